@@ -1,0 +1,149 @@
+"""Declarations as plain values: what `deploy` stores, what a plan compares, what a worker carries out.
+
+The author's objects (`Pond`, `Ripple` in `pond.py`) hold functions; these hold none. They are read once, in a
+subprocess, and travel as JSON from then on.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Scalar = str | int | float | bool | None
+
+
+class Retries(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a failed Ripple is tried again: at once in the same Run, or with a new Run when a Source moved on."""
+
+    immediately: int = 0
+    on_change: int = 0
+
+
+class WindowDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule of a calendar: on these weekdays (0 = Monday) from `start` for `length_s`, or until the next start."""
+
+    start: str
+    tz: str = "UTC"
+    weekdays: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6)
+    end: str | None = None
+
+
+class ScheduleDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """A standing trigger that sends a Pulse at the times of a cron line."""
+
+    cron: str
+    tz: str = "UTC"
+    catch_up: Literal["none", "latest", "all"] = "latest"
+    name: str = "schedule"
+
+
+class TideDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """A standing trigger that keeps the Pond no staler than `limit_us`."""
+
+    limit_us: int
+    name: str = "tide"
+
+
+class Triggers(msgspec.Struct, frozen=True, kw_only=True):
+    """The standing triggers that an author declared with a Pond."""
+
+    wave: bool = False
+    pacing: Literal["eager", "just_in_time"] = "eager"
+    tides: tuple[TideDefinition, ...] = ()
+    schedules: tuple[ScheduleDefinition, ...] = ()
+
+
+class SourceDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """Another Pond that this one reads. `major` is None until a plan has bound it."""
+
+    pond: str
+    minimum: tuple[int, int, int] | None = None
+    major: int | None = None
+    required: bool = True
+
+
+class ExpectationDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that the written rows must keep. `check` is the author's own Column, found by name in the code."""
+
+    name: str
+    kind: Literal["rows", "not_null", "between", "in_set", "check"]
+    column: str | None = None
+    minimum: Scalar = None
+    maximum: Scalar = None
+    values: tuple[Scalar, ...] = ()
+    severity: Literal["fail", "warn"] = "fail"
+
+
+class ReadDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """One input of a Ripple: the parameter (or table name in SQL) and the Ripple it reads.
+
+    `pond` is None for a sibling Ripple of the same Pond, else the name of a Source.
+    """
+
+    parameter: str
+    ripple: str
+    pond: str | None = None
+    optional: bool = False
+    columns: tuple[str, ...] | None = None
+
+
+class RippleDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """One transformation of a Pond. `digest` covers its code and everything of the project that the code uses."""
+
+    name: str
+    kind: Literal["function", "sql", "job"] = "function"
+    reads: tuple[ReadDefinition, ...] = ()
+    injects: tuple[Literal["spark", "run"], ...] = ()
+    expectations: tuple[ExpectationDefinition, ...] = ()
+    parameters: dict[str, Scalar] = {}
+    description: str = ""
+    digest: str = ""
+    source: str = ""
+    sql: str | None = None
+    always: bool = False
+    has_probe: bool = False
+    timeout_s: float | None = None
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Answer the sibling Ripples that must be done first, in the order of the parameters, each once."""
+        return tuple(dict.fromkeys(read.ripple for read in self.reads if read.pond is None))
+
+
+class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """A Pond as it is deployed: its contract (`version`), its Sources, its Ripples and how it wants to be run.
+
+    `entry` names the author's object as `module:attribute`; `archive` is the digest of the code archive that holds it
+    (empty until `deploy` packs one).
+    """
+
+    name: str
+    version: str
+    entry: str
+    ripples: tuple[RippleDefinition, ...]
+    sources: tuple[SourceDefinition, ...] = ()
+    windows: tuple[WindowDefinition, ...] = ()
+    retries: Retries = Retries()
+    triggers: Triggers = Triggers()
+    mode: Literal["replace", "append", "merge"] = "replace"
+    coherent: bool = True
+    pool: str | None = None
+    labels: tuple[str, ...] = ()
+    description: str = ""
+    owner: str = ""
+    tags: tuple[str, ...] = ()
+    archive: str = ""
+    place: str = ""
+
+    @property
+    def major(self) -> int:
+        """Answer the major version, which is part of the Pond's identity."""
+        return int(self.version.partition(".")[0])
+
+    def ripple(self, name: str) -> RippleDefinition:
+        """Answer the Ripple of that name; raises KeyError when the Pond has none."""
+        for each in self.ripples:
+            if each.name == name:
+                return each
+        raise KeyError(name)
