@@ -1,0 +1,60 @@
+# Every target sets up what it needs by itself; a second call finds it there. Only Python 3.11 or newer is needed.
+#   make demo                 the example pipeline on Spark, from nothing
+#   make test ARGS="-k name"  all suites, or a choice
+#   make lint                 style, types and the import rules
+#   make bench NAME=x         one benchmark, or all of them
+#   make chaos SEEDS=n        kill tests, n rounds with other seeds
+#   make bare                 `make demo` as a stranger has it: fresh clone, no Java, empty HOME
+#   make setup | lock | wheel | clean
+
+PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
+    command -v $$name >/dev/null 2>&1 && $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+    && { echo $$name; exit; }; done; echo python3)
+BOOTSTRAP := $(PYTHON) scripts/bootstrap.py
+BIN := .venv/bin
+
+NAME ?= all
+SEEDS ?= 1
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test setup lint bench chaos bare lock clean wheel
+
+help:
+	@sed -n 's/^# \{0,1\}//p' Makefile | sed '/^$$/q'
+
+demo:
+	@$(BOOTSTRAP) demo
+	@$(BIN)/pondage demo
+
+test:
+	@$(BOOTSTRAP) dev
+	@$(BIN)/python scripts/test.py $(ARGS)
+
+setup:
+	@$(BOOTSTRAP) demo dev
+
+lint:
+	@$(BOOTSTRAP) dev
+	@$(BIN)/python scripts/lint.py
+
+bench:
+	@$(BOOTSTRAP) dev
+	@$(BIN)/python -m benchmarks.run $(NAME)
+
+chaos:
+	@$(BOOTSTRAP) dev
+	@$(BIN)/python scripts/test.py --suite chaos --seeds $(SEEDS) $(ARGS)
+
+bare:
+	@$(PYTHON) scripts/bare.py
+
+lock:
+	@$(PYTHON) scripts/lock.py
+
+wheel:
+	@$(BOOTSTRAP) dev
+	@$(BIN)/python -m hatchling build --target wheel
+
+clean:
+	@$(PYTHON) scripts/clean.py
