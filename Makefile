@@ -7,9 +7,11 @@
 #   make bare                 `make demo` as a stranger has it: fresh clone, no Java, empty HOME
 #   make setup | lock | wheel | clean
 
-PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
-    command -v $$name >/dev/null 2>&1 && $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
-    && { echo $$name; exit; }; done; echo python3)
+ifeq ($(origin PYTHON), undefined)
+PYTHON := $(shell for name in python3.11 python3.12 python3.13 python3; do \
+    $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$name; exit; }; \
+    done; echo python3)
+endif
 BOOTSTRAP := $(PYTHON) scripts/bootstrap.py
 BIN := .venv/bin
 
@@ -50,7 +52,7 @@ bare:
 	@$(PYTHON) scripts/bare.py
 
 lock:
-	@$(PYTHON) scripts/lock.py
+	@$(PYTHON) scripts/lock.py $(ARGS)
 
 wheel:
 	@$(BOOTSTRAP) dev
