@@ -1,0 +1,125 @@
+"""What a database must do for the ledger: transactions, bound statements, a clock and a hint that something changed.
+
+Statements are written once, in the SQL that both databases share, with two conventions that a driver resolves:
+`:now` is the database's time, and the comments `/*lock*/`, `/*lock skip*/` and `/*share*/` stand for row locks, which
+SQLite does not need because its transactions exclude each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import msgspec
+
+Value = str | int | float | bytes | None
+Row = Mapping[str, "object"]
+
+
+class Counts(msgspec.Struct):
+    """How much was asked of the database: what the budgets of the tests count."""
+
+    transactions: int = 0
+    reads: int = 0
+    statements: int = 0
+
+
+class Transaction(Protocol):
+    """One open transaction. It is committed when its block ends and undone when the block raises."""
+
+    @property
+    def now(self) -> int:
+        """The database's time in microseconds, the same for the whole transaction."""
+
+    @property
+    def beat(self) -> int:
+        """The time in which heartbeats are written and judged."""
+
+    @property
+    def boot(self) -> str:
+        """What identifies the clock of `beat`: beats of different boots cannot be compared."""
+
+    def rows(self, statement: str, **values: Value) -> list[Row]:
+        """Run a statement and answer its rows."""
+
+    def row(self, statement: str, **values: Value) -> Row | None:
+        """Run a statement and answer its first row, or None."""
+
+    def change(self, statement: str, **values: Value) -> int:
+        """Run a statement and answer how many rows it changed."""
+
+    def savepoint(self) -> AbstractContextManager[None]:
+        """Open a block whose changes alone are undone when it raises."""
+
+
+class Driver(Protocol):
+    """A database. One object for a process; safe to use from several threads."""
+
+    dialect: str
+    counts: Counts
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Open a transaction that writes."""
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """Open a transaction that only reads, and sees one moment."""
+
+    def script(self, statements: str) -> None:
+        """Run a migration."""
+
+    def changes(self) -> Changes:
+        """Answer a new watch for changes that anybody commits."""
+
+    def close(self) -> None:
+        """Give the connections back."""
+
+
+class Changes(Protocol):
+    """A hint that something was committed. Hints may be late or missing: whoever waits also polls."""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until something was committed since the last call, at most `seconds`; answer whether it was."""
+
+    def wake(self) -> None:
+        """End a running wait of this object from another thread."""
+
+
+def text(row: Row, column: str) -> str:
+    """Answer a column that holds text and is never null."""
+    value = row[column]
+    assert isinstance(value, str), (column, value)
+    return value
+
+
+def number(row: Row, column: str) -> int:
+    """Answer a column that holds an integer and is never null."""
+    value = row[column]
+    assert isinstance(value, int), (column, value)
+    return value
+
+
+def number_or_none(row: Row, column: str) -> int | None:
+    """Answer a column that holds an integer or null."""
+    value = row[column]
+    assert value is None or isinstance(value, int), (column, value)
+    return value
+
+
+def text_or_none(row: Row, column: str) -> str | None:
+    """Answer a column that holds text or null."""
+    value = row[column]
+    assert value is None or isinstance(value, str), (column, value)
+    return value
+
+
+def numbered(names: str, values: list[int]) -> tuple[str, dict[str, Value]]:
+    """Answer the placeholders and the values for an `IN (…)` over a short list of ids."""
+    keys = [f"{names}{position}" for position in range(len(values))]
+    return ", ".join(f":{key}" for key in keys), dict(zip(keys, values, strict=True))
+
+
+def batches(values: list[int], size: int = 500) -> Iterator[list[int]]:
+    """Answer the values in pieces that a statement can bind."""
+    for start in range(0, len(values), size):
+        yield values[start : start + size]

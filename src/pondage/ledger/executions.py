@@ -1,0 +1,332 @@
+"""Dispatches and their executions: work as rows, claimed with a token, closed once."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from pondage.ledger import processes
+from pondage.ledger.driver import Row, Transaction, number, number_or_none, numbered, text, text_or_none
+
+Outcome = Literal["ok", "reused", "failed", "crashed", "released", "cancelled", "abandoned"]
+
+PRIORITIES = (0, 1, 2, 3)
+"""Four fixed priorities, one index probe for each: a query somebody waits for, then work, then the rest."""
+
+
+class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision that a piece of work must be done."""
+
+    environment: int
+    kind: Literal["ripple", "query"]
+    node: str
+    number: int
+    queue: int
+    inputs: str
+    priority: int = 1
+    actor: int | None = None
+    run: int | None = None
+    freshness: int | None = None
+    digest: str | None = None
+    timeout_s: float | None = None
+    crash_budget: int = 10
+    reason: str = ""
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """An execution that this process holds, by its token."""
+
+    execution: int
+    token: str
+    epoch: int
+    dispatch: int
+    kind: str
+    node: str
+    number: int
+    environment: int
+    actor: int | None
+    run: int | None
+    freshness: int | None
+    inputs: str
+    digest: str | None
+    timeout_s: float | None
+    is_isolated: bool
+
+
+def queue(tx: Transaction, *, code: str, pool: str = "", labels: str = "") -> int:
+    """Answer the queue of work that needs this code, this pool and these labels, and make it the first time."""
+    found = tx.row(
+        "SELECT id FROM queues WHERE code = :code AND pool = :pool AND labels = :labels",
+        code=code,
+        pool=pool,
+        labels=labels,
+    )
+    if found is None:
+        found = tx.row(
+            "INSERT INTO queues (code, pool, labels) VALUES (:code, :pool, :labels) RETURNING id",
+            code=code,
+            pool=pool,
+            labels=labels,
+        )
+    assert found is not None
+    return number(found, "id")
+
+
+def dispatch(tx: Transaction, work: Dispatch, *, delay_us: int = 0) -> int:
+    """Write a dispatch with its first execution, claimable at once or after a delay, and answer its id."""
+    identity = _insert_dispatch(tx, work, outcome=None)
+    enqueue(tx, dispatch=identity, queue_id=work.queue, priority=work.priority, epoch=0, delay_us=delay_us)
+    return identity
+
+
+def dispatch_done(tx: Transaction, work: Dispatch, *, outcome: Outcome) -> int:
+    """Write a dispatch that needs no execution because its answer is known already."""
+    return _insert_dispatch(tx, work, outcome=outcome)
+
+
+def _insert_dispatch(tx: Transaction, work: Dispatch, *, outcome: Outcome | None) -> int:
+    row = tx.row(
+        """INSERT INTO dispatches (environment, actor, run, kind, node, number, freshness, queue, priority, inputs,
+                                   digest, timeout_s, crash_budget, reason, outcome, created_at, closed_at)
+           VALUES (:environment, :actor, :run, :kind, :node, :number, :freshness, :queue, :priority, :inputs,
+                   :digest, :timeout_s, :crash_budget, :reason, :outcome, :now,
+                   CASE WHEN :outcome IS NULL THEN NULL ELSE :now END)
+           RETURNING id""",
+        outcome=outcome,
+        **msgspec.structs.asdict(work),
+    )
+    assert row is not None
+    return number(row, "id")
+
+
+def enqueue(
+    tx: Transaction,
+    *,
+    dispatch: int,
+    queue_id: int,
+    priority: int,
+    epoch: int,
+    delay_us: int = 0,
+    is_isolated: bool = False,
+) -> int:
+    """Write a new execution of a dispatch and make it claimable."""
+    row = tx.row(
+        """INSERT INTO executions (dispatch, epoch, is_isolated, created_at)
+           VALUES (:dispatch, :epoch, :is_isolated, :now) RETURNING id""",
+        dispatch=dispatch,
+        epoch=epoch,
+        is_isolated=int(is_isolated),
+    )
+    assert row is not None
+    execution = number(row, "id")
+    tx.change(
+        """INSERT INTO availabilities (execution, queue, priority, is_isolated, available_at)
+           VALUES (:execution, :queue, :priority, :is_isolated, :available_at)""",
+        execution=execution,
+        queue=queue_id,
+        priority=priority,
+        is_isolated=int(is_isolated),
+        available_at=tx.now + delay_us,
+    )
+    return execution
+
+
+_PROBE = """SELECT execution FROM availabilities
+            WHERE queue IN ({queues}) AND priority = :priority AND available_at <= :now AND is_isolated <= :alone
+            ORDER BY available_at, execution LIMIT 1 /*lock skip*/"""
+
+_CLAIMED = """SELECT e.id AS execution, e.token, e.epoch, e.is_isolated, e.completed_at, e.outcome,
+                     d.id AS dispatch, d.kind, d.node, d.number, d.environment, d.actor, d.run, d.freshness,
+                     d.inputs, d.digest, d.timeout_s
+              FROM executions e JOIN dispatches d ON d.id = e.dispatch WHERE e.token = :token"""
+
+
+def claim(tx: Transaction, *, process: int, queues: list[int], token: str, is_alone: bool) -> Claim | None:
+    """Take the best claimable execution of these queues, or None.
+
+    The token is chosen by the caller before: after any error `find` tells whether the claim was made. A process that
+    was declared dead gets nothing. Isolated work (it was near a crash) is taken only by a process that holds nothing.
+    """
+    if not queues or not processes.is_alive(tx, process):
+        return None
+    marks, values = numbered("queue", queues)
+    for priority in PRIORITIES:
+        found = tx.row(_PROBE.format(queues=marks), priority=priority, alone=int(is_alone), **values)
+        if found is not None:
+            return _take(tx, number(found, "execution"), process=process, token=token)
+    return None
+
+
+def _take(tx: Transaction, execution: int, *, process: int, token: str) -> Claim | None:
+    if tx.change("DELETE FROM availabilities WHERE execution = :id AND available_at <= :now", id=execution) != 1:
+        return None
+    stamped = tx.change(
+        """UPDATE executions SET token = :token, process = :process, epoch = epoch + 1, claimed_at = :now
+           WHERE id = :id AND completed_at IS NULL AND token IS NULL""",
+        token=token,
+        process=process,
+        id=execution,
+    )
+    assert stamped == 1, f"execution {execution} was claimable and yet not free"
+    return find(tx, token)
+
+
+def find(tx: Transaction, token: str) -> Claim | None:
+    """Answer the open execution with this token: how an ambiguous claim is resolved."""
+    row = tx.row(_CLAIMED, token=token)
+    return None if row is None or row["completed_at"] is not None else _claim(row)
+
+
+def outcome_of(tx: Transaction, token: str) -> str | None:
+    """Answer how the execution with this token was closed, or None while it is open: resolves an ambiguous commit."""
+    row = tx.row("SELECT outcome FROM executions WHERE token = :token", token=token)
+    return None if row is None else text_or_none(row, "outcome")
+
+
+def _claim(row: Row) -> Claim:
+    values = {key: row[key] for key in row.keys()}  # noqa: SIM118 - sqlite3.Row iterates over values
+    timeout = values["timeout_s"]
+    return Claim(
+        execution=number(row, "execution"),
+        token=text(row, "token"),
+        epoch=number(row, "epoch"),
+        dispatch=number(row, "dispatch"),
+        kind=text(row, "kind"),
+        node=text(row, "node"),
+        number=number(row, "number"),
+        environment=number(row, "environment"),
+        actor=number_or_none(row, "actor"),
+        run=number_or_none(row, "run"),
+        freshness=number_or_none(row, "freshness"),
+        inputs=text(row, "inputs"),
+        digest=text_or_none(row, "digest"),
+        timeout_s=float(timeout) if isinstance(timeout, int | float) else None,
+        is_isolated=bool(row["is_isolated"]),
+    )
+
+
+def close(tx: Transaction, *, execution: int, token: str, outcome: Outcome, error: str | None = None) -> bool:
+    """Close an execution that the holder of this token still holds. False means fenced: somebody else closed it."""
+    return (
+        tx.change(
+            """UPDATE executions SET completed_at = :now, outcome = :outcome, error = :error, progress = NULL
+               WHERE id = :id AND token = :token AND completed_at IS NULL""",
+            id=execution,
+            token=token,
+            outcome=outcome,
+            error=error,
+        )
+        == 1
+    )
+
+
+def close_dispatch(tx: Transaction, dispatch: int, *, outcome: Outcome, result: str | None = None) -> bool:
+    """Say how a dispatch ended. False when it had ended before."""
+    return (
+        tx.change(
+            """UPDATE dispatches SET outcome = :outcome, result = :result, closed_at = :now
+               WHERE id = :id AND outcome IS NULL""",
+            id=dispatch,
+            outcome=outcome,
+            result=result,
+        )
+        == 1
+    )
+
+
+def cancel(tx: Transaction, dispatch: int) -> None:
+    """Close a dispatch and whatever execution of it is open, so that a late commit finds its guard shut."""
+    # The availability goes first: a claim that waits for it then finds nothing to take.
+    tx.change(
+        """DELETE FROM availabilities WHERE execution IN
+           (SELECT id FROM executions WHERE dispatch = :id AND completed_at IS NULL)""",
+        id=dispatch,
+    )
+    tx.change(
+        """UPDATE executions SET completed_at = :now, outcome = 'cancelled', progress = NULL
+           WHERE dispatch = :id AND completed_at IS NULL""",
+        id=dispatch,
+    )
+    close_dispatch(tx, dispatch, outcome="cancelled")
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """An open execution of a process, with what is needed to run its dispatch again."""
+
+    execution: int
+    token: str
+    epoch: int
+    dispatch: int
+    queue: int
+    priority: int
+    crashes: int
+    crash_budget: int
+    is_isolated: bool
+    actor: int | None
+    node: str
+    number: int
+    kind: str
+
+
+def held_by(tx: Transaction, process: int) -> list[Held]:
+    """Answer what a process holds."""
+    return [
+        Held(
+            execution=number(row, "execution"),
+            token=text(row, "token"),
+            epoch=number(row, "epoch"),
+            dispatch=number(row, "dispatch"),
+            queue=number(row, "queue"),
+            priority=number(row, "priority"),
+            crashes=number(row, "crashes"),
+            crash_budget=number(row, "crash_budget"),
+            is_isolated=bool(row["is_isolated"]),
+            actor=number_or_none(row, "actor"),
+            node=text(row, "node"),
+            number=number(row, "number"),
+            kind=text(row, "kind"),
+        )
+        for row in tx.rows(
+            """SELECT e.id AS execution, e.token, e.epoch, e.is_isolated, d.id AS dispatch, d.queue, d.priority,
+                      d.crashes, d.crash_budget, d.actor, d.node, d.number, d.kind
+               FROM executions e JOIN dispatches d ON d.id = e.dispatch
+               WHERE e.process = :process AND e.completed_at IS NULL ORDER BY e.id""",
+            process=process,
+        )
+    ]
+
+
+def put_progress(tx: Transaction, *, execution: int, token: str, progress: str) -> bool:
+    """Write how far an execution is. False when it is no longer ours: the holder should stop."""
+    return (
+        tx.change(
+            "UPDATE executions SET progress = :progress WHERE id = :id AND token = :token AND completed_at IS NULL",
+            progress=progress,
+            id=execution,
+            token=token,
+        )
+        == 1
+    )
+
+
+def open_tokens(tx: Transaction, process: int) -> set[str]:
+    """Answer the tokens that the ledger thinks this process holds."""
+    return {
+        text(row, "token")
+        for row in tx.rows(
+            "SELECT token FROM executions WHERE process = :process AND completed_at IS NULL", process=process
+        )
+    }
+
+
+def waiting_codes(tx: Transaction) -> list[str]:
+    """Answer the code digests for which something is claimable or held: what workers must be kept for."""
+    return [
+        text(row, "code")
+        for row in tx.rows(
+            """SELECT DISTINCT q.code AS code FROM queues q
+               WHERE EXISTS (SELECT 1 FROM availabilities a WHERE a.queue = q.id)
+               ORDER BY q.id"""
+        )
+    ]

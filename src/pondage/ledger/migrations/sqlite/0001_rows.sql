@@ -1,0 +1,288 @@
+-- The rows of spec section "Rows". Times are bigint microseconds UTC, but heartbeats: see processes.
+-- bigint keys inside; a `public_id` is what people and paths see.
+
+CREATE TABLE environments (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+);
+
+-- Code and declarations, content-addressed: Runs keep the ones they started with.
+CREATE TABLE archives (
+    digest TEXT PRIMARY KEY,
+    data BLOB NOT NULL,
+    created_at INTEGER NOT NULL
+);
+CREATE TABLE definitions (
+    id INTEGER PRIMARY KEY,
+    digest TEXT NOT NULL UNIQUE,
+    body TEXT NOT NULL
+);
+CREATE TABLE deployments (
+    id INTEGER PRIMARY KEY,
+    environment INTEGER NOT NULL REFERENCES environments,
+    project TEXT NOT NULL,
+    archive TEXT NOT NULL REFERENCES archives,
+    plan TEXT NOT NULL,
+    deployed_at INTEGER NOT NULL
+);
+CREATE INDEX deployments_newest ON deployments (environment, project, id);
+
+CREATE TABLE actors (
+    id INTEGER PRIMARY KEY,
+    environment INTEGER NOT NULL REFERENCES environments,
+    kind TEXT NOT NULL CHECK (kind IN ('catchment', 'run', 'reactor')),
+    key TEXT NOT NULL,
+    version INTEGER NOT NULL DEFAULT 0,
+    state TEXT,
+    owner INTEGER,
+    token TEXT,
+    epoch INTEGER NOT NULL DEFAULT 0,
+    errors INTEGER NOT NULL DEFAULT 0,
+    halted TEXT,
+    moved INTEGER REFERENCES actors,
+    UNIQUE (environment, kind, key)
+);
+
+CREATE TABLE ponds (
+    id INTEGER PRIMARY KEY,
+    actor INTEGER NOT NULL REFERENCES actors,
+    environment INTEGER NOT NULL REFERENCES environments,
+    name TEXT NOT NULL,
+    major INTEGER NOT NULL,
+    project TEXT NOT NULL,
+    state TEXT NOT NULL,
+    definition INTEGER NOT NULL REFERENCES definitions,
+    removed_at INTEGER,
+    UNIQUE (environment, name, major)
+);
+CREATE INDEX ponds_of_actor ON ponds (actor);
+
+-- Who reads whom, for the way down: a Source need not be deployed yet.
+CREATE TABLE pond_sources (
+    pond INTEGER NOT NULL REFERENCES ponds,
+    environment INTEGER NOT NULL,
+    source_name TEXT NOT NULL,
+    source_major INTEGER NOT NULL,
+    PRIMARY KEY (pond, source_name, source_major)
+);
+CREATE INDEX pond_sinks ON pond_sources (environment, source_name, source_major);
+
+CREATE TABLE signals (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    actor INTEGER NOT NULL REFERENCES actors,
+    kind TEXT NOT NULL,
+    pond TEXT,
+    payload TEXT NOT NULL,
+    due_at INTEGER NOT NULL
+);
+CREATE INDEX signals_of_actor ON signals (actor, due_at);
+CREATE INDEX signals_due ON signals (due_at);
+-- One timer for each Pond: a later one replaces it.
+CREATE UNIQUE INDEX signals_timer ON signals (actor, pond) WHERE kind = 'tick';
+
+CREATE TABLE advancements (
+    id INTEGER PRIMARY KEY,
+    actor INTEGER NOT NULL REFERENCES actors,
+    at INTEGER NOT NULL,
+    process INTEGER,
+    signals TEXT NOT NULL,
+    touched TEXT NOT NULL,
+    effects TEXT NOT NULL,
+    error TEXT
+);
+CREATE INDEX advancements_of_actor ON advancements (actor, id);
+
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY,
+    public_id TEXT NOT NULL UNIQUE,
+    environment INTEGER NOT NULL REFERENCES environments,
+    actor INTEGER NOT NULL REFERENCES actors,
+    pond INTEGER REFERENCES ponds,
+    number INTEGER NOT NULL,
+    freshness INTEGER NOT NULL,
+    delay INTEGER NOT NULL,
+    definition INTEGER NOT NULL REFERENCES definitions,
+    pins TEXT NOT NULL,
+    is_forced INTEGER NOT NULL DEFAULT 0,
+    is_spliced INTEGER NOT NULL DEFAULT 0,
+    state TEXT NOT NULL,
+    reason TEXT NOT NULL DEFAULT '',
+    error TEXT,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    UNIQUE (pond, number)
+);
+CREATE INDEX runs_completed ON runs (pond, id) WHERE state = 'completed';
+CREATE INDEX runs_open ON runs (environment, id) WHERE ended_at IS NULL;
+CREATE INDEX runs_newest ON runs (environment, id);
+CREATE INDEX runs_by_freshness ON runs (pond, freshness, id);
+
+CREATE TABLE datasets (
+    id INTEGER PRIMARY KEY,
+    public_id TEXT NOT NULL UNIQUE,
+    pond INTEGER NOT NULL REFERENCES ponds,
+    ripple TEXT NOT NULL,
+    UNIQUE (pond, ripple)
+);
+
+CREATE TABLE queues (
+    id INTEGER PRIMARY KEY,
+    code TEXT NOT NULL,
+    pool TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    UNIQUE (code, pool, labels)
+);
+
+CREATE TABLE dispatches (
+    id INTEGER PRIMARY KEY,
+    environment INTEGER NOT NULL REFERENCES environments,
+    actor INTEGER REFERENCES actors,
+    run INTEGER REFERENCES runs,
+    kind TEXT NOT NULL CHECK (kind IN ('ripple', 'component', 'fire', 'query', 'sample', 'infer', 'compact')),
+    node TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    freshness INTEGER,
+    queue INTEGER NOT NULL REFERENCES queues,
+    priority INTEGER NOT NULL,
+    inputs TEXT NOT NULL,
+    digest TEXT,
+    timeout_s REAL,
+    crash_budget INTEGER NOT NULL,
+    crashes INTEGER NOT NULL DEFAULT 0,
+    reason TEXT NOT NULL DEFAULT '',
+    outcome TEXT,
+    result TEXT,
+    created_at INTEGER NOT NULL,
+    closed_at INTEGER
+);
+CREATE INDEX dispatches_of_run ON dispatches (run, node, number);
+
+CREATE TABLE processes (
+    id INTEGER PRIMARY KEY,
+    public_id TEXT NOT NULL UNIQUE,
+    machine TEXT NOT NULL,
+    boot TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    pid_started INTEGER NOT NULL,
+    role TEXT NOT NULL,
+    labels TEXT NOT NULL DEFAULT '',
+    slots INTEGER NOT NULL DEFAULT 0,
+    code TEXT NOT NULL DEFAULT '',
+    state TEXT NOT NULL DEFAULT '',
+    registered_at INTEGER NOT NULL,
+    heartbeat_at INTEGER NOT NULL,
+    dead_at INTEGER
+);
+CREATE INDEX processes_alive ON processes (heartbeat_at) WHERE dead_at IS NULL;
+
+CREATE TABLE executions (
+    id INTEGER PRIMARY KEY,
+    dispatch INTEGER NOT NULL REFERENCES dispatches,
+    token TEXT UNIQUE,
+    process INTEGER REFERENCES processes,
+    epoch INTEGER NOT NULL,
+    is_isolated INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL,
+    claimed_at INTEGER,
+    completed_at INTEGER,
+    healthy_until INTEGER,
+    outcome TEXT,
+    error TEXT,
+    progress TEXT
+);
+CREATE UNIQUE INDEX executions_open ON executions (dispatch) WHERE completed_at IS NULL;
+CREATE INDEX executions_of_dispatch ON executions (dispatch, id);
+CREATE INDEX executions_held ON executions (process) WHERE completed_at IS NULL AND process IS NOT NULL;
+
+CREATE TABLE availabilities (
+    execution INTEGER PRIMARY KEY REFERENCES executions,
+    queue INTEGER NOT NULL REFERENCES queues,
+    priority INTEGER NOT NULL,
+    is_isolated INTEGER NOT NULL DEFAULT 0,
+    available_at INTEGER NOT NULL
+);
+CREATE INDEX availabilities_next ON availabilities (queue, priority, available_at);
+
+CREATE TABLE snapshots (
+    id INTEGER PRIMARY KEY,
+    public_id TEXT NOT NULL UNIQUE,
+    dataset INTEGER NOT NULL REFERENCES datasets,
+    run INTEGER NOT NULL REFERENCES runs,
+    execution INTEGER NOT NULL UNIQUE REFERENCES executions,
+    freshness INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    path TEXT NOT NULL,
+    content TEXT NOT NULL,
+    rows INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    inputs TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    tombstoned_at INTEGER,
+    swept_at INTEGER
+);
+CREATE INDEX snapshots_newest ON snapshots (dataset, id);
+
+CREATE TABLE run_outputs (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES runs,
+    pond INTEGER NOT NULL REFERENCES ponds,
+    node TEXT NOT NULL,
+    freshness INTEGER NOT NULL,
+    snapshot INTEGER NOT NULL REFERENCES snapshots
+);
+CREATE INDEX run_outputs_of_run ON run_outputs (run, node);
+CREATE INDEX run_outputs_choice ON run_outputs (pond, node, freshness, id);
+
+CREATE TABLE pool_slots (
+    pool TEXT NOT NULL,
+    n INTEGER NOT NULL,
+    execution INTEGER UNIQUE REFERENCES executions,
+    PRIMARY KEY (pool, n)
+);
+
+CREATE TABLE schedules (
+    id INTEGER PRIMARY KEY,
+    pond INTEGER NOT NULL REFERENCES ponds,
+    name TEXT NOT NULL,
+    cron TEXT NOT NULL,
+    tz TEXT NOT NULL,
+    catch_up TEXT NOT NULL,
+    next_at INTEGER NOT NULL,
+    UNIQUE (pond, name)
+);
+CREATE INDEX schedules_due ON schedules (next_at);
+
+CREATE TABLE outbox (
+    id INTEGER PRIMARY KEY,
+    environment INTEGER NOT NULL REFERENCES environments,
+    kind TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    available_at INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    error TEXT,
+    done_at INTEGER
+);
+CREATE INDEX outbox_waiting ON outbox (available_at) WHERE done_at IS NULL;
+
+CREATE TABLE history (
+    id INTEGER PRIMARY KEY,
+    environment INTEGER NOT NULL REFERENCES environments,
+    at INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    pond TEXT,
+    run TEXT,
+    payload TEXT NOT NULL
+);
+CREATE INDEX history_newest ON history (environment, id);
+
+CREATE TABLE audit (
+    id INTEGER PRIMARY KEY,
+    environment INTEGER NOT NULL REFERENCES environments,
+    at INTEGER NOT NULL,
+    who TEXT NOT NULL,
+    verb TEXT NOT NULL,
+    target TEXT NOT NULL,
+    note TEXT NOT NULL DEFAULT ''
+);

@@ -1,0 +1,129 @@
+"""Processes: who is alive, and taking back what the dead held."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.ledger.driver import Transaction, number, text
+
+
+class ProcessRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that has registered itself. Its identity is the random public id of this start, never the pid."""
+
+    id: int
+    public_id: str
+    machine: str
+    boot: str
+    pid: int
+    pid_started: int
+    role: str
+    slots: int
+    code: str
+    labels: str
+    state: str
+    heartbeat_at: int
+    registered_at: int
+
+
+_COLUMNS = (
+    "id, public_id, machine, boot, pid, pid_started, role, slots, code, labels, state, heartbeat_at, registered_at"
+)
+
+
+def register(
+    tx: Transaction,
+    *,
+    public_id: str,
+    machine: str,
+    pid: int,
+    pid_started: int,
+    role: str,
+    slots: int = 0,
+    code: str = "",
+    labels: str = "",
+) -> int:
+    """Write the row of a process that starts, and answer its id."""
+    row = tx.row(
+        """INSERT INTO processes (public_id, machine, boot, pid, pid_started, role, slots, code, labels,
+                                  registered_at, heartbeat_at)
+           VALUES (:public_id, :machine, :boot, :pid, :pid_started, :role, :slots, :code, :labels, :now, :beat)
+           RETURNING id""",
+        public_id=public_id,
+        machine=machine,
+        boot=tx.boot,
+        pid=pid,
+        pid_started=pid_started,
+        role=role,
+        slots=slots,
+        code=code,
+        labels=labels,
+        beat=tx.beat,
+    )
+    assert row is not None
+    return number(row, "id")
+
+
+def beat(tx: Transaction, process: int, *, state: str = "") -> bool:
+    """Say that a process is alive. False when it was declared dead: it must stop, its work is no longer its own."""
+    return (
+        tx.change(
+            "UPDATE processes SET heartbeat_at = :beat, state = :state WHERE id = :id AND dead_at IS NULL",
+            beat=tx.beat,
+            state=state,
+            id=process,
+        )
+        == 1
+    )
+
+
+def alive(tx: Transaction) -> list[ProcessRow]:
+    """Answer every process that nobody has declared dead, oldest first."""
+    return [
+        msgspec.convert(dict(row), ProcessRow)
+        for row in tx.rows(f"SELECT {_COLUMNS} FROM processes WHERE dead_at IS NULL ORDER BY id")
+    ]
+
+
+def stale(tx: Transaction, *, older_than_us: int, not_id: int | None) -> list[ProcessRow]:
+    """Answer processes that have been silent too long, or that beat before the machine was restarted."""
+    return [
+        msgspec.convert(dict(row), ProcessRow)
+        for row in tx.rows(
+            f"""SELECT {_COLUMNS} FROM processes
+                WHERE dead_at IS NULL AND id <> :own AND (heartbeat_at < :limit OR boot <> :boot)
+                ORDER BY id""",
+            own=not_id if not_id is not None else -1,
+            limit=tx.beat - older_than_us,
+            boot=tx.boot,
+        )
+    ]
+
+
+def declare_dead(tx: Transaction, process: ProcessRow, *, unless_beaten: bool = True) -> bool:
+    """Mark a process dead. False when somebody else did, or when it beat since it was looked at.
+
+    From this row's lock on, no claim of that process can slip in: a claim takes the row first.
+    """
+    return (
+        tx.change(
+            """UPDATE processes SET dead_at = :now
+               WHERE id = :id AND dead_at IS NULL AND (:forced = 1 OR heartbeat_at = :seen)""",
+            id=process.id,
+            seen=process.heartbeat_at,
+            forced=0 if unless_beaten else 1,
+        )
+        == 1
+    )
+
+
+def is_alive(tx: Transaction, process: int) -> bool:
+    """Answer whether the process may still claim; its row is held so that no reaper passes before the claim ends."""
+    return (
+        tx.row("SELECT id FROM processes WHERE id = :id AND dead_at IS NULL /*share*/", id=process) is not None
+    )
+
+
+def name_of(tx: Transaction, process: int) -> str:
+    """Answer a process as people see it: role and public id."""
+    row = tx.row("SELECT role, public_id FROM processes WHERE id = :id", id=process)
+    return "?" if row is None else f"{text(row, 'role')} {text(row, 'public_id')}"

@@ -1,0 +1,164 @@
+"""Snapshots, datasets, Run outputs: what data exists and which of it is visible."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.define.snapshot import SnapshotContent
+from pondage.ledger.driver import Transaction, numbered, number, number_or_none, text
+
+
+class SnapshotRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot as inputs of a Ripple and readers need it."""
+
+    id: int
+    public_id: str
+    digest: str
+    content: SnapshotContent
+
+
+class Output(msgspec.Struct, frozen=True, kw_only=True):
+    """What one Ripple gave to a Run."""
+
+    node: str
+    freshness: int
+    snapshot: int
+
+
+_decode_content = msgspec.json.Decoder(SnapshotContent).decode
+
+
+def dataset(tx: Transaction, *, pond: int, ripple: str, new_id: str) -> tuple[int, str]:
+    """Answer id and public id of the dataset of a Ripple, and make it when it is the first time."""
+    found = tx.row("SELECT id, public_id FROM datasets WHERE pond = :pond AND ripple = :ripple", pond=pond, ripple=ripple)
+    if found is None:
+        found = tx.row(
+            """INSERT INTO datasets (public_id, pond, ripple) VALUES (:public_id, :pond, :ripple)
+               RETURNING id, public_id""",
+            public_id=new_id,
+            pond=pond,
+            ripple=ripple,
+        )
+    assert found is not None
+    return number(found, "id"), text(found, "public_id")
+
+
+def insert(
+    tx: Transaction,
+    *,
+    public_id: str,
+    dataset_id: int,
+    run: int,
+    execution: int,
+    freshness: int,
+    kind: str,
+    content: SnapshotContent,
+    inputs: str,
+    digest: str,
+) -> int:
+    """Write the snapshot of an execution. Only the guarded commit calls this, after the guard held."""
+    row = tx.row(
+        """INSERT INTO snapshots (public_id, dataset, run, execution, freshness, kind, path, content, rows, bytes,
+                                  inputs, digest, created_at)
+           VALUES (:public_id, :dataset, :run, :execution, :freshness, :kind, :path, :content, :rows, :bytes,
+                   :inputs, :digest, :now)
+           RETURNING id""",
+        public_id=public_id,
+        dataset=dataset_id,
+        run=run,
+        execution=execution,
+        freshness=freshness,
+        kind=kind,
+        path=content.path,
+        content=msgspec.json.encode(content).decode(),
+        rows=content.rows,
+        bytes=content.bytes,
+        inputs=inputs,
+        digest=digest,
+    )
+    assert row is not None
+    return number(row, "id")
+
+
+def load(tx: Transaction, ids: list[int]) -> dict[int, SnapshotRow]:
+    """Answer the snapshots with these ids."""
+    if not ids:
+        return {}
+    marks, values = numbered("id", sorted(set(ids)))
+    return {
+        number(row, "id"): SnapshotRow(
+            id=number(row, "id"),
+            public_id=text(row, "public_id"),
+            digest=text(row, "digest"),
+            content=_decode_content(text(row, "content")),
+        )
+        for row in tx.rows(f"SELECT id, public_id, digest, content FROM snapshots WHERE id IN ({marks})", **values)
+    }
+
+
+def newest(tx: Transaction, dataset_id: int) -> tuple[int, str, bool] | None:
+    """Answer id, digest and whether it may be reused, of the newest snapshot of a dataset."""
+    row = tx.row(
+        """SELECT id, digest, content, tombstoned_at FROM snapshots
+           WHERE dataset = :dataset ORDER BY id DESC LIMIT 1""",
+        dataset=dataset_id,
+    )
+    if row is None:
+        return None
+    is_reusable = row["tombstoned_at"] is None and not _decode_content(text(row, "content")).read_freshness
+    return number(row, "id"), text(row, "digest"), is_reusable
+
+
+def published_schema(tx: Transaction, *, pond: int, ripple: str) -> str | None:
+    """Answer the schema that readers of this Pond's last completed Run see: what a contract is checked against."""
+    row = tx.row(
+        """SELECT s.content AS content FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
+           WHERE o.run = (SELECT max(id) FROM runs WHERE pond = :pond AND state = 'completed') AND o.node = :ripple""",
+        pond=pond,
+        ripple=ripple,
+    )
+    return None if row is None else _decode_content(text(row, "content")).schema
+
+
+def put_output(tx: Transaction, *, run: int, pond: int, node: str, freshness: int, snapshot: int) -> None:
+    """Say which snapshot a Ripple gave at a freshness."""
+    tx.change(
+        """INSERT INTO run_outputs (run, pond, node, freshness, snapshot)
+           VALUES (:run, :pond, :node, :freshness, :snapshot)""",
+        run=run,
+        pond=pond,
+        node=node,
+        freshness=freshness,
+        snapshot=snapshot,
+    )
+
+
+def choice(tx: Transaction, *, pond: int, node: str, at_least: int) -> Output | None:
+    """Answer what a Ripple at freshness F reads of a sibling: the smallest F' >= F, the newest among equals."""
+    row = tx.row(
+        """SELECT node, freshness, snapshot FROM run_outputs
+           WHERE pond = :pond AND node = :node AND freshness >= :at_least
+           ORDER BY freshness, id DESC LIMIT 1""",
+        pond=pond,
+        node=node,
+        at_least=at_least,
+    )
+    if row is None:
+        return None
+    return Output(node=text(row, "node"), freshness=number(row, "freshness"), snapshot=number(row, "snapshot"))
+
+
+def outputs(tx: Transaction, run: int) -> dict[str, Output]:
+    """Answer what each Ripple gave to a Run; the newest where a Ripple gave twice."""
+    return {
+        text(row, "node"): Output(
+            node=text(row, "node"), freshness=number(row, "freshness"), snapshot=number(row, "snapshot")
+        )
+        for row in tx.rows("SELECT node, freshness, snapshot FROM run_outputs WHERE run = :run ORDER BY id", run=run)
+    }
+
+
+def current_run(tx: Transaction, pond: int) -> int | None:
+    """Answer the last completed Run of a Pond: what readers and Sinks see."""
+    row = tx.row("SELECT max(id) AS id FROM runs WHERE pond = :pond AND state = 'completed'", pond=pond)
+    return None if row is None else number_or_none(row, "id")

@@ -1,0 +1,207 @@
+"""SQLite: one file on one machine, WAL, every commit on the disk before it is answered."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pondage.errors import LedgerError
+from pondage.ledger.clock import Clock
+from pondage.ledger.driver import Counts, Row, Value
+
+BUSY_TIMEOUT_S = 60.0
+
+
+class LedgerUnavailable(LedgerError):
+    """The database did not answer: locked for too long, a full disk, a connection that was cut. Try again later."""
+
+    code = "LEDGER_UNAVAILABLE"
+
+
+class SqliteTransaction:
+    """One open transaction on one connection."""
+
+    def __init__(self, connection: sqlite3.Connection, clock: Clock, counts: Counts) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._counts = counts
+        self.now = clock.now()
+
+    @property
+    def beat(self) -> int:
+        """The host's unbendable clock."""
+        return self._clock.beat()
+
+    @property
+    def boot(self) -> str:
+        """The host's boot."""
+        return self._clock.boot
+
+    def rows(self, statement: str, **values: Value) -> list[Row]:
+        """Run a statement and answer its rows."""
+        return self._run(statement, values).fetchall()
+
+    def row(self, statement: str, **values: Value) -> Row | None:
+        """Run a statement and answer its first row, or None."""
+        found = self._run(statement, values).fetchall()
+        return found[0] if found else None
+
+    def change(self, statement: str, **values: Value) -> int:
+        """Run a statement and answer how many rows it changed."""
+        return self._run(statement, values).rowcount
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Open a block whose changes alone are undone when it raises."""
+        self._connection.execute("SAVEPOINT inner_step")
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK TO inner_step")
+            self._connection.execute("RELEASE inner_step")
+            raise
+        self._connection.execute("RELEASE inner_step")
+
+    def _run(self, statement: str, values: dict[str, Value]) -> sqlite3.Cursor:
+        self._counts.statements += 1
+        values["now"] = self.now
+        return self._connection.execute(statement, values)
+
+
+class SqliteDriver:
+    """The ledger in a file. Each thread has its own connection; writers queue behind `BEGIN IMMEDIATE`."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: Path, clock: Clock, *, synchronous: str = "FULL") -> None:
+        self.path = path
+        self.counts = Counts()
+        self._clock = clock
+        self._synchronous = synchronous
+        self._local = threading.local()
+        self._all: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+    @contextmanager
+    def transaction(self) -> Iterator[SqliteTransaction]:
+        """Open a transaction that writes."""
+        self.counts.transactions += 1
+        with self._block("BEGIN IMMEDIATE") as transaction:
+            yield transaction
+
+    @contextmanager
+    def reading(self) -> Iterator[SqliteTransaction]:
+        """Open a transaction that only reads, and sees one moment."""
+        self.counts.reads += 1
+        with self._block("BEGIN DEFERRED") as transaction:
+            yield transaction
+
+    def script(self, statements: str) -> None:
+        """Run a migration; the caller holds no transaction."""
+        connection = self._connection()
+        try:
+            connection.executescript(f"BEGIN IMMEDIATE;\n{statements}\nCOMMIT;")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def changes(self) -> SqliteChanges:
+        """Answer a new watch for changes that other connections commit."""
+        return SqliteChanges(self.path)
+
+    def backup(self, target: Path) -> None:
+        """Copy the ledger while it is in use."""
+        with sqlite3.connect(target) as copy:
+            self._connection().backup(copy)
+        copy.close()
+
+    def close(self) -> None:
+        """Close every connection that any thread opened."""
+        with self._guard:
+            for connection in self._all:
+                connection.close()
+            self._all.clear()
+            self._local = threading.local()
+
+    @contextmanager
+    def _block(self, begin: str) -> Iterator[SqliteTransaction]:
+        connection = self._connection()
+        try:
+            connection.execute(begin)
+            try:
+                yield SqliteTransaction(connection, self._clock, self.counts)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        except sqlite3.OperationalError as error:
+            raise LedgerUnavailable(f"the ledger {self.path} cannot be used now: {error}") from error
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.IntegrityError):
+                raise
+            raise LedgerError(f"the ledger {self.path} is damaged: {error}", code="LEDGER_DAMAGED") from error
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = _connected(self.path)
+            connection.execute(f"PRAGMA synchronous={self._synchronous}")
+            self._local.connection = connection
+            with self._guard:
+                self._all.append(connection)
+        return connection
+
+
+class SqliteChanges:
+    """A watch on the file by `PRAGMA data_version`: cheap enough to look every few milliseconds while work is near."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = _connected(path)
+        self._woken = threading.Event()
+        self._seen = self._version()
+        self._active_at = time.monotonic()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until somebody committed since the last call, at most `seconds`."""
+        deadline = time.monotonic() + seconds
+        while True:
+            version = self._version()
+            if version != self._seen:
+                self._seen = version
+                self._active_at = time.monotonic()
+                return True
+            left = deadline - time.monotonic()
+            is_near = time.monotonic() - self._active_at < 2.0
+            if left <= 0 or self._woken.wait(min(left, 0.004 if is_near else 0.05)):
+                was_woken = self._woken.is_set()
+                self._woken.clear()
+                return was_woken
+
+    def wake(self) -> None:
+        """End a running wait from another thread."""
+        self._woken.set()
+
+    def _version(self) -> int:
+        version: int = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        return version
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    try:
+        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA foreign_keys=ON")
+    except sqlite3.Error as error:
+        raise LedgerUnavailable(
+            f"the ledger {path} cannot be opened: {error}",
+            hint="check that the directory exists, is writable, and is not on a network file system",
+        ) from error
+    return connection
