@@ -1,0 +1,269 @@
+"""Actors, their Ponds and their signals: what the machines stand on."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.define.definition import PondDefinition
+from pondage.define.names import PondKey, pond_key, split_key
+from pondage.ledger.driver import (
+    Row,
+    Transaction,
+    batches,
+    number,
+    number_or_none,
+    numbered,
+    text,
+    text_or_none,
+)
+
+
+class ActorRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Something with a machine."""
+
+    id: int
+    environment: int
+    kind: str
+    key: str
+    version: int
+    errors: int
+    halted: str | None
+    moved: int | None
+
+
+class SignalRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened to an actor and has not been consumed."""
+
+    id: int
+    kind: str
+    pond: str | None
+    payload: str
+
+
+class PondRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A deployed Pond: where it is, what the machine knows of it, what was declared."""
+
+    id: int
+    actor: int
+    key: PondKey
+    project: str
+    state: str
+    definition: int
+    is_removed: bool
+
+
+def environment(tx: Transaction, name: str, *, is_created: bool = False) -> int | None:
+    """Answer the id of an environment, making it when asked to; None when there is none of that name."""
+    row = tx.row("SELECT id FROM environments WHERE name = :name", name=name)
+    if row is None and is_created:
+        row = tx.row("INSERT INTO environments (name) VALUES (:name) RETURNING id", name=name)
+    return None if row is None else number(row, "id")
+
+
+def lock_environment(tx: Transaction, environment_id: int) -> None:
+    """Keep every other deploy of this environment waiting until this transaction ends."""
+    tx.row("SELECT id FROM environments WHERE id = :id /*lock*/", id=environment_id)
+
+
+def create(tx: Transaction, *, environment_id: int, kind: str, key: str) -> int:
+    """Write a new actor and answer its id."""
+    row = tx.row(
+        "INSERT INTO actors (environment, kind, key) VALUES (:environment, :kind, :key) RETURNING id",
+        environment=environment_id,
+        kind=kind,
+        key=key,
+    )
+    assert row is not None
+    return number(row, "id")
+
+
+_ACTOR = "SELECT id, environment, kind, key, version, errors, halted, moved FROM actors WHERE id = :id "
+
+
+def lock(tx: Transaction, actor: int, *, is_waiting: bool) -> ActorRow | None:
+    """Take the lock that a step needs. None when somebody else holds it and we do not wait."""
+    row = tx.row(_ACTOR + ("/*lock*/" if is_waiting else "/*lock skip*/"), id=actor)
+    return None if row is None else _actor(row)
+
+
+def _actor(row: Row) -> ActorRow:
+    return ActorRow(
+        id=number(row, "id"),
+        environment=number(row, "environment"),
+        kind=text(row, "kind"),
+        key=text(row, "key"),
+        version=number(row, "version"),
+        errors=number(row, "errors"),
+        halted=text_or_none(row, "halted"),
+        moved=number_or_none(row, "moved"),
+    )
+
+
+def stepped(tx: Transaction, actor: int) -> None:
+    """Count a step that succeeded: caches of older versions are void."""
+    tx.change("UPDATE actors SET version = version + 1, errors = 0 WHERE id = :id", id=actor)
+
+
+def count_error(tx: Transaction, actor: int, *, halt_after: int, reason: str) -> bool:
+    """Count a step that raised; after `halt_after` of them the actor is halted. Answer whether it is now."""
+    tx.change(
+        """UPDATE actors SET errors = errors + 1,
+                  halted = CASE WHEN errors + 1 >= :limit THEN :reason ELSE halted END
+           WHERE id = :id""",
+        id=actor,
+        limit=halt_after,
+        reason=reason,
+    )
+    row = tx.row(_ACTOR, id=actor)
+    return row is not None and row["halted"] is not None
+
+
+def unhalt(tx: Transaction, actor: int) -> None:
+    """Let a halted actor step again: the operator has looked."""
+    tx.change("UPDATE actors SET halted = NULL, errors = 0 WHERE id = :id", id=actor)
+
+
+def put_signal(
+    tx: Transaction, *, actor: int, kind: str, payload: str, pond: str | None = None, delay_us: int = 0
+) -> None:
+    """Write something that happened to an actor, due now or after a delay."""
+    tx.change(
+        """INSERT INTO signals (actor, kind, pond, payload, due_at)
+           VALUES (:actor, :kind, :pond, :payload, :due_at)""",
+        actor=actor,
+        kind=kind,
+        pond=pond,
+        payload=payload,
+        due_at=tx.now + delay_us,
+    )
+
+
+def put_timer(tx: Transaction, *, actor: int, pond: str, at: int, payload: str) -> None:
+    """Set the one timer of a Pond; an earlier one is replaced."""
+    tx.change("DELETE FROM signals WHERE actor = :actor AND pond = :pond AND kind = 'tick'", actor=actor, pond=pond)
+    tx.change(
+        """INSERT INTO signals (actor, kind, pond, payload, due_at)
+           VALUES (:actor, 'tick', :pond, :payload, :at)""",
+        actor=actor,
+        pond=pond,
+        payload=payload,
+        at=at,
+    )
+
+
+def due_signals(tx: Transaction, actor: int) -> list[SignalRow]:
+    """Answer everything that has happened to an actor and is due."""
+    return [
+        SignalRow(
+            id=number(row, "id"),
+            kind=text(row, "kind"),
+            pond=text_or_none(row, "pond"),
+            payload=text(row, "payload"),
+        )
+        for row in tx.rows(
+            "SELECT id, kind, pond, payload FROM signals WHERE actor = :actor AND due_at <= :now ORDER BY id",
+            actor=actor,
+        )
+    ]
+
+
+def delete_signals(tx: Transaction, ids: list[int]) -> None:
+    """Consume signals, by the ids that were read."""
+    for some in batches(ids):
+        marks, values = numbered("id", some)
+        tx.change(f"DELETE FROM signals WHERE id IN ({marks})", **values)
+
+
+def due_actors(tx: Transaction) -> list[int]:
+    """Answer the actors for which something is due: what a poll advances."""
+    return [
+        number(row, "actor")
+        for row in tx.rows(
+            """SELECT DISTINCT s.actor AS actor FROM signals s JOIN actors a ON a.id = s.actor
+               WHERE s.due_at <= :now AND a.halted IS NULL ORDER BY s.actor"""
+        )
+    ]
+
+
+def next_due(tx: Transaction) -> int | None:
+    """Answer when the next signal is due."""
+    row = tx.row("SELECT min(due_at) AS at FROM signals")
+    return None if row is None else number_or_none(row, "at")
+
+
+_POND = "SELECT id, actor, name, major, project, state, definition, removed_at FROM ponds "
+
+
+def pond(tx: Transaction, environment_id: int, key: str) -> PondRow | None:
+    """Answer one Pond by its key."""
+    name, major = split_key(key)
+    row = tx.row(
+        _POND + "WHERE environment = :environment AND name = :name AND major = :major",
+        environment=environment_id,
+        name=name,
+        major=major,
+    )
+    return None if row is None else _pond(row)
+
+
+def ponds(tx: Transaction, environment_id: int) -> list[PondRow]:
+    """Answer every Pond of an environment that is deployed, by name."""
+    rows = tx.rows(
+        _POND + "WHERE environment = :environment AND removed_at IS NULL ORDER BY name, major",
+        environment=environment_id,
+    )
+    return [_pond(row) for row in rows]
+
+
+def _pond(row: Row) -> PondRow:
+    return PondRow(
+        id=number(row, "id"),
+        actor=number(row, "actor"),
+        key=pond_key(text(row, "name"), number(row, "major")),
+        project=text(row, "project"),
+        state=text(row, "state"),
+        definition=number(row, "definition"),
+        is_removed=row["removed_at"] is not None,
+    )
+
+
+def save_state(tx: Transaction, pond_id: int, state: str) -> None:
+    """Write what the machine knows of a Pond now."""
+    tx.change("UPDATE ponds SET state = :state WHERE id = :id", id=pond_id, state=state)
+
+
+def sinks(tx: Transaction, environment_id: int, key: str) -> list[PondKey]:
+    """Answer the Ponds that read this one, in a fixed order."""
+    name, major = split_key(key)
+    return [
+        pond_key(text(row, "name"), number(row, "major"))
+        for row in tx.rows(
+            """SELECT p.name AS name, p.major AS major FROM pond_sources s JOIN ponds p ON p.id = s.pond
+               WHERE s.environment = :environment AND s.source_name = :name AND s.source_major = :major
+                     AND p.removed_at IS NULL
+               ORDER BY p.id""",
+            environment=environment_id,
+            name=name,
+            major=major,
+        )
+    ]
+
+
+def definition(tx: Transaction, identity: int) -> PondDefinition:
+    """Answer a stored declaration."""
+    row = tx.row("SELECT body FROM definitions WHERE id = :id", id=identity)
+    assert row is not None, f"definition {identity} is referred to but not stored"
+    return msgspec.json.decode(text(row, "body"), type=PondDefinition)
+
+
+def store_definition(tx: Transaction, declared: PondDefinition, digest: str) -> int:
+    """Write a declaration once and answer its id."""
+    row = tx.row("SELECT id FROM definitions WHERE digest = :digest", digest=digest)
+    if row is None:
+        row = tx.row(
+            "INSERT INTO definitions (digest, body) VALUES (:digest, :body) RETURNING id",
+            digest=digest,
+            body=msgspec.json.encode(declared).decode(),
+        )
+    assert row is not None
+    return number(row, "id")
