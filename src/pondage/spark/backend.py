@@ -1,0 +1,48 @@
+"""What the driver needs of Spark beyond the common API: one small interface, so that Spark Connect can be added."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the Spark jobs of one attempt are. Jobs that Spark has forgotten are no longer counted."""
+
+    jobs: int = 0
+    stages: int = 0
+    tasks_done: int = 0
+    tasks_all: int = 0
+
+
+class Backend(Protocol):
+    """A way to run attempts on Spark. All methods may be called from any thread."""
+
+    @property
+    def pid(self) -> int | None:
+        """Answer the process id of the driver JVM, or None when it is not ours."""
+
+    def open_attempt(self, token: str, description: str, pool: str) -> SparkSession:
+        """Answer a new session for the calling thread, whose jobs carry the token and run in the pool."""
+
+    def close_attempt(self, token: str) -> None:
+        """Take back from the calling thread everything that `open_attempt` set."""
+
+    def cancel(self, token: str) -> None:
+        """Stop the jobs that run under the token now; later ones are not stopped. Nothing runs: nothing happens."""
+
+    def progress(self, token: str) -> Progress:
+        """Answer the progress of the jobs under the token; all zero when none is known."""
+
+    def add_python_path(self, paths: tuple[str, ...]) -> None:
+        """Let Python workers that start from now on import from these places too."""
+
+    def is_alive(self) -> bool:
+        """Answer whether attempts can still be run."""
+
+    def stop(self) -> None:
+        """End it. Calling it twice is harmless."""

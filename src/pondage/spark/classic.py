@@ -1,0 +1,153 @@
+"""Classic Spark: the JVM is ours, and the session reaches into it. The only module that uses PySpark's inside.
+
+PySpark offers no public call for three things that an attempt needs: the jobs of a tag, the session of a thread, and
+the end of a gateway. Each is a public method of Spark's Scala API, called through the private handle `_jsc` or `_jvm`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from pondage.spark.backend import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pondage.spark.jvm import Jvm
+
+_POOL = "spark.scheduler.pool"
+
+
+class ClassicBackend:
+    """Runs attempts on one SparkContext. See `Backend` for what each method promises."""
+
+    def __init__(self, jvm: Jvm) -> None:
+        self._jvm = jvm
+        # Workers started by the driver use this variable of ours, not the JVM's.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        with _signals_kept():
+            self._context = SparkContext(gateway=jvm.gateway)
+            self._root = SparkSession.builder.getOrCreate()
+        self._lock = threading.Lock()
+        self._is_stopped = False
+
+    @property
+    def pid(self) -> int | None:
+        """Answer the JVM's process id."""
+        return self._jvm.pid
+
+    @property
+    def context(self) -> SparkContext:
+        """Answer the one SparkContext of this process."""
+        return self._context
+
+    def open_attempt(self, token: str, description: str, pool: str) -> SparkSession:
+        """See `Backend`. What an earlier attempt may have left on this thread is cleared first."""
+        context = self._context
+        context.clearJobTags()
+        session = self._root.newSession()
+        context.setLocalProperty(_POOL, pool)
+        context.setJobDescription(description)
+        context.addJobTag(token)
+        self._set_active(session)
+        return session
+
+    def close_attempt(self, token: str) -> None:
+        """See `Backend`. A JVM that died in the meantime has nothing left to clear."""
+        del token  # a thread runs one attempt at a time, and its author may have added tags of his own
+        with suppress(Py4JError, OSError):
+            self._context.clearJobTags()
+            self._context.setLocalProperty(_POOL, None)  # type: ignore[arg-type]
+            self._context.setJobDescription(None)  # type: ignore[arg-type]
+            self._set_active(None)
+
+    def cancel(self, token: str) -> None:
+        """See `Backend`."""
+        self._context.cancelJobsWithTag(token)
+
+    def progress(self, token: str) -> Progress:
+        """See `Backend`."""
+        tracker = self._context.statusTracker()
+        stages = tasks_done = tasks_all = 0
+        jobs = self.jobs(token)
+        seen: set[int] = set()
+        for job_id in jobs:
+            job = tracker.getJobInfo(job_id)
+            if job is None:
+                continue
+            is_running = job.status == "RUNNING"
+            for stage_id in job.stageIds:
+                stage = None if stage_id in seen else tracker.getStageInfo(stage_id)
+                seen.add(stage_id)
+                # A finished job's stages without a finished task were skipped: their output existed already.
+                if stage is None or not (is_running or stage.numCompletedTasks):
+                    continue
+                stages += 1
+                tasks_done += stage.numCompletedTasks
+                tasks_all += stage.numTasks
+        return Progress(jobs=len(jobs), stages=stages, tasks_done=tasks_done, tasks_all=tasks_all)
+
+    def jobs(self, token: str) -> tuple[int, ...]:
+        """Answer the ids of the jobs that Spark remembers of a token, running and ended."""
+        tracker = self._context._jsc.sc().statusTracker()
+        return tuple(sorted(int(job_id) for job_id in tracker.getJobIdsForTag(token)))
+
+    def add_python_path(self, paths: tuple[str, ...]) -> None:
+        """See `Backend`. Workers with another path are other processes: none of them has imported anything yet."""
+        with self._lock:
+            environment = self._context.environment
+            known = [part for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part]
+            environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([*paths, *known]))
+
+    def is_alive(self) -> bool:
+        """See `Backend`."""
+        if self._is_stopped or self._jvm.exit_code is not None:
+            return False
+        try:
+            return not self._context._jsc.sc().isStopped()
+        except (Py4JError, OSError):
+            return False
+
+    def stop(self) -> None:
+        """See `Backend`."""
+        with self._lock:
+            if self._is_stopped:
+                return
+            self._is_stopped = True
+        with suppress(Exception):  # noqa: BLE001 - a JVM that is dead cannot be asked to stop
+            self._root.stop()
+        self._jvm.stop()
+        # PySpark keeps the gateway for ever: a later start in this process would talk to the dead one.
+        SparkContext._gateway = None
+        SparkContext._jvm = None
+
+    def _set_active(self, session: SparkSession | None) -> None:
+        """Make `SparkSession.active()` in this thread answer the attempt's session, or nothing of ours."""
+        assert SparkContext._jvm is not None
+        sessions = SparkContext._jvm.org.apache.spark.sql.classic.SparkSession
+        if session is None:
+            sessions.clearActiveSession()
+        else:
+            sessions.setActiveSession(session._jsparkSession)
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Keep our own handler of Ctrl-C: SparkContext would cancel every job on it, and a worker drains instead."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

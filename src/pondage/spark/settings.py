@@ -1,0 +1,154 @@
+"""What a project says of Spark, and the session settings that follow from it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from pondage.errors import PondageError
+
+_MEBIBYTE = 1024 * 1024
+# Deep plans recurse in the parser, the analyser and the serialiser; the default stack of 1 MiB overflows.
+STACK_OPTION = "-Xss4m"
+
+
+class SparkSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The `[spark]` table of the project file.
+
+    `memory` (`"2g"`) is the driver's heap; left out, it is a quarter of the machine, from 1 to 4 GiB. `isolated` gives
+    the tasks a process of their own, so that one that runs out of memory does not take the driver with it. `conf` wins
+    over everything that Pondage would set.
+    """
+
+    master: str = "local[*]"
+    remote: str | None = None
+    memory: str | None = None
+    packages: tuple[str, ...] = ()
+    conf: dict[str, str] = {}
+    isolated: bool = False
+    cores: int | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Answer whether driver and tasks are on this machine."""
+        return self.master == "local" or self.master.startswith(("local[", "local-cluster["))
+
+    @property
+    def heap(self) -> str:
+        """Answer the driver's heap as the JVM's `-Xmx` takes it."""
+        return self.conf.get("spark.driver.memory") or self.memory or f"{_default_heap_mebibytes()}m"
+
+
+def available_cores() -> int:
+    """Answer the processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return max(1, os.cpu_count() or 1)
+
+
+def session_conf(settings: SparkSettings, *, local_directory: Path, warehouse: Path, cache: Path) -> dict[str, str]:
+    """Answer every setting of the session, the user's own last.
+
+    `local_directory` is where Spark spills and shuffles, `warehouse` where a `saveAsTable` of an author would go, and
+    `cache` keeps the downloaded packages. Raises `PondageError` (code NO_CONNECT) for a Spark Connect `remote`.
+    """
+    if settings.remote is not None:
+        raise PondageError(
+            "a Spark Connect remote is not supported yet", code="NO_CONNECT",
+            hint="use `master` in the [spark] table of the project file",
+        )
+    conf = _common_conf(settings, warehouse)
+    if settings.is_local:
+        conf |= _local_conf(settings, local_directory)
+    if settings.packages:
+        conf["spark.jars.packages"] = ",".join(settings.packages)
+        # A shared ~/.m2 or ~/.ivy2 with half-resolved artefacts breaks resolution, so packages get their own place.
+        conf["spark.jars.ivy"] = str(cache / "ivy")
+    # The user's own options come after ours, and the JVM takes the last of two that contradict each other.
+    own_options = settings.conf.get("spark.driver.extraJavaOptions", "")
+    return conf | settings.conf | {"spark.driver.extraJavaOptions": f"{STACK_OPTION} {own_options}".strip()}
+
+
+def _common_conf(settings: SparkSettings, warehouse: Path) -> dict[str, str]:
+    return {
+        "spark.app.name": "pondage",
+        "spark.master": settings.master,
+        "spark.driver.memory": settings.heap,
+        # Attempts share one driver; each has its own pool, so a short one does not wait behind a long one.
+        "spark.scheduler.mode": "FAIR",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(warehouse),
+        "spark.sql.catalogImplementation": "in-memory",
+        # An execution's directory is its own, and a file that is read was listed explicitly.
+        "spark.sql.files.ignoreMissingFiles": "false",
+        "spark.sql.sources.partitionOverwriteMode": "static",
+        # Messages of errors never carry the Java trace; it is kept apart (`spark/errors.py`).
+        "spark.sql.pyspark.jvmStacktrace.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+
+
+def _local_conf(settings: SparkSettings, local_directory: Path) -> dict[str, str]:
+    cores = settings.cores or _cores_of(settings.master)
+    conf = {
+        "spark.master": f"local[{cores}]",
+        "spark.ui.enabled": "false",
+        # A few more than the cores: adaptive execution joins small ones, and 200 were nine times slower.
+        "spark.sql.shuffle.partitions": str(cores * 2),
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.local.dir": str(local_directory),
+        "spark.ui.retainedJobs": "200",
+        "spark.ui.retainedStages": "400",
+        "spark.ui.retainedTasks": "2000",
+        "spark.sql.ui.retainedExecutions": "20",
+        "spark.driver.maxResultSize": "512m",
+    }
+    if settings.isolated:
+        mebibytes = max(1024, _mebibytes(settings.heap))
+        conf["spark.master"] = f"local-cluster[1,{cores},{mebibytes}]"
+        conf["spark.executor.memory"] = f"{mebibytes}m"
+    elif settings.master.startswith("local-cluster["):
+        conf["spark.master"] = settings.master
+    return conf
+
+
+def _cores_of(master: str) -> int:
+    """Answer N of `local[N]` and all the cores of `local[*]`; plain `local` is one."""
+    if master == "local":
+        return 1
+    inside = master.partition("[")[2].rstrip("]").split(",")
+    if master.startswith("local-cluster["):
+        inside = inside[1:2]
+    first = inside[0].strip() if inside else "*"
+    return int(first) if first.isdigit() and int(first) > 0 else available_cores()
+
+
+def _mebibytes(text: str) -> int:
+    """Answer a JVM memory size (`512m`, `2g`, plain mebibytes as Spark reads them) in mebibytes."""
+    text = text.strip().lower().removesuffix("b")
+    factors = {"k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0 * 1024}
+    try:
+        if text[-1:] in factors:
+            return int(float(text[:-1]) * factors[text[-1]])
+        return int(text)
+    except ValueError:
+        raise PondageError(
+            f"memory {text!r} is not a size", code="BAD_SETTING", hint="write it like 512m or 2g"
+        ) from None
+
+
+def _default_heap_mebibytes() -> int:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _MEBIBYTE
+    try:
+        # In a container the machine's memory is not ours to use.
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+        if limit.isdigit():
+            total = min(total, int(limit) // _MEBIBYTE)
+    except OSError:
+        pass
+    return max(1024, min(4096, total // 4))
