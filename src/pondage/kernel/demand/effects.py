@@ -1,0 +1,133 @@
+"""What the machine decided, for a host to carry out, in this order. Every effect carries the reason."""
+
+from enum import StrEnum
+
+import msgspec
+
+from pondage.kernel.demand.shape import PondKey
+
+
+class Reason(StrEnum):
+    """Why something was decided: one vocabulary for effects, audit trail and explanations."""
+
+    PULL = "pull"
+    PUSH = "push"
+    RETRY = "retry"
+    WAKE = "wake"
+    FORCE = "force"
+    ROLLBACK = "rollback"
+    RUN = "run"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    KILLED = "killed"
+    REMOVED = "removed"
+    SOURCE = "source"
+    CLEARED = "cleared"
+    RECOVERED = "recovered"
+    DEPLOYED = "deployed"
+    WINDOW = "window"
+    TIDE = "tide"
+    CLOCK = "clock"
+
+
+class _Effect(msgspec.Struct, frozen=True, kw_only=True, tag_field="effect", tag=str.lower, omit_defaults=True):
+    pond: PondKey
+    reason: Reason
+
+
+class StartRun(_Effect):
+    """A Run of the Pond started: write it down with what it took of each Source, before its Ripples."""
+
+    number: int
+    freshness: int
+    delay: int
+    taken: dict[PondKey, int]
+    is_forced: bool = False
+    rollback: str | None = None
+    """The older Run that this one repeats without executing anything."""
+
+
+class StartRipple(_Effect):
+    """Execute a Ripple at `freshness`. `number`: the newest Run that it serves; older active ones are served with it."""
+
+    ripple: str
+    number: int
+    freshness: int
+    attempt: int
+    is_retry: bool = False
+    is_forced: bool = False
+
+
+class Cancel(_Effect):
+    """Stop this attempt; whatever it still reports is ignored."""
+
+    ripple: str
+    attempt: int
+
+
+class RunFinished(_Effect):
+    """A Run completed: publish it. The Runs numbered in `subsumed` end with it and are not published themselves."""
+
+    number: int
+    freshness: int
+    delay: int
+    subsumed: tuple[int, ...] = ()
+    is_fresher: bool = True
+    """Did the Pond's freshness grow, so that its Sinks were told? A forced repetition or a rollback does not."""
+    rollback: str | None = None
+
+
+class RunDropped(_Effect):
+    """These Runs are given up (failed, killed or removed); they will never complete."""
+
+    numbers: tuple[int, ...]
+    freshnesses: tuple[int, ...]
+
+
+class Failed(_Effect):
+    """The Pond failed in a Ripple whose immediate retries were spent."""
+
+    ripple: str
+    attempt: int
+    freshness: int
+    failures: int
+    error: str = ""
+
+
+class Recovered(_Effect):
+    """A Run fresher than the failure succeeded, or the failure was cleared."""
+
+
+class Blocked(_Effect):
+    """The Pond takes no new demand from now on: it failed, was killed, or a required Source is blocked."""
+
+
+class Unblocked(_Effect):
+    """The Pond takes demand again."""
+
+
+class Timer(_Effect):
+    """Send a Tick at this time; replaces the Pond's former timer."""
+
+    at: int
+
+
+class Deployed(_Effect):
+    """The definition is in force from now on; Runs started earlier were finished on the former one."""
+
+    definition: str
+
+
+Effect = (
+    StartRun
+    | StartRipple
+    | Cancel
+    | RunFinished
+    | RunDropped
+    | Failed
+    | Recovered
+    | Blocked
+    | Unblocked
+    | Timer
+    | Deployed
+)

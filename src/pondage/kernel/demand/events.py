@@ -1,0 +1,118 @@
+"""What can happen to Ponds. Each event is a frozen value that is stored as JSON in the audit trail and replayed.
+
+An event about an unknown Pond, an unknown Ripple or an attempt that is over changes nothing.
+"""
+
+import msgspec
+
+from pondage.kernel.demand.shape import PondKey
+from pondage.kernel.demand.state import Pacing
+
+
+class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower, omit_defaults=True):
+    pond: PondKey
+
+
+class Done(_Event):
+    """A Ripple's attempt completed. `reused`: nothing was executed, so the duration says nothing."""
+
+    ripple: str
+    attempt: int
+    reused: bool = False
+
+
+class Fail(_Event):
+    """A Ripple's attempt failed; `error` is handed on to the host's effect as it is."""
+
+    ripple: str
+    attempt: int
+    error: str = ""
+
+
+class Tap(_Event):
+    """Pull once: take what the Sources have and let them resupply."""
+
+
+class Pulse(_Event):
+    """Push once: reach the freshness `at` (not later than now; absent: now)."""
+
+    at: int | None = None
+
+
+class Wave(_Event):
+    """Pull for ever: a Tap now, at every completion and when the Pond is unblocked. Replaces the Wave that is there."""
+
+    pacing: Pacing = Pacing.EAGER
+
+
+class Tide(_Event):
+    """Push for ever, so that the Pond is never staler than `limit` if possible. Replaces the Tide of the same name."""
+
+    limit: int
+    name: str = "tide"
+
+
+class Calm(_Event):
+    """Remove the Tide of that name (``wave``: the Wave); without a name the Wave and every Tide."""
+
+    name: str | None = None
+
+
+class Clear(_Event):
+    """Acknowledge a failure or a Kill: held demand runs again."""
+
+
+class Wake(_Event):
+    """Clear, and one Run if the Sources are ahead right now; asks nothing of them and is not held."""
+
+
+class Force(_Event):
+    """Clear, and one Run even if nothing is new, as soon as no Run is active."""
+
+
+class Kill(_Event):
+    """Stop: cancel what runs, forget demand and standing triggers, block the Sinks until Clear."""
+
+
+class Sleep(_Event):
+    """Forget demand and standing triggers; started Runs complete. `upstream`: the ancestors too."""
+
+    upstream: bool = False
+
+
+class Tick(_Event):
+    """Time has passed: look again. Too early or too often changes nothing."""
+
+
+class Deploy(_Event):
+    """Put a definition in force; the host resolves the reference through `Ponds.definition`. Makes no demand."""
+
+    definition: str
+
+
+class Remove(_Event):
+    """Take the Pond away: as Kill; Sinks that still name it are blocked as by a Source not deployed."""
+
+
+class Rollback(_Event):
+    """Make the older completed Run `run` (the host's reference) the current one; the Sinks are not told."""
+
+    run: str
+
+
+Report = Done | Fail
+Verb = Tap | Pulse | Wave | Tide | Calm | Clear | Wake | Force | Kill | Sleep | Tick | Deploy | Remove | Rollback
+Event = Report | Verb
+
+
+def encode_events(events: list[Event]) -> bytes:
+    """Write events as a JSON list."""
+    return msgspec.json.encode(events)
+
+
+def decode_events(text: bytes | str) -> list[Event]:
+    """Read a JSON list of events; raises msgspec.ValidationError for anything else."""
+    return _decoder.decode(text)
+
+
+_decoder = msgspec.json.Decoder(list[Event])
