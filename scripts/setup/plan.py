@@ -1,0 +1,106 @@
+"""Decide which phases a set-up needs; nothing here touches the machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from scripts.setup.machine import GIGABYTE
+from scripts.setup.stamp import Stamp
+
+
+class Kind(Enum):
+    """What a phase does."""
+
+    CHECK = "check"
+    ENVIRONMENT = "environment"
+    LOCKED_SET = "locked set"
+    PROJECT = "project"
+    WARM_UP = "warm-up"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """One numbered line of the set-up."""
+
+    kind: Kind
+    title: str
+    detail: str
+    set_name: str = ""
+    needed_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the set-up must reach."""
+
+    location: str
+    python: str
+    extras: tuple[str, ...]
+    locks: dict[str, str]
+    """Digest of each lock file."""
+    spark_version: str
+    project: str
+    java: list[list[str]]
+
+
+SETS = {
+    "build": ("Build tools", "setuptools, wheel and hatchling", 0.05),
+    "base": ("Spark", "downloading and building pyspark {spark} (about 450 MB; once) and what it needs", 2.2),
+    "java": ("Java", "a Java 21 of its own (about 50 MB), because none that Spark can use was found", 0.3),
+    "demo": ("Demo", "DuckDB, the outside reader of the demo", 0.2),
+    "postgres": ("PostgreSQL", "the driver for a ledger on PostgreSQL", 0.1),
+    "dev": ("Test tools", "pytest, mypy, ruff and a PostgreSQL for the tests", 0.6),
+}
+"""Title, detail and disk in gigabytes of every set, in the order of installation."""
+
+
+def is_ready(wanted: Wanted, stamp: Stamp | None) -> bool:
+    """Tell whether the last set-up reached all of it, so that there is nothing to do."""
+    return stamp is not None and _environment_fits(wanted, stamp) and not (
+        stamp.unfinished
+        or stamp.java != wanted.java
+        or stamp.project != wanted.project
+        or _missing_sets(wanted, stamp, java_is_found=stamp.java_is_found)
+    )  # fmt: skip
+
+
+def plan(wanted: Wanted, stamp: Stamp | None, *, java_is_found: bool) -> list[Phase]:
+    """Answer the phases that lead from what is there to what is wanted."""
+    phases = [Phase(kind=Kind.CHECK, title="This machine", detail="Python, disk, Java")]
+    if stamp is None or not _environment_fits(wanted, stamp):
+        stamp = Stamp()
+        phases.append(Phase(kind=Kind.ENVIRONMENT, title="Environment", detail=f"Python {wanted.python} in .venv"))
+    for name in _missing_sets(wanted, stamp, java_is_found=java_is_found):
+        title, detail, gigabytes = SETS[name]
+        phases.append(
+            Phase(
+                kind=Kind.LOCKED_SET,
+                title=title,
+                detail=detail.format(spark=wanted.spark_version),
+                set_name=name,
+                needed_bytes=int(gigabytes * GIGABYTE),
+            )
+        )
+    if stamp.project != wanted.project:
+        phases.append(Phase(kind=Kind.PROJECT, title="Pondage", detail="the checkout itself, editable"))
+    if stamp.warmed != warm_key(wanted, java_is_found=java_is_found):
+        phases.append(Phase(kind=Kind.WARM_UP, title="Warm-up", detail="a class archive, so that Spark starts faster"))
+    return phases
+
+
+def warm_key(wanted: Wanted, *, java_is_found: bool) -> str:
+    """Answer what a warm-up is good for: one Spark on one Java."""
+    java = wanted.java if java_is_found else wanted.locks["java"]
+    return f"{wanted.locks['base']} {java}"
+
+
+def _environment_fits(wanted: Wanted, stamp: Stamp) -> bool:
+    return (stamp.location, stamp.python) == (wanted.location, wanted.python)
+
+
+def _missing_sets(wanted: Wanted, stamp: Stamp, *, java_is_found: bool) -> list[str]:
+    needed = {"build", "base", *wanted.extras}
+    if not java_is_found:
+        needed.add("java")
+    return [name for name in SETS if name in needed and stamp.sets.get(name) != wanted.locks[name]]
