@@ -34,7 +34,9 @@ def parsed_version(text: str, *, place: str | None = None) -> Version:
     match = _VERSION.match(text)
     if not match:
         raise DefinitionError(
-            f"version {text!r} is not of the form 1.2.3", hint="write it as major.minor.patch", place=place,
+            f"version {text!r} is not of the form 1.2.3",
+            hint="write it as major.minor.patch",
+            place=place,
             code="BAD_VERSION",
         )
     return int(match[1]), int(match[2]), int(match[3])
@@ -45,8 +47,10 @@ def parsed_minimum(text: str, *, place: str | None = None) -> Version:
     match = _MINIMUM.match(text)
     if not match:
         raise DefinitionError(
-            f"minimum version {text!r} is not of the form >=1.2", hint="write `>=1.2`: it binds within major 1",
-            place=place, code="BAD_VERSION",
+            f"minimum version {text!r} is not of the form >=1.2",
+            hint="write `>=1.2`: it binds within major 1",
+            place=place,
+            code="BAD_VERSION",
         )
     return int(match[1]), int(match[2] or 0), int(match[3] or 0)
 

@@ -1,0 +1,47 @@
+"""Pondage: data pipelines on Apache Spark that run when somebody needs the result, and only as often as it is used.
+
+These are the names that an author writes. Importing them costs little: no Spark, no database, no terminal.
+"""
+
+from __future__ import annotations
+
+from pondage.define.definition import Retries
+from pondage.define.expectation import between, check, in_set, not_null, rows
+from pondage.define.function import pond
+from pondage.define.pond import Pond
+from pondage.define.ripple import Source
+from pondage.define.run import Run
+from pondage.define.window import Schedule, Window, daily, hourly, weekly
+from pondage.errors import PondageError
+
+__all__ = [
+    "Pond",
+    "PondageError",
+    "Retries",
+    "Run",
+    "Schedule",
+    "Source",
+    "Window",
+    "__version__",
+    "between",
+    "check",
+    "daily",
+    "hourly",
+    "in_set",
+    "not_null",
+    "pond",
+    "rows",
+    "weekly",
+]
+
+
+def __getattr__(name: str) -> str:
+    # Asking the installed metadata takes milliseconds, so only somebody who wants the version pays for it.
+    if name != "__version__":
+        raise AttributeError(f"module 'pondage' has no attribute {name!r}")
+    from importlib import metadata
+
+    try:
+        return metadata.version("pondage")
+    except metadata.PackageNotFoundError:
+        return "0+unknown"

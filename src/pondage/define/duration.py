@@ -1,0 +1,28 @@
+"""Durations as an author writes them: `90s`, `15m`, `1h`, `1d`, `1h30m`, `250ms`."""
+
+from __future__ import annotations
+
+import re
+
+from pondage.errors import DefinitionError
+
+_UNITS_US = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
+_WHOLE = re.compile(r"\s*(?:\d{1,9}\s*(?:ms|[smhd])\s*)+\Z")
+_PART = re.compile(r"(\d{1,9})\s*(ms|[smhd])")
+
+
+def parsed_duration(text: object, *, what: str = "duration", place: str | None = None) -> int:
+    """Answer a duration in microseconds; raises `DefinitionError` when it is malformed or zero."""
+    if not isinstance(text, str) or not _WHOLE.match(text):
+        raise DefinitionError(
+            f"{what} {text!r} is not a duration",
+            hint='write a number and a unit: "90s", "15m", "1h", "1d" (ms, s, m, h, d)',
+            place=place,
+            code="BAD_DURATION",
+        )
+    length = sum(int(number) * _UNITS_US[unit] for number, unit in _PART.findall(text))
+    if length == 0:
+        raise DefinitionError(
+            f"{what} {text!r} is zero", hint="give a duration above zero", place=place, code="BAD_DURATION"
+        )
+    return length

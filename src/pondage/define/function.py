@@ -1,0 +1,148 @@
+"""`pond`: a Pond of one function. Its parameters are its Sources, its name is the Pond's and its only Ripple's."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, ParamSpec, TypeVar, overload
+
+import msgspec
+
+from pondage.define.definition import Retries, Scalar, SourceDefinition
+from pondage.define.expectation import Expectations
+from pondage.define.place import place_of_function
+from pondage.define.pond import Pond
+from pondage.define.ripple import RippleReference, Source
+from pondage.define.settings import Mode, Pacing, Schedules, Tides, Windows
+from pondage.define.signature import signature_of
+from pondage.errors import DefinitionError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class PondFunction(Pond, Generic[P, R]):
+    """A Pond of one function: what `@pond` makes. Calling it calls the function."""
+
+    function: Callable[P, R]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the author's function, as a unit test does."""
+        return self.function(*args, **kwargs)
+
+
+@overload
+def pond(function: Callable[P, R], /) -> PondFunction[P, R]: ...
+
+
+@overload
+def pond(
+    *,
+    version: str = "1.0.0",
+    sources: Mapping[str, str] | Iterable[Source] = (),
+    reads: Mapping[str, str | RippleReference] | None = None,
+    expect: Expectations = (),
+    parameters: Mapping[str, Scalar] | None = None,
+    description: str = "",
+    owner: str = "",
+    tags: Iterable[str] = (),
+    window: Windows = (),
+    wave: bool = False,
+    pacing: Pacing = "eager",
+    tide: Tides = (),
+    schedule: Schedules = (),
+    retries: Retries | None = None,
+    mode: Mode = "replace",
+    coherent: bool = True,
+    timeout: str | None = None,
+    pool: str | None = None,
+    labels: Iterable[str] = (),
+    always: bool = False,
+) -> Callable[[Callable[P, R]], PondFunction[P, R]]: ...
+
+
+def pond(
+    function: Callable[P, R] | None = None,
+    /,
+    *,
+    version: str = "1.0.0",
+    sources: Mapping[str, str] | Iterable[Source] = (),
+    reads: Mapping[str, str | RippleReference] | None = None,
+    expect: Expectations = (),
+    parameters: Mapping[str, Scalar] | None = None,
+    description: str = "",
+    owner: str = "",
+    tags: Iterable[str] = (),
+    window: Windows = (),
+    wave: bool = False,
+    pacing: Pacing = "eager",
+    tide: Tides = (),
+    schedule: Schedules = (),
+    retries: Retries | None = None,
+    mode: Mode = "replace",
+    coherent: bool = True,
+    timeout: str | None = None,
+    pool: str | None = None,
+    labels: Iterable[str] = (),
+    always: bool = False,
+) -> PondFunction[P, R] | Callable[[Callable[P, R]], PondFunction[P, R]]:
+    """Make a Pond of a function: its parameters are its Sources, its name is the Pond's and its only Ripple's.
+
+    `orders: DataFrame` is the Ripple orders of the Pond orders; `fx: DataFrame | None = None` is an optional Source;
+    `reads={"daily": "sales.daily"}` reads another Ripple; `sources={"fx": ">=1.2"}` gives minimum versions, or a list
+    of `Source` for more. `spark` and `run` are injected. Raises `DefinitionError`.
+    """
+
+    def declared(function: Callable[P, R]) -> PondFunction[P, R]:
+        made: PondFunction[P, R] = PondFunction(
+            function.__name__, version, description=description or inspect.cleandoc(function.__doc__ or ""),
+            owner=owner, tags=tags, window=window, wave=wave, pacing=pacing, tide=tide, schedule=schedule,
+            retries=retries, mode=mode, coherent=coherent, timeout=timeout, pool=pool, labels=labels,
+        )  # fmt: skip
+        made.function = function
+        made.place = place_of_function(function)
+        made.__doc__ = function.__doc__
+        _add_sources(made, function, _given_sources(sources, made.place), reads or {})
+        made.ripple(reads=dict(reads or {}), expect=expect, parameters=parameters, always=always)(function)
+        return made
+
+    return declared if function is None else declared(function)
+
+
+def _given_sources(sources: Mapping[str, str] | Iterable[Source], place: str) -> dict[str, Source]:
+    if isinstance(sources, Mapping):
+        return {name: Source(name, minimum) for name, minimum in sources.items()}
+    given = list(sources)
+    if not all(isinstance(each, Source) for each in given):
+        raise DefinitionError(
+            f"sources= takes a mapping or a list of Source, not {given!r}",
+            hint='write sources={"fx": ">=1.2"}',
+            place=place,
+            code="BAD_SOURCE",
+        )
+    return {each.name: each for each in given}
+
+
+def _add_sources(
+    made: Pond, function: Callable[..., object], given: dict[str, Source], reads: Mapping[str, str | RippleReference]
+) -> None:
+    for parameter in signature_of(function).tables:
+        target = reads.get(parameter.name, parameter.name)
+        name = target.pond if isinstance(target, RippleReference) else target.partition(".")[0]
+        if name in made.sources:
+            continue
+        declared = given.pop(name, None) or Source(name)
+        if parameter.optional:
+            declared.definition = _optional(declared)
+        declared.place = made.place
+        made.add_source(declared)
+    if given:
+        raise DefinitionError(
+            f"sources= of {made.name} names {', '.join(sorted(given))}, which no parameter reads",
+            hint="a parameter is a Source: add it to the function, or drop it here", place=made.place,
+            code="UNKNOWN_INPUT",
+        )  # fmt: skip
+
+
+def _optional(source: Source) -> SourceDefinition:
+    return msgspec.structs.replace(source.definition, required=False)

@@ -1,0 +1,25 @@
+"""Where an author wrote something: the `file:line` that every error of a declaration carries."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - compared with raw code file names
+
+
+def place_of_caller() -> str:
+    """Answer `file:line` of the nearest caller outside this package: the line that the author wrote."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def place_of_function(function: Callable[..., object]) -> str:
+    """Answer `file:line` of a function, or of the caller when the object has no code of its own."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return place_of_caller()
+    return f"{code.co_filename}:{code.co_firstlineno}"

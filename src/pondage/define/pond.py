@@ -1,0 +1,379 @@
+"""`Pond`: a Pond written out, which gets its Ripples one by one. Declaring checks, and runs nothing.
+
+A Pond holds functions; its `definition()` is the plain value that is deployed.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar, overload
+
+import msgspec
+
+from pondage.define.definition import (
+    PondDefinition,
+    ReadDefinition,
+    Retries,
+    RippleDefinition,
+    Scalar,
+)
+from pondage.define.expectation import Expectations, flattened
+from pondage.define.names import checked_name
+from pondage.define.place import place_of_caller, place_of_function
+from pondage.define.resolve import refuse_cycle, resolved_reads
+from pondage.define.ripple import (
+    Ripple,
+    RippleReference,
+    Source,
+    SqlInputs,
+    checked_parameters,
+    source_text,
+    timeout_seconds,
+)
+from pondage.define.settings import Mode, Pacing, PondSettings, Schedules, Tides, Windows, checked_settings
+from pondage.define.signature import signature_of
+from pondage.errors import DefinitionError
+
+F = TypeVar("F", bound=Callable[..., object])
+Probe = Callable[..., object]
+Reads = Mapping[str, "RippleReference | str | Callable[..., object]"]
+
+
+class Pond:
+    """A Pond with the Ripples it is given: `sales = Pond("sales", version="2.1.0")`.
+
+    Without a Source it is an Inlet. What can be wrong about a declaration raises `DefinitionError` with the author's
+    file and line; what can only be known when all Ripples are there (names of later siblings, cycles, SQL) is checked
+    by `definition()`, which `pondage plan` and `deploy` call before anything else.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        version: str = "1.0.0",
+        *,
+        description: str = "",
+        owner: str = "",
+        tags: Iterable[str] = (),
+        window: Windows = (),
+        wave: bool = False,
+        pacing: Pacing = "eager",
+        tide: Tides = (),
+        schedule: Schedules = (),
+        retries: Retries | None = None,
+        mode: Mode = "replace",
+        coherent: bool = True,
+        timeout: str | None = None,
+        pool: str | None = None,
+        labels: Iterable[str] = (),
+    ) -> None:
+        self.place = place_of_caller()
+        self.name = checked_name(name, what="Pond", place=self.place)
+        self.settings: PondSettings = checked_settings(
+            version=version, description=description, owner=owner, tags=tags, window=window, wave=wave, pacing=pacing,
+            tide=tide, schedule=schedule, retries=retries, mode=mode, coherent=coherent, timeout=timeout, pool=pool,
+            labels=labels, place=self.place,
+        )  # fmt: skip
+        self.ripples: dict[str, Ripple] = {}
+        self.sources: dict[str, Source] = {}
+        self.probes: dict[str, Probe] = {}
+
+    @property
+    def version(self) -> str:
+        """Answer the contract's version, `major.minor.patch`."""
+        return self.settings.version
+
+    def __repr__(self) -> str:
+        return f"Pond({self.name!r}, version={self.version!r})"
+
+    def source(
+        self, name: str, minimum: str | None = None, *, required: bool = True, columns: Sequence[str] | None = None
+    ) -> Source:
+        """Declare a Pond that this one reads and answer it; `source["ripple"]` is what `reads=` takes."""
+        return self.add_source(Source(name, minimum, required=required, columns=columns))
+
+    @overload
+    def ripple(self, function: F, /) -> F: ...
+
+    @overload
+    def ripple(
+        self,
+        /,
+        *,
+        reads: Reads | None = None,
+        expect: Expectations = (),
+        parameters: Mapping[str, Scalar] | None = None,
+        timeout: str | None = None,
+        always: bool = False,
+        description: str = "",
+    ) -> Callable[[F], F]: ...
+
+    def ripple(
+        self,
+        function: F | None = None,
+        /,
+        *,
+        reads: Reads | None = None,
+        expect: Expectations = (),
+        parameters: Mapping[str, Scalar] | None = None,
+        timeout: str | None = None,
+        always: bool = False,
+        description: str = "",
+    ) -> F | Callable[[F], F]:
+        """Declare a Ripple: `@sales.ripple` or `@sales.ripple(reads=…, expect=[…])`. The function stays as it is.
+
+        A parameter is a Ripple of this Pond, or a Source's Ripple of the same name, or what `reads` says it is: a
+        `source["ripple"]`, a function that is a Ripple here, or a text `"pond.ripple"`. `always=True` runs it even when
+        its code and inputs are unchanged. `timeout` ends it; without one the Pond's counts.
+        """
+
+        def declared(function: F) -> F:
+            place = place_of_function(function)
+            self._add_ripple(
+                Ripple(
+                    name=function.__name__,
+                    place=place,
+                    function=function,
+                    signature=signature_of(function),
+                    reads=self._checked_reads(function, reads or {}, place),
+                    expectations=flattened(expect, place=place),
+                    parameters=checked_parameters(parameters or {}, place),
+                    description=description or inspect.cleandoc(function.__doc__ or ""),
+                    always=always,
+                    timeout_s=timeout_seconds(timeout, place),
+                )
+            )
+            return function
+
+        return declared if function is None else declared(function)
+
+    def sql(
+        self,
+        name: str,
+        path: str,
+        *,
+        reads: Mapping[str, RippleReference | str] | None = None,
+        expect: Expectations = (),
+        timeout: str | None = None,
+        always: bool = False,
+        description: str = "",
+    ) -> None:
+        """Declare a Ripple whose body is one SELECT in a file; `path` is relative to the file that declares it.
+
+        Table `x` is the Ripple x of this Pond or the Source's Ripple of the same name, `x.y` is Ripple y of Source x.
+        """
+        place = place_of_caller()
+        self._add_ripple(
+            Ripple(
+                name=name,
+                place=place,
+                sql_path=path,
+                reads=dict(reads or {}),
+                expectations=flattened(expect, place=place),
+                description=description,
+                always=always,
+                timeout_s=timeout_seconds(timeout, place),
+            )
+        )
+
+    @overload
+    def probe(self, function: F, /) -> F: ...
+
+    @overload
+    def probe(self, /, *, ripple: str) -> Callable[[F], F]: ...
+
+    def probe(self, function: F | None = None, /, *, ripple: str | None = None) -> F | Callable[[F], F]:
+        """Declare the cheap question of an Inlet: it returns a value, and an equal value means that nothing changed.
+
+        `@orders.probe` belongs to the Inlet's only root Ripple; with several, name one: `@shop.probe(ripple="raw")`.
+        The function may ask for `spark` and `run`, and must return something that JSON can hold.
+        """
+
+        def declared(function: F) -> F:
+            place = place_of_function(function)
+            if self.sources:
+                raise _probe_refused(self.name, place)
+            if signature_of(function).tables:
+                raise DefinitionError(
+                    f"the probe of Pond {self.name!r} asks for tables",
+                    hint="a probe may ask for `spark` and `run` only",
+                    place=place,
+                    code="BAD_PROBE",
+                )
+            if (ripple or "") in self.probes:
+                raise DefinitionError(
+                    f"Pond {self.name!r} has two probes for one Ripple", hint="keep one", place=place, code="BAD_PROBE"
+                )
+            self.probes[ripple or ""] = function
+            return function
+
+        return declared if function is None else declared(function)
+
+    def probe_of(self, ripple: str) -> Probe | None:
+        """Answer the probe's function for a Ripple whose definition says `has_probe`. For the worker."""
+        return self.probes.get(ripple, self.probes.get(""))
+
+    def definition(
+        self, entry: str, *, digests: Mapping[str, str] | None = None, sql: Mapping[str, SqlInputs] | None = None
+    ) -> PondDefinition:
+        """Answer the Pond as a plain value; raises `DefinitionError`.
+
+        `entry` is `module:attribute` of this object, `digests` the code digest of each Ripple, and `sql` what a reader
+        found in the files of the SQL Ripples.
+        """
+        if not self.ripples:
+            raise DefinitionError(
+                f"Pond {self.name!r} has no Ripple",
+                hint=f"declare one with @{self.name}.ripple",
+                place=self.place,
+                code="NO_RIPPLES",
+            )
+        ripples = self._definitions(digests or {}, sql or {})
+        refuse_cycle(self.name, ripples, {ripple.name: ripple.place for ripple in self.ripples.values()})
+        with_probe = self._probes_by_ripple(ripples)
+        settings = self.settings
+        return PondDefinition(
+            name=self.name,
+            version=settings.version,
+            entry=entry,
+            ripples=tuple(_probed(ripple) if ripple.name in with_probe else ripple for ripple in ripples),
+            sources=tuple(source.definition for source in self.sources.values()),
+            windows=settings.windows,
+            retries=settings.retries,
+            triggers=settings.triggers,
+            mode=settings.mode,
+            coherent=settings.coherent,
+            pool=settings.pool,
+            labels=settings.labels,
+            description=settings.description,
+            owner=settings.owner,
+            tags=settings.tags,
+            place=self.place,
+        )
+
+    def _definitions(self, digests: Mapping[str, str], sql: Mapping[str, SqlInputs]) -> tuple[RippleDefinition, ...]:
+        return tuple(self._ripple_definition(each, digests.get(each.name, ""), sql) for each in self.ripples.values())
+
+    def _ripple_definition(self, ripple: Ripple, digest: str, sql: Mapping[str, SqlInputs]) -> RippleDefinition:
+        inputs = sql.get(ripple.name)
+        reads: tuple[ReadDefinition, ...] = ()
+        if ripple.sql_path is None or inputs is not None:
+            reads = resolved_reads(self.name, ripple, self.ripples, self.sources, inputs)
+        return RippleDefinition(
+            name=ripple.name,
+            kind="function" if ripple.sql_path is None else "sql",
+            reads=reads,
+            injects=ripple.signature.injects,
+            expectations=tuple(each.definition for each in ripple.expectations),
+            parameters=dict(ripple.parameters),
+            description=ripple.description,
+            digest=digest,
+            source=source_text(ripple, inputs),
+            sql=None if inputs is None else inputs.text,
+            always=ripple.always,
+            timeout_s=ripple.timeout_s if ripple.timeout_s is not None else self.settings.timeout_s,
+        )
+
+    def _probes_by_ripple(self, ripples: Sequence[RippleDefinition]) -> dict[str, Probe]:
+        found: dict[str, Probe] = {}
+        roots = [ripple.name for ripple in ripples if not ripple.reads]
+        for name, function in self.probes.items():
+            place = place_of_function(function)
+            if self.sources:
+                raise _probe_refused(self.name, place)
+            if name == "" and len(roots) != 1:
+                raise DefinitionError(
+                    f"Pond {self.name!r} has {len(roots)} root Ripples, so its probe must name one",
+                    hint=f"write @{self.name}.probe(ripple=…); the roots are {', '.join(roots)}",
+                    place=place,
+                    code="BAD_PROBE",
+                )
+            ripple = name or roots[0]
+            if ripple not in roots:
+                raise DefinitionError(
+                    f"the probe of Pond {self.name!r} names {ripple!r}, which is not a root Ripple of it",
+                    hint=f"the roots are {', '.join(roots)}",
+                    place=place,
+                    code="BAD_PROBE",
+                )
+            found[ripple] = function
+        return found
+
+    def add_source(self, source: Source) -> Source:
+        """Add a Source that was made on its own, and answer it; raises `DefinitionError` as `source()` does."""
+        if source.name == self.name:
+            raise DefinitionError(
+                f"Pond {self.name!r} names itself as a Source",
+                hint="a Pond cannot wait for itself",
+                place=source.place,
+                code="CYCLE",
+            )
+        if source.name in self.sources:
+            raise DefinitionError(
+                f"Pond {self.name!r} has two Sources named {source.name!r}",
+                hint="declare it once and read it often",
+                place=source.place,
+                code="DUPLICATE_SOURCE",
+            )
+        if self.settings.windows:
+            raise DefinitionError(
+                f"Pond {self.name!r} has a Window and the Source {source.name!r}",
+                hint="a Window belongs to an Inlet: put it on the Pond where the data comes from",
+                place=self.place,
+                code="WINDOW_WITH_SOURCES",
+            )
+        if self.probes:
+            raise _probe_refused(self.name, source.place)
+        self.sources[source.name] = source
+        return source
+
+    def _add_ripple(self, ripple: Ripple) -> None:
+        checked_name(ripple.name, what="Ripple", place=ripple.place)
+        other = self.ripples.get(ripple.name)
+        if other is not None:
+            raise DefinitionError(
+                f"Pond {self.name!r} has two Ripples named {ripple.name!r}",
+                hint=f"the other one is at {other.place}",
+                place=ripple.place,
+                code="DUPLICATE_RIPPLE",
+            )
+        self.ripples[ripple.name] = ripple
+
+    def _checked_reads(
+        self, function: Callable[..., object], reads: Reads, place: str
+    ) -> dict[str, RippleReference | str]:
+        names = set(inspect.signature(function).parameters)
+        checked: dict[str, RippleReference | str] = {}
+        for parameter, target in reads.items():
+            if parameter not in names:
+                raise DefinitionError(
+                    f"reads= of {function.__name__} names {parameter!r}, which is not one of its parameters",
+                    hint=f"its parameters are {', '.join(sorted(names)) or 'none'}",
+                    place=place,
+                    code="BAD_PARAMETER",
+                )
+            if callable(target):
+                target = target.__name__
+            if not isinstance(target, (RippleReference, str)):
+                raise DefinitionError(
+                    f"reads= of {function.__name__} gives {target!r} for {parameter!r}",
+                    hint='give source["ripple"], a Ripple of this Pond or a text "pond.ripple"',
+                    place=place,
+                    code="BAD_PARAMETER",
+                )
+            checked[parameter] = target
+        return checked
+
+
+def _probed(ripple: RippleDefinition) -> RippleDefinition:
+    return msgspec.structs.replace(ripple, has_probe=True)
+
+
+def _probe_refused(name: str, place: str) -> DefinitionError:
+    return DefinitionError(
+        f"Pond {name!r} has a probe and Sources",
+        hint="a probe belongs to an Inlet: a Pond without Sources",
+        place=place,
+        code="PROBE_WITHOUT_INLET",
+    )

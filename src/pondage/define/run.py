@@ -1,0 +1,88 @@
+"""The `run` that a Ripple may ask for by naming a parameter `run`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import NoReturn
+
+from pondage.define.definition import Scalar
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Unchanged(Exception):
+    """Raised by `run.unchanged()`: the last data is still right, so the Ripple ends here and nothing is written.
+
+    It is an ordinary exception and passes through `finally` and `with`. An author's `except Exception` around it
+    swallows it: then the Ripple just goes on, and publishes what it returns.
+    """
+
+
+class Run:
+    """What a Ripple may know about the Run it is part of. Made by a worker; in a unit test, make one yourself."""
+
+    def __init__(
+        self,
+        *,
+        freshness_us: int,
+        previous_freshness_us: int | None = None,
+        parameters: Mapping[str, Scalar] | None = None,
+        logger: logging.Logger | None = None,
+        idempotency_key: str = "",
+    ) -> None:
+        self._freshness_us = freshness_us
+        self._previous_us = previous_freshness_us
+        self._parameters = MappingProxyType(dict(parameters or {}))
+        self._logger = logger if logger is not None else logging.getLogger("pondage.ripple")
+        self._idempotency_key = idempotency_key
+        self._read_freshness = False
+
+    @property
+    def freshness(self) -> datetime:
+        """Answer the moment (UTC) up to which this Run's result will be fresh.
+
+        Reading it is recorded: a result that depends on the time is never reused for another Run.
+        """
+        self._read_freshness = True
+        return _moment(self._freshness_us)
+
+    @property
+    def previous_freshness(self) -> datetime | None:
+        """Answer the freshness (UTC) of this Pond's last completed Run, None before the first. Recorded too."""
+        self._read_freshness = True
+        return None if self._previous_us is None else _moment(self._previous_us)
+
+    @property
+    def parameters(self) -> Mapping[str, Scalar]:
+        """Answer the Ripple's declared `parameters=`, read-only."""
+        return self._parameters
+
+    @property
+    def logger(self) -> logging.Logger:
+        """Answer a logger whose lines reach `pondage logs`."""
+        return self._logger
+
+    @property
+    def idempotency_key(self) -> str:
+        """Answer a key that is equal across retries and crashes of the same work: give it to outside services."""
+        return self._idempotency_key
+
+    @property
+    def read_freshness(self) -> bool:
+        """Answer whether the Ripple has asked for a freshness so far. For the worker."""
+        return self._read_freshness
+
+    def unchanged(self) -> NoReturn:
+        """End the Ripple here: its last data is still right. Freshness advances, nothing is rewritten.
+
+        Raises `Unchanged`, which the worker understands. Before the first published data there is nothing that could be
+        unchanged: the worker then fails the Ripple and says so.
+        """
+        raise Unchanged("nothing changed since the last run")
+
+
+def _moment(microseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=microseconds)
