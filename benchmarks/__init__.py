@@ -1,0 +1,1 @@
+"""Benchmarks: `make bench NAME=x` measures Pondage against what it says it should cost."""

@@ -1,0 +1,144 @@
+"""The rules of the house as contracts for import-linter.
+
+import-linter's own contracts refuse to name a module that does not exist. Ours pass over a room that is not built
+yet and check it from the day it appears. Both are given in pyproject.toml; rooms are named without `pondage.`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+
+from grimp import ImportGraph
+from importlinter import Contract, ContractCheck, fields, output
+
+PACKAGE = "pondage"
+
+
+def room_of(module: str) -> str:
+    """Answer the room of one of our modules: the name after `pondage.`, empty for the package itself."""
+    return module.split(".")[1] if "." in module else ""
+
+
+def is_ours(module: str) -> bool:
+    """Tell our modules from other packages."""
+    return module == PACKAGE or module.startswith(f"{PACKAGE}.")
+
+
+def is_in_a_room(graph: ImportGraph, module: str) -> bool:
+    """Tell whether a module of ours lies in a room, and not directly in the package."""
+    return bool(room_of(module)) and (module.count(".") > 1 or bool(graph.find_children(module)))
+
+
+def modules_in(graph: ImportGraph, room: str) -> set[str]:
+    """Answer a room's modules; none when the room does not exist."""
+    name = f"{PACKAGE}.{room}"
+    return {name, *graph.find_descendants(name)} if name in graph.modules else set()
+
+
+def where(graph: ImportGraph, importer: str, imported: str) -> str:
+    """Say where an import is written: `pondage.views.status:12 imports pyarrow`."""
+    details = graph.get_import_details(importer=importer, imported=imported)
+    line = details[0]["line_number"] if details else "?"
+    return f"{importer}:{line} imports {imported}"
+
+
+class HouseContract(Contract):
+    """What our contracts share: how a broken one is shown."""
+
+    def render_broken_contract(self, check: ContractCheck) -> None:
+        """Print one line for each import that breaks the rule."""
+        for violation in check.metadata["violations"]:
+            output.print_error(f"- {violation}")
+
+    def names(self, option: str) -> list[str]:
+        """Answer the names given for an option in pyproject.toml; none when it is left out."""
+        return list(getattr(self, option) or [])
+
+    def is_set(self, option: str) -> bool:
+        """Tell whether a switch is on in pyproject.toml."""
+        return getattr(self, option) is True
+
+    def judge(self, violations: list[str]) -> ContractCheck:
+        """Answer the outcome of a check."""
+        return ContractCheck(kept=not violations, metadata={"violations": sorted(set(violations))})
+
+
+class RoomContract(HouseContract):
+    """What a room may import (`only_packages` and `only_rooms`, beside the standard library) or never imports.
+
+    Modules that lie directly in the package, such as its errors, belong to no room: every room may use them, and
+    then they have to keep the room's rule too. With `through_others` a chain of imports breaks the rule as well.
+    """
+
+    type_name = "room"
+
+    rooms = fields.ListField(subfield=fields.StringField())
+    only_packages = fields.ListField(subfield=fields.StringField(), required=False)
+    only_rooms = fields.ListField(subfield=fields.StringField(), required=False)
+    never = fields.ListField(subfield=fields.StringField(), required=False)
+    through_others = fields.BooleanField(required=False, default=False)
+
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: ARG002
+        """Called by import-linter with the graph of all imports."""
+        violations: list[str] = []
+        for room in self.names("rooms"):
+            if self.names("only_packages"):
+                violations += self._outside_of_allowed(graph, room)
+            for forbidden in self.names("never"):
+                violations += self._forbidden(graph, room, forbidden)
+        return self.judge(violations)
+
+    def _outside_of_allowed(self, graph: ImportGraph, room: str) -> Iterator[str]:
+        rooms = {room, *self.names("only_rooms")}
+        packages = {*self.names("only_packages"), *sys.stdlib_module_names}
+        waiting, seen = modules_in(graph, room), set[str]()
+        while waiting:
+            module = waiting.pop()
+            seen.add(module)
+            for imported in graph.find_modules_directly_imported_by(module):
+                if not is_ours(imported):
+                    if imported.split(".")[0] not in packages:
+                        yield where(graph, module, imported)
+                elif is_in_a_room(graph, imported):
+                    if room_of(imported) not in rooms:
+                        yield where(graph, module, imported)
+                elif imported not in seen:
+                    waiting.add(imported)
+
+    def _forbidden(self, graph: ImportGraph, room: str, forbidden: str) -> Iterator[str]:
+        ours, theirs = modules_in(graph, room), modules_in(graph, forbidden)
+        if not ours or not theirs:
+            return
+        if self.is_set("through_others"):
+            chains = graph.find_shortest_chains(
+                importer=f"{PACKAGE}.{room}", imported=f"{PACKAGE}.{forbidden}", as_packages=True
+            )
+            for chain in chains:
+                yield ", which ".join(where(graph, importer, imported) for importer, imported in pairwise(chain))
+            return
+        for module in ours:
+            for imported in graph.find_modules_directly_imported_by(module) & theirs:
+                yield where(graph, module, imported)
+
+
+class HomeContract(HouseContract):
+    """Packages that only some rooms may import (`homes`); a home may also be one module of a room."""
+
+    type_name = "home"
+
+    packages = fields.ListField(subfield=fields.StringField())
+    homes = fields.ListField(subfield=fields.StringField())
+
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: ARG002
+        """Called by import-linter with the graph of all imports."""
+        at_home = set[str]().union(*(modules_in(graph, home) for home in self.names("homes")))
+        violations = [
+            where(graph, importer, package)
+            for package in self.names("packages")
+            if package in graph.modules
+            for importer in graph.find_modules_that_directly_import(package)
+            if importer not in at_home
+        ]
+        return self.judge(violations)

@@ -1,0 +1,118 @@
+"""Run the suites one after another, each in a process of its own, and add them up.
+
+A suite is a folder of `tests/`; everything that has no suite of its own is *pure*. Each suite has its own process, so
+that one Spark session serves all Spark tests and no pure test pays for it.
+
+With PONDAGE_NO_SKIP=1 a skipped test counts as a failure: CI must have everything a test asks for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SUITES = ["pure", "spark", "services", "browser", "chaos"]
+NO_TESTS = 5
+"""pytest's exit code when a choice of tests matched none, which is usual when there are several suites."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """How a suite ended."""
+
+    suite: str
+    passed: int = 0
+    failed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def selection(suite: str, tests: Path) -> list[str]:
+    """Answer what pytest is given for a suite; nothing when its folder does not exist."""
+    if suite != "pure":
+        return [str(tests / suite)] if (tests / suite).is_dir() else []
+    others = [f"--ignore={tests / other}" for other in SUITES if (tests / other).is_dir()]
+    return [str(tests), *others] if tests.is_dir() else []
+
+
+def read_report(suite: str, report: Path) -> Outcome:
+    """Add up pytest's own report."""
+    outcome = Outcome(suite=suite)
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        name = f"{case.get('classname', '')}::{case.get('name', '')}".removeprefix("::")
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            outcome.failed.append(name)
+        elif skipped is None:
+            outcome.passed += 1
+        elif skipped.get("type") == "pytest.xfail":
+            outcome.passed += 1  # it failed as the test says it must
+        else:
+            outcome.skipped.append(f"{name}: {skipped.get('message', '')}")
+    return outcome
+
+
+def run_suite(suite: str, arguments: list[str]) -> Outcome:
+    """Run one suite in its own pytest."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as directory:
+        report = Path(directory) / "report.xml"
+        command = [sys.executable, "-m", "pytest", f"--junit-xml={report}", *arguments]
+        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        outcome = read_report(suite, report) if report.is_file() else Outcome(suite=suite)
+    if code not in (0, NO_TESTS) and not outcome.failed:
+        outcome.failed.append(f"the {suite} suite: pytest ended with {code}")
+    outcome.seconds = time.monotonic() - began
+    return outcome
+
+
+def summary(outcomes: list[Outcome], *, may_skip: bool) -> tuple[list[str], int]:
+    """Answer the closing lines and the exit code."""
+    whole = sum(outcome.seconds for outcome in outcomes) or 1.0
+    lines = ["", "suite      passed  failed  skipped      time  share"]
+    lines += [
+        f"{outcome.suite:<10} {outcome.passed:>6}  {len(outcome.failed):>6}  {len(outcome.skipped):>7}  "
+        f"{outcome.seconds:>6.1f} s  {outcome.seconds / whole:>5.0%}"
+        for outcome in outcomes
+    ]
+    failed = [name for outcome in outcomes for name in outcome.failed]
+    skipped = [name for outcome in outcomes for name in outcome.skipped]
+    if not may_skip:
+        failed += [f"skipped, and PONDAGE_NO_SKIP is set: {name}" for name in skipped]
+        skipped = []
+    lines += [f"FAILED {name}" for name in failed]
+    passed = sum(outcome.passed for outcome in outcomes)
+    lines.append(f"{passed} passed, {len(failed)} failed" + (f", {len(skipped)} skipped" if skipped else ""))
+    # A run that executed nothing proves nothing.
+    return lines, 1 if failed or passed == 0 else 0
+
+
+def main(arguments: list[str]) -> int:
+    """Run the suites; what this command does not know is handed to pytest."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--suite", choices=SUITES, action="append", help="only this suite (may be repeated)")
+    parser.add_argument("--seeds", type=int, default=1, help="rounds, each with another PONDAGE_TEST_SEED")
+    options, for_pytest = parser.parse_known_args(arguments)
+    outcomes = []
+    for seed in range(1, options.seeds + 1):
+        os.environ["PONDAGE_TEST_SEED"] = str(seed)
+        for suite in options.suite or SUITES:
+            chosen = selection(suite, ROOT / "tests")
+            if chosen:
+                print(f"\n— {suite}" + (f", seed {seed}" if options.seeds > 1 else ""), flush=True)
+                outcomes.append(run_suite(suite, [*chosen, *for_pytest]))
+    lines, code = summary(outcomes, may_skip=os.environ.get("PONDAGE_NO_SKIP", "") in ("", "0"))
+    print("\n".join(lines), flush=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
