@@ -1,0 +1,100 @@
+"""Which phases a set-up has, from what is there and what is wanted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scripts.setup.plan import SETS, Kind, Wanted, is_ready, plan, warm_key
+from scripts.setup.stamp import Stamp
+
+LOCKS = {name: f"digest of {name}" for name in SETS}
+JAVA = [["PATH", "/usr/bin/java", "1"]]
+WANTED = Wanted(
+    location="/here",
+    python="3.11",
+    extras=("demo",),
+    locks=LOCKS,
+    spark_version="4.2.1",
+    project="digest of pyproject",
+    java=JAVA,
+)
+
+
+def reached(*sets: str, java_is_found: bool = True) -> Stamp:
+    return Stamp(
+        location="/here",
+        python="3.11",
+        sets={name: LOCKS[name] for name in sets},
+        project="digest of pyproject",
+        java=JAVA,
+        java_is_found=java_is_found,
+        warmed=warm_key(WANTED, java_is_found=java_is_found),
+    )
+
+
+def titles(stamp: Stamp | None, *, wanted: Wanted = WANTED, java_is_found: bool = True) -> list[str]:
+    return [phase.title for phase in plan(wanted, stamp, java_is_found=java_is_found)]
+
+
+def test_from_nothing_everything_is_done_in_order() -> None:
+    assert titles(None) == ["This machine", "Environment", "Build tools", "Spark", "Demo", "Pondage", "Warm-up"]
+
+
+def test_without_a_java_one_is_brought_along() -> None:
+    assert "Java" in titles(None, java_is_found=False)
+    assert "Java" not in titles(None, java_is_found=True)
+
+
+def test_the_spark_phase_names_version_and_size() -> None:
+    spark = next(phase for phase in plan(WANTED, None, java_is_found=True) if phase.set_name == "base")
+    assert "pyspark 4.2.1 (about 450 MB; once)" in spark.detail
+    assert spark.needed_bytes >= 2_000_000_000
+
+
+def test_when_all_is_there_nothing_is_to_do() -> None:
+    assert is_ready(WANTED, reached("build", "base", "demo"))
+    assert is_ready(WANTED, reached("build", "base", "demo", "java", java_is_found=False))
+
+
+def test_an_extra_that_was_not_asked_for_before_is_added_alone() -> None:
+    there = reached("build", "base", "demo")
+    wanted = replace(WANTED, extras=("dev",))
+    assert not is_ready(wanted, there)
+    assert titles(there, wanted=wanted) == ["This machine", "Test tools"]
+
+
+def test_a_changed_lock_file_installs_its_set_again() -> None:
+    wanted = replace(WANTED, locks={**LOCKS, "demo": "another digest"})
+    there = reached("build", "base", "demo")
+    assert not is_ready(wanted, there)
+    assert titles(there, wanted=wanted) == ["This machine", "Demo"]
+
+
+def test_a_java_that_went_away_is_noticed() -> None:
+    there = reached("build", "base", "demo")
+    wanted = replace(WANTED, java=[])
+    assert not is_ready(wanted, there)
+    assert titles(there, wanted=wanted, java_is_found=False) == ["This machine", "Java", "Warm-up"]
+
+
+def test_a_moved_checkout_or_another_python_starts_anew() -> None:
+    there = reached("build", "base", "demo")
+    for wanted in (replace(WANTED, location="/there"), replace(WANTED, python="3.12")):
+        assert not is_ready(wanted, there)
+        assert titles(there, wanted=wanted) == titles(None, wanted=wanted)
+
+
+def test_a_stopped_installation_is_not_ready_and_goes_on_where_it_was() -> None:
+    there = reached("build")
+    there.unfinished = "base"
+    assert not is_ready(WANTED, there)
+    phases = plan(WANTED, there, java_is_found=True)
+    assert [phase.kind for phase in phases][:2] == [Kind.CHECK, Kind.LOCKED_SET]
+    assert [phase.set_name for phase in phases if phase.set_name] == ["base", "demo"]
+
+
+def test_a_changed_project_file_installs_only_the_project_again() -> None:
+    there = reached("build", "base", "demo")
+    wanted = replace(WANTED, project="another digest")
+    assert not is_ready(wanted, there)
+    assert titles(there, wanted=wanted) == ["This machine", "Pondage"]
