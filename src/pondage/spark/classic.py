@@ -7,6 +7,7 @@ the end of a gateway. Each is a public method of Spark's Scala API, called throu
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -17,6 +18,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from pondage.errors import PondageError
 from pondage.spark.backend import Progress
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from pondage.spark.jvm import Jvm
 
 _POOL = "spark.scheduler.pool"
+_CANCEL_AGAIN_S = 0.2
 
 
 class ClassicBackend:
@@ -151,3 +154,42 @@ def _signals_kept() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def stopped_after(session: SparkSession, timeout_s: float, *, what: str) -> Iterator[None]:
+    """Stop the calling thread's Spark jobs when the block takes longer, and raise `PondageError` (QUERY_TIMEOUT).
+
+    Work that is no job yet, such as planning, is not stopped: the error is then raised when the next job starts.
+    """
+    context = session.sparkContext
+    tag = f"limit-{secrets.token_hex(8)}"
+    is_over = threading.Event()
+    has_ended = threading.Event()
+
+    def watch() -> None:
+        if has_ended.wait(timeout_s):
+            return
+        is_over.set()
+        # One cancel does not stop the block's next job.
+        while not has_ended.wait(_CANCEL_AGAIN_S):
+            with suppress(Py4JError, OSError):
+                context.cancelJobsWithTag(tag)
+
+    watcher = threading.Thread(target=watch, name="pondage-limit", daemon=True)
+    context.addJobTag(tag)
+    watcher.start()
+    try:
+        yield
+    except Exception as error:
+        if is_over.is_set():
+            raise PondageError(
+                f"{what} took longer than {timeout_s:g} s and was stopped", code="QUERY_TIMEOUT",
+                hint="ask for less, or give it more time",
+            ) from error
+        raise
+    finally:
+        has_ended.set()
+        watcher.join()
+        with suppress(Py4JError, OSError):
+            context.removeJobTag(tag)

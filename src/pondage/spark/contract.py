@@ -1,0 +1,111 @@
+"""The contract of a Pond: within one major version its tables may only grow."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from pondage.errors import PondageError
+
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)\Z")
+# What each type may become without any stored value or any reader noticing.
+_WIDER = {
+    "byte": frozenset({"short", "integer", "long"}),
+    "short": frozenset({"integer", "long"}),
+    "integer": frozenset({"long"}),
+    "float": frozenset({"double"}),
+}
+# The words of SQL, which authors know, for the names in Spark's JSON.
+_SHOWN = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
+
+_Type = str | dict[str, Any]
+
+
+class ContractBroken(PondageError):
+    """A result is narrower than what its major version promised."""
+
+    code = "CONTRACT"
+
+
+def check_contract(previous_schema_json: str, new_schema_json: str) -> list[str]:
+    """Answer how the new schema breaks the promise of the previous one; empty when it keeps it.
+
+    Columns, and fields of structs, may be added, and types may widen: whole numbers, float to double, a decimal to
+    more digits of the same scale. Order and nullability do not count: Spark derives nullability from the plan, so it
+    changes when nobody changed anything.
+    """
+    return _struct_differences(json.loads(previous_schema_json), json.loads(new_schema_json), "")
+
+
+def require_contract(previous: str | None, new: str, *, where: str) -> None:
+    """Raise `ContractBroken` with every difference; with no previous schema there is nothing to keep."""
+    if previous is None:
+        return
+    differences = check_contract(previous, new)
+    if differences:
+        raise ContractBroken(
+            f"{where} breaks the contract of its major version: {'; '.join(differences)}",
+            hint="keep the columns, or raise the Pond's major version so that Sinks can choose when to follow",
+        )
+
+
+def _struct_differences(previous: dict[str, Any], new: dict[str, Any], path: str) -> list[str]:
+    present = {field["name"]: field["type"] for field in new["fields"]}
+    by_spelling = {name.casefold(): name for name in present}
+    what = "field" if path else "column"
+    differences: list[str] = []
+    for field in previous["fields"]:
+        name = field["name"]
+        shown = f"{path}.{name}" if path else name
+        if name in present:
+            differences += _type_differences(field["type"], present[name], f"{what} {shown}", shown)
+        elif name.casefold() in by_spelling:
+            differences.append(f"{what} {shown} was renamed to {by_spelling[name.casefold()]}")
+        else:
+            differences.append(f"{what} {shown} ({shown_type(field['type'])}) was removed")
+    return differences
+
+
+def _type_differences(previous: _Type, new: _Type, what: str, path: str) -> list[str]:
+    if previous == new or (isinstance(previous, str) and isinstance(new, str) and _widens(previous, new)):
+        return []
+    if isinstance(previous, dict) and isinstance(new, dict) and previous.get("type") == new.get("type"):
+        match previous["type"]:
+            case "struct":
+                return _struct_differences(previous, new, path)
+            case "array":
+                return _type_differences(
+                    previous["elementType"], new["elementType"], f"the elements of {what}", f"{path}.element"
+                )
+            case "map":
+                return [
+                    *_type_differences(previous["keyType"], new["keyType"], f"the keys of {what}", f"{path}.key"),
+                    *_type_differences(
+                        previous["valueType"], new["valueType"], f"the values of {what}", f"{path}.value"
+                    ),
+                ]
+    return [f"{what} changed from {shown_type(previous)} to {shown_type(new)}"]
+
+
+def _widens(previous: str, new: str) -> bool:
+    before, after = _DECIMAL.match(previous), _DECIMAL.match(new)
+    if before and after:
+        return int(after[1]) >= int(before[1]) and int(after[2]) == int(before[2])
+    return new in _WIDER.get(previous, frozenset())
+
+
+def shown_type(type_: _Type) -> str:
+    """Answer a type of Spark's JSON in the words of SQL."""
+    if isinstance(type_, str):
+        return _SHOWN.get(type_, type_)
+    match type_.get("type"):
+        case "struct":
+            inside = ", ".join(f"{field['name']}: {shown_type(field['type'])}" for field in type_["fields"])
+            return f"struct<{inside}>"
+        case "array":
+            return f"array<{shown_type(type_['elementType'])}>"
+        case "map":
+            return f"map<{shown_type(type_['keyType'])}, {shown_type(type_['valueType'])}>"
+        case other:
+            return str(other)

@@ -1,0 +1,156 @@
+"""Questions of an operator: SQL over published snapshots, read-only, limited in rows and time.
+
+The text is not trusted. Spark's own parser reads it first, and what is not known to be a plain question is refused
+before anything is looked up: a command, a file named as a table, a function that calls into Java.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import msgspec
+from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
+from pyspark.sql.types import (
+    ArrayType,
+    CalendarIntervalType,
+    DataType,
+    MapType,
+    StructType,
+    VariantType,
+    YearMonthIntervalType,
+)
+
+from pondage.define.snapshot import SnapshotContent
+from pondage.errors import PondageError
+from pondage.spark.classic import stopped_after
+from pondage.spark.errors import explained
+from pondage.spark.questions import require_question
+from pondage.spark.read import read_snapshot
+from pondage.spark.sqltext import ParsedSql, bound_sql
+from pondage.spark.storage import local_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+JsonValue = str | int | float | bool | None | list["JsonValue"] | dict[str, "JsonValue"]
+_MOST_ROWS = 100_000
+
+
+class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of an answer, each a list in the order of `columns`. `truncated`: there are more than were asked for."""
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: tuple[list[JsonValue], ...]
+    truncated: bool = False
+
+
+def run_query(
+    session: SparkSession,
+    sql: str,
+    views: Mapping[str, SnapshotContent],
+    limit: int = 100,
+    timeout: float = 60.0,
+) -> QueryResult:
+    """Answer a question about the given snapshots and nothing else.
+
+    `views` maps names as they may be written (`pond` or `pond.ripple`) to snapshots. Raises `PondageError`: QUERY_REFUSED
+    for what is not a plain question, QUERY_TIMEOUT after `timeout` seconds, QUERY_FAILED with Spark's words otherwise.
+    """
+    try:
+        parsed = ParsedSql(session, sql)
+        require_question(parsed, views)
+        used = {table.text.casefold() for table in parsed.tables}
+        contents = {name: content for name, content in views.items() if name.casefold() in used}
+        frames = {name: read_snapshot(session, content) for name, content in contents.items()}
+        bound = bound_sql(session, sql, frames)
+        # What Spark runs is the text with other names in it, so that text is judged again.
+        require_question(ParsedSql(session, bound), {}, own_views=frozenset(session_views(session)))
+        with stopped_after(session, timeout, what="the query"):
+            frame = session.sql(bound)
+            _require_only(frame, contents)
+            return _answer(frame, limit)
+    except PondageError:
+        raise
+    except Exception as error:
+        shown = explained(error, where="query")
+        if shown.code == "RIPPLE_FAILED":
+            shown.code = "QUERY_FAILED"
+        shown.place = None
+        raise shown from error
+
+
+def sample(session: SparkSession, content: SnapshotContent, limit: int = 20, timeout: float = 60.0) -> QueryResult:
+    """Answer some rows of one snapshot, in no promised order."""
+    with stopped_after(session, timeout, what="the sample"):
+        return _answer(read_snapshot(session, content), limit)
+
+
+def session_views(session: SparkSession) -> list[str]:
+    """Answer the names of this session's temporary views."""
+    return [table.name for table in session.catalog.listTables() if table.isTemporary]
+
+
+def _require_only(frame: DataFrame, contents: Mapping[str, SnapshotContent]) -> None:
+    """Raise when the analysed plan would read a file that is in none of the snapshots: the second of two locks."""
+    allowed = {str(local_path(path) or path) for content in contents.values() for path in content.paths}
+    for file in frame.inputFiles():
+        if str(local_path(file) or file) not in allowed:
+            raise PondageError("the query reads files outside of the published tables", code="QUERY_REFUSED")
+
+
+def _answer(frame: DataFrame, limit: int) -> QueryResult:
+    limit = max(0, min(limit, _MOST_ROWS))
+    fields = frame.schema.fields
+    # By position: an answer may have two columns of one name.
+    plain = frame.toDF(*(f"c{number}" for number in range(len(fields))))
+    shown = [
+        F.col(f"c{number}").cast("string") if _has_no_arrow_type(field.dataType) else F.col(f"c{number}")
+        for number, field in enumerate(fields)
+    ]
+    table = plain.select(*shown).limit(limit + 1).toArrow()
+    columns = [column.to_pylist() for column in table.columns]
+    rows = [[_json_value(column[row]) for column in columns] for row in range(min(limit, table.num_rows))]
+    return QueryResult(
+        columns=tuple(field.name for field in fields),
+        types=tuple(field.dataType.simpleString() for field in fields),
+        rows=tuple(rows),
+        truncated=table.num_rows > limit,
+    )
+
+
+def _has_no_arrow_type(type_: DataType) -> bool:
+    if isinstance(type_, StructType):
+        return any(_has_no_arrow_type(field.dataType) for field in type_.fields)
+    if isinstance(type_, ArrayType):
+        return _has_no_arrow_type(type_.elementType)
+    if isinstance(type_, MapType):
+        return _has_no_arrow_type(type_.keyType) or _has_no_arrow_type(type_.valueType)
+    return isinstance(type_, (VariantType, YearMonthIntervalType, CalendarIntervalType))
+
+
+def _json_value(value: object) -> JsonValue:
+    """Answer a value as JSON can carry it: what JSON does not know becomes a text."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, (date, datetime, time)):
+        return value.isoformat()
+    if isinstance(value, (bytes, bytearray)):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, dict):
+        return {str(key): _json_value(inside) for key, inside in value.items()}
+    if isinstance(value, list):
+        # A map is a list of pairs to Arrow.
+        if value and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):
+            return {str(_json_value(key)): _json_value(inside) for key, inside in value}
+        return [_json_value(each) for each in value]
+    if isinstance(value, (Decimal, timedelta)):
+        return str(value)
+    return str(value)

@@ -1,0 +1,147 @@
+"""Running one Ripple: from its inputs to a checked snapshot that nobody can see yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+from pyspark.sql import Column, DataFrame
+
+from pondage.define.definition import RippleDefinition
+from pondage.define.run import Run, Unchanged
+from pondage.define.snapshot import SnapshotContent
+from pondage.errors import PondageError
+from pondage.spark.contract import require_contract
+from pondage.spark.errors import explained
+from pondage.spark.expectations import ExpectationPlan, require_kept
+from pondage.spark.read import read_snapshot
+from pondage.spark.sqltext import bound_sql
+from pondage.spark.write import check_output, write_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class RippleOutcome(Enum):
+    """How a Ripple may end other than with a snapshot."""
+
+    UNCHANGED = "unchanged"
+
+
+UNCHANGED: Final = RippleOutcome.UNCHANGED
+"""The Ripple called `run.unchanged()`: its last snapshot is still right, and nothing was written."""
+
+
+class WrongReturn(PondageError):
+    """A Ripple's function returned something else than a DataFrame."""
+
+    code = "WRONG_RETURN"
+
+
+class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that one attempt of a Ripple needs.
+
+    `inputs` has each parameter (in SQL: each table name) of the definition; None is an optional Source that has never
+    published. `destination` is a directory that belongs to this execution and does not exist yet. `contract` is the
+    schema that the major version promised so far, None before its first snapshot.
+    """
+
+    pond: str
+    ripple: RippleDefinition
+    function: Callable[..., object] | None
+    inputs: Mapping[str, SnapshotContent | None]
+    run: Run
+    destination: str
+    checks: Mapping[str, Callable[[], Column]] = {}
+    contract: str | None = None
+
+    @property
+    def where(self) -> str:
+        """Answer the Ripple's full name."""
+        return f"{self.pond}.{self.ripple.name}"
+
+
+def run_ripple(session: SparkSession, work: RippleWork) -> SnapshotContent | Literal[RippleOutcome.UNCHANGED]:
+    """Run the Ripple in this session and answer its snapshot, written and checked but published by nobody yet.
+
+    It costs exactly the Spark jobs of the one write. Raises `PondageError` of these codes: RIPPLE_FAILED (the author's
+    code or plan), WRONG_RETURN, BAD_OUTPUT, NO_SUCH_COLUMN, CONTRACT, EXPECTATION, BAD_EXPECTATION, CANCELLED,
+    SPARK_LOST (the JVM is gone). Its `place` is the author's file and line where that is known; `trace`, where it has
+    one, is for those who ask.
+    """
+    try:
+        try:
+            frame = _result(session, work)
+        except Unchanged:
+            return UNCHANGED
+        return _snapshot(frame, work)
+    except Exception as error:
+        shown = explained(error, where=work.where, fallback_place=_place(work))
+        if shown is error:
+            raise
+        raise shown from error
+
+
+def _result(session: SparkSession, work: RippleWork) -> DataFrame:
+    reads = {read.parameter: read for read in work.ripple.reads}
+    frames = {
+        parameter: None if content is None else read_snapshot(session, content, columns=reads[parameter].columns)
+        for parameter, content in work.inputs.items()
+    }
+    if work.ripple.kind == "sql":
+        return _sql_result(session, work, frames)
+    if work.function is None:
+        raise PondageError(f"{work.where} has no function", code="BAD_WORK")
+    injected: dict[str, object] = {}
+    if "spark" in work.ripple.injects:
+        injected["spark"] = session
+    if "run" in work.ripple.injects:
+        injected["run"] = work.run
+    returned = work.function(**frames, **injected)
+    if not isinstance(returned, DataFrame):
+        raise WrongReturn(
+            f"{work.where} returned {_described(returned)}, not a DataFrame",
+            hint="return the DataFrame to store" + (": is a `return` missing?" if returned is None else ""),
+            place=_place(work),
+        )
+    return returned
+
+
+def _sql_result(session: SparkSession, work: RippleWork, frames: Mapping[str, DataFrame | None]) -> DataFrame:
+    present = {name: frame for name, frame in frames.items() if frame is not None}
+    missing = sorted(frames.keys() - present.keys())
+    if missing:
+        raise PondageError(
+            f"{work.where} reads {missing[0]}, which has never published", code="NEVER_PUBLISHED",
+            hint="an SQL Ripple cannot do without one of its tables: make the Source required",
+        )
+    return session.sql(bound_sql(session, work.ripple.sql or "", present))
+
+
+def _snapshot(frame: DataFrame, work: RippleWork) -> SnapshotContent:
+    check_output(frame.schema)
+    # The contract is judged from the plan's schema: a broken one need not cost the write.
+    require_contract(work.contract, frame.schema.json(), where=work.where)
+    plan = ExpectationPlan.decide(frame.schema, work.ripple.expectations, work.checks)
+    written = write_files(plan.observed(frame), work.destination)
+    results = plan.results(written)
+    require_kept(results, where=work.where)
+    return msgspec.structs.replace(
+        written.as_content(), expectations=results, read_freshness=work.run.read_freshness
+    )
+
+
+def _place(work: RippleWork) -> str | None:
+    code = getattr(work.function, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else work.ripple.source or None
+
+
+def _described(value: object) -> str:
+    if value is None:
+        return "None"
+    kind = type(value)
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__.partition('.')[0]} "
+    article = "an" if not module and kind.__name__[0].lower() in "aeiou" else "a"
+    return f"{article} {module}{kind.__name__}"

@@ -1,0 +1,89 @@
+"""Places of snapshots: how Spark names them, and how this process reads and secures the files itself."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pyarrow import fs
+
+from pondage.errors import PondageError
+
+_GLOB_CHARACTERS = frozenset("{}[]*?\\")
+
+
+def local_path(place: str) -> Path | None:
+    """Answer the place as a path of this machine, or None when it is on another file system."""
+    if place.startswith("file:"):
+        return Path("/" + place.removeprefix("file:").lstrip("/"))
+    return Path(place).absolute() if "://" not in place else None
+
+
+def spark_path(place: str) -> str:
+    """Answer the place as Spark must be given it for writing.
+
+    A plain path says `file:` explicitly: with a cluster's configuration around, Spark would look for it elsewhere.
+    """
+    local = local_path(place)
+    return place if local is None else f"file:{local}"
+
+
+def readable_path(place: str) -> str:
+    """Answer the place as Spark must be given it for reading, where characters like `[` would be a pattern."""
+    path = spark_path(place)
+    return "".join("\\" + each if each in _GLOB_CHARACTERS else each for each in path)
+
+
+def data_files(place: str) -> tuple[fs.FileSystem, str, list[tuple[str, int]]]:
+    """Answer the file system, the directory in it, and name and size of each parquet file just written there."""
+    file_system, directory = _resolved(place)
+    selector = fs.FileSelector(directory, allow_not_found=True)
+    found = [
+        (info.base_name, info.size)
+        for info in file_system.get_file_info(selector)
+        if info.type == fs.FileType.File and info.base_name.endswith(".parquet") and info.base_name[0] not in "._"
+    ]
+    return file_system, directory, sorted(found)
+
+
+def secure(place: str, names: list[str]) -> None:
+    """Make written local files survive a loss of power. Other file systems promise it themselves.
+
+    Hadoop's checksum files are removed: a sound data file beside a checksum file that was lost halfway could not be
+    read any more.
+    """
+    directory = local_path(place)
+    if directory is None:
+        return
+    for each in directory.iterdir():
+        if each.name == "_SUCCESS" or (each.name.startswith(".") and each.name.endswith(".crc")):
+            each.unlink(missing_ok=True)
+    for name in names:
+        _synced(directory / name)
+    # A file is found again only when its directory, and the directories made on the way to it, are on the disk too.
+    for each in (directory, *list(directory.parents)[:3]):
+        _synced(each)
+
+
+def _synced(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _resolved(place: str) -> tuple[fs.FileSystem, str]:
+    local = local_path(place)
+    if local is not None:
+        return fs.LocalFileSystem(), str(local)
+    # Hadoop's names for the same stores.
+    uri = place.replace("s3a://", "s3://", 1) if place.startswith("s3a://") else place
+    try:
+        file_system, path = fs.FileSystem.from_uri(uri)
+    except (ValueError, OSError) as error:
+        raise PondageError(
+            f"the warehouse {place} cannot be read by this process: {error}", code="WAREHOUSE",
+            hint="use a local path, s3a://, gs:// or hdfs://, and see that this machine can reach it",
+        ) from error
+    return file_system, path
