@@ -5,6 +5,8 @@
 
 from pondage.kernel.demand.effects import Effect, Reason
 from pondage.kernel.demand.events import Event
+from pondage.kernel.demand.explain import explain
+from pondage.kernel.demand.gates import Gate
 from pondage.kernel.demand.ponds import MemoryPonds, Ponds
 from pondage.kernel.demand.shape import NEVER, NONE, Calendar, Occurrences, PondKey, PondShape, Retries
 from pondage.kernel.demand.state import Condition, Pacing, PondState, decode_state, encode_state, new_state
@@ -17,6 +19,7 @@ __all__ = [
     "Condition",
     "Effect",
     "Event",
+    "Gate",
     "MemoryPonds",
     "Occurrences",
     "Pacing",
@@ -29,6 +32,7 @@ __all__ = [
     "Step",
     "decode_state",
     "encode_state",
+    "explain",
     "new_state",
     "step",
 ]

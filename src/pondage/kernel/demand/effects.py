@@ -35,7 +35,7 @@ class _Effect(msgspec.Struct, frozen=True, kw_only=True, tag_field="effect", tag
     reason: Reason
 
 
-class StartRun(_Effect):
+class StartRun(_Effect, frozen=True, kw_only=True):
     """A Run of the Pond started: write it down with what it took of each Source, before its Ripples."""
 
     number: int
@@ -47,8 +47,8 @@ class StartRun(_Effect):
     """The older Run that this one repeats without executing anything."""
 
 
-class StartRipple(_Effect):
-    """Execute a Ripple at `freshness`. `number`: the newest Run that it serves; older active ones are served with it."""
+class StartRipple(_Effect, frozen=True, kw_only=True):
+    """Execute a Ripple at `freshness`. `number`: the newest Run it serves; older active ones are served too."""
 
     ripple: str
     number: int
@@ -58,14 +58,14 @@ class StartRipple(_Effect):
     is_forced: bool = False
 
 
-class Cancel(_Effect):
+class Cancel(_Effect, frozen=True, kw_only=True):
     """Stop this attempt; whatever it still reports is ignored."""
 
     ripple: str
     attempt: int
 
 
-class RunFinished(_Effect):
+class RunFinished(_Effect, frozen=True, kw_only=True):
     """A Run completed: publish it. The Runs numbered in `subsumed` end with it and are not published themselves."""
 
     number: int
@@ -77,14 +77,14 @@ class RunFinished(_Effect):
     rollback: str | None = None
 
 
-class RunDropped(_Effect):
+class RunDropped(_Effect, frozen=True, kw_only=True):
     """These Runs are given up (failed, killed or removed); they will never complete."""
 
     numbers: tuple[int, ...]
     freshnesses: tuple[int, ...]
 
 
-class Failed(_Effect):
+class Failed(_Effect, frozen=True, kw_only=True):
     """The Pond failed in a Ripple whose immediate retries were spent."""
 
     ripple: str
@@ -94,25 +94,25 @@ class Failed(_Effect):
     error: str = ""
 
 
-class Recovered(_Effect):
+class Recovered(_Effect, frozen=True, kw_only=True):
     """A Run fresher than the failure succeeded, or the failure was cleared."""
 
 
-class Blocked(_Effect):
+class Blocked(_Effect, frozen=True, kw_only=True):
     """The Pond takes no new demand from now on: it failed, was killed, or a required Source is blocked."""
 
 
-class Unblocked(_Effect):
+class Unblocked(_Effect, frozen=True, kw_only=True):
     """The Pond takes demand again."""
 
 
-class Timer(_Effect):
+class Timer(_Effect, frozen=True, kw_only=True):
     """Send a Tick at this time; replaces the Pond's former timer."""
 
     at: int
 
 
-class Deployed(_Effect):
+class Deployed(_Effect, frozen=True, kw_only=True):
     """The definition is in force from now on; Runs started earlier were finished on the former one."""
 
     definition: str

@@ -13,7 +13,7 @@ class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=s
     pond: PondKey
 
 
-class Done(_Event):
+class Done(_Event, frozen=True, kw_only=True):
     """A Ripple's attempt completed. `reused`: nothing was executed, so the duration says nothing."""
 
     ripple: str
@@ -21,7 +21,7 @@ class Done(_Event):
     reused: bool = False
 
 
-class Fail(_Event):
+class Fail(_Event, frozen=True, kw_only=True):
     """A Ripple's attempt failed; `error` is handed on to the host's effect as it is."""
 
     ripple: str
@@ -29,72 +29,72 @@ class Fail(_Event):
     error: str = ""
 
 
-class Tap(_Event):
+class Tap(_Event, frozen=True, kw_only=True):
     """Pull once: take what the Sources have and let them resupply."""
 
 
-class Pulse(_Event):
+class Pulse(_Event, frozen=True, kw_only=True):
     """Push once: reach the freshness `at` (not later than now; absent: now)."""
 
     at: int | None = None
 
 
-class Wave(_Event):
+class Wave(_Event, frozen=True, kw_only=True):
     """Pull for ever: a Tap now, at every completion and when the Pond is unblocked. Replaces the Wave that is there."""
 
     pacing: Pacing = Pacing.EAGER
 
 
-class Tide(_Event):
+class Tide(_Event, frozen=True, kw_only=True):
     """Push for ever, so that the Pond is never staler than `limit` if possible. Replaces the Tide of the same name."""
 
     limit: int
     name: str = "tide"
 
 
-class Calm(_Event):
+class Calm(_Event, frozen=True, kw_only=True):
     """Remove the Tide of that name (``wave``: the Wave); without a name the Wave and every Tide."""
 
     name: str | None = None
 
 
-class Clear(_Event):
+class Clear(_Event, frozen=True, kw_only=True):
     """Acknowledge a failure or a Kill: held demand runs again."""
 
 
-class Wake(_Event):
+class Wake(_Event, frozen=True, kw_only=True):
     """Clear, and one Run if the Sources are ahead right now; asks nothing of them and is not held."""
 
 
-class Force(_Event):
+class Force(_Event, frozen=True, kw_only=True):
     """Clear, and one Run even if nothing is new, as soon as no Run is active."""
 
 
-class Kill(_Event):
+class Kill(_Event, frozen=True, kw_only=True):
     """Stop: cancel what runs, forget demand and standing triggers, block the Sinks until Clear."""
 
 
-class Sleep(_Event):
+class Sleep(_Event, frozen=True, kw_only=True):
     """Forget demand and standing triggers; started Runs complete. `upstream`: the ancestors too."""
 
     upstream: bool = False
 
 
-class Tick(_Event):
+class Tick(_Event, frozen=True, kw_only=True):
     """Time has passed: look again. Too early or too often changes nothing."""
 
 
-class Deploy(_Event):
+class Deploy(_Event, frozen=True, kw_only=True):
     """Put a definition in force; the host resolves the reference through `Ponds.definition`. Makes no demand."""
 
     definition: str
 
 
-class Remove(_Event):
+class Remove(_Event, frozen=True, kw_only=True):
     """Take the Pond away: as Kill; Sinks that still name it are blocked as by a Source not deployed."""
 
 
-class Rollback(_Event):
+class Rollback(_Event, frozen=True, kw_only=True):
     """Make the older completed Run `run` (the host's reference) the current one; the Sinks are not told."""
 
     run: str

@@ -17,7 +17,7 @@ class Ponds(Protocol):
         """Give the definition in force, or None when the Pond is not deployed."""
 
     def sinks(self, key: PondKey) -> Sequence[PondKey]:
-        """Give the deployed Ponds whose definition in force names `key` as a Source, even when `key` is not deployed."""
+        """Give the Ponds whose definition in force names `key` as a Source, even when `key` is not deployed."""
 
     def definition(self, key: PondKey, definition: str) -> PondShape | None:
         """Resolve the reference that a Deploy event carries; None when it is unknown (the event is then ignored)."""

@@ -3,10 +3,9 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NewType, Protocol
+from typing import Protocol
 
-PondKey = NewType("PondKey", str)
-"""Names one major version of a Pond, for example ``sales@2``."""
+from pondage.define.names import PondKey as PondKey
 
 NEVER = -1
 """The freshness of something that never ran."""
@@ -77,8 +76,10 @@ class PondShape:
     calendar: Calendar | None
     """The windows of an Inlet; None for a live Inlet and for every Pond with Sources."""
     retries: Retries
-    has_required: bool
-    """Is any Source required? Where none is, every Source counts for pushing, period and lead."""
+    required: frozenset[PondKey]
+    """The Sources that block this Pond when they are blocked."""
+    gating: frozenset[PondKey]
+    """The Sources that targets are sent to and that set the pace: the required ones, or all where none is required."""
 
     @property
     def is_inlet(self) -> bool:
@@ -115,9 +116,11 @@ class PondShape:
                 if parent not in parents:
                     raise ValueError(f"ripple {key}.{name} names an unknown parent {parent}")
                 children[parent].append(name)
+        bound = {PondKey(source): required for source, required in (sources or {}).items()}
+        required = [source for source, is_required in bound.items() if is_required]
         return PondShape(
             key=PondKey(key),
-            sources=tuple((PondKey(source), required) for source, required in (sources or {}).items()),
+            sources=tuple(bound.items()),
             ripples=parents,
             children={name: tuple(found) for name, found in children.items()},
             roots=tuple(name for name, given in parents.items() if not given),
@@ -125,7 +128,8 @@ class PondShape:
             order=_topological(key, parents, children),
             calendar=calendar,
             retries=budgets,
-            has_required=any((sources or {}).values()),
+            required=frozenset(required),
+            gating=frozenset(required or bound),
         )
 
 

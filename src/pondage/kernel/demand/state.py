@@ -101,6 +101,9 @@ class PondState(msgspec.Struct, kw_only=True):
     active: list[RunState] = []
     sources: dict[PondKey, SourceState] = {}
     ripples: dict[str, RippleState] = {}
+    busy: int = 0
+    busy_roots: int = 0
+    """How many Ripples, and how many root Ripples, are executing (counts over `ripples`)."""
     is_failed: bool = False
     failed_f: int = NEVER
     failures: int = 0

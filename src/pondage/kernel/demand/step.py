@@ -1,13 +1,24 @@
-"""`step`: advance Ponds by everything that happened in one instant."""
+"""`step`: advance Ponds by everything that happened in one instant.
 
-from collections.abc import Iterable, Sequence
+An instant is settled in a fixed order of kinds, so that the arrival order inside it does not matter: reports, finished
+Runs, verbs; then facts before anything else, demand and starts; and Tides on the settled state.
+"""
+
+from collections.abc import Iterable
 
 import msgspec
 
+from pondage.kernel.demand import facts, reports, tide, verbs
+from pondage.kernel.demand.asking import on_target, on_want
+from pondage.kernel.demand.deploying import adopt, on_deploy
 from pondage.kernel.demand.effects import Effect
-from pondage.kernel.demand.events import Event
+from pondage.kernel.demand.events import Deploy, Done, Event, Fail
 from pondage.kernel.demand.ponds import Ponds
+from pondage.kernel.demand.running import evaluate, finish
 from pondage.kernel.demand.shape import PondKey
+from pondage.kernel.demand.signals import Demand, Slumber, Target, Want
+from pondage.kernel.demand.timing import set_timer
+from pondage.kernel.demand.work import Pond, Work
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,10 +28,87 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     effects: tuple[Effect, ...]
 
 
-def step(ponds: Ponds, events: Sequence[Event] | Iterable[Event], now: int) -> Step:
+def step(ponds: Ponds, events: Iterable[Event], now: int) -> Step:
     """Advance the Ponds in place by these events, all of the instant `now`.
 
     Deterministic and total: the result depends only on the arguments, and no event raises. When the host raises, the
     states are half advanced and must be thrown away.
     """
-    raise NotImplementedError
+    work = Work(ponds, now)
+    _apply(work, list(events))
+    _settle(work)
+    while _emit_tides(work):
+        _settle(work)
+    for key in list(work.touched):
+        pond = work.load(key)
+        if pond is not None:
+            set_timer(work, pond)
+    return Step(changed=tuple(work.changed), effects=tuple(work.effects))
+
+
+def _apply(work: Work, events: list[Event]) -> None:
+    reported: dict[PondKey, Pond] = {}
+    for event in events:
+        pond = work.load(event.pond) if isinstance(event, Done | Fail) else None
+        if pond is not None:
+            reported[event.pond] = pond
+            if isinstance(event, Done):
+                reports.on_done(work, pond, event)
+            elif isinstance(event, Fail):
+                reports.on_fail(work, pond, event)
+    # Counting finished Runs only now makes the order of the reports irrelevant, and no verb undoes completed work.
+    for pond in reported.values():
+        finish(work, pond)
+    for number, event in enumerate(events):
+        if isinstance(event, Done | Fail):
+            continue
+        if isinstance(event, Deploy):
+            on_deploy(work, event)
+            continue
+        pond = work.load(event.pond)
+        if pond is not None:
+            verbs.apply(work, pond, event, number)
+
+
+def _settle(work: Work) -> None:
+    while True:
+        if work.facts:
+            key, fact = work.facts.popleft()
+            pond = work.load(key)
+            if pond is not None:
+                facts.deliver(work, pond, fact)
+        elif work.demands:
+            key, demand = work.demands.popleft()
+            pond = work.load(key)
+            if pond is not None:
+                _take_up(work, pond, demand)
+        elif work.ready:
+            key = next(iter(work.ready))
+            del work.ready[key]
+            pond = work.load(key)
+            if pond is not None:
+                adopt(work, pond)
+                evaluate(work, pond)
+        else:
+            return
+
+
+def _take_up(work: Work, pond: Pond, demand: Demand) -> None:
+    match demand:
+        case Want():
+            on_want(work, pond, demand.freshness)
+        case Target():
+            on_target(work, pond, demand.freshness)
+        case Slumber():
+            if (pond.key, demand.number) not in work.slept:
+                verbs.sleep(work, pond)
+                verbs.on_slumber(work, pond, demand.number)
+
+
+def _emit_tides(work: Work) -> bool:
+    due = [pond for key in work.touched if (pond := work.load(key)) is not None and tide.is_due(pond, work.now)]
+    for pond in due:
+        pond.state.skip = 0
+        work.change(pond)
+        on_target(work, pond, work.now)
+    return bool(due)

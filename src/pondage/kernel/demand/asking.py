@@ -1,0 +1,152 @@
+"""Demand: how a Pond takes it up and how it asks its Sources.
+
+A pull is a number, not a flag: "fresher than F". A receiver keeps the largest, so duplicates and re-sends are harmless,
+and starting a Run consumes it without any code. Each Source is told once for each value taken from it.
+"""
+
+from bisect import bisect_left, bisect_right, insort
+
+from pondage.kernel.demand.goal import aim
+from pondage.kernel.demand.shape import NONE, PondKey
+from pondage.kernel.demand.signals import Target, Want
+from pondage.kernel.demand.state import RippleState
+from pondage.kernel.demand.work import Pond, Work
+
+
+def tap(work: Work, pond: Pond) -> None:
+    """Pull at every leaf for something fresher than it started last. A blocked Pond ignores it."""
+    if pond.state.is_blocked:
+        return
+    ripples, end_f = pond.state.ripples, pond.state.end_f
+    # A leaf that a deploy just added never started anything; what the Pond published counts for it.
+    want(work, pond, [(name, max(ripples[name].start_f, end_f)) for name in pond.shape.leaves])
+
+
+def on_want(work: Work, pond: Pond, freshness: int) -> None:
+    """Take up a Sink's pull at every leaf. A blocked Pond ignores it; the Sink sends it again when it is unblocked."""
+    if not pond.state.is_blocked:
+        want(work, pond, [(name, freshness) for name in pond.shape.leaves])
+
+
+def want(work: Work, pond: Pond, pending: list[tuple[str, int]]) -> None:
+    """Carry pulls of Ripples upwards to the roots, each parent once for each value taken from it."""
+    state, parents = pond.state, pond.shape.ripples
+    is_changed = False
+    while pending:
+        name, freshness = pending.pop()
+        ripple = state.ripples[name]
+        if freshness < ripple.prev:
+            continue  # an older Run than the latest already served it
+        if parents[name]:
+            if freshness > ripple.want:
+                ripple.want = freshness
+                is_changed = True
+            if not ripple.has_told:
+                pass_on(ripple, pending)
+                is_changed = True
+        else:
+            if freshness > state.want:
+                state.want = freshness
+                is_changed = True
+            if not state.is_blocked and not state.has_told:
+                tell(work, pond)
+                is_changed = True
+    if is_changed:
+        aim(pond)
+        work.change(pond)
+
+
+def pass_on(ripple: RippleState, pending: list[tuple[str, int]]) -> None:
+    """Add what this Ripple asks of its parents, once for each value taken."""
+    for parent, taken in ripple.taken.items():
+        if ripple.told[parent] < taken:
+            ripple.told[parent] = taken
+            pending.append((parent, taken))
+    ripple.has_told = True
+
+
+def tell(work: Work, pond: Pond) -> None:
+    """Ask each Source, optional ones too, for something fresher than was taken, once for each value taken."""
+    state = pond.state
+    if state.has_told:
+        return
+    for key, source in state.sources.items():
+        if source.told < source.taken:
+            _ask(work, pond, key)
+    state.has_told = True
+
+
+def on_target(work: Work, pond: Pond, freshness: int) -> None:
+    """Hold a target until a completed Run meets it, and hand it on to the Sources that are below it."""
+    state = pond.state
+    targets = state.targets
+    if state.is_blocked or freshness <= state.end_f:
+        return
+    at = bisect_left(targets, freshness)
+    if at < len(targets) and targets[at] == freshness:
+        return
+    insort(targets, freshness)
+    if freshness > state.start_f:
+        for key in _pushed(pond):
+            if state.sources[key].end_f < freshness:
+                work.send_up(key, Target(freshness))
+    aim(pond)
+    work.change(pond)
+
+
+def resend(work: Work, pond: Pond, key: PondKey) -> None:
+    """Send held demand to a Source again: it may have ignored it while it was blocked."""
+    state = pond.state
+    if state.has_pull:
+        _ask(work, pond, key)
+    if key in pond.shape.gating:
+        for target in state.targets[bisect_right(state.targets, max(state.start_f, state.sources[key].end_f)) :]:
+            work.send_up(key, Target(target))
+
+
+def resend_all(work: Work, pond: Pond) -> None:
+    """Send held demand to every Source again."""
+    for key in pond.state.sources:
+        resend(work, pond, key)
+
+
+def forget_told(pond: Pond, key: PondKey) -> None:
+    """Have the next demand ask this Source again."""
+    pond.state.sources[key].told = NONE
+    pond.state.has_told = False
+
+
+def drop_demand(pond: Pond) -> None:
+    """Forget all demand and every standing trigger.
+
+    The Ripples' memory of what they told each other goes too: what was told is forgotten at the roots, so a later pull
+    has to travel the whole way again.
+    """
+    state = pond.state
+    state.want = NONE
+    state.targets.clear()
+    state.wave = None
+    state.tides.clear()
+    state.is_woken = state.is_forced = False
+    state.rollback = None
+    state.skip = 0
+    for ripple in state.ripples.values():
+        ripple.want = NONE
+        ripple.told = dict.fromkeys(ripple.told, NONE)
+        ripple.has_told = False
+    aim(pond)
+
+
+def _ask(work: Work, pond: Pond, key: PondKey) -> None:
+    state = pond.state
+    source = state.sources[key]
+    source.told = source.taken
+    if source.end_f < state.start_f and key in pond.shape.required:
+        # Only a deploy can bind a required Source that is staler than this Pond: one more Run of it may not be enough.
+        work.send_up(key, Target(state.start_f + 1))
+    else:
+        work.send_up(key, Want(source.taken))
+
+
+def _pushed(pond: Pond) -> list[PondKey]:
+    return [key for key in pond.state.sources if key in pond.shape.gating]

@@ -1,0 +1,95 @@
+"""Why a Pond does not run: a list of gates, each a small value that CLI, API and page show alike."""
+
+import msgspec
+
+from pondage.kernel.demand.shape import PondKey
+
+
+class Running(msgspec.Struct, frozen=True, tag_field="gate", tag="running"):
+    """It runs: the executing Ripples with their freshness, and the active Runs."""
+
+    ripples: list[tuple[str, int]]
+    runs: list[int]
+
+
+class Killed(msgspec.Struct, frozen=True, tag_field="gate", tag="killed"):
+    """Somebody killed it; Clear lets it go on."""
+
+
+class HasFailed(msgspec.Struct, frozen=True, tag_field="gate", tag="failed"):
+    """It failed at this freshness; `retries_left` Runs are tried by themselves when the Sources move on."""
+
+    at: int
+    failures: int
+    retries_left: int
+
+
+class IsBlocked(msgspec.Struct, frozen=True, tag_field="gate", tag="blocked"):
+    """These ancestors failed, were killed, or are not deployed."""
+
+    by: list[PondKey]
+
+
+class Deploying(msgspec.Struct, frozen=True, tag_field="gate", tag="deploying"):
+    """A definition waits until the active Runs, started on the former one, are finished."""
+
+    definition: str
+
+
+class HeldDemand(msgspec.Struct, frozen=True, tag_field="gate", tag="held demand"):
+    """Demand that runs again on Clear."""
+
+    targets: list[int]
+    pull: bool
+
+
+class NoDemand(msgspec.Struct, frozen=True, tag_field="gate", tag="no demand"):
+    """Nobody asks."""
+
+
+class TideDue(msgspec.Struct, frozen=True, tag_field="gate", tag="tide"):
+    """The next target of its Tide is due then."""
+
+    due: int
+
+
+class WaitsForSource(msgspec.Struct, frozen=True, tag_field="gate", tag="source"):
+    """A Source is behind; ``any`` where none is required."""
+
+    source: str
+    has: int
+    needs: int
+
+
+class WaitsForWindow(msgspec.Struct, frozen=True, tag_field="gate", tag="window"):
+    """The clock has to reach this; None when no window follows."""
+
+    opens: int | None
+
+
+class RippleBusy(msgspec.Struct, frozen=True, tag_field="gate", tag="ripple busy"):
+    """These root Ripples have to finish first."""
+
+    ripples: list[str]
+
+
+class NotDeployed(msgspec.Struct, frozen=True, tag_field="gate", tag="not deployed"):
+    """It names a Source that is not deployed."""
+
+    source: PondKey
+
+
+Gate = (
+    Running
+    | Killed
+    | HasFailed
+    | IsBlocked
+    | Deploying
+    | HeldDemand
+    | NoDemand
+    | TideDue
+    | WaitsForSource
+    | WaitsForWindow
+    | RippleBusy
+    | NotDeployed
+)
