@@ -115,7 +115,7 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """A Pond as it is deployed: its contract (`version`), its Sources, its Ripples and how it wants to be run.
 
     `entry` names the author's object as `module:attribute`; `archive` is the digest of the code archive that holds it
-    (empty until `deploy` packs one).
+    (empty until `deploy` packs one), `project` is the owner.
     """
 
     name: str
@@ -134,6 +134,7 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     owner: str = ""
     tags: tuple[str, ...] = ()
     archive: str = ""
+    project: str = ""
     place: str = ""
 
     @property

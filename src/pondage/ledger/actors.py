@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from pondage.define.definition import PondDefinition
@@ -49,7 +51,6 @@ class PondRow(msgspec.Struct, frozen=True, kw_only=True):
     project: str
     state: str
     definition: int
-    is_removed: bool
 
 
 def environment(tx: Transaction, name: str, *, is_created: bool = False) -> int | None:
@@ -174,6 +175,14 @@ def delete_signals(tx: Transaction, ids: list[int]) -> None:
         tx.change(f"DELETE FROM signals WHERE id IN ({marks})", **values)
 
 
+def readdress(tx: Transaction, signal: SignalRow, *, to: int) -> None:
+    """Hand a signal to the actor that its Pond belongs to now. The copy keeps it when the original is consumed."""
+    if signal.kind == "tick" and signal.pond is not None:
+        put_timer(tx, actor=to, pond=signal.pond, at=tx.now, payload=signal.payload)
+    else:
+        put_signal(tx, actor=to, kind=signal.kind, payload=signal.payload, pond=signal.pond)
+
+
 def due_actors(tx: Transaction) -> list[int]:
     """Answer the actors for which something is due: what a poll advances."""
     return [
@@ -191,14 +200,14 @@ def next_due(tx: Transaction) -> int | None:
     return None if row is None else number_or_none(row, "at")
 
 
-_POND = "SELECT id, actor, name, major, project, state, definition, removed_at FROM ponds "
+_POND = "SELECT id, actor, name, major, project, state, definition FROM ponds "
 
 
 def pond(tx: Transaction, environment_id: int, key: str) -> PondRow | None:
-    """Answer one Pond by its key."""
+    """Answer one deployed Pond by its key."""
     name, major = split_key(key)
     row = tx.row(
-        _POND + "WHERE environment = :environment AND name = :name AND major = :major",
+        _POND + "WHERE environment = :environment AND name = :name AND major = :major AND removed_at IS NULL",
         environment=environment_id,
         name=name,
         major=major,
@@ -223,13 +232,60 @@ def _pond(row: Row) -> PondRow:
         project=text(row, "project"),
         state=text(row, "state"),
         definition=number(row, "definition"),
-        is_removed=row["removed_at"] is not None,
     )
+
+
+def insert_pond(
+    tx: Transaction, *, actor: int, environment_id: int, key: str, project: str, state: str, definition_id: int
+) -> int:
+    """Write a newly deployed Pond and answer its id."""
+    name, major = split_key(key)
+    row = tx.row(
+        """INSERT INTO ponds (actor, environment, name, major, project, state, definition)
+           VALUES (:actor, :environment, :name, :major, :project, :state, :definition) RETURNING id""",
+        actor=actor,
+        environment=environment_id,
+        name=name,
+        major=major,
+        project=project,
+        state=state,
+        definition=definition_id,
+    )
+    assert row is not None
+    return number(row, "id")
 
 
 def save_state(tx: Transaction, pond_id: int, state: str) -> None:
     """Write what the machine knows of a Pond now."""
     tx.change("UPDATE ponds SET state = :state WHERE id = :id", id=pond_id, state=state)
+
+
+def save_definition(
+    tx: Transaction, pond_id: int, environment_id: int, definition_id: int, sources: Sequence[str]
+) -> None:
+    """Put a definition in force: what the Pond is, and whose Sink it is."""
+    tx.change("UPDATE ponds SET definition = :definition WHERE id = :id", id=pond_id, definition=definition_id)
+    tx.change("DELETE FROM pond_sources WHERE pond = :pond", pond=pond_id)
+    for key in sources:
+        name, major = split_key(key)
+        tx.change(
+            """INSERT INTO pond_sources (pond, environment, source_name, source_major)
+               VALUES (:pond, :environment, :name, :major)""",
+            pond=pond_id,
+            environment=environment_id,
+            name=name,
+            major=major,
+        )
+
+
+def remove_pond(tx: Transaction, pond_id: int) -> None:
+    """Take a Pond out of the deployment; its Runs and data stay for history and retention."""
+    tx.change("UPDATE ponds SET removed_at = :now WHERE id = :id", id=pond_id)
+
+
+def move_pond(tx: Transaction, pond_id: int, actor: int) -> None:
+    """Give a Pond to another catchment."""
+    tx.change("UPDATE ponds SET actor = :actor WHERE id = :id", id=pond_id, actor=actor)
 
 
 def sinks(tx: Transaction, environment_id: int, key: str) -> list[PondKey]:

@@ -13,8 +13,16 @@ from typing import Protocol
 
 import msgspec
 
+from pondage.errors import LedgerError
+
 Value = str | int | float | bytes | None
 Row = Mapping[str, "object"]
+
+
+class LedgerUnavailable(LedgerError):
+    """The database did not answer: locked for too long, a full disk, a connection that was cut. Try again later."""
+
+    code = "LEDGER_UNAVAILABLE"
 
 
 class Counts(msgspec.Struct):

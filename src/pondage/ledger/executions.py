@@ -27,6 +27,7 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 1
     actor: int | None = None
     run: int | None = None
+    dataset: int | None = None
     freshness: int | None = None
     digest: str | None = None
     timeout_s: float | None = None
@@ -87,10 +88,10 @@ def dispatch_done(tx: Transaction, work: Dispatch, *, outcome: Outcome) -> int:
 
 def _insert_dispatch(tx: Transaction, work: Dispatch, *, outcome: Outcome | None) -> int:
     row = tx.row(
-        """INSERT INTO dispatches (environment, actor, run, kind, node, number, freshness, queue, priority, inputs,
-                                   digest, timeout_s, crash_budget, reason, outcome, created_at, closed_at)
-           VALUES (:environment, :actor, :run, :kind, :node, :number, :freshness, :queue, :priority, :inputs,
-                   :digest, :timeout_s, :crash_budget, :reason, :outcome, :now,
+        """INSERT INTO dispatches (environment, actor, run, dataset, kind, node, number, freshness, queue, priority,
+                                   inputs, digest, timeout_s, crash_budget, reason, outcome, created_at, closed_at)
+           VALUES (:environment, :actor, :run, :dataset, :kind, :node, :number, :freshness, :queue, :priority,
+                   :inputs, :digest, :timeout_s, :crash_budget, :reason, :outcome, :now,
                    CASE WHEN :outcome IS NULL THEN NULL ELSE :now END)
            RETURNING id""",
         outcome=outcome,
@@ -267,6 +268,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     number: int
     kind: str
+    inputs: str
 
 
 def held_by(tx: Transaction, process: int) -> list[Held]:
@@ -286,10 +288,11 @@ def held_by(tx: Transaction, process: int) -> list[Held]:
             node=text(row, "node"),
             number=number(row, "number"),
             kind=text(row, "kind"),
+            inputs=text(row, "inputs"),
         )
         for row in tx.rows(
             """SELECT e.id AS execution, e.token, e.epoch, e.is_isolated, d.id AS dispatch, d.queue, d.priority,
-                      d.crashes, d.crash_budget, d.actor, d.node, d.number, d.kind
+                      d.crashes, d.crash_budget, d.actor, d.node, d.number, d.kind, d.inputs
                FROM executions e JOIN dispatches d ON d.id = e.dispatch
                WHERE e.process = :process AND e.completed_at IS NULL ORDER BY e.id""",
             process=process,

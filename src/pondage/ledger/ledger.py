@@ -7,11 +7,15 @@ from pathlib import Path
 
 import msgspec
 
+from pondage.define.definition import PondDefinition
 from pondage.errors import LedgerError
+from pondage.kernel.demand.shape import PondShape
+from pondage.ledger import actors
 from pondage.ledger.clock import Clock, HostClock
 from pondage.ledger.driver import Driver, Transaction
 from pondage.ledger.ids import Ids, RandomIds
 from pondage.ledger.migrate import migrate
+from pondage.ledger.shape import shape_of
 
 
 class Durability(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,10 +45,20 @@ class Durability(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class Ledger:
     """An open ledger. Several processes may hold one each on the same database."""
 
-    def __init__(self, driver: Driver, *, ids: Ids | None = None, durability: Durability | None = None) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        *,
+        ids: Ids | None = None,
+        durability: Durability | None = None,
+        is_reusing: bool = True,
+    ) -> None:
         self.driver = driver
         self.ids = ids or RandomIds()
         self.durability = durability or Durability()
+        self.is_reusing = is_reusing
+        self._definitions: dict[int, PondDefinition] = {}
+        self._shapes: dict[int, PondShape] = {}
 
     @classmethod
     def open(
@@ -66,6 +80,20 @@ class Ledger:
         """Open a transaction that only reads, and sees one moment."""
         return self.driver.reading()
 
+    def definition(self, tx: Transaction, identity: int) -> PondDefinition:
+        """Answer a stored declaration. Definitions never change, so each is read once by a process."""
+        found = self._definitions.get(identity)
+        if found is None:
+            found = self._definitions[identity] = actors.definition(tx, identity)
+        return found
+
+    def shape(self, tx: Transaction, identity: int) -> PondShape:
+        """Answer what the demand machine needs to know of a stored declaration."""
+        found = self._shapes.get(identity)
+        if found is None:
+            found = self._shapes[identity] = shape_of(self.definition(tx, identity))
+        return found
+
     def close(self) -> None:
         """Give the connections back."""
         self.driver.close()
@@ -78,6 +106,7 @@ def _driver(url: str, clock: Clock) -> Driver:
 
         return SqliteDriver(Path(rest[1:] if rest.startswith("//") else rest), clock)
     raise LedgerError(
-        f"the ledger address {url!r} is not understood", hint='write ledger = "sqlite:///path/to/ledger.db"',
+        f"the ledger address {url!r} is not understood",
+        hint='write ledger = "sqlite:///path/to/ledger.db"',
         code="BAD_LEDGER_URL",
     )

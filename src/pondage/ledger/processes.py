@@ -118,9 +118,7 @@ def declare_dead(tx: Transaction, process: ProcessRow, *, unless_beaten: bool = 
 
 def is_alive(tx: Transaction, process: int) -> bool:
     """Answer whether the process may still claim; its row is held so that no reaper passes before the claim ends."""
-    return (
-        tx.row("SELECT id FROM processes WHERE id = :id AND dead_at IS NULL /*share*/", id=process) is not None
-    )
+    return tx.row("SELECT id FROM processes WHERE id = :id AND dead_at IS NULL /*share*/", id=process) is not None
 
 
 def name_of(tx: Transaction, process: int) -> str:

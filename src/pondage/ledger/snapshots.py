@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.snapshot import SnapshotContent
-from pondage.ledger.driver import Transaction, numbered, number, number_or_none, text
+from pondage.ledger.driver import Transaction, number, number_or_none, numbered, text
 
 
 class SnapshotRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,9 @@ _decode_content = msgspec.json.Decoder(SnapshotContent).decode
 
 def dataset(tx: Transaction, *, pond: int, ripple: str, new_id: str) -> tuple[int, str]:
     """Answer id and public id of the dataset of a Ripple, and make it when it is the first time."""
-    found = tx.row("SELECT id, public_id FROM datasets WHERE pond = :pond AND ripple = :ripple", pond=pond, ripple=ripple)
+    found = tx.row(
+        "SELECT id, public_id FROM datasets WHERE pond = :pond AND ripple = :ripple", pond=pond, ripple=ripple
+    )
     if found is None:
         found = tx.row(
             """INSERT INTO datasets (public_id, pond, ripple) VALUES (:public_id, :pond, :ripple)
@@ -96,8 +98,16 @@ def load(tx: Transaction, ids: list[int]) -> dict[int, SnapshotRow]:
     }
 
 
-def newest(tx: Transaction, dataset_id: int) -> tuple[int, str, bool] | None:
-    """Answer id, digest and whether it may be reused, of the newest snapshot of a dataset."""
+class Newest(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest snapshot of a dataset, and whether its data may serve again."""
+
+    id: int
+    digest: str
+    is_reusable: bool
+
+
+def newest(tx: Transaction, dataset_id: int) -> Newest | None:
+    """Answer the newest snapshot of a dataset."""
     row = tx.row(
         """SELECT id, digest, content, tombstoned_at FROM snapshots
            WHERE dataset = :dataset ORDER BY id DESC LIMIT 1""",
@@ -106,7 +116,7 @@ def newest(tx: Transaction, dataset_id: int) -> tuple[int, str, bool] | None:
     if row is None:
         return None
     is_reusable = row["tombstoned_at"] is None and not _decode_content(text(row, "content")).read_freshness
-    return number(row, "id"), text(row, "digest"), is_reusable
+    return Newest(id=number(row, "id"), digest=text(row, "digest"), is_reusable=is_reusable)
 
 
 def published_schema(tx: Transaction, *, pond: int, ripple: str) -> str | None:

@@ -11,15 +11,9 @@ from pathlib import Path
 
 from pondage.errors import LedgerError
 from pondage.ledger.clock import Clock
-from pondage.ledger.driver import Counts, Row, Value
+from pondage.ledger.driver import Counts, LedgerUnavailable, Row, Value
 
 BUSY_TIMEOUT_S = 60.0
-
-
-class LedgerUnavailable(LedgerError):
-    """The database did not answer: locked for too long, a full disk, a connection that was cut. Try again later."""
-
-    code = "LEDGER_UNAVAILABLE"
 
 
 class SqliteTransaction:
@@ -69,7 +63,10 @@ class SqliteTransaction:
     def _run(self, statement: str, values: dict[str, Value]) -> sqlite3.Cursor:
         self._counts.statements += 1
         values["now"] = self.now
-        return self._connection.execute(statement, values)
+        try:
+            return self._connection.execute(statement, values)
+        except sqlite3.OperationalError as error:
+            raise LedgerUnavailable(f"the ledger cannot be used now: {error}") from error
 
 
 class SqliteDriver:

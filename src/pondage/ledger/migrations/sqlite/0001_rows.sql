@@ -52,9 +52,10 @@ CREATE TABLE ponds (
     project TEXT NOT NULL,
     state TEXT NOT NULL,
     definition INTEGER NOT NULL REFERENCES definitions,
-    removed_at INTEGER,
-    UNIQUE (environment, name, major)
+    removed_at INTEGER
 );
+-- A removed Pond keeps its row and its Runs; deployed again it is a new one.
+CREATE UNIQUE INDEX ponds_deployed ON ponds (environment, name, major) WHERE removed_at IS NULL;
 CREATE INDEX ponds_of_actor ON ponds (actor);
 
 -- Who reads whom, for the way down: a Source need not be deployed yet.
@@ -105,6 +106,7 @@ CREATE TABLE runs (
     pins TEXT NOT NULL,
     is_forced INTEGER NOT NULL DEFAULT 0,
     is_spliced INTEGER NOT NULL DEFAULT 0,
+    rollback_of INTEGER REFERENCES runs,
     state TEXT NOT NULL,
     reason TEXT NOT NULL DEFAULT '',
     error TEXT,
@@ -138,6 +140,7 @@ CREATE TABLE dispatches (
     environment INTEGER NOT NULL REFERENCES environments,
     actor INTEGER REFERENCES actors,
     run INTEGER REFERENCES runs,
+    dataset INTEGER REFERENCES datasets,
     kind TEXT NOT NULL CHECK (kind IN ('ripple', 'component', 'fire', 'query', 'sample', 'infer', 'compact')),
     node TEXT NOT NULL,
     number INTEGER NOT NULL,
@@ -156,6 +159,7 @@ CREATE TABLE dispatches (
     closed_at INTEGER
 );
 CREATE INDEX dispatches_of_run ON dispatches (run, node, number);
+CREATE INDEX dispatches_of_dataset ON dispatches (dataset, id);
 
 CREATE TABLE processes (
     id INTEGER PRIMARY KEY,

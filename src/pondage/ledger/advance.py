@@ -1,0 +1,130 @@
+"""Advancing an actor, in one transaction: lock, drain all due signals, step, write what changed, delete the signals."""
+
+from __future__ import annotations
+
+import traceback
+
+import msgspec
+
+from pondage.kernel.demand.events import Event
+from pondage.ledger import actors, schedules
+from pondage.ledger.actors import ActorRow, SignalRow
+from pondage.ledger.catchment import Catchment, Settled
+from pondage.ledger.driver import LedgerUnavailable, Transaction
+from pondage.ledger.ledger import Ledger
+
+_events = msgspec.json.Decoder(Event)
+
+
+def put_event(tx: Transaction, *, actor: int, event: Event, delay_us: int = 0) -> None:
+    """Write something that happened to a Pond as a signal to its actor."""
+    actors.put_signal(
+        tx,
+        actor=actor,
+        kind=type(event).__name__.lower(),
+        pond=event.pond,
+        payload=msgspec.json.encode(event).decode(),
+        delay_us=delay_us,
+    )
+
+
+def inline(tx: Transaction, ledger: Ledger, actor: int, *, process: int | None) -> bool:
+    """Advance an actor inside the caller's transaction. False when somebody else holds it: the signal waits there.
+
+    A step that raises is undone alone: the caller's own changes stand and the signals stay.
+    """
+    row = actors.lock(tx, actor, is_waiting=False)
+    if row is None:
+        return False
+    _advance(tx, ledger, row, process=process)
+    return True
+
+
+def waiting(ledger: Ledger, actor: int, *, process: int | None) -> None:
+    """Advance an actor in a transaction of its own, waiting for whoever holds it."""
+    with ledger.transaction() as tx:
+        row = actors.lock(tx, actor, is_waiting=True)
+        if row is not None:
+            _advance(tx, ledger, row, process=process)
+
+
+def advance_due(ledger: Ledger, *, process: int | None) -> int:
+    """Fire due schedules and advance every actor for which something is due; answer how many there were.
+
+    This is the timer, and what finds reports that nobody carried on. It reads first: an idle ledger is not written.
+    """
+    with ledger.reading() as tx:
+        due = actors.due_actors(tx)
+        has_schedules = schedules.is_due(tx)
+    if has_schedules:
+        with ledger.transaction() as tx:
+            due = sorted({*due, *(schedules.fire(tx))})
+    for actor in due:
+        with ledger.transaction() as tx:
+            inline(tx, ledger, actor, process=process)
+    return len(due)
+
+
+def next_due(ledger: Ledger) -> int | None:
+    """Answer the time at which something will be due, in microseconds, or None."""
+    with ledger.reading() as tx:
+        times = [time for time in (actors.next_due(tx), schedules.next_due(tx)) if time is not None]
+    return min(times, default=None)
+
+
+def _advance(tx: Transaction, ledger: Ledger, actor: ActorRow, *, process: int | None) -> None:
+    if actor.halted is not None:
+        return
+    signals = actors.due_signals(tx, actor.id)
+    if not signals:
+        return
+    try:
+        with tx.savepoint():
+            settled = _settle(tx, ledger, actor, signals)
+            actors.delete_signals(tx, [signal.id for signal in signals])
+            _write_advancement(tx, actor.id, process, settled)
+            actors.stepped(tx, actor.id)
+    except LedgerUnavailable:
+        raise
+    except Exception as error:  # noqa: BLE001 - it is recorded and counted, and halts the actor in the end
+        # The step is undone, its signals stay, and the error is counted; nothing of the actor is lost.
+        reason = f"{type(error).__name__}: {error}"
+        _write_failure(tx, actor.id, process, signals, reason + "\n" + traceback.format_exc())
+        actors.count_error(tx, actor.id, halt_after=ledger.durability.advance_retries, reason=reason)
+
+
+def _settle(tx: Transaction, ledger: Ledger, actor: ActorRow, signals: list[SignalRow]) -> Settled:
+    catchment = Catchment(tx, ledger, environment=actor.environment, actor=actor.id, is_reusing=ledger.is_reusing)
+    events: list[Event] = []
+    for signal in signals:
+        event = _events.decode(signal.payload)
+        row = catchment.ponds.row(event.pond)
+        if row is not None and row.actor != actor.id:
+            # The Pond moved to another catchment since this was written: it belongs there.
+            actors.readdress(tx, signal, to=row.actor)
+            continue
+        events.append(event)
+    return catchment.settle(events)
+
+
+def _write_advancement(tx: Transaction, actor: int, process: int | None, settled: Settled) -> None:
+    tx.change(
+        """INSERT INTO advancements (actor, at, process, signals, touched, effects)
+           VALUES (:actor, :now, :process, :signals, :touched, :effects)""",
+        actor=actor,
+        process=process,
+        signals=msgspec.json.encode(settled.rounds).decode(),
+        touched=msgspec.json.encode(settled.touched).decode(),
+        effects=msgspec.json.encode(settled.effects).decode(),
+    )
+
+
+def _write_failure(tx: Transaction, actor: int, process: int | None, signals: list[SignalRow], error: str) -> None:
+    tx.change(
+        """INSERT INTO advancements (actor, at, process, signals, touched, effects, error)
+           VALUES (:actor, :now, :process, :signals, '[]', '[]', :error)""",
+        actor=actor,
+        process=process,
+        signals="[" + ",".join(signal.payload for signal in signals) + "]",
+        error=error,
+    )

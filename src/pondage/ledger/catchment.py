@@ -1,0 +1,268 @@
+"""A catchment's step, made durable: signals in, rows out, in one transaction.
+
+The machine decides; this carries out. Effects become Runs with their pins, dispatches, cancellations, publications,
+timers and history. Work whose inputs and code have not changed is answered here, without an execution.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from pondage.define.definition import ReadDefinition, RippleDefinition
+from pondage.define.names import PondKey, pond_key
+from pondage.kernel.demand import effects as does
+from pondage.kernel.demand import events as happens
+from pondage.kernel.demand.effects import Effect, Reason
+from pondage.kernel.demand.events import Event
+from pondage.kernel.demand.step import step
+from pondage.ledger import actors, executions, history, runs, snapshots
+from pondage.ledger.driver import Transaction, number, text_or_none
+from pondage.ledger.executions import Dispatch
+from pondage.ledger.inputs import RippleInputs
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.ponds import LedgerPonds
+from pondage.ledger.runs import RunRow
+
+_ENDED_AS = {Reason.FAILED: "failed", Reason.KILLED: "killed", Reason.REMOVED: "removed"}
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True):
+    """What one advancement did: for the audit trail, and for replaying it."""
+
+    rounds: tuple[tuple[Event, ...], ...]
+    touched: tuple[PondKey, ...]
+    effects: tuple[Effect, ...]
+
+
+class Catchment:
+    """The durable host of one catchment for one transaction."""
+
+    def __init__(
+        self, tx: Transaction, ledger: Ledger, *, environment: int, actor: int, is_reusing: bool = True
+    ) -> None:
+        self._tx = tx
+        self._ledger = ledger
+        self._environment = environment
+        self._actor = actor
+        self._is_reusing = is_reusing
+        self.ponds = LedgerPonds(tx, ledger, environment, actor=actor)
+        self._runs: dict[tuple[int, int], RunRow] = {}
+        self._errors: dict[PondKey, str] = {}
+        self._answers: list[Event] = []
+
+    def settle(self, events: list[Event]) -> Settled:
+        """Step until nothing more is reused, and carry out every effect."""
+        rounds: list[tuple[Event, ...]] = []
+        touched: dict[PondKey, None] = {}
+        carried: list[Effect] = []
+        while events:
+            rounds.append(tuple(events))
+            self._errors.update({event.pond: event.error for event in events if isinstance(event, happens.Fail)})
+            done = step(self.ponds, events, self._tx.now)
+            self.ponds.save(done.changed)
+            touched.update(dict.fromkeys(done.changed))
+            self._answers = []
+            for effect in done.effects:
+                self._carry_out(effect)
+            carried.extend(done.effects)
+            events = self._answers
+        return Settled(rounds=tuple(rounds), touched=tuple(touched), effects=tuple(carried))
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case does.StartRun():
+                self._start_run(effect)
+            case does.StartRipple():
+                self._start_ripple(effect)
+            case does.Cancel():
+                self._cancel(effect)
+            case does.RunFinished():
+                self._finish_run(effect)
+            case does.RunDropped():
+                self._drop_runs(effect)
+            case does.Timer():
+                tick = msgspec.json.encode(happens.Tick(pond=effect.pond)).decode()
+                actors.put_timer(self._tx, actor=self._actor, pond=effect.pond, at=effect.at, payload=tick)
+            case does.Failed() | does.Recovered() | does.Blocked() | does.Unblocked() | does.Deployed():
+                self._record(effect)
+
+    def _start_run(self, effect: does.StartRun) -> None:
+        pond = self.ponds.known(effect.pond)
+        state = self.ponds.state(effect.pond)
+        assert state is not None
+        run = runs.insert(
+            self._tx,
+            public_id=self._ledger.ids.new("r"),
+            environment=self._environment,
+            actor=self._actor,
+            pond=pond.id,
+            run_number=effect.number,
+            freshness=effect.freshness,
+            delay=effect.delay,
+            definition=pond.definition,
+            pins={source: self._pin(source) for source in effect.taken},
+            is_forced=effect.is_forced,
+            rollback_of=None if effect.rollback is None else runs.by_public_id(self._tx, effect.rollback),
+            reason=effect.reason.value,
+        )
+        self._runs[pond.id, effect.number] = run
+
+    def _pin(self, source: PondKey) -> int | None:
+        row = self.ponds.row(source)
+        return None if row is None else snapshots.current_run(self._tx, row.id)
+
+    def _run(self, pond: int, run_number: int) -> RunRow:
+        found = self._runs.get((pond, run_number))
+        if found is None:
+            found = self._runs[pond, run_number] = runs.by_number(self._tx, pond, run_number)
+        return found
+
+    def _start_ripple(self, effect: does.StartRipple) -> None:
+        pond = self.ponds.known(effect.pond)
+        run = self._run(pond.id, effect.number)
+        definition = self._ledger.definition(self._tx, run.definition)
+        ripple = definition.ripple(effect.ripple)
+        dataset, dataset_id = snapshots.dataset(
+            self._tx, pond=pond.id, ripple=ripple.name, new_id=self._ledger.ids.new("d")
+        )
+        majors = {source.pond: source.major for source in definition.sources}
+        inputs = RippleInputs(
+            pond=effect.pond,
+            pond_id=pond.id,
+            definition=run.definition,
+            dataset=dataset,
+            dataset_id=dataset_id,
+            run_id=run.public_id,
+            previous_freshness=self._previous(effect.pond),
+            snapshots={
+                read.parameter: self._input(read, pond.id, run, effect.freshness, majors) for read in ripple.reads
+            },
+        )
+        digest = _digest(ripple, inputs.snapshots)
+        work = Dispatch(
+            environment=self._environment,
+            kind="ripple",
+            node=ripple.name,
+            number=effect.attempt,
+            queue=executions.queue(
+                self._tx,
+                code=definition.archive,
+                pool=definition.pool or "",
+                labels=" ".join(sorted(definition.labels)),
+            ),
+            inputs=msgspec.json.encode(inputs).decode(),
+            actor=self._actor,
+            run=run.id,
+            dataset=dataset,
+            freshness=effect.freshness,
+            digest=digest,
+            timeout_s=ripple.timeout_s,
+            crash_budget=self._ledger.durability.crash_budget,
+            reason=effect.reason.value,
+        )
+        reused = self._reusable(run, ripple, dataset, digest)
+        if reused is None:
+            executions.dispatch(self._tx, work, delay_us=self._delay(effect, ripple, dataset))
+            return
+        executions.dispatch_done(self._tx, work, outcome="reused")
+        snapshots.put_output(
+            self._tx, run=run.id, pond=pond.id, node=ripple.name, freshness=effect.freshness, snapshot=reused
+        )
+        self._answers.append(happens.Done(pond=effect.pond, ripple=effect.ripple, attempt=effect.attempt, reused=True))
+
+    def _previous(self, key: PondKey) -> int | None:
+        state = self.ponds.state(key)
+        return None if state is None or state.end_f < 0 else state.end_f
+
+    def _input(
+        self, read: ReadDefinition, pond: int, run: RunRow, freshness: int, majors: dict[str, int | None]
+    ) -> int | None:
+        if read.pond is None:
+            chosen = snapshots.choice(self._tx, pond=pond, node=read.ripple, at_least=freshness)
+            assert chosen is not None, f"{read.ripple} is done at {freshness} and has no output"
+            return chosen.snapshot
+        major = majors[read.pond]
+        assert major is not None
+        pinned = run.pins.get(pond_key(read.pond, major))
+        if pinned is None:
+            return None
+        given = snapshots.outputs(self._tx, pinned)
+        return given[read.ripple].snapshot if read.ripple in given else None
+
+    def _reusable(self, run: RunRow, ripple: RippleDefinition, dataset: int, digest: str) -> int | None:
+        """Answer the snapshot that serves again: same code, same parameters, same inputs, or that of a rollback."""
+        if run.rollback_of is not None:
+            return snapshots.outputs(self._tx, run.rollback_of)[ripple.name].snapshot
+        # A Ripple that reads nothing brings data in from outside: equal code says nothing about it.
+        if not self._is_reusing or run.is_forced or ripple.always or not ripple.reads:
+            return None
+        newest = snapshots.newest(self._tx, dataset)
+        return newest.id if newest is not None and newest.is_reusable and newest.digest == digest else None
+
+    def _delay(self, effect: does.StartRipple, ripple: RippleDefinition, dataset: int) -> int:
+        durability = self._ledger.durability
+        if effect.reason is Reason.RETRY and not effect.is_retry:
+            return int(durability.retry_delay_s * 1_000_000)
+        if not ripple.reads:
+            # An Inlet that found nothing new is not asked again at once, so that a Wave over it does not spin.
+            last = self._tx.row(
+                "SELECT outcome FROM dispatches WHERE dataset = :dataset ORDER BY id DESC LIMIT 1", dataset=dataset
+            )
+            if last is not None and text_or_none(last, "outcome") == "reused":
+                return int(durability.probe_s * 1_000_000)
+        return 0
+
+    def _cancel(self, effect: does.Cancel) -> None:
+        pond = self.ponds.known(effect.pond)
+        for row in self._tx.rows(
+            """SELECT d.id AS id FROM dispatches d JOIN datasets s ON s.id = d.dataset
+               WHERE s.pond = :pond AND s.ripple = :ripple AND d.number = :number AND d.outcome IS NULL""",
+            pond=pond.id,
+            ripple=effect.ripple,
+            number=effect.attempt,
+        ):
+            executions.cancel(self._tx, number(row, "id"))
+
+    def _finish_run(self, effect: does.RunFinished) -> None:
+        pond = self.ponds.known(effect.pond)
+        run = self._run(pond.id, effect.number)
+        definition = self._ledger.definition(self._tx, run.definition)
+        runs.publish(self._tx, run=run, pond=pond.id, ripples=[ripple.name for ripple in definition.ripples])
+        for subsumed in effect.subsumed:
+            runs.end(self._tx, self._run(pond.id, subsumed).id, state="subsumed")
+        payload = {"freshness": effect.freshness, "delay": effect.delay, "subsumed": len(effect.subsumed)}
+        history.record(
+            self._tx,
+            environment=self._environment,
+            kind="completed",
+            pond=effect.pond,
+            run=run.public_id,
+            payload=payload,
+        )
+        history.put_outbox(
+            self._tx, environment=self._environment, kind="publish", payload={"pond": pond.id, "run": run.public_id}
+        )
+
+    def _drop_runs(self, effect: does.RunDropped) -> None:
+        pond = self.ponds.known(effect.pond)
+        ended_as = _ENDED_AS.get(effect.reason, "dropped")
+        error = self._errors.get(effect.pond) if ended_as == "failed" else None
+        for run_number in effect.numbers:
+            runs.end(self._tx, self._run(pond.id, run_number).id, state=ended_as, error=error)
+
+    def _record(self, effect: does.Failed | does.Recovered | does.Blocked | does.Unblocked | does.Deployed) -> None:
+        history.record(
+            self._tx,
+            environment=self._environment,
+            kind=type(effect).__name__.lower(),
+            pond=effect.pond,
+            payload=effect,
+        )
+
+
+def _digest(ripple: RippleDefinition, inputs: dict[str, int | None]) -> str:
+    """Answer what decides whether the work would give the same data again."""
+    parts = [ripple.digest, dict(sorted(ripple.parameters.items())), dict(sorted(inputs.items()))]
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()

@@ -1,0 +1,237 @@
+"""Deploying: definitions and code become rows, catchments are joined or split, the machine is told. One transaction."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from pondage.define.definition import PondDefinition, Triggers
+from pondage.define.names import PondKey, pond_key
+from pondage.errors import LedgerError
+from pondage.kernel.demand.events import Calm, Deploy, Event, Remove, Tide, Wave
+from pondage.kernel.demand.state import Pacing
+from pondage.ledger import actors, advance, history, schedules
+from pondage.ledger.actors import PondRow
+from pondage.ledger.driver import Transaction, number, number_or_none, text
+from pondage.ledger.ledger import Ledger
+
+
+class Deployed(msgspec.Struct, frozen=True, kw_only=True):
+    """A Pond that is deployed, and whose it is."""
+
+    key: PondKey
+    project: str
+    definition: PondDefinition
+
+
+def deployed(tx: Transaction, ledger: Ledger, environment: str) -> list[Deployed]:
+    """Answer everything that is deployed in an environment: what a plan is compared with."""
+    identity = actors.environment(tx, environment)
+    if identity is None:
+        return []
+    return [
+        Deployed(key=row.key, project=row.project, definition=_newest(tx, ledger, row))
+        for row in actors.ponds(tx, identity)
+    ]
+
+
+def _newest(tx: Transaction, ledger: Ledger, row: PondRow) -> PondDefinition:
+    # A definition that waits for active Runs to finish is what was deployed last.
+    waiting = msgspec.json.decode(row.state, type=_Waiting).deploying
+    return ledger.definition(tx, row.definition if waiting is None else int(waiting))
+
+
+class _Waiting(msgspec.Struct):
+    deploying: str | None = None
+
+
+def deploy(
+    ledger: Ledger,
+    environment: str,
+    *,
+    project: str,
+    definitions: list[PondDefinition],
+    removed: list[PondKey],
+    archive: bytes,
+    summary: str,
+    expected: list[Deployed],
+    who: str = "",
+) -> str:
+    """Put bound definitions in force and take Ponds away; answer the digest of the code archive.
+
+    `expected` is what the plan was made against: when somebody else deployed since, this refuses and changes nothing.
+    Raises `LedgerError` then.
+    """
+    digest = hashlib.sha256(archive).hexdigest()
+    with ledger.transaction() as tx:
+        identity = actors.environment(tx, environment, is_created=True)
+        assert identity is not None
+        actors.lock_environment(tx, identity)
+        before = deployed(tx, ledger, environment)
+        if before != expected:
+            raise LedgerError(
+                "somebody else has deployed since this plan was made", hint="pondage plan", code="PLAN_OUTDATED"
+            )
+        _store_archive(tx, digest, archive)
+        former = {one.key: one.definition for one in before}
+        stored: dict[PondKey, tuple[int, PondDefinition]] = {}
+        for declared in definitions:
+            complete = msgspec.structs.replace(declared, archive=digest, project=project)
+            stored[_key(complete)] = (_store(tx, complete), complete)
+        homes = _rehome(tx, identity, {key: one for key, (_, one) in stored.items()}, removed)
+        for key in removed:
+            advance.put_event(tx, actor=homes[key], event=Remove(pond=key))
+        for key, (definition_id, complete) in stored.items():
+            advance.put_event(tx, actor=homes[key], event=Deploy(pond=key, definition=str(definition_id)))
+            for event in _trigger_changes(key, former.get(key), complete.triggers):
+                advance.put_event(tx, actor=homes[key], event=event)
+        for actor in sorted({homes[key] for key in [*stored, *removed]}):
+            advance.inline(tx, ledger, actor, process=None)
+        for key, (_, complete) in stored.items():
+            row = actors.pond(tx, identity, key)
+            assert row is not None, f"{key} was deployed and has no row"
+            schedules.put(tx, row.id, complete.triggers.schedules)
+        _record(tx, identity, project, digest, summary, who)
+    return digest
+
+
+def _key(definition: PondDefinition) -> PondKey:
+    return pond_key(definition.name, definition.major)
+
+
+def _store_archive(tx: Transaction, digest: str, archive: bytes) -> None:
+    if tx.row("SELECT 1 AS yes FROM archives WHERE digest = :digest", digest=digest) is None:
+        tx.change(
+            "INSERT INTO archives (digest, data, created_at) VALUES (:digest, :data, :now)",
+            digest=digest,
+            data=archive,
+        )
+
+
+def _store(tx: Transaction, complete: PondDefinition) -> int:
+    digest = hashlib.sha256(msgspec.json.encode(complete)).hexdigest()
+    return actors.store_definition(tx, complete, digest)
+
+
+def _trigger_changes(key: PondKey, former: PondDefinition | None, declared: Triggers) -> list[Event]:
+    """Answer what makes the standing triggers those of the code. Triggers that people set by hand stay."""
+    before = Triggers() if former is None else former.triggers
+    events: list[Event] = []
+    if declared.wave and (not before.wave or before.pacing != declared.pacing):
+        events.append(Wave(pond=key, pacing=Pacing(declared.pacing)))
+    elif before.wave and not declared.wave:
+        events.append(Calm(pond=key, name="wave"))
+    names = {tide.name for tide in declared.tides}
+    events.extend(Calm(pond=key, name=tide.name) for tide in before.tides if tide.name not in names)
+    events.extend(
+        Tide(pond=key, limit=tide.limit_us, name=tide.name) for tide in declared.tides if tide not in before.tides
+    )
+    return events
+
+
+def _rehome(
+    tx: Transaction, environment: int, declared: dict[PondKey, PondDefinition], removed: list[PondKey]
+) -> dict[PondKey, int]:
+    """Give every connected graph of Ponds one actor, moving Ponds and their signals, and answer each Pond's actor."""
+    homes = _homes(tx, environment)
+    groups = _connected(homes, _edges(tx, environment, declared), declared)
+    taken: set[int] = set()
+    answer = {key: homes[key][1] for key in removed}
+    for group in groups:
+        known = sorted({homes[key][1] for key in group if key in homes} - taken)
+        home = known[0] if known else actors.create(tx, environment_id=environment, kind="catchment", key=group[0])
+        taken.add(home)
+        for key in group:
+            if key in homes and homes[key][1] != home:
+                _move(tx, key, homes[key], home)
+            answer[key] = home
+    for old in {actor for _, actor in homes.values()} - taken:
+        successor = next(
+            (answer[key] for key, (_, actor) in homes.items() if actor == old and answer[key] != old), None
+        )
+        if successor is not None:
+            tx.change("UPDATE actors SET moved = :moved WHERE id = :id", id=old, moved=successor)
+    return answer
+
+
+def _homes(tx: Transaction, environment: int) -> dict[PondKey, tuple[int, int]]:
+    """Answer id and actor of every deployed Pond."""
+    return {
+        pond_key(text(row, "name"), number(row, "major")): (number(row, "id"), number(row, "actor"))
+        for row in tx.rows(
+            "SELECT id, name, major, actor FROM ponds WHERE environment = :environment AND removed_at IS NULL",
+            environment=environment,
+        )
+    }
+
+
+def _edges(tx: Transaction, environment: int, declared: dict[PondKey, PondDefinition]) -> list[tuple[PondKey, PondKey]]:
+    edges = [
+        (
+            pond_key(text(row, "name"), number(row, "major")),
+            pond_key(text(row, "source_name"), number(row, "source_major")),
+        )
+        for row in tx.rows(
+            """SELECT p.name AS name, p.major AS major, s.source_name AS source_name, s.source_major AS source_major
+               FROM pond_sources s JOIN ponds p ON p.id = s.pond
+               WHERE s.environment = :environment AND p.removed_at IS NULL""",
+            environment=environment,
+        )
+    ]
+    for key, one in declared.items():
+        edges.extend((key, pond_key(source.pond, source.major)) for source in one.sources if source.major is not None)
+    return edges
+
+
+def _connected(
+    homes: dict[PondKey, tuple[int, int]],
+    edges: list[tuple[PondKey, PondKey]],
+    declared: dict[PondKey, PondDefinition],
+) -> list[list[PondKey]]:
+    """Answer the connected graphs, the largest first, so that a split leaves most Ponds where they are.
+
+    A Pond that is being removed stays in the graph: active Runs of its neighbours still end together with it.
+    """
+    leader = {key: key for key in [*homes, *declared]}
+
+    def find(key: PondKey) -> PondKey:
+        while leader[key] != key:
+            leader[key] = leader[leader[key]]
+            key = leader[key]
+        return key
+
+    for one, other in edges:
+        if one in leader and other in leader:
+            leader[find(one)] = find(other)
+    groups: dict[PondKey, list[PondKey]] = {}
+    for key in leader:
+        groups.setdefault(find(key), []).append(key)
+    return sorted((sorted(group) for group in groups.values()), key=lambda group: (-len(group), group))
+
+
+def _move(tx: Transaction, key: PondKey, home: tuple[int, int], to: int) -> None:
+    pond, old = home
+    actors.move_pond(tx, pond, to)
+    tx.change("UPDATE signals SET actor = :new WHERE actor = :old AND pond = :pond", new=to, old=old, pond=key)
+
+
+def _record(tx: Transaction, environment: int, project: str, digest: str, summary: str, who: str) -> None:
+    tx.change(
+        """INSERT INTO deployments (environment, project, archive, plan, deployed_at)
+           VALUES (:environment, :project, :archive, :plan, :now)""",
+        environment=environment,
+        project=project,
+        archive=digest,
+        plan=summary,
+    )
+    history.record(tx, environment=environment, kind="deployment", payload={"project": project, "archive": digest})
+    history.audit(tx, environment=environment, who=who, verb="deploy", target=project)
+
+
+def newest_deployment(tx: Transaction, environment: int) -> int | None:
+    """Answer when something was deployed last."""
+    row = tx.row(
+        "SELECT max(deployed_at) AS at FROM deployments WHERE environment = :environment", environment=environment
+    )
+    return None if row is None else number_or_none(row, "at")

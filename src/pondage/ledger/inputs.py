@@ -1,0 +1,32 @@
+"""What a dispatch says about its work, in the row's `inputs`. Snapshots are the ledger's ids."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.define.names import PondKey
+
+
+class RippleInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """The work of a Ripple: whose it is, which definition it keeps, where it writes, what it reads."""
+
+    pond: PondKey
+    pond_id: int
+    definition: int
+    dataset: int
+    dataset_id: str
+    run_id: str
+    previous_freshness: int | None
+    snapshots: dict[str, int | None]
+
+
+class QueryInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """The work of a query: the operator's SQL and the published snapshots it may see."""
+
+    sql: str
+    limit: int
+    views: dict[str, int]
+
+
+ripple_inputs = msgspec.json.Decoder(RippleInputs).decode
+query_inputs = msgspec.json.Decoder(QueryInputs).decode

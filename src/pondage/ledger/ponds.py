@@ -1,0 +1,99 @@
+"""The Ponds of an environment as the demand machine asks for them: row by row, and only those it touches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pondage.define.names import PondKey
+from pondage.kernel.demand.shape import PondShape
+from pondage.kernel.demand.state import PondState, decode_state, encode_state
+from pondage.ledger import actors
+from pondage.ledger.actors import PondRow
+from pondage.ledger.driver import Transaction
+from pondage.ledger.ledger import Ledger
+
+
+class LedgerPonds:
+    """The kernel's `Ponds` over rows. One object serves one transaction; `save` writes what a step changed."""
+
+    def __init__(self, tx: Transaction, ledger: Ledger, environment: int, *, actor: int | None = None) -> None:
+        self._tx = tx
+        self._ledger = ledger
+        self._environment = environment
+        self._actor = actor
+        self._rows: dict[PondKey, PondRow | None] = {}
+        self._states: dict[PondKey, PondState] = {}
+
+    def row(self, key: PondKey) -> PondRow | None:
+        """Answer the row of a deployed Pond."""
+        if key not in self._rows:
+            self._rows[key] = actors.pond(self._tx, self._environment, key)
+        return self._rows[key]
+
+    def known(self, key: PondKey) -> PondRow:
+        """Answer the row of a Pond that the machine has just spoken of."""
+        row = self.row(key)
+        assert row is not None, f"the machine spoke of {key}, which is not deployed"
+        return row
+
+    def state(self, key: PondKey) -> PondState | None:
+        """Give the state to advance in place, or None when the Pond is not deployed."""
+        if key not in self._states:
+            row = self.row(key)
+            if row is None:
+                return None
+            self._states[key] = decode_state(row.state)
+        return self._states[key]
+
+    def shape(self, key: PondKey) -> PondShape | None:
+        """Give the definition in force, or None when the Pond is not deployed."""
+        row = self.row(key)
+        return None if row is None else self._ledger.shape(self._tx, row.definition)
+
+    def sinks(self, key: PondKey) -> Sequence[PondKey]:
+        """Give the deployed Ponds that name `key` as a Source."""
+        return actors.sinks(self._tx, self._environment, key)
+
+    def definition(self, key: PondKey, definition: str) -> PondShape | None:
+        """Resolve the reference that a Deploy event carries: the id of a stored definition."""
+        shape = self._ledger.shape(self._tx, int(definition))
+        return shape if shape.key == key else None
+
+    def put(self, state: PondState, shape: PondShape) -> None:
+        """Put `state.definition` in force, and write the Pond's row when it is new."""
+        identity = int(state.definition)
+        row = self.row(shape.key)
+        encoded = encode_state(state).decode()
+        if row is None:
+            assert self._actor is not None
+            declared = self._ledger.definition(self._tx, identity)
+            pond_id = actors.insert_pond(
+                self._tx,
+                actor=self._actor,
+                environment_id=self._environment,
+                key=shape.key,
+                project=declared.project,
+                state=encoded,
+                definition_id=identity,
+            )
+        else:
+            pond_id = row.id
+        sources = [source for source, _ in shape.sources]
+        actors.save_definition(self._tx, pond_id, self._environment, identity, sources)
+        self._rows.pop(shape.key, None)
+        self._states[shape.key] = state
+
+    def remove(self, key: PondKey) -> None:
+        """Forget a Pond; its Sinks stay known."""
+        row = self.row(key)
+        if row is not None:
+            actors.remove_pond(self._tx, row.id)
+        self._rows[key] = None
+        self._states.pop(key, None)
+
+    def save(self, changed: Sequence[PondKey]) -> None:
+        """Write the states that a step changed."""
+        for key in changed:
+            row = self.row(key)
+            if row is not None:
+                actors.save_state(self._tx, row.id, encode_state(self._states[key]).decode())

@@ -1,0 +1,88 @@
+"""Questions about published data: a dispatch that a worker answers, with no machine behind it and no retries."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from pondage.ledger import actors, executions, snapshots
+from pondage.ledger.driver import Transaction, text, text_or_none
+from pondage.ledger.executions import Dispatch
+from pondage.ledger.inputs import QueryInputs
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.verbs import environment_id
+from pondage.ledger.work import Failure
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """How a query ended: the worker's result as JSON, or why there is none."""
+
+    result: str | None = None
+    failure: Failure | None = None
+
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def submit(ledger: Ledger, environment: str, sql: str, *, limit: int) -> int:
+    """Ask a question and answer its id. It may see the last completed Run of every Pond whose name occurs in it."""
+    with ledger.transaction() as tx:
+        identity = environment_id(tx, environment)
+        inputs = QueryInputs(sql=sql, limit=limit, views=_views(tx, ledger, identity, sql))
+        return executions.dispatch(
+            tx,
+            Dispatch(
+                environment=identity,
+                kind="query",
+                node="query",
+                number=1,
+                priority=0,
+                queue=executions.queue(tx, code=""),
+                inputs=msgspec.json.encode(inputs).decode(),
+                crash_budget=0,
+            ),
+        )
+
+
+def _views(tx: Transaction, ledger: Ledger, environment: int, sql: str) -> dict[str, int]:
+    words = {word.lower() for word in _WORD.findall(sql)}
+    views: dict[str, int] = {}
+    for row in actors.ponds(tx, environment):
+        name = row.key.partition("@")[0]
+        run = snapshots.current_run(tx, row.id) if name in words else None
+        if run is None:
+            continue
+        given = snapshots.outputs(tx, run)
+        leaves = ledger.shape(tx, row.definition).leaves
+        for ripple, output in given.items():
+            views[f"{name}.{ripple}"] = output.snapshot
+            # `select * from sales` means the Ripple that has the Pond's name, or its only result.
+            if ripple == name or (name not in given and leaves == (ripple,)):
+                views[name] = output.snapshot
+    return views
+
+
+def result(ledger: Ledger, dispatch: int) -> Answer | None:
+    """Answer how a query ended, or None while it is waiting or running."""
+    with ledger.reading() as tx:
+        row = tx.row(
+            """SELECT d.outcome AS outcome, d.result AS result,
+                      (SELECT e.error FROM executions e WHERE e.dispatch = d.id ORDER BY e.id DESC LIMIT 1) AS error
+               FROM dispatches d WHERE d.id = :id AND d.kind = 'query'""",
+            id=dispatch,
+        )
+    if row is None or row["outcome"] is None:
+        return None
+    if text(row, "outcome") == "ok":
+        return Answer(result=text(row, "result"))
+    error = text_or_none(row, "error")
+    if error is None:
+        return Answer(failure=Failure(code="QUERY_LOST", message="the worker that ran the query died; ask again"))
+    return Answer(failure=msgspec.json.decode(error, type=Failure))
+
+
+def withdraw(ledger: Ledger, dispatch: int) -> None:
+    """Say that nobody waits for the answer any more."""
+    with ledger.transaction() as tx:
+        executions.cancel(tx, dispatch)

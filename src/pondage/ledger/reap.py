@@ -1,0 +1,94 @@
+"""The reaper: what a dead process held is run again, and only a crash that is certainly its own counts against work."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.kernel.demand.events import Fail
+from pondage.ledger import advance, executions, processes
+from pondage.ledger.driver import Transaction
+from pondage.ledger.executions import Held
+from pondage.ledger.inputs import ripple_inputs
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.processes import ProcessRow
+from pondage.ledger.work import Failure
+
+CRASH_STEP_US = 10_000_000
+"""After the first third of the crash budget, each further try waits this much longer."""
+
+
+class Reaped(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that was declared dead, and how much it held."""
+
+    process: str
+    role: str
+    executions: int
+    reason: str
+
+
+def reap_stale(ledger: Ledger, *, process: int | None) -> list[Reaped]:
+    """Take back what silent processes hold. Every role calls this; a process never reaps itself."""
+    limit = int(ledger.durability.reap_after_s * 1_000_000)
+    with ledger.reading() as tx:
+        silent = processes.stale(tx, older_than_us=limit, not_id=process)
+    reaped = [
+        reap_process(ledger, row, reason="silent for too long", reaper=process, is_certain=False) for row in silent
+    ]
+    return [each for each in reaped if each is not None]
+
+
+def reap_process(
+    ledger: Ledger, dead: ProcessRow, *, reason: str, reaper: int | None = None, is_certain: bool = True
+) -> Reaped | None:
+    """Declare a process dead and run again what it held. None when somebody else did, or when it beat meanwhile."""
+    with ledger.transaction() as tx:
+        if not processes.declare_dead(tx, dead, unless_beaten=not is_certain):
+            return None
+        held = executions.held_by(tx, dead.id)
+        # Several pieces of work died with the process and one of them may have killed it: each is tried alone next.
+        is_blamed = len(held) == 1
+        for one in held:
+            crashed(tx, one, reason=f"{dead.role} {dead.public_id}: {reason}", is_blamed=is_blamed)
+        for actor in sorted({one.actor for one in held if one.actor is not None}):
+            advance.inline(tx, ledger, actor, process=reaper)
+    return Reaped(process=dead.public_id, role=dead.role, executions=len(held), reason=reason)
+
+
+def crashed(tx: Transaction, held: Held, *, reason: str, is_blamed: bool) -> None:
+    """Close an execution as crashed, and either run its dispatch again or, when the budget is spent, fail it."""
+    failure = Failure(code="CRASHED", message=f"the process died while this ran ({reason})")
+    error = msgspec.json.encode(failure).decode()
+    if not executions.close(tx, execution=held.execution, token=held.token, outcome="crashed", error=error):
+        return
+    crashes = held.crashes + int(is_blamed)
+    tx.change("UPDATE dispatches SET crashes = :crashes WHERE id = :id", crashes=crashes, id=held.dispatch)
+    if crashes > held.crash_budget or held.kind == "query":
+        _exhausted(tx, held, crashes)
+        return
+    free = max(1, held.crash_budget // 3)
+    executions.enqueue(
+        tx,
+        dispatch=held.dispatch,
+        queue_id=held.queue,
+        priority=held.priority,
+        epoch=held.epoch,
+        delay_us=0 if crashes <= free else (crashes - free) * CRASH_STEP_US,
+        is_isolated=not is_blamed or held.is_isolated,
+    )
+
+
+def _exhausted(tx: Transaction, held: Held, crashes: int) -> None:
+    executions.close_dispatch(tx, held.dispatch, outcome="failed")
+    if held.actor is None:
+        return
+    failure = Failure(
+        code="CRASHES_EXHAUSTED",
+        message=f"{held.node} took its process down {crashes} times, so it is not tried again",
+    )
+    event = Fail(
+        pond=ripple_inputs(held.inputs).pond,
+        ripple=held.node,
+        attempt=held.number,
+        error=msgspec.json.encode(failure).decode(),
+    )
+    advance.put_event(tx, actor=held.actor, event=event)

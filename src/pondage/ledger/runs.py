@@ -1,0 +1,118 @@
+"""Runs of Ponds: their rows, their pins, how they end."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.ledger import snapshots
+from pondage.ledger.driver import Row, Transaction, number, number_or_none, text
+
+_pins = msgspec.json.Decoder(dict[str, int | None])
+
+
+class RunRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A Run as its Ripples need it: which definition it keeps, and which Run of each Source it reads."""
+
+    id: int
+    public_id: str
+    number: int
+    freshness: int
+    definition: int
+    pins: dict[str, int | None]
+    is_forced: bool
+    rollback_of: int | None
+
+
+_COLUMNS = "id, public_id, number, freshness, definition, pins, is_forced, rollback_of"
+
+
+def insert(
+    tx: Transaction,
+    *,
+    public_id: str,
+    environment: int,
+    actor: int,
+    pond: int,
+    run_number: int,
+    freshness: int,
+    delay: int,
+    definition: int,
+    pins: dict[str, int | None],
+    is_forced: bool,
+    rollback_of: int | None,
+    reason: str,
+) -> RunRow:
+    """Write a Run that starts, with its pins."""
+    row = tx.row(
+        f"""INSERT INTO runs (public_id, environment, actor, pond, number, freshness, delay, definition, pins,
+                              is_forced, rollback_of, state, reason, started_at)
+            VALUES (:public_id, :environment, :actor, :pond, :number, :freshness, :delay, :definition, :pins,
+                    :is_forced, :rollback_of, 'running', :reason, :now)
+            RETURNING {_COLUMNS}""",
+        public_id=public_id,
+        environment=environment,
+        actor=actor,
+        pond=pond,
+        number=run_number,
+        freshness=freshness,
+        delay=delay,
+        definition=definition,
+        pins=msgspec.json.encode(pins).decode(),
+        is_forced=int(is_forced),
+        rollback_of=rollback_of,
+        reason=reason,
+    )
+    assert row is not None
+    return _run(row)
+
+
+def by_number(tx: Transaction, pond: int, run_number: int) -> RunRow:
+    """Answer the Run that the machine calls by this number."""
+    row = tx.row(f"SELECT {_COLUMNS} FROM runs WHERE pond = :pond AND number = :number", pond=pond, number=run_number)
+    assert row is not None, f"pond {pond} has no run number {run_number}"
+    return _run(row)
+
+
+def _run(row: Row) -> RunRow:
+    return RunRow(
+        id=number(row, "id"),
+        public_id=text(row, "public_id"),
+        number=number(row, "number"),
+        freshness=number(row, "freshness"),
+        definition=number(row, "definition"),
+        pins=_pins.decode(text(row, "pins")),
+        is_forced=bool(row["is_forced"]),
+        rollback_of=number_or_none(row, "rollback_of"),
+    )
+
+
+def end(tx: Transaction, run: int, *, state: str, error: str | None = None) -> None:
+    """Say how a Run ended. A Run ends once: the machine never ends one twice, and the row count proves it."""
+    changed = tx.change(
+        "UPDATE runs SET state = :state, error = :error, ended_at = :now WHERE id = :id AND ended_at IS NULL",
+        id=run,
+        state=state,
+        error=error,
+    )
+    assert changed == 1, f"run {run} ended twice"
+
+
+def publish(tx: Transaction, *, run: RunRow, pond: int, ripples: list[str]) -> None:
+    """Complete a Run: fix which snapshot of each Ripple it shows, and make it the one that readers see."""
+    given = snapshots.outputs(tx, run.id)
+    for ripple in ripples:
+        if ripple in given:
+            continue
+        # The Ripple served this Run together with a newer one: the newer one's output is this one's too.
+        chosen = snapshots.choice(tx, pond=pond, node=ripple, at_least=run.freshness)
+        assert chosen is not None, f"run {run.public_id} is complete, and {ripple} has no output"
+        snapshots.put_output(
+            tx, run=run.id, pond=pond, node=ripple, freshness=chosen.freshness, snapshot=chosen.snapshot
+        )
+    end(tx, run.id, state="completed")
+
+
+def by_public_id(tx: Transaction, public_id: str) -> int | None:
+    """Answer the id of the Run that people call by this public id."""
+    row = tx.row("SELECT id FROM runs WHERE public_id = :public_id", public_id=public_id)
+    return None if row is None else number(row, "id")

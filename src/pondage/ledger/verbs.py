@@ -1,0 +1,63 @@
+"""What an operator does to a Pond: a signal to its actor, which is advanced at once."""
+
+from __future__ import annotations
+
+import getpass
+
+from pondage.define.names import PondKey, pond_key
+from pondage.errors import NotFound
+from pondage.kernel.demand.events import Clear, Event
+from pondage.ledger import actors, advance, history
+from pondage.ledger.driver import Transaction, number
+from pondage.ledger.ledger import Ledger
+
+
+def send(ledger: Ledger, environment: str, event: Event, *, note: str = "") -> None:
+    """Tell a Pond something (Tap, Pulse, Clear, …) and settle what follows, in one transaction, with an audit row.
+
+    Raises `NotFound` when the Pond is not deployed.
+    """
+    with ledger.transaction() as tx:
+        identity = environment_id(tx, environment)
+        row = actors.pond(tx, identity, event.pond)
+        if row is None:
+            raise NotFound(f"there is no Pond {event.pond} in environment {environment}", hint="pondage status")
+        if isinstance(event, Clear):
+            # A halted actor reads no signals, so its halt is taken away directly.
+            actors.unhalt(tx, row.actor)
+        verb = type(event).__name__.lower()
+        advance.put_event(tx, actor=row.actor, event=event)
+        history.audit(tx, environment=identity, who=_who(), verb=verb, target=event.pond, note=note)
+        advance.inline(tx, ledger, row.actor, process=None)
+
+
+def environment_id(tx: Transaction, name: str) -> int:
+    """Answer the id of an environment; raises `NotFound` when nothing was ever deployed there."""
+    identity = actors.environment(tx, name)
+    if identity is None:
+        raise NotFound(f"nothing is deployed in environment {name}", hint="pondage deploy", code="NOT_DEPLOYED")
+    return identity
+
+
+def resolve_pond(tx: Transaction, environment: int, given: str) -> PondKey:
+    """Answer the key of a Pond named `sales` (its newest major) or `sales@2`; raises `NotFound`."""
+    name, _, major = given.partition("@")
+    rows = tx.rows(
+        """SELECT major FROM ponds WHERE environment = :environment AND name = :name AND removed_at IS NULL
+           ORDER BY major DESC""",
+        environment=environment,
+        name=name,
+    )
+    majors = [number(row, "major") for row in rows]
+    if major:
+        majors = [each for each in majors if str(each) == major]
+    if not majors:
+        raise NotFound(f"there is no Pond {given}", hint="pondage status lists the Ponds", code="NO_SUCH_POND")
+    return pond_key(name, majors[0])
+
+
+def _who() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

@@ -1,0 +1,286 @@
+"""A worker's two transactions: the claim, which brings along everything the work needs, and the guarded commit."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import msgspec
+
+from pondage.define.definition import PondDefinition, RippleDefinition
+from pondage.define.names import PondKey
+from pondage.define.snapshot import SnapshotContent
+from pondage.errors import LedgerError
+from pondage.kernel.demand.events import Done, Fail
+from pondage.ledger import advance, executions, snapshots
+from pondage.ledger.driver import LedgerUnavailable, Transaction, number, text
+from pondage.ledger.executions import Claim, Outcome
+from pondage.ledger.inputs import RippleInputs, query_inputs, ripple_inputs
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.patience import persist
+
+
+class RippleTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A Ripple to be run, with everything it reads."""
+
+    pond: PondKey
+    definition: PondDefinition
+    ripple: RippleDefinition
+    run_id: str
+    dataset_id: str
+    freshness: int
+    previous_freshness: int | None
+    inputs: dict[str, SnapshotContent | None]
+    contract: str | None
+    idempotency_key: str
+
+
+class QueryTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A question to be answered from published snapshots."""
+
+    sql: str
+    limit: int
+    views: dict[str, SnapshotContent]
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """A claimed execution and what it is about; exactly one of `ripple` and `query` is given."""
+
+    claim: Claim
+    ripple: RippleTask | None = None
+    query: QueryTask | None = None
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an execution failed: for people (`message`, `place`), for scripts (`code`), for experts (`trace`)."""
+
+    code: str
+    message: str
+    place: str | None = None
+    trace: str | None = None
+
+
+def _nothing(_tx: Transaction) -> None:
+    """Write nothing beside the outcome."""
+
+
+def never() -> bool:
+    """Never give up."""
+    return False
+
+
+def queues_for(ledger: Ledger, *, code: str, labels: frozenset[str] = frozenset()) -> list[int]:
+    """Answer the queues that a process with this code and these labels may claim from. Queries need no code."""
+    with ledger.reading() as tx:
+        rows = tx.rows("SELECT id, labels FROM queues WHERE code = :code OR code = ''", code=code)
+        return [number(row, "id") for row in rows if set(text(row, "labels").split()) <= labels]
+
+
+def archive(ledger: Ledger, digest: str) -> bytes:
+    """Answer a deployed code archive; raises `LedgerError` when it is not there."""
+    with ledger.reading() as tx:
+        row = tx.row("SELECT data FROM archives WHERE digest = :digest", digest=digest)
+    if row is None or not isinstance(row["data"], bytes):
+        raise LedgerError(f"code archive {digest[:12]} is not in the ledger", code="NO_ARCHIVE")
+    return row["data"]
+
+
+def claim_work(
+    ledger: Ledger,
+    *,
+    process: int,
+    queues: list[int],
+    token: str,
+    is_alone: bool,
+    give_up: Callable[[], bool] = never,
+) -> Work | None:
+    """Claim the best piece of work, in one transaction, or None.
+
+    When the database fails in the middle the token is looked up: a claim that was made is ours, and is answered.
+    """
+    try:
+        with ledger.transaction() as tx:
+            claim = executions.claim(tx, process=process, queues=queues, token=token, is_alone=is_alone)
+            return None if claim is None else _work(tx, ledger, claim)
+    except LedgerUnavailable:
+        return persist(lambda: _resolved(ledger, token), give_up=give_up)
+
+
+def _resolved(ledger: Ledger, token: str) -> Work | None:
+    with ledger.reading() as tx:
+        claim = executions.find(tx, token)
+        return None if claim is None else _work(tx, ledger, claim)
+
+
+def _work(tx: Transaction, ledger: Ledger, claim: Claim) -> Work:
+    if claim.kind == "query":
+        asked = query_inputs(claim.inputs)
+        loaded = snapshots.load(tx, list(asked.views.values()))
+        views = {name: loaded[identity].content for name, identity in asked.views.items()}
+        return Work(claim=claim, query=QueryTask(sql=asked.sql, limit=asked.limit, views=views))
+    inputs = ripple_inputs(claim.inputs)
+    definition = ledger.definition(tx, inputs.definition)
+    loaded = snapshots.load(tx, [identity for identity in inputs.snapshots.values() if identity is not None])
+    assert claim.freshness is not None
+    return Work(
+        claim=claim,
+        ripple=RippleTask(
+            pond=inputs.pond,
+            definition=definition,
+            ripple=definition.ripple(claim.node),
+            run_id=inputs.run_id,
+            dataset_id=inputs.dataset_id,
+            freshness=claim.freshness,
+            previous_freshness=inputs.previous_freshness,
+            inputs={
+                parameter: None if identity is None else loaded[identity].content
+                for parameter, identity in inputs.snapshots.items()
+            },
+            contract=snapshots.published_schema(tx, pond=inputs.pond_id, ripple=claim.node),
+            idempotency_key=_idempotency_key(claim, inputs),
+        ),
+    )
+
+
+def _idempotency_key(claim: Claim, inputs: RippleInputs) -> str:
+    """Answer a key that retries, crashes and resumes of the same work share, and no other work has."""
+    place = [claim.environment, inputs.pond, claim.node, claim.digest, claim.freshness]
+    return hashlib.sha256(msgspec.json.encode(place)).hexdigest()
+
+
+def commit_written(
+    ledger: Ledger, work: Work, content: SnapshotContent, *, process: int, give_up: Callable[[], bool] = never
+) -> bool:
+    """Publish what a Ripple wrote: the guarded commit with snapshot, report and inline advancement.
+
+    False means fenced: somebody else closed this execution; its files must be thrown away and nobody told.
+    """
+
+    def record(tx: Transaction) -> None:
+        inputs = ripple_inputs(work.claim.inputs)
+        assert work.claim.run is not None
+        assert work.claim.freshness is not None
+        snapshot = snapshots.insert(
+            tx,
+            public_id=ledger.ids.new("s"),
+            dataset_id=inputs.dataset,
+            run=work.claim.run,
+            execution=work.claim.execution,
+            freshness=work.claim.freshness,
+            kind="full",
+            content=content,
+            inputs=msgspec.json.encode(inputs.snapshots).decode(),
+            digest=work.claim.digest or "",
+        )
+        _report_done(tx, work, inputs, snapshot=snapshot, is_reused=False)
+
+    return _commit(ledger, work, "ok", record, process=process, give_up=give_up)
+
+
+def commit_unchanged(ledger: Ledger, work: Work, *, process: int, give_up: Callable[[], bool] = never) -> bool:
+    """Say that an Inlet found nothing new: its last snapshot serves this Run too. False means fenced."""
+
+    def record(tx: Transaction) -> None:
+        inputs = ripple_inputs(work.claim.inputs)
+        newest = snapshots.newest(tx, inputs.dataset)
+        assert newest is not None, "the worker checked that there is something that can be unchanged"
+        _report_done(tx, work, inputs, snapshot=newest.id, is_reused=True)
+
+    return _commit(ledger, work, "reused", record, process=process, give_up=give_up)
+
+
+def has_snapshot(ledger: Ledger, work: Work) -> bool:
+    """Answer whether the Ripple has ever written: only then can it be unchanged."""
+    with ledger.reading() as tx:
+        return snapshots.newest(tx, ripple_inputs(work.claim.inputs).dataset) is not None
+
+
+def _report_done(tx: Transaction, work: Work, inputs: RippleInputs, *, snapshot: int, is_reused: bool) -> None:
+    claim = work.claim
+    assert claim.run is not None
+    assert claim.freshness is not None
+    assert claim.actor is not None
+    snapshots.put_output(
+        tx, run=claim.run, pond=inputs.pond_id, node=claim.node, freshness=claim.freshness, snapshot=snapshot
+    )
+    event = Done(pond=inputs.pond, ripple=claim.node, attempt=claim.number, reused=is_reused)
+    advance.put_event(tx, actor=claim.actor, event=event)
+
+
+def commit_failed(
+    ledger: Ledger, work: Work, failure: Failure, *, process: int, give_up: Callable[[], bool] = never
+) -> bool:
+    """Say that the author's code, its output or its time was at fault. False means fenced."""
+
+    error = msgspec.json.encode(failure).decode()
+
+    def record(tx: Transaction) -> None:
+        if work.claim.actor is not None and work.claim.kind == "ripple":
+            inputs = ripple_inputs(work.claim.inputs)
+            event = Fail(pond=inputs.pond, ripple=work.claim.node, attempt=work.claim.number, error=error)
+            advance.put_event(tx, actor=work.claim.actor, event=event)
+
+    return _commit(ledger, work, "failed", record, process=process, give_up=give_up, error=error)
+
+
+def commit_query(ledger: Ledger, work: Work, result: str, *, process: int, give_up: Callable[[], bool] = never) -> bool:
+    """Hand over the answer of a query, as JSON. False means that nobody waits for it any more."""
+    return _commit(ledger, work, "ok", _nothing, process=process, give_up=give_up, result=result)
+
+
+def release(ledger: Ledger, work: Work, *, give_up: Callable[[], bool] = never) -> bool:
+    """Give work back untried (drain, deploy, a lost Spark session): it runs again and counts against nothing."""
+
+    def act() -> bool:
+        with ledger.transaction() as tx:
+            claim = work.claim
+            if not executions.close(tx, execution=claim.execution, token=claim.token, outcome="released"):
+                return False
+            row = tx.row("SELECT queue, priority FROM dispatches WHERE id = :id", id=claim.dispatch)
+            assert row is not None
+            executions.enqueue(
+                tx,
+                dispatch=claim.dispatch,
+                queue_id=number(row, "queue"),
+                priority=number(row, "priority"),
+                epoch=claim.epoch,
+                is_isolated=claim.is_isolated,
+            )
+            return True
+
+    return persist(act, give_up=give_up)
+
+
+def _commit(
+    ledger: Ledger,
+    work: Work,
+    outcome: Outcome,
+    record: Callable[[Transaction], None],
+    *,
+    process: int,
+    give_up: Callable[[], bool],
+    error: str | None = None,
+    result: str | None = None,
+) -> bool:
+    claim = work.claim
+    is_advanced = True
+
+    def act() -> bool:
+        nonlocal is_advanced
+        with ledger.transaction() as tx:
+            if not executions.close(tx, execution=claim.execution, token=claim.token, outcome=outcome, error=error):
+                # Our own commit may have landed and only its answer was lost: the row then shows what we wrote.
+                return executions.outcome_of(tx, claim.token) == outcome
+            executions.close_dispatch(tx, claim.dispatch, outcome=outcome, result=result)
+            record(tx)
+            if claim.actor is not None:
+                is_advanced = advance.inline(tx, ledger, claim.actor, process=process)
+        return True
+
+    is_ours = persist(act, give_up=give_up)
+    if is_ours and not is_advanced:
+        # The actor was locked: now that we hold nothing we may wait for it, so no report is stranded.
+        assert claim.actor is not None
+        actor = claim.actor
+        persist(lambda: advance.waiting(ledger, actor, process=process), give_up=give_up)
+    return is_ours
