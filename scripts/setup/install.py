@@ -60,8 +60,10 @@ class Step:
         elif words[0] in ("Downloading", "Using"):
             name = next((word for word in words[1:] if "." in word), words[1]).rsplit("/", 1)[-1]
             self.text = f"downloading {name} {' '.join(words[-2:]) if line.endswith(')') else ''}".rstrip()
-        elif line.lstrip().startswith(("Building wheel for", "Preparing metadata")):
-            self.text = f"building ({line.strip().removesuffix(': started')})"
+        elif words[:3] == ["Building", "wheel", "for"] and len(words) > 3:
+            self.text = f"building {words[3]}"
+        elif words[:2] == ["Preparing", "metadata"]:
+            self.text = "unpacking"
         elif line.startswith("Installing collected packages"):
             self.text, self.is_installing = "installing", True
 

@@ -46,13 +46,13 @@ class Wanted:
 
 SETS = {
     "build": ("Build tools", "setuptools, wheel and hatchling", 0.05),
-    "base": ("Spark", "downloading and building pyspark {spark} (about 450 MB; once) and what it needs", 2.2),
+    "base": ("Spark", "downloading and building pyspark {spark} (about 450 MB; once) and what it needs", 3.0),
     "java": ("Java", "a Java 21 of its own (about 50 MB), because none that Spark can use was found", 0.3),
     "demo": ("Demo", "DuckDB, the outside reader of the demo", 0.2),
     "postgres": ("PostgreSQL", "the driver for a ledger on PostgreSQL", 0.1),
     "dev": ("Test tools", "pytest, mypy, ruff and a PostgreSQL for the tests", 0.6),
 }
-"""Title, detail and disk in gigabytes of every set, in the order of installation."""
+"""Title, detail and disk in gigabytes (at its peak) of every set, in the order of installation."""
 
 
 def is_ready(wanted: Wanted, stamp: Stamp | None) -> bool:

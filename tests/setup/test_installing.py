@@ -68,7 +68,8 @@ def test_a_program_is_ended_when_its_watcher_is_stopped(tmp_path: Path) -> None:
     [
         ("Collecting pyspark==4.2.1", "downloading pyspark"),
         ("  Downloading pyspark-4.2.1.tar.gz (450.2 MB)", "downloading pyspark-4.2.1.tar.gz (450.2 MB)"),
-        ("  Building wheel for pyspark (pyproject.toml): started", "building (Building wheel for pyspark (pyproject"),
+        ("  Building wheel for pyspark (pyproject.toml): started", "building pyspark"),
+        ("  Preparing metadata (pyproject.toml): started", "unpacking"),
         ("Installing collected packages: py4j, pyspark", "installing"),
     ],
 )
