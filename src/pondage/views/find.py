@@ -1,0 +1,102 @@
+"""From what a person types to rows: an environment, a Pond, a Run, a snapshot. Unknown names get a suggestion."""
+
+from __future__ import annotations
+
+from pondage.define.names import pond_key
+from pondage.errors import NotFound
+from pondage.ledger import actors
+from pondage.ledger.actors import PondRow
+from pondage.ledger.driver import Transaction, number, text
+from pondage.views.words import list_text, nearest
+
+
+def environment_id(tx: Transaction, environment: str) -> int:
+    """Answer the id of an environment; raises `NotFound` when nothing was ever deployed to it."""
+    found = actors.environment(tx, environment)
+    if found is None:
+        known = [text(row, "name") for row in tx.rows("SELECT name FROM environments ORDER BY name")]
+        close = nearest(environment, known)
+        raise NotFound(
+            f"nothing is deployed in environment {environment!r}",
+            hint=f"pondage --env {close} …" if close else "pondage deploy",
+            code="NO_ENVIRONMENT",
+        )
+    return found
+
+
+def pond(tx: Transaction, environment: int, name: str) -> PondRow:
+    """Answer the Pond called `sales` or `sales@2`; without a major version the newest.
+
+    Raises `NotFound` with the nearest name that exists.
+    """
+    plain, has_major, major = name.partition("@")
+    rows = tx.rows(
+        """SELECT name, major FROM ponds
+           WHERE environment = :environment AND name = :name AND removed_at IS NULL ORDER BY major DESC""",
+        environment=environment,
+        name=plain,
+    )
+    majors = [number(row, "major") for row in rows]
+    wanted = next((each for each in majors if not has_major or str(each) == major), None)
+    if wanted is None:
+        raise _unknown_pond(tx, environment, name, majors)
+    found = actors.pond(tx, environment, pond_key(plain, wanted))
+    assert found is not None, f"pond {name} vanished within a transaction"
+    return found
+
+
+def _unknown_pond(tx: Transaction, environment: int, name: str, majors: list[int]) -> NotFound:
+    plain = name.partition("@")[0]
+    if majors:
+        there = list_text([f"{plain}@{each}" for each in majors])
+        return NotFound(f"there is no Pond {name!r}; there is {there}", hint=f"pondage show {plain}", code="NO_POND")
+    rows = tx.rows(
+        "SELECT name FROM ponds WHERE environment = :environment AND removed_at IS NULL ORDER BY name",
+        environment=environment,
+    )
+    known = [text(row, "name") for row in rows]
+    close = nearest(plain, known)
+    if not known:
+        return NotFound(f"there is no Pond {name!r}: nothing is deployed", hint="pondage deploy", code="NO_POND")
+    meant = f"; did you mean {close!r}?" if close else f"; there is {list_text(known[:10])}"
+    return NotFound(f"there is no Pond {name!r}{meant}", hint="pondage status --once", code="NO_POND")
+
+
+def run_id(tx: Transaction, environment: int, given: str) -> int | None:
+    """Answer the row of a Run given as its id, the beginning of it, or `sales#12`; None when there is none."""
+    name, has_number, digits = given.partition("#")
+    if has_number and digits.isdecimal():
+        row = tx.row(
+            "SELECT id FROM runs WHERE pond = :pond AND number = :number",
+            pond=pond(tx, environment, name).id,
+            number=int(digits),
+        )
+        return None if row is None else number(row, "id")
+    found = _by_beginning(tx, _RUNS_FROM, environment, given)
+    if len(found) > 1 and found[0][1] != given:
+        raise NotFound(f"several Runs begin with {given!r}", hint="type more of the id: pondage runs", code="AMBIGUOUS")
+    return found[0][0] if found else None
+
+
+def snapshot_id(tx: Transaction, environment: int, given: str) -> int | None:
+    """Answer the row of a snapshot given as its id or an unambiguous beginning of it; None when there is none."""
+    found = _by_beginning(tx, _SNAPSHOTS_FROM, environment, given)
+    if len(found) > 1 and found[0][1] != given:
+        raise NotFound(f"several snapshots begin with {given!r}", hint="type more of the id", code="AMBIGUOUS")
+    return found[0][0] if found else None
+
+
+# Ids are letters and digits, so that everything that begins with one lies between it and it followed by `~`.
+_RUNS_FROM = """SELECT id, public_id FROM runs
+                WHERE public_id >= :first AND public_id < :last AND environment = :environment
+                ORDER BY public_id LIMIT 2"""
+_SNAPSHOTS_FROM = """SELECT s.id AS id, s.public_id AS public_id FROM snapshots s JOIN runs r ON r.id = s.run
+                     WHERE s.public_id >= :first AND s.public_id < :last AND r.environment = :environment
+                     ORDER BY s.public_id LIMIT 2"""
+
+
+def _by_beginning(tx: Transaction, statement: str, environment: int, given: str) -> list[tuple[int, str]]:
+    if len(given) < 4 or not given.isalnum():
+        return []
+    rows = tx.rows(statement, first=given, last=given + "~", environment=environment)
+    return [(number(row, "id"), text(row, "public_id")) for row in rows]

@@ -1,0 +1,182 @@
+"""Gates in plain sentences: why a Pond does not run now, one gate at a time, with the next command to type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from pondage.views.words import age_text, count_text, duration_text, list_text
+
+Fields = Mapping[str, object]
+
+
+class GateView(msgspec.Struct, frozen=True, kw_only=True):
+    """One reason. `gate` and `fields` are for programs, `text` is for people, `hint` is what to type next."""
+
+    gate: str
+    text: str
+    hint: str | None = None
+    fields: dict[str, object] = {}
+
+
+def gate_view(pond: str, gate: str, fields: Fields, *, now: int) -> GateView:
+    """Answer a gate with its sentence. A gate that this version does not know is shown by its name."""
+    write = _SENTENCES.get(gate)
+    text, hint = (gate, None) if write is None else write(pond, fields, now)
+    return GateView(gate=gate, text=text, hint=hint, fields=dict(fields))
+
+
+Sentence = tuple[str, str | None]
+
+
+def _running(_pond: str, fields: Fields, _now: int) -> Sentence:
+    names = [str(each[0]) for each in _list(fields, "ripples") if isinstance(each, list | tuple) and each]
+    runs = count_text(len(_list(fields, "runs")), "Run")
+    return f"It is running: {list_text(names) or 'nothing of it at this moment'} ({runs} active).", None
+
+
+def _killed(pond: str, _fields: Fields, _now: int) -> Sentence:
+    return "It was killed: demand is ignored until somebody clears it.", f"pondage clear {pond}"
+
+
+def _failed(pond: str, fields: Fields, now: int) -> Sentence:
+    failures, left = _number(fields, "failures"), _number(fields, "retries_left")
+    after = f" after {count_text(failures, 'failed Run')}" if failures > 1 else ""
+    retry = (
+        f"It is tried again when a Source moves on ({count_text(left, 'time')} left)."
+        if left > 0
+        else "It is not tried again by itself."
+    )
+    data = _number(fields, "at")
+    label = f" for the data of {age_text(data, now)}" if data > 0 else ""
+    return f"It failed{label}{after}. {retry} The last good data stays published.", f"pondage logs {pond}"
+
+
+def _blocked(_pond: str, fields: Fields, _now: int) -> Sentence:
+    ponds = [str(each).partition("@")[0] for each in _list(fields, "by")]
+    if not ponds:
+        return "It is blocked by a Source.", None
+    return f"It is blocked: {list_text(ponds)} above it failed, was killed or is missing.", f"pondage why {ponds[0]}"
+
+
+def _held(pond: str, fields: Fields, _now: int) -> Sentence:
+    return f"{_asked(fields)} This is kept and runs as soon as the Pond is cleared.", f"pondage clear {pond}"
+
+
+def _asked(fields: Fields) -> str:
+    targets = _list(fields, "targets")
+    parts = ["a pull"] if fields.get("pull") else []
+    parts += [count_text(len(targets), "target")] if targets else []
+    return f"Somebody asks for it ({list_text(parts)})." if parts else "Somebody asks for it."
+
+
+def _no_demand(pond: str, _fields: Fields, _now: int) -> Sentence:
+    return "Nobody asks for it: no pull, no target, no Sink that wants more.", f"pondage pulse {pond}"
+
+
+def _tide(_pond: str, fields: Fields, now: int) -> Sentence:
+    return f"Its Tide asks for new data {age_text(_number(fields, 'due'), now)}.", None
+
+
+def _source(_pond: str, fields: Fields, now: int) -> Sentence:
+    source, has = str(fields.get("source", "any")).partition("@")[0], _number(fields, "has")
+    needs = _number(fields, "needs")
+    if source == "any":
+        return "It waits for any of its optional Sources to publish.", None
+    have = "has never published" if has < 0 else f"has data of {age_text(has, now)}"
+    # A goal one step above what the Source has only means: something newer, whatever it is.
+    wanted = "newer data is needed" if needs <= max(has, 0) + 1 else f"data of {age_text(needs, now)} is needed"
+    return f"It waits for {source}, which {have}; {wanted}.", f"pondage why {source}"
+
+
+def _window(_pond: str, fields: Fields, now: int) -> Sentence:
+    opens = fields.get("opens")
+    when = age_text(opens, now) if isinstance(opens, int) and opens >= 0 else "at an unknown time"
+    return f"The data of this window was taken already; the next window opens {when}.", None
+
+
+def _busy(_pond: str, fields: Fields, _now: int) -> Sentence:
+    names = [str(each[0] if isinstance(each, list | tuple) else each) for each in _list(fields, "ripples")]
+    return f"A new Run waits until its first Ripples are free: {list_text(names)} still runs.", None
+
+
+def _deploying(_pond: str, _fields: Fields, _now: int) -> Sentence:
+    return "A new definition takes over as soon as the active Runs are finished; none starts before.", None
+
+
+def _not_deployed(_pond: str, fields: Fields, _now: int) -> Sentence:
+    return f"Its Source {fields.get('source')} is not deployed.", "pondage deploy"
+
+
+def _halted(pond: str, fields: Fields, _now: int) -> Sentence:
+    return (
+        f"Its catchment is halted after repeated errors inside Pondage: {fields.get('reason')}. Nothing is lost.",
+        f"pondage clear {pond}",
+    )
+
+
+def _queue(_pond: str, fields: Fields, now: int) -> Sentence:
+    ripple, ahead = str(fields.get("ripple")), _number(fields, "position") - 1
+    available_at = _number(fields, "available_at")
+    if available_at > now:
+        return f"{ripple} is tried again {age_text(available_at, now)}.", None
+    place = "It is next" if ahead <= 0 else f"{count_text(ahead, 'piece')} of work ahead of it"
+    return f"{ripple} waits in the queue for a free slot. {place}.", None
+
+
+def _no_process(_pond: str, _fields: Fields, _now: int) -> Sentence:
+    return "No process of Pondage runs that could execute anything.", "pondage dev"
+
+
+def _no_worker(_pond: str, fields: Fields, _now: int) -> Sentence:
+    labels = [str(each) for each in _list(fields, "labels")]
+    what = f" with label {list_text(labels)}" if labels else ""
+    code = str(fields.get("code", ""))[:12]
+    return f"No worker{what} runs the code of this Pond yet (archive {code}); a supervisor starts one.", None
+
+
+def _pool(_pond: str, fields: Fields, _now: int) -> Sentence:
+    return f"Pool {fields.get('name')!r} is full: all {_number(fields, 'size')} slots are taken.", None
+
+
+def _schedule(_pond: str, fields: Fields, now: int) -> Sentence:
+    return f"Its schedule {fields.get('cron')!r} sends a Pulse {age_text(_number(fields, 'next'), now)}.", None
+
+
+def _unchanged(_pond: str, fields: Fields, now: int) -> Sentence:
+    since = duration_text(max(0, now - _number(fields, "since")) // 1_000_000 * 1_000_000)
+    return f"Nothing changed for {since}: the last data was used again, and no Spark was needed.", None
+
+
+_SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
+    "running": _running,
+    "killed": _killed,
+    "failed": _failed,
+    "blocked": _blocked,
+    "held demand": _held,
+    "no demand": _no_demand,
+    "tide": _tide,
+    "source": _source,
+    "window": _window,
+    "ripple busy": _busy,
+    "deploying": _deploying,
+    "not deployed": _not_deployed,
+    "halted": _halted,
+    "queue": _queue,
+    "no process": _no_process,
+    "no worker": _no_worker,
+    "pool": _pool,
+    "schedule": _schedule,
+    "unchanged": _unchanged,
+}
+
+
+def _list(fields: Fields, name: str) -> list[object]:
+    found = fields.get(name)
+    return list(found) if isinstance(found, list | tuple) else []
+
+
+def _number(fields: Fields, name: str) -> int:
+    found = fields.get(name)
+    return found if isinstance(found, int) else 0

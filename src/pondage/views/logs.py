@@ -1,0 +1,146 @@
+"""Logs of attempts: where they are, and their lines. A log is a plain file beside the warehouse, one for each try."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from pondage.define.names import pond_key
+from pondage.ledger import actors
+from pondage.ledger.driver import Row, Transaction, number, number_or_none, text, text_or_none
+from pondage.views import find
+from pondage.views.runs import log_path
+
+_LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z) ([A-Z]+) (.*)", re.DOTALL)
+NEWEST_RUNS = 20
+
+
+class LogFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The log of one try. `path` is relative to the warehouse; `outcome` is null while it is open."""
+
+    run: str
+    pond: str
+    run_number: int
+    ripple: str
+    attempt: int
+    epoch: int
+    path: str
+    claimed_at: int
+    outcome: str | None
+
+
+class LogLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a log; `at` and `level` are null where the line continues the one before."""
+
+    at: int | None
+    level: str | None
+    text: str
+    pond: str
+    ripple: str
+    run: str
+    attempt: int
+
+
+class LogsView(msgspec.Struct, frozen=True, kw_only=True):
+    """The logs that were asked for, oldest first, and their last lines."""
+
+    environment: str
+    at: int
+    files: tuple[LogFile, ...]
+    lines: tuple[LogLine, ...] = ()
+
+
+_FILES = """SELECT r.public_id AS public_id, r.number AS run_number, p.name AS name, p.major AS major, d.id AS dispatch,
+                   d.node AS node, d.number AS number, e.epoch AS epoch, e.claimed_at AS claimed_at,
+                   e.outcome AS outcome
+            FROM runs r JOIN ponds p ON p.id = r.pond JOIN dispatches d ON d.run = r.id
+            JOIN executions e ON e.dispatch = d.id
+            WHERE r.id = :run AND e.claimed_at IS NOT NULL ORDER BY e.id"""
+
+
+def locate(tx: Transaction, environment: str, subject: str | None = None, *, ripple: str | None = None) -> LogsView:
+    """Answer the logs of a Pond's newest Run, of a Run, or (without a subject) of the newest Runs of all Ponds.
+
+    Raises `NotFound` when the subject is neither a Pond nor a Run.
+    """
+    found = actors.environment(tx, environment) if subject is None else find.environment_id(tx, environment)
+    files = [
+        _file(row) for run in ([] if found is None else _runs(tx, found, subject)) for row in tx.rows(_FILES, run=run)
+    ]
+    chosen = [each for each in files if ripple is None or each.ripple == ripple]
+    return LogsView(
+        environment=environment, at=tx.now, files=tuple(sorted(chosen, key=lambda each: (each.claimed_at, each.path)))
+    )
+
+
+def _runs(tx: Transaction, environment: int, subject: str | None) -> list[int]:
+    if subject is None:
+        rows = tx.rows(
+            "SELECT id FROM runs WHERE environment = :environment ORDER BY id DESC LIMIT :limit",
+            environment=environment,
+            limit=NEWEST_RUNS,
+        )
+        return [number(row, "id") for row in rows]
+    run = find.run_id(tx, environment, subject)
+    if run is not None:
+        return [run]
+    rows = tx.rows(
+        "SELECT id, ended_at FROM runs WHERE pond = :pond ORDER BY number DESC LIMIT :limit",
+        pond=find.pond(tx, environment, subject).id,
+        limit=NEWEST_RUNS,
+    )
+    # Several Runs of a Pond may be open at once: all of those, or the newest when none is.
+    still_open = [number(row, "id") for row in rows if number_or_none(row, "ended_at") is None]
+    return still_open or [number(row, "id") for row in rows[:1]]
+
+
+def _file(row: Row) -> LogFile:
+    return LogFile(
+        run=text(row, "public_id"),
+        pond=pond_key(text(row, "name"), number(row, "major")),
+        run_number=number(row, "run_number"),
+        ripple=text(row, "node"),
+        attempt=number(row, "number"),
+        epoch=number(row, "epoch"),
+        path=log_path(text(row, "public_id"), number(row, "dispatch"), number(row, "epoch")),
+        claimed_at=number(row, "claimed_at"),
+        outcome=text_or_none(row, "outcome"),
+    )
+
+
+def read_lines(warehouse: Path, file: LogFile, *, offset: int = 0) -> tuple[list[LogLine], int]:
+    """Answer the whole lines after `offset` bytes, and the offset to go on from. A log that is gone has none."""
+    try:
+        with (warehouse / file.path).open("rb") as opened:
+            opened.seek(offset)
+            data = opened.read()
+    except FileNotFoundError:
+        return [], offset
+    whole, newline, _ = data.rpartition(b"\n")
+    lines = [_line(each.decode(errors="replace"), file) for each in whole.split(b"\n")] if newline else []
+    return lines, offset + len(whole) + len(newline)
+
+
+def with_lines(view: LogsView, warehouse: Path, *, most: int) -> LogsView:
+    """Answer the view with the last lines of its logs, in the order of the tries."""
+    lines = [line for file in view.files for line in read_lines(warehouse, file)[0]]
+    return msgspec.structs.replace(view, lines=tuple(lines[-most:] if most else ()))
+
+
+def _line(body: str, file: LogFile) -> LogLine:
+    match = _LINE.match(body)
+    at = None
+    if match is not None:
+        at = round(datetime.fromisoformat(match[1]).timestamp() * 1_000_000)
+    return LogLine(
+        at=at,
+        level=match[2] if match else None,
+        text=match[3] if match else body,
+        pond=file.pond,
+        ripple=file.ripple,
+        run=file.run,
+        attempt=file.attempt,
+    )

@@ -1,0 +1,146 @@
+"""Why does a Pond not run (or why does it)? The machine's gates, then those of the host, as sentences."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.kernel.demand.explain import explain
+from pondage.kernel.demand.state import PondState, decode_state
+from pondage.ledger.actors import PondRow
+from pondage.ledger.driver import Row, Transaction, number, text, text_or_none
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.ponds import LedgerPonds
+from pondage.views import find
+from pondage.views.active import active_runs
+from pondage.views.gates import Fields, GateView, gate_view
+from pondage.views.processes import ProcessView, alive
+from pondage.views.status import Demand, State, pond_state
+
+MOST_AHEAD = 1_000
+"""Beyond this many the place in a queue is not counted."""
+
+
+class WhyView(msgspec.Struct, frozen=True, kw_only=True):
+    """A Pond and every gate between it and its next Run, the machine's first."""
+
+    environment: str
+    at: int
+    pond: str
+    state: State
+    freshness: int | None
+    staleness: int | None
+    demand: Demand
+    gates: tuple[GateView, ...]
+
+
+def why(tx: Transaction, ledger: Ledger, environment: str, name: str) -> WhyView:
+    """Explain a Pond; raises `NotFound` when there is none of that name."""
+    found = find.environment_id(tx, environment)
+    row = find.pond(tx, found, name)
+    state = decode_state(row.state)
+    active = active_runs(tx, found, {row.id: state}).get(row.id, ())
+    demand = Demand(pull=state.has_pull, targets=tuple(state.targets))
+    short = row.key.partition("@")[0] if "@" not in name else name
+    gates: list[tuple[str, Fields]] = []
+    for gate in explain(LedgerPonds(tx, ledger, found), row.key, tx.now):
+        fields = dict(msgspec.to_builtins(gate))
+        gates.append((str(fields.pop("gate")), fields))
+    gates += _host_gates(tx, row, state)
+    has_run = state.end_f >= 0
+    return WhyView(
+        environment=environment,
+        at=tx.now,
+        pond=row.key,
+        state=pond_state(state, active, demand),
+        freshness=state.end_f if has_run else None,
+        staleness=max(0, tx.now + state.end_delay - state.end_f) if has_run else None,
+        demand=demand,
+        gates=tuple(gate_view(short, gate, fields, now=tx.now) for gate, fields in gates),
+    )
+
+
+def _host_gates(tx: Transaction, row: PondRow, state: PondState) -> list[tuple[str, Fields]]:
+    found: list[tuple[str, Fields]] = []
+    actor = tx.row("SELECT halted FROM actors WHERE id = :id", id=row.actor)
+    if actor is not None and actor["halted"] is not None:
+        found.append(("halted", {"reason": text(actor, "halted")}))
+    processes = alive(tx)
+    waiting = tx.rows(_WAITING, pond=row.id)
+    if not processes and (waiting or state.has_pull or state.targets):
+        found.append(("no process", {}))
+    for each in waiting:
+        found += _work_gates(tx, each, processes)
+    for each in tx.rows("SELECT name, cron, tz, next_at FROM schedules WHERE pond = :pond ORDER BY name", pond=row.id):
+        found.append(
+            (
+                "schedule",
+                {
+                    "name": text(each, "name"),
+                    "cron": text(each, "cron"),
+                    "tz": text(each, "tz"),
+                    "next": number(each, "next_at"),
+                },
+            )
+        )
+    since = _unchanged_since(tx, row.id)
+    if since is not None:
+        found.append(("unchanged", {"since": since}))
+    return found
+
+
+# The unclaimed executions of the Pond's open Runs; a Pond has few open Runs and one execution for each Ripple.
+_WAITING = """SELECT d.node AS node, a.queue AS queue, a.priority AS priority, a.available_at AS available_at,
+                     q.code AS code, q.pool AS pool, q.labels AS labels
+              FROM runs r JOIN dispatches d ON d.run = r.id
+              JOIN executions e ON e.dispatch = d.id AND e.completed_at IS NULL
+              JOIN availabilities a ON a.execution = e.id JOIN queues q ON q.id = a.queue
+              WHERE r.pond = :pond AND r.ended_at IS NULL ORDER BY a.available_at"""
+
+_AHEAD = """SELECT count(*) AS ahead FROM
+            (SELECT 1 FROM availabilities WHERE queue = :queue AND priority < :priority AND available_at <= :now
+             UNION ALL
+             SELECT 1 FROM availabilities
+             WHERE queue = :queue AND priority = :priority AND available_at < :available_at
+             LIMIT :most) ahead_of_it"""
+
+
+def _work_gates(tx: Transaction, row: Row, processes: tuple[ProcessView, ...]) -> list[tuple[str, Fields]]:
+    ahead = tx.row(
+        _AHEAD,
+        queue=number(row, "queue"),
+        priority=number(row, "priority"),
+        available_at=number(row, "available_at"),
+        most=MOST_AHEAD,
+    )
+    position = 1 if ahead is None else number(ahead, "ahead") + 1
+    place: dict[str, object] = {
+        "ripple": text(row, "node"),
+        "position": position,
+        "available_at": number(row, "available_at"),
+    }
+    found: list[tuple[str, Fields]] = [("queue", place)]
+    code, labels = text(row, "code"), set(text(row, "labels").split())
+    can_run = any(each.code == code and labels <= set(each.labels) for each in processes if each.slots > 0)
+    if processes and not can_run:
+        found.append(("no worker", {"code": code, "labels": sorted(labels)}))
+    pool = text_or_none(row, "pool")
+    if pool:
+        slots = tx.row(
+            "SELECT count(*) AS size, count(execution) AS taken FROM pool_slots WHERE pool = :pool", pool=pool
+        )
+        if slots is not None and number(slots, "size") == number(slots, "taken") > 0:
+            found.append(("pool", {"name": pool, "size": number(slots, "size")}))
+    return found
+
+
+def _unchanged_since(tx: Transaction, pond: int) -> int | None:
+    """Answer when the data of the last completed Run was made, if that Run used all of it again."""
+    row = tx.row(
+        """SELECT max(s.created_at) AS since, count(*) AS outputs, sum(CASE WHEN s.run = o.run THEN 1 ELSE 0 END) AS own
+           FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
+           WHERE o.run = (SELECT max(id) FROM runs WHERE pond = :pond AND state = 'completed')""",
+        pond=pond,
+    )
+    if row is None or number(row, "outputs") == 0 or row["own"] != 0:
+        return None
+    return number(row, "since")

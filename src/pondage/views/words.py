@@ -1,0 +1,76 @@
+"""Times, durations, sizes and names in plain words: one way of saying them, for the terminal and for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, tzinfo
+from difflib import get_close_matches
+
+_UNITS = ((86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"))
+
+
+def duration_text(length_us: int) -> str:
+    """Answer a duration as people say it: `850 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
+    if length_us < 0:
+        return f"-{duration_text(-length_us)}"
+    if length_us < 1_000_000:
+        return f"{length_us // 1_000} ms"
+    if length_us < 10_000_000:
+        return f"{length_us / 1_000_000:.1f} s".replace(".0 s", " s")
+    for position, (size, unit) in enumerate(_UNITS):
+        if length_us >= size:
+            whole, rest = divmod(length_us, size)
+            if position + 1 < len(_UNITS):
+                smaller, name = _UNITS[position + 1]
+                if rest >= smaller:
+                    return f"{whole} {unit} {rest // smaller} {name}"
+            return f"{whole} {unit}"
+    raise AssertionError(length_us)
+
+
+def age_text(then: int, now: int) -> str:
+    """Answer how far a moment is from now: `12 s ago`, `in 3 min`, `now`."""
+    distance = now - then
+    if abs(distance) < 1_000_000:
+        return "now"
+    # Tenths of a second only make a live table flicker.
+    whole = abs(distance) // 1_000_000 * 1_000_000
+    return f"{duration_text(whole)} ago" if distance > 0 else f"in {duration_text(whole)}"
+
+
+def moment_text(at: int, zone: tzinfo | None = None) -> str:
+    """Answer a moment as ISO 8601 in a time zone, or in that of this machine."""
+    moment = datetime.fromtimestamp(at // 1_000_000, tz=UTC).astimezone(zone)
+    return moment.isoformat(sep=" ")
+
+
+def size_text(size: int) -> str:
+    """Answer a number of bytes: `512 B`, `1.4 MB`."""
+    amount = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 10 else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
+
+
+def count_text(count: int, thing: str) -> str:
+    """Answer `1 row`, `2 rows`, `1,200 rows`, `2 queries`."""
+    if count == 1:
+        return f"1 {thing}"
+    many = f"{thing[:-1]}ies" if thing.endswith("y") and thing[-2:-1] not in "aeiou" else f"{thing}s"
+    return f"{count:,} {many}"
+
+
+def list_text(words: Iterable[str], *, last: str = "and") -> str:
+    """Answer `a`, `a and b`, `a, b and c`."""
+    given = list(words)
+    if len(given) < 2:
+        return "".join(given)
+    return f"{', '.join(given[:-1])} {last} {given[-1]}"
+
+
+def nearest(wrong: str, known: Iterable[str]) -> str | None:
+    """Answer the known name that somebody most likely meant, or None."""
+    found = get_close_matches(wrong, list(known), n=1, cutoff=0.6)
+    return found[0] if found else None
