@@ -1,0 +1,30 @@
+"""What the reading process and its subprocess say to each other, as JSON."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.define.definition import PondDefinition
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """Which files, relative to which root, to import."""
+
+    root: str
+    modules: tuple[str, ...]
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """An error as it travels."""
+
+    code: str
+    message: str
+    place: str | None = None
+    hint: str | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The Ponds that were found, and everything that is wrong."""
+
+    ponds: tuple[PondDefinition, ...] = ()
+    problems: tuple[Problem, ...] = ()

@@ -1,0 +1,135 @@
+"""The subprocess that imports an author's modules: `python -m pondage.read.inspect REQUEST ANSWER`.
+
+It runs no Ripple. Whatever the modules print goes to its output, never into the answer, which is a file. An error comes
+back with the author's file, line and message.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+
+from pondage.define.definition import PondDefinition, ReadDefinition
+from pondage.define.pond import Pond
+from pondage.define.ripple import Ripple, SqlInputs
+from pondage.errors import PondageError
+from pondage.read.digest import Digests, digest_of
+from pondage.read.exchange import Answer, Problem, Request
+from pondage.read.source import SourceFiles, module_name
+from pondage.read.sql import normalised_sql, read_sql_file
+
+
+def inspected(request: Request) -> Answer:
+    """Import the modules and answer their Ponds; errors are collected, so one broken module does not hide another."""
+    root = Path(request.root)
+    problems: list[Problem] = []
+    modules: list[ModuleType] = []
+    for file in request.modules:
+        try:
+            modules.append(importlib.import_module(module_name(Path(file))))
+        except PondageError as error:
+            problems.append(_problem(error, root))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded: it is the author's to read
+            problems.append(_authors_problem(error, file, root))
+    files = SourceFiles(root)
+    ponds: list[PondDefinition] = []
+    for entry, pond in _found_ponds(modules).items():
+        try:
+            ponds.append(_definition(pond, entry, root, Digests(files, sys.modules)))
+        except PondageError as error:
+            problems.append(_problem(error, root))
+    return Answer(ponds=tuple(ponds), problems=tuple(problems))
+
+
+def _found_ponds(modules: list[ModuleType]) -> dict[str, Pond]:
+    """Answer each Pond once, under the module that declares it where that can be told, else the first that has it."""
+    entries: dict[int, tuple[bool, str, Pond]] = {}
+    for module in modules:
+        for attribute, value in vars(module).items():
+            if isinstance(value, Pond):
+                is_home = value.place.rpartition(":")[0] == module.__file__
+                known = entries.get(id(value))
+                if known is None or (is_home and not known[0]):
+                    entries[id(value)] = (is_home, f"{module.__name__}:{attribute}", value)
+    return {entry: pond for _, entry, pond in entries.values()}
+
+
+def _definition(pond: Pond, entry: str, root: Path, digests: Digests) -> PondDefinition:
+    sql = {ripple.name: _sql_of(ripple, root) for ripple in pond.ripples.values() if ripple.sql_path is not None}
+    bare = pond.definition(entry, sql=sql)
+    found: dict[str, str] = {}
+    for definition in bare.ripples:
+        reads = [_read_text(read) for read in definition.reads]
+        function = pond.ripples[definition.name].function
+        if function is not None:
+            found[definition.name] = digests.of_function(function, reads=reads)
+        elif definition.sql is not None:
+            found[definition.name] = digest_of("sql", normalised_sql(definition.sql), repr(reads))
+    made = pond.definition(entry, digests=found, sql=sql)
+    return msgspec.structs.replace(made, place=_relative(made.place, root) or "")
+
+
+def _sql_of(ripple: Ripple, root: Path) -> SqlInputs:
+    declared_in = Path(ripple.place.rpartition(":")[0]).parent
+    path = (declared_in / (ripple.sql_path or "")).resolve()
+    if not path.is_relative_to(root):
+        raise PondageError(
+            f"the SQL file {ripple.sql_path!r} is outside the project", place=ripple.place, code="NO_SQL_FILE",
+            hint="keep SQL files under the project's directory",
+        )  # fmt: skip
+    return read_sql_file(path, place=ripple.place)
+
+
+def _read_text(read: ReadDefinition) -> str:
+    columns = "" if read.columns is None else f" columns {', '.join(read.columns)}"
+    return f"{read.parameter} = {read.pond or ''}.{read.ripple}{columns}"
+
+
+def _problem(error: PondageError, root: Path) -> Problem:
+    return Problem(
+        code=error.code,
+        message=_without_root(error.message, root),
+        place=_relative(error.place, root),
+        hint=_without_root(error.hint, root) if error.hint else None,
+    )
+
+
+def _authors_problem(error: BaseException, file: str, root: Path) -> Problem:
+    if isinstance(error, SyntaxError) and error.filename:
+        place = f"{_relative(error.filename, root)}:{error.lineno or 1}"
+        return Problem(code="IMPORT_FAILED", message=f"{type(error).__name__}: {error.msg}", place=place)
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(root)]
+    place = f"{_relative(own[-1].filename, root)}:{own[-1].lineno}" if own else file
+    hint = None
+    if isinstance(error, ModuleNotFoundError):
+        hint = (
+            f"install {error.name!r}, or check its spelling; modules are imported with the project's root on the path"
+        )
+    message = f"{file} cannot be imported: {type(error).__name__}: {_without_root(str(error), root)}"
+    return Problem(code="IMPORT_FAILED", message=message, place=place, hint=hint)
+
+
+def _relative(place: str | None, root: Path) -> str | None:
+    return place.removeprefix(f"{root}/") if place is not None else None
+
+
+def _without_root(text: str, root: Path) -> str:
+    return text.replace(f"{root}/", "")
+
+
+def main(arguments: list[str]) -> None:
+    """Read the request file, import, write the answer file."""
+    request = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Request)
+    sys.path.insert(0, request.root)
+    answer = inspected(request)
+    Path(arguments[1]).write_bytes(msgspec.json.encode(answer))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,246 @@
+"""The project: the directory that holds `pondage.toml`, and what that file says."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+from pondage.define.names import checked_name
+from pondage.errors import DefinitionError, ProjectError
+from pondage.read.keys import checked_table
+from pondage.read.problems import raise_all
+
+PROJECT_FILE = "pondage.toml"
+STATE_DIRECTORY = ".pondage"
+
+
+class SparkTable(msgspec.Struct, frozen=True, kw_only=True):
+    """`[spark]`: which Spark, and with what. `conf` is `[spark.conf]`, its values as texts; it wins over our own."""
+
+    master: str = "local[*]"
+    remote: str | None = None
+    packages: tuple[str, ...] = ()
+    memory: str | None = None
+    isolated: bool = False
+    cores: int | None = None
+    conf: dict[str, str] = {}
+
+
+class Durability(msgspec.Struct, frozen=True, kw_only=True):
+    """`[durability]`: how patient the ledger is, in seconds unless the name says otherwise."""
+
+    heartbeat_s: float = 5
+    probe_s: float = 1
+    reap_after_s: float = 60
+    child_margin_s: float = 10
+    retry_delay_s: float = 10
+    crash_budget: int = 10
+    advance_retries: int = 10
+    poll_s: float = 1
+    drain_s: float = 30
+    keep_runs: int = 5
+    retention_days: float = 30
+
+
+class WorkerTable(msgspec.Struct, frozen=True, kw_only=True):
+    """`[worker]`: how many Ripples one worker process runs side by side; None lets the engine choose by the cores."""
+
+    slots: int | None = None
+
+
+class Project(msgspec.Struct, frozen=True, kw_only=True):
+    """A project as its file describes it. Paths are absolute; `ledger` and `warehouse` may be URLs."""
+
+    root: Path
+    name: str
+    environment: str
+    modules: tuple[str, ...]
+    warehouse: str
+    ledger: str
+    spark: SparkTable = SparkTable()
+    durability: Durability = Durability()
+    worker: WorkerTable = WorkerTable()
+
+    @property
+    def state(self) -> Path:
+        """Answer the directory for everything that Pondage keeps beside the project; it may not exist yet."""
+        return self.root / STATE_DIRECTORY
+
+    @property
+    def file(self) -> Path:
+        """Answer the project file."""
+        return self.root / PROJECT_FILE
+
+
+def find_project(start: Path | str = ".") -> Project:
+    """Answer the project in `start` or the nearest directory above it; raises `ProjectError` when there is none."""
+    directory = Path(start).resolve()
+    for each in (directory, *directory.parents):
+        if (each / PROJECT_FILE).is_file():
+            return load_project(each)
+    raise ProjectError(
+        f"there is no {PROJECT_FILE} in {directory} or above it",
+        hint="run `pondage init` to start a project here, or change to its directory",
+        code="NO_PROJECT",
+    )
+
+
+def load_project(root: Path) -> Project:
+    """Answer what the project file in `root` says, with defaults filled in; raises all its errors at once."""
+    file = root / PROJECT_FILE
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ProjectError(f"cannot read {file}: {error.strerror}", place=str(file), code="NO_PROJECT") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ProjectError(
+            f"{PROJECT_FILE} is not valid TOML: {error}", place=_toml_place(error), hint="see https://toml.io",
+            code="BAD_PROJECT_FILE",
+        ) from None  # fmt: skip
+    errors: list[ProjectError] = []
+    project = _project(root.resolve(), data, errors)
+    raise_all(errors, what=PROJECT_FILE)
+    return project
+
+
+def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) -> Project:
+    head = {key: value for key, value in data.items() if key not in ("project", "spark", "durability", "worker")}
+    project = checked_table(_ProjectTable, data.get("project", {}), "project", errors)
+    # The settings of `[project]` may also stand at the top of the file, before any table.
+    top = checked_table(_ProjectTable, head, "", errors)
+    chosen = {key: value for each in (top, project) for key, value in each.items()}
+    spark = dict(checked_table(SparkTable, data.get("spark", {}), "spark", errors))
+    if "conf" in spark:
+        spark["conf"] = _conf(spark["conf"], errors)
+    durability = checked_table(Durability, data.get("durability", {}), "durability", errors)
+    worker = checked_table(WorkerTable, data.get("worker", {}), "worker", errors)
+    result = Project(
+        root=root,
+        name=_name(str(chosen.get("name", _name_of_directory(root))), "name", errors),
+        environment=_name(str(chosen.get("environment", "main")), "environment", errors),
+        modules=_modules(root, chosen.get("modules"), errors),
+        warehouse=_location(root, str(chosen.get("warehouse", f"{STATE_DIRECTORY}/warehouse"))),
+        ledger=_location(root, str(chosen.get("ledger", f"{STATE_DIRECTORY}/ledger.db"))),
+        spark=msgspec.convert(spark, SparkTable),
+        durability=msgspec.convert(durability, Durability),
+        worker=msgspec.convert(worker, WorkerTable),
+    )
+    _check_numbers(result, errors)
+    return result
+
+
+class _ProjectTable(msgspec.Struct, frozen=True, kw_only=True):
+    name: str = ""
+    modules: list[str] = []
+    environment: str = "main"
+    warehouse: str = ""
+    ledger: str = ""
+
+
+def _check_numbers(project: Project, errors: list[ProjectError]) -> None:
+    durability = project.durability
+    for key, value in msgspec.structs.asdict(durability).items():
+        if value < 0 or (value == 0 and key in ("heartbeat_s", "poll_s", "reap_after_s", "keep_runs")):
+            errors.append(_refused(f"durability.{key}", f"is {value:g}", "give a number above zero"))
+    if durability.heartbeat_s * 3 >= durability.reap_after_s:
+        errors.append(
+            _refused(
+                "durability.reap_after_s",
+                f"is {durability.reap_after_s:g}, not above 3 x heartbeat_s ({durability.heartbeat_s:g})",
+                "a process must be able to miss two beats: raise reap_after_s or lower heartbeat_s",
+            )
+        )
+    for key, number in (("worker.slots", project.worker.slots), ("spark.cores", project.spark.cores)):
+        if number is not None and number < 1:
+            errors.append(_refused(key, f"is {number}", "give a number from 1"))
+
+
+def _modules(root: Path, given: object, errors: list[ProjectError]) -> tuple[str, ...]:
+    if given is None:
+        names = [name for name in ("ponds", "ponds.py") if (root / name).exists()]
+    else:
+        names = [str(each) for each in given] if isinstance(given, list) else []
+    found: dict[str, None] = {}
+    for index, name in enumerate(names):
+        path = (root / name).resolve()
+        key = f"project.modules[{index}]"
+        if not path.is_relative_to(root):
+            errors.append(
+                _refused(key, f"{name!r} is outside the project", "keep modules under the project's directory")
+            )
+        elif path.is_dir():
+            for file in sorted(path.rglob("*.py")):
+                if not _is_skipped(file.relative_to(path)):
+                    found[file.relative_to(root).as_posix()] = None
+        elif path.is_file() and path.suffix == ".py":
+            found[path.relative_to(root).as_posix()] = None
+        else:
+            errors.append(_refused(key, f"{name!r} does not exist", "name a .py file or a directory of them"))
+    errors.extend(
+        _refused("project.modules", f"{name!r} cannot be imported", "use names without - or .")
+        for name in found
+        if not all(part.isidentifier() for part in Path(name).with_suffix("").parts)
+    )
+    return tuple(found)
+
+
+def _is_skipped(path: Path) -> bool:
+    return any(part.startswith((".", "__pycache__")) or part == "tests" for part in path.parts) or path.name.startswith(
+        "test_"
+    )
+
+
+def _conf(given: object, errors: list[ProjectError]) -> dict[str, str]:
+    conf: dict[str, str] = {}
+    for key, value in _flattened(given).items():
+        if isinstance(value, bool):
+            conf[key] = str(value).lower()
+        elif isinstance(value, (str, int, float)):
+            conf[key] = str(value)
+        else:
+            errors.append(_refused(f"spark.conf.{key}", "is neither a text nor a number", 'write "key" = "value"'))
+    return conf
+
+
+def _flattened(given: object, prefix: str = "") -> dict[str, object]:
+    # Without quotes TOML reads `spark.sql.shuffle.partitions = 8` as nested tables; the author meant one key.
+    if not isinstance(given, dict):
+        return {}
+    found: dict[str, object] = {}
+    for key, value in given.items():
+        if isinstance(value, dict):
+            found |= _flattened(value, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = value
+    return found
+
+
+def _location(root: Path, text: str) -> str:
+    if "://" in text:
+        return text
+    return str((root / Path(text).expanduser()).absolute())
+
+
+def _name(text: str, key: str, errors: list[ProjectError]) -> str:
+    try:
+        return checked_name(text, what=key)
+    except DefinitionError as error:
+        errors.append(_refused(f"project.{key}", f"is {text!r}", error.hint or ""))
+        return text
+
+
+def _name_of_directory(root: Path) -> str:
+    text = re.sub(r"[^a-z0-9]+", "_", root.name.lower()).strip("_")
+    return text if text[:1].isalpha() else f"project_{text}".rstrip("_")
+
+
+def _toml_place(error: Exception) -> str:
+    line = re.search(r"at line (\d+)", str(error))
+    return f"{PROJECT_FILE}:{line[1]}" if line else PROJECT_FILE
+
+
+def _refused(key: str, message: str, hint: str) -> ProjectError:
+    return ProjectError(f"{key} {message}", hint=hint, place=f"{PROJECT_FILE}: {key}", code="BAD_PROJECT_FILE")

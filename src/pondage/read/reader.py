@@ -1,0 +1,103 @@
+"""Reading a project: its modules are imported in a subprocess, so that nothing of an author's code runs in this one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+import pondage
+from pondage.define.definition import PondDefinition
+from pondage.define.names import pond_key
+from pondage.errors import DefinitionError, PondageError, ProjectError
+from pondage.read.exchange import Answer, Problem, Request
+from pondage.read.problems import raise_all
+from pondage.read.project import Project
+
+TIMEOUT_S = 60.0
+_TAIL = 10
+
+
+def read_project(project: Project, *, timeout_s: float = TIMEOUT_S) -> list[PondDefinition]:
+    """Answer the project's Ponds sorted by name; raises everything that is wrong at once.
+
+    The modules run at import, their Ripples never. A module that does not come back within `timeout_s` is given up.
+    """
+    if not project.modules:
+        raise ProjectError(
+            f"project {project.name!r} has no modules",
+            hint="put a Python file into ponds/, or name files in `modules` of pondage.toml", place=str(project.file),
+            code="NO_MODULES",
+        )  # fmt: skip
+    answer = _ask(Request(root=str(project.root), modules=project.modules), timeout_s)
+    errors = [_error(problem) for problem in answer.problems]
+    errors += doubles(answer.ponds)
+    raise_all(errors, what=f"project {project.name}")
+    return sorted(answer.ponds, key=lambda pond: (pond.name, pond.major))
+
+
+def doubles(ponds: Sequence[PondDefinition]) -> list[PondageError]:
+    """Answer an error for each Pond that is declared twice in one major version."""
+    errors: list[PondageError] = []
+    known: dict[str, PondDefinition] = {}
+    for pond in ponds:
+        other = known.setdefault(pond_key(pond.name, pond.major), pond)
+        if other is not pond:
+            errors.append(
+                DefinitionError(
+                    f"Pond {pond.name!r} is declared twice in major version {pond.major}",
+                    hint=f"the other one is at {other.place}; rename one, or give it another major version",
+                    place=pond.place,
+                    code="DUPLICATE_POND",
+                )
+            )
+    return errors
+
+
+def _ask(request: Request, timeout_s: float) -> Answer:
+    with tempfile.TemporaryDirectory(prefix="pondage-read-") as name:
+        directory = Path(name)
+        asked, answered, printed = directory / "request", directory / "answer", directory / "printed"
+        asked.write_bytes(msgspec.json.encode(request))
+        with printed.open("wb") as output:
+            # -P: the project's root is put on the path by the subprocess itself, after our own modules are loaded, so
+            # that a file of the author's cannot stand in for one of them. -B: reading leaves no caches in the project.
+            command = [sys.executable, "-P", "-B", "-m", "pondage.read.inspect", str(asked), str(answered)]
+            try:
+                done = subprocess.run(
+                    command, cwd=request.root, env=_environment(), stdin=subprocess.DEVNULL, stdout=output,
+                    stderr=subprocess.STDOUT, timeout=timeout_s, check=False,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                raise ProjectError(
+                    f"the project's modules were still importing after {timeout_s:g} s",
+                    hint="declare at the top of a module, and work inside the Ripples" + _tail(printed), code="TIMEOUT",
+                ) from None  # fmt: skip
+        if not answered.is_file():
+            raise ProjectError(
+                f"the process that imports the project's modules ended with code {done.returncode}",
+                hint="a module must not end the process" + _tail(printed),
+                code="IMPORT_FAILED",
+            )
+        return msgspec.json.decode(answered.read_bytes(), type=Answer)
+
+
+def _environment() -> dict[str, str]:
+    # The subprocess has another working directory: relative entries of the path would mean other places there.
+    home = str(Path(pondage.__file__).resolve().parent.parent)
+    given = [str(Path(each).resolve()) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys([home, *given]))}
+
+
+def _tail(printed: Path) -> str:
+    lines = printed.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL:]
+    return "; it printed last:\n" + "\n".join(f"  {line}" for line in lines) if lines else ""
+
+
+def _error(problem: Problem) -> PondageError:
+    return ProjectError(problem.message, hint=problem.hint, place=problem.place, code=problem.code)
