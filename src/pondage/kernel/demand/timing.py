@@ -22,7 +22,7 @@ def set_timer(work: Work, pond: Pond) -> None:
 
 
 def opens_at(pond: Pond, now: int) -> int:
-    """Give when the clock alone lets a demanded Inlet start: its next window or the next unit; NONE if nothing waits."""
+    """Give when the clock alone lets a demanded Inlet start: its next window or unit; NONE if nothing waits."""
     state, shape = pond.state, pond.shape
     if not shape.is_inlet or state.goal == NONE or state.is_killed or source_f(pond, now) >= state.goal:
         return NONE

@@ -1,0 +1,112 @@
+"""`pondage conform`: run conformance scenarios through the real machines and compare everything they expect."""
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import msgspec
+
+from pondage.errors import PondageError
+from pondage.simulate.conform import Verdict, check
+from pondage.simulate.host import Host
+from pondage.simulate.scenario import Scenario, read_scenarios
+from pondage.simulate.virtual import VirtualHost
+
+
+@click.group()
+def conform() -> None:
+    """Check the machines against scenario files: what must run, when, and why."""
+
+
+@conform.command("demand")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--host",
+    "host_name",
+    type=click.Choice(["virtual", "ledger"]),
+    default="virtual",
+    show_default=True,
+    help="virtual: the simulator. ledger: the durable code on a real SQLite file with a fake clock.",
+)
+@click.option("--only", metavar="ID", help="Run only the scenario with this id.")
+@click.option("--json", "as_json", is_flag=True, help="Print a report as JSON.")
+def demand(files: tuple[Path, ...], host_name: str, only: str | None, as_json: bool) -> None:
+    """Run demand scenarios (when must a Pond run?) and compare runs, freshness, times, states and explanations.
+
+    Exits 0 when all pass, 1 when one fails, 2 when a file cannot be used.
+    """
+    try:
+        make_host = _host(host_name)
+        scenarios = _chosen([scenario for path in files for scenario in read_scenarios(path)], only)
+    except PondageError as error:
+        click.echo(f"error[{error.code}]: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"  {error.hint}", err=True)
+        sys.exit(2)
+    verdicts = [check(scenario, make_host) for scenario in scenarios]
+    failed = sum(not verdict.has_passed for verdict in verdicts)
+    if as_json:
+        click.echo(_report(verdicts, failed))
+    else:
+        for verdict in verdicts:
+            _print_failure(verdict)
+        click.echo(f"{len(verdicts) - failed} passed, {failed} failed")
+    if failed:
+        sys.exit(1)
+
+
+def _host(name: str) -> Callable[[], Host]:
+    if name == "virtual":
+        return VirtualHost
+    # Imported by name and only when asked for: the durable host brings the ledger with it.
+    try:
+        module = importlib.import_module("pondage.ledger.conform")
+    except ModuleNotFoundError as error:
+        raise PondageError(
+            "this build has no durable host for conformance scenarios",
+            hint="run it with --host virtual",
+            code="NO_LEDGER_HOST",
+        ) from error
+    make_host: Callable[[], Host] = module.LedgerHost
+    return make_host
+
+
+def _chosen(scenarios: list[Scenario], only: str | None) -> list[Scenario]:
+    chosen = [scenario for scenario in scenarios if only in (None, scenario.id)]
+    if only is not None and not chosen:
+        raise PondageError(f"no scenario has the id {only}", code="NOT_FOUND")
+    return chosen
+
+
+def _print_failure(verdict: Verdict) -> None:
+    if verdict.has_passed:
+        return
+    click.echo(f"FAILED {verdict.id} {verdict.title} (order: {verdict.mismatches[0].order})")
+    for mismatch in verdict.mismatches:
+        click.echo(f"  {mismatch.what}")
+        click.echo(f"    expected {_text(mismatch.expected)}")
+        click.echo(f"    got      {_text(mismatch.got)}")
+
+
+def _report(verdicts: list[Verdict], failed: int) -> str:
+    return _text(
+        {
+            "passed": len(verdicts) - failed,
+            "failed": failed,
+            "scenarios": [
+                {
+                    "id": verdict.id,
+                    "title": verdict.title,
+                    "passed": verdict.has_passed,
+                    "mismatches": verdict.mismatches,
+                }
+                for verdict in verdicts
+            ],
+        }
+    )
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
