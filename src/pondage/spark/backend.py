@@ -44,5 +44,5 @@ class Backend(Protocol):
     def is_alive(self) -> bool:
         """Answer whether attempts can still be run."""
 
-    def stop(self) -> None:
-        """End it. Calling it twice is harmless."""
+    def stop(self, timeout_s: float) -> None:
+        """End it, by force after `timeout_s`. Calling it twice is harmless."""

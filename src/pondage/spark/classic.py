@@ -120,15 +120,15 @@ class ClassicBackend:
         except (Py4JError, OSError):
             return False
 
-    def stop(self) -> None:
+    def stop(self, timeout_s: float) -> None:
         """See `Backend`."""
         with self._lock:
             if self._is_stopped:
                 return
             self._is_stopped = True
-        with suppress(Exception):  # noqa: BLE001 - a JVM that is dead cannot be asked to stop
+        with suppress(Exception):  # a JVM that is dead cannot be asked to stop
             self._root.stop()
-        self._jvm.stop()
+        self._jvm.stop(timeout_s)
         # PySpark keeps the gateway for ever: a later start in this process would talk to the dead one.
         SparkContext._gateway = None
         SparkContext._jvm = None

@@ -32,7 +32,7 @@ def spark_home() -> Path:
     """Answer where Spark is installed: `SPARK_HOME`, else the package pyspark."""
     if os.environ.get("SPARK_HOME"):
         return Path(os.environ["SPARK_HOME"])
-    import pyspark  # noqa: PLC0415 - importing it costs half a second, and only a worker needs it
+    import pyspark  # importing it costs half a second, and only a worker needs it
 
     return Path(pyspark.__file__).resolve().parent
 

@@ -26,9 +26,10 @@ __all__ = ["Progress", "SparkDriver"]
 class SparkDriver:
     """The worker's handle of Spark. Every method may be called from any thread; `attempt` binds its own thread."""
 
-    def __init__(self, backend: Backend, workspace: Workspace) -> None:
+    def __init__(self, backend: Backend, workspace: Workspace, stop_timeout_s: float) -> None:
         self._backend = backend
         self._workspace = workspace
+        self._stop_timeout_s = stop_timeout_s
         self._lock = threading.Lock()
         self._used_pools: set[int] = set()
 
@@ -42,6 +43,7 @@ class SparkDriver:
         cache: Path | None = None,
         extra_java_options: tuple[str, ...] = (),
         ways: tuple[Literal["own", "ordinary"], ...] = ("own", "ordinary"),
+        stop_timeout_s: float = 20.0,
     ) -> SparkDriver:
         """Start a JVM and a session; `on_phase` is told what is being done.
 
@@ -51,10 +53,10 @@ class SparkDriver:
         """
         on_phase = on_phase or (lambda _: None)
         on_phase("importing Spark")
-        import pyspark  # noqa: PLC0415 - importing it costs half a second, and not every worker needs Spark
+        import pyspark  # importing it costs half a second, and not every worker needs Spark
 
-        from pondage.spark import command, jvm  # noqa: PLC0415
-        from pondage.spark.classic import ClassicBackend  # noqa: PLC0415
+        from pondage.spark import command, jvm
+        from pondage.spark.classic import ClassicBackend
 
         java = find_java()
         cache = cache_directory() if cache is None else cache
@@ -83,7 +85,7 @@ class SparkDriver:
             workspace.remove()
             raise
         on_phase("ready")
-        return cls(backend, workspace)
+        return cls(backend, workspace, stop_timeout_s)
 
     @property
     def pid(self) -> int | None:
@@ -145,8 +147,8 @@ class SparkDriver:
         return self._backend.is_alive()
 
     def stop(self) -> None:
-        """End session and JVM and remove the scratch files. Calling it twice is harmless."""
-        self._backend.stop()
+        """End session and JVM, by force when it takes too long, and remove the scratch files. Twice is harmless."""
+        self._backend.stop(self._stop_timeout_s)
         self._workspace.remove()
 
     def _take_pool(self) -> int:

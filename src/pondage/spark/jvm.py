@@ -31,7 +31,6 @@ OnPhase = Callable[[str], None]
 _START_TIMEOUT_S = 120.0
 _PACKAGES_TIMEOUT_S = 900.0
 _POLL_S = 0.02
-_EXIT_TIMEOUT_S = 20.0
 
 
 class SparkStartError(PondageError):
@@ -75,9 +74,9 @@ class Jvm:
         """Answer the exit code, or None while it runs."""
         return self.process.poll()
 
-    def stop(self, timeout_s: float = _EXIT_TIMEOUT_S) -> int:
+    def stop(self, timeout_s: float) -> int:
         """End the JVM in an orderly way, or by force after `timeout_s`; answer its exit code."""
-        with suppress(Exception):  # noqa: BLE001 - the gateway may be dead already, which is what we want
+        with suppress(Exception):  # the gateway may be dead already, which is what we want
             self.gateway.shutdown()
         return _ended(self.process, timeout_s)
 
@@ -147,7 +146,7 @@ def _ordinary_launch(plan: LaunchPlan) -> Jvm:
 
 
 def _gateway(popen_options: dict[str, object] | None = None) -> JavaGateway:
-    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - importing it costs half a second
+    from pyspark.java_gateway import launch_gateway  # importing it costs half a second
 
     return launch_gateway(popen_kwargs=popen_options)  # type: ignore[no-untyped-call]
 

@@ -59,18 +59,19 @@ def run_query(
 ) -> QueryResult:
     """Answer a question about the given snapshots and nothing else.
 
-    `views` maps names as they may be written (`pond` or `pond.ripple`) to snapshots. Raises `PondageError`: QUERY_REFUSED
-    for what is not a plain question, QUERY_TIMEOUT after `timeout` seconds, QUERY_FAILED with Spark's words otherwise.
+    `views` maps names as they may be written (`pond` or `pond.ripple`) to snapshots. Raises `PondageError` with the code
+    NO_SUCH_TABLE, QUERY_REFUSED for what is not a plain question, QUERY_TIMEOUT after `timeout` seconds, CANCELLED,
+    SPARK_LOST, or QUERY_FAILED with Spark's words.
     """
     try:
         parsed = ParsedSql(session, sql)
-        require_question(parsed, views)
+        require_question(parsed, frozenset(name.casefold() for name in views))
         used = {table.text.casefold() for table in parsed.tables}
         contents = {name: content for name, content in views.items() if name.casefold() in used}
         frames = {name: read_snapshot(session, content) for name, content in contents.items()}
-        bound = bound_sql(session, sql, frames)
+        bound, names = bound_sql(parsed, frames)
         # What Spark runs is the text with other names in it, so that text is judged again.
-        require_question(ParsedSql(session, bound), {}, own_views=frozenset(session_views(session)))
+        require_question(ParsedSql(session, bound), names)
         with stopped_after(session, timeout, what="the query"):
             frame = session.sql(bound)
             _require_only(frame, contents)
@@ -89,11 +90,6 @@ def sample(session: SparkSession, content: SnapshotContent, limit: int = 20, tim
     """Answer some rows of one snapshot, in no promised order."""
     with stopped_after(session, timeout, what="the sample"):
         return _answer(read_snapshot(session, content), limit)
-
-
-def session_views(session: SparkSession) -> list[str]:
-    """Answer the names of this session's temporary views."""
-    return [table.name for table in session.catalog.listTables() if table.isTemporary]
 
 
 def _require_only(frame: DataFrame, contents: Mapping[str, SnapshotContent]) -> None:

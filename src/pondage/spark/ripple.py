@@ -17,7 +17,7 @@ from pondage.spark.contract import require_contract
 from pondage.spark.errors import explained
 from pondage.spark.expectations import ExpectationPlan, require_kept
 from pondage.spark.read import read_snapshot
-from pondage.spark.sqltext import bound_sql
+from pondage.spark.sqltext import ParsedSql, bound_sql
 from pondage.spark.write import check_output, write_files
 
 if TYPE_CHECKING:
@@ -117,7 +117,8 @@ def _sql_result(session: SparkSession, work: RippleWork, frames: Mapping[str, Da
             f"{work.where} reads {missing[0]}, which has never published", code="NEVER_PUBLISHED",
             hint="an SQL Ripple cannot do without one of its tables: make the Source required",
         )
-    return session.sql(bound_sql(session, work.ripple.sql or "", present))
+    text, _ = bound_sql(ParsedSql(session, work.ripple.sql or ""), present)
+    return session.sql(text)
 
 
 def _snapshot(frame: DataFrame, work: RippleWork) -> SnapshotContent:

@@ -85,6 +85,8 @@ def _common_conf(settings: SparkSettings, warehouse: Path) -> dict[str, str]:
         # An execution's directory is its own, and a file that is read was listed explicitly.
         "spark.sql.files.ignoreMissingFiles": "false",
         "spark.sql.sources.partitionOverwriteMode": "static",
+        # The default is an old form without statistics, which other readers do not like either.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         # Messages of errors never carry the Java trace; it is kept apart (`spark/errors.py`).
         "spark.sql.pyspark.jvmStacktrace.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

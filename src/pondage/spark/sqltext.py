@@ -38,6 +38,14 @@ class TableName(msgspec.Struct, frozen=True, kw_only=True):
         return ".".join(self.parts)
 
 
+class PlanNode(msgspec.Struct, frozen=True, kw_only=True):
+    """One node or value of a parsed plan: its class, whether it is an operator of the plan, and itself, in the JVM."""
+
+    kind: str
+    is_operator: bool
+    node: Any
+
+
 class ParsedSql:
     """An SQL text with Spark's parsed plan. Parsing looks nothing up and reads nothing."""
 
@@ -45,44 +53,42 @@ class ParsedSql:
         """Parse the text; raises Spark's ParseException."""
         self.text = text
         self._gateway = session.sparkContext._gateway
-        self._kinds: dict[str, tuple[bool, bool]] = {}
+        self._kinds: dict[str, tuple[bool, bool, bool]] = {}
         self._plan = session._jsparkSession.sessionState().sqlParser().parsePlan(text)
         self.nodes = self._walked()
 
     @property
     def tables(self) -> tuple[TableName, ...]:
-        """Answer every table name, also in subqueries, that is not a common table of the text, by its place."""
-        common = self.common_tables
-        found = [_table(node) for kind, node in self.nodes if kind == _RELATION]
-        found = [table for table in found if len(table.parts) > 1 or table.parts[0].casefold() not in common]
+        """Answer every table name, also in subqueries and also when it means a common table, by its place."""
+        found = [_table(each.node) for each in self.nodes if each.kind == _RELATION]
         return tuple(sorted(found, key=lambda table: table.start))
 
     @property
     def common_tables(self) -> frozenset[str]:
         """Answer the names that the text itself defines with WITH, in lower case."""
         names: set[str] = set()
-        for kind, node in self.nodes:
-            if kind == _COMMON_TABLES:
-                relations = node.cteRelations()
+        for each in self.nodes:
+            if each.kind == _COMMON_TABLES:
+                relations = each.node.cteRelations()
                 names.update(str(relations.apply(number)._1()).casefold() for number in range(relations.size()))
         return frozenset(names)
 
     def replaced(self, names: Mapping[tuple[str, ...], str]) -> str:
-        """Answer the text with other names for these tables (keys are lower-case parts)."""
+        """Answer the text with the view's name (see `view_names`) for each table name that has more than one part."""
         text = self.text
         for table in reversed(self.tables):
             new = names.get(tuple(part.casefold() for part in table.parts))
-            if new is not None:
+            if new is not None and len(table.parts) > 1:
                 text = f"{text[: table.start]}`{new}`{text[table.end :]}"
         return text
 
-    def _walked(self) -> list[tuple[str, Any]]:
-        """Answer class name and node of everything in the plan.
+    def _walked(self) -> list[PlanNode]:
+        """Answer everything in the plan.
 
         The walk goes through every field of every node, so that nothing is missed because Spark does not call it a
         child: common tables, subqueries inside expressions, the script of a TRANSFORM.
         """
-        found: list[tuple[str, Any]] = []
+        found: list[PlanNode] = []
         pending: list[Any] = [self._plan]
         while pending:
             node = pending.pop()
@@ -91,37 +97,38 @@ class ParsedSql:
             kind = str(node.getClass().getName())
             if kind.startswith(_PASSED_OVER):
                 continue
-            is_product, is_iterable = self._kind(kind, node)
+            is_product, is_iterable, is_operator = self._kind(kind, node)
             if is_iterable:
                 iterator = node.iterator()
                 while iterator.hasNext():
                     pending.append(iterator.next())
             elif is_product:
                 pending += [node.productElement(number) for number in range(node.productArity())]
-            found.append((kind, node))
+            found.append(PlanNode(kind=kind, is_operator=is_operator, node=node))
             if len(found) > _MOST_NODES:
                 raise PondageError("the SQL text is too large", code="QUERY_TOO_LARGE")
         return found
 
-    def _kind(self, kind: str, node: JavaObject) -> tuple[bool, bool]:
+    def _kind(self, kind: str, node: JavaObject) -> tuple[bool, bool, bool]:
         if kind not in self._kinds:
             self._kinds[kind] = (
                 is_instance_of(self._gateway, node, "scala.Product"),
                 is_instance_of(self._gateway, node, "scala.collection.Iterable"),
+                is_instance_of(self._gateway, node, "org.apache.spark.sql.catalyst.plans.logical.LogicalPlan"),
             )
         return self._kinds[kind]
 
 
-def bound_sql(session: SparkSession, sql: str, frames: Mapping[str, DataFrame]) -> str:
-    """Register each DataFrame as a temporary view of this session and answer the text that reads them.
+def bound_sql(parsed: ParsedSql, frames: Mapping[str, DataFrame]) -> tuple[str, frozenset[str]]:
+    """Register each DataFrame as a temporary view of its session; answer the text that reads them, and their names.
 
     Keys are the names in the text, with one part or two (`pond.ripple`). A table of two parts gets its last part as
     the view's name where that is free, so that `ripple.column` can be written too.
     """
-    names = view_names(frames, ParsedSql(session, sql).common_tables)
+    names = view_names(frames, parsed.common_tables)
     for name, frame in frames.items():
         frame.createOrReplaceTempView(f"`{names[_parts(name)]}`")
-    return ParsedSql(session, sql).replaced(names)
+    return parsed.replaced(names), frozenset(names.values())
 
 
 def view_names(tables: Mapping[str, object], common_tables: frozenset[str]) -> dict[tuple[str, ...], str]:

@@ -1,0 +1,152 @@
+"""Building the class-data archive once, so that every later start is about twice as fast.
+
+`python -m pondage.spark.warmup` is the workload whose classes are archived; `warm` runs it in a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from pondage.errors import PondageError
+from pondage.spark.archive import ClassArchive, archive_for, cache_directory
+from pondage.spark.java import Java, find_java
+from pondage.spark.jvm import OnPhase
+
+_TIMEOUT_S = 300.0
+
+
+class WarmupFailed(PondageError):
+    """The archive could not be built; everything works without it, only slower."""
+
+    code = "WARMUP"
+
+
+def is_warm(cache: Path | None = None) -> bool:
+    """Answer whether a start would find an archive for this Java and this Spark."""
+    return _archive(find_java(), cache).is_built
+
+
+def warm(on_phase: OnPhase | None = None, *, cache: Path | None = None, timeout_s: float = _TIMEOUT_S) -> Path:
+    """Build the archive unless it exists, and answer its directory.
+
+    It appears whole or not at all, also when two processes build it at once. Raises `WarmupFailed` when the cache
+    cannot be written, when it takes longer than `timeout_s`, or when the JVM cannot archive; `NoJava` without a Java.
+    """
+    on_phase = on_phase or (lambda _: None)
+    java = find_java()
+    archive = _archive(java, cache)
+    if archive.is_built:
+        on_phase("warm already")
+        return archive.directory
+    deadline = time.monotonic() + timeout_s
+    try:
+        archive.directory.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=archive.directory.parent))
+    except OSError as error:
+        raise WarmupFailed(
+            f"the cache {archive.directory.parent} cannot be written: {error.strerror}",
+            hint="set XDG_CACHE_HOME to a directory that can be written",
+        ) from error
+    try:
+        _build(java, archive, scratch, on_phase, deadline)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    on_phase("warm")
+    return archive.directory
+
+
+def _build(java: Java, archive: ClassArchive, scratch: Path, on_phase: OnPhase, deadline: float) -> None:
+    # The JVM writes the names of the archives it builds upon into the new one, so the base is built in its final place.
+    options = []
+    if archive.needs_base:
+        on_phase("archiving Java's own classes")
+        archive.directory.mkdir(exist_ok=True)
+        if not archive.base.is_file():
+            built = scratch / "base.jsa"
+            _run([str(java.executable), "-Xshare:dump", f"-XX:SharedArchiveFile={built}"], deadline, scratch)
+            built.replace(archive.base)
+        options.append(f"-XX:SharedArchiveFile={archive.base}")
+    on_phase("archiving Spark's classes")
+    dynamic = scratch / "spark.jsa"
+    options.append(f"-XX:ArchiveClassesAtExit={dynamic}")
+    _run([sys.executable, "-m", "pondage.spark.warmup", str(scratch), *options], deadline, scratch)
+    if not dynamic.is_file():
+        raise WarmupFailed("the JVM ended without an archive", hint="everything works without it, only slower")
+    archive.directory.mkdir(exist_ok=True)
+    dynamic.replace(archive.dynamic)
+
+
+def _run(command: list[str], deadline: float, scratch: Path) -> None:
+    log = scratch / "log"
+    # The child imports what we import, also when Pondage is not installed but on the path.
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(part for part in sys.path if part)}
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
+        )
+        try:
+            code = process.wait(max(1.0, deadline - time.monotonic()))
+        except BaseException as error:
+            process.kill()
+            process.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise WarmupFailed(
+                    "building the class archive took too long", hint="everything works without it, only slower"
+                ) from error
+            raise
+    if code != 0:
+        said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        raise WarmupFailed(
+            f"building the class archive failed with code {code}: {said[-1][:300] if said else 'nothing was said'}",
+            hint="everything works without it, only slower",
+        )
+
+
+def _archive(java: Java, cache: Path | None) -> ClassArchive:
+    import pyspark  # importing it costs half a second
+
+    from pondage.spark import command
+
+    jars = command.class_path(command.spark_home(), {})
+    return archive_for(java, jars, cache or cache_directory(), pyspark_version=pyspark.__version__)
+
+
+def _workload(scratch: Path, options: tuple[str, ...]) -> None:
+    """Do what most Ripples do: JSON and parquet, a join, an aggregate, a window, an observed write, some SQL."""
+    from pyspark.sql import Observation, Window
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from pondage.spark.driver import SparkDriver
+    from pondage.spark.settings import SparkSettings
+
+    driver = SparkDriver.start(
+        SparkSettings(), scratch, extra_java_options=options, ways=("own",), stop_timeout_s=_TIMEOUT_S
+    )
+    try:
+        with driver.attempt("warmup", "warm-up") as session:
+            rows = session.range(1000).select(
+                F.col("id"), (F.col("id") % 7).alias("key"), F.col("id").cast("string").alias("text"),
+                F.current_timestamp().alias("at"), (F.col("id") / 3).cast("decimal(12,2)").alias("amount"),
+            )  # fmt: skip
+            rows.write.parquet(f"file:{scratch}/rows")
+            rows.write.json(f"file:{scratch}/json")
+            stored = session.read.schema(rows.schema).parquet(f"file:{scratch}/rows")
+            totals = stored.groupBy("key").agg(F.sum("amount").alias("total"), F.count("*").alias("rows"))
+            ranked = stored.withColumn("rank", F.row_number().over(Window.partitionBy("key").orderBy("at")))
+            observation = Observation()
+            joined = ranked.join(totals, "key").dropDuplicates(["id"]).orderBy("id")
+            joined.observe(observation, F.count(F.lit(1)).alias("n")).write.parquet(f"file:{scratch}/joined")
+            session.read.json(f"file:{scratch}/json").createOrReplaceTempView("lines")
+            session.sql("SELECT key, max(text) FROM lines WHERE id > 3 GROUP BY key ORDER BY 1 LIMIT 5").collect()
+    finally:
+        driver.stop()
+
+
+if __name__ == "__main__":
+    _workload(Path(sys.argv[1]), tuple(sys.argv[2:]))
