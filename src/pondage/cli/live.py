@@ -1,0 +1,138 @@
+"""Following a pipeline: a table that is drawn again on a terminal, a line for each change elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from pondage.cli.output import console, is_terminal, rich_table
+from pondage.cli.session import Session
+from pondage.cli.settings import Settings
+from pondage.cli.tables import STATUS_COLUMNS, doing_text, fresh_text, process_text, status_rows
+from pondage.views.status import PondView, StatusView, status
+from pondage.views.words import moment_text
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+DRAW_EVERY_S = 0.25
+READ_AGAIN_S = 2.0
+"""Hints that something was committed may be missing, so the ledger is read this often in any case."""
+
+
+class Screen(Protocol):
+    """Something that shows a status again and again."""
+
+    def show(self, view: StatusView, now: int) -> None:
+        """Show it as of `now`."""
+
+
+class LinesScreen:
+    """Plain output: one line for each Pond whose state or work has changed."""
+
+    def __init__(self, ponds: frozenset[str] | None = None) -> None:
+        self._ponds = ponds
+        self._seen: dict[str, tuple[object, ...]] = {}
+
+    def show(self, view: StatusView, now: int) -> None:
+        """Print what is new."""
+        for pond in view.ponds:
+            if self._ponds is not None and pond.key not in self._ponds:
+                continue
+            looks = _looks(pond)
+            if self._seen.get(pond.key) != looks:
+                self._seen[pond.key] = looks
+                age = f"fresh {fresh_text(pond, now)}" if pond.freshness is not None else "never ran"
+                click.echo(f"{moment_text(now)[11:19]}  {pond.key}  {pond.state}  {age}  {doing_text(pond, now)}")
+
+
+def _looks(pond: PondView) -> tuple[object, ...]:
+    """Answer what makes a new line: states and phases, not the count of tasks or the age."""
+    work = tuple(
+        (run.number, ripple.name, ripple.state, ripple.progress.phase if ripple.progress else "")
+        for run in pond.active
+        for ripple in run.ripples
+    )
+    return pond.state, pond.freshness, work
+
+
+class TableScreen:
+    """A terminal: the table is drawn in place."""
+
+    def __init__(self, live: Live, ponds: frozenset[str] | None = None) -> None:
+        self._live = live
+        self._ponds = ponds
+
+    def show(self, view: StatusView, now: int) -> None:
+        """Draw the table."""
+        from rich.console import Group
+        from rich.text import Text
+
+        table = rich_table(STATUS_COLUMNS, status_rows(view, now, self._ponds))
+        line = Text(f"{view.environment} · {process_text(view)}", style="dim")
+        self._live.update(Group(table, line), refresh=True)
+
+
+@contextmanager
+def screen(settings: Settings, ponds: frozenset[str] | None = None) -> Iterator[Screen]:
+    """Open the screen that fits to the output, for some Ponds or for all."""
+    if not is_terminal():
+        yield LinesScreen(ponds)
+        return
+    from rich.live import Live
+
+    with Live(console=console(settings), auto_refresh=False, transient=False) as live:
+        yield TableScreen(live, ponds)
+
+
+def follow(
+    opened: Session,
+    shown: Screen,
+    stop: Callable[[StatusView], bool],
+    *,
+    timeout_s: float | None = None,
+) -> StatusView | None:
+    """Show the status until `stop` says so and answer that view, or None when the time was up before.
+
+    One reading transaction for each look, and only when something was committed since the last.
+    """
+    changes = opened.ledger.driver.changes()
+    began_s = time.monotonic()
+    view, read_s = _read(opened), time.monotonic()
+    while True:
+        drawn_s = time.monotonic()
+        shown.show(view, view.at + int((drawn_s - read_s) * 1_000_000))
+        if stop(view):
+            return view
+        if timeout_s is not None and drawn_s - began_s >= timeout_s:
+            return None
+        # A busy ledger commits hundreds of times a second; nobody reads faster than a few times.
+        has_changed = changes.wait(DRAW_EVERY_S)
+        pause_s = DRAW_EVERY_S / 2 - (time.monotonic() - drawn_s)
+        if pause_s > 0:
+            time.sleep(pause_s)
+        if has_changed or time.monotonic() - read_s >= READ_AGAIN_S:
+            view, read_s = _read(opened), time.monotonic()
+
+
+def _read(opened: Session) -> StatusView:
+    with opened.ledger.reading() as tx:
+        return status(tx, opened.environment)
+
+
+class Quietly:
+    """A block that Ctrl-C ends without an error: the way to leave something that is live until then."""
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> bool:
+        """End; an interrupt is the expected way."""
+        return kind is not None and issubclass(kind, KeyboardInterrupt)

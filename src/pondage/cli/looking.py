@@ -1,0 +1,112 @@
+"""Verbs that look: `status`, `why`, `runs`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.session import session
+from pondage.cli.settings import Settings, json_option, pass_settings, verb
+
+if TYPE_CHECKING:
+    from pondage.views.status import StatusView
+
+
+@verb
+@click.argument("ponds", nargs=-1, metavar="[POND]...")
+@click.option("--once", is_flag=True, help="Print it once (as always when the output is not a terminal).")
+@json_option
+@pass_settings
+def status(settings: Settings, ponds: tuple[str, ...], once: bool, is_json: bool) -> None:
+    """Show every Pond (or some): how fresh, who asks for it, what it does. Live until Ctrl-C.
+
+    STATE is idle (nobody asks), queued (asked for, waiting), running, failed, blocked (by a Source) or killed.
+    """
+    from pondage.cli.live import Quietly, follow, screen
+    from pondage.cli.output import is_terminal, print_json
+    from pondage.cli.triggers import find_ponds
+    from pondage.views.status import status as read_status
+
+    with session(settings) as opened:
+        chosen = frozenset(find_ponds(opened, ponds)) if ponds else None
+        if is_terminal() and not once and not is_json:
+            with Quietly(), screen(settings, chosen) as shown:
+                follow(opened, shown, lambda _: False)
+            return
+        with opened.ledger.reading() as tx:
+            view = read_status(tx, opened.environment)
+        if is_json:
+            print_json(_only(view, chosen))
+        else:
+            _print_status(settings, _only(view, chosen))
+
+
+def _only(view: StatusView, chosen: frozenset[str] | None) -> StatusView:
+    import msgspec
+
+    if chosen is None:
+        return view
+    return msgspec.structs.replace(view, ponds=tuple(pond for pond in view.ponds if pond.key in chosen))
+
+
+def _print_status(settings: Settings, view: StatusView) -> None:
+    from pondage.cli.output import print_table
+    from pondage.cli.tables import STATUS_COLUMNS, process_text, status_rows
+
+    if not view.ponds:
+        click.echo(f"nothing is deployed in environment {view.environment}; try: pondage deploy")
+        return
+    print_table(settings, STATUS_COLUMNS, status_rows(view, view.at))
+    click.echo(f"{view.environment}: {process_text(view)}")
+
+
+@verb
+@click.argument("pond", metavar="POND")
+@json_option
+@pass_settings
+def why(settings: Settings, pond: str, is_json: bool) -> None:
+    """Explain why a Pond runs or does not: each gate between it and its next Run, in plain sentences."""
+    from pondage.cli.output import print_json, styled
+    from pondage.views.why import why as explain
+    from pondage.views.words import duration_text
+
+    with session(settings) as opened, opened.ledger.reading() as tx:
+        view = explain(tx, opened.ledger, opened.environment, pond)
+    if is_json:
+        print_json(view)
+        return
+    age = "it has never run" if view.staleness is None else f"its data is {duration_text(view.staleness)} old"
+    click.echo(f"{styled(view.pond, settings, bold=True)} is {view.state}; {age}.")
+    for gate in view.gates:
+        click.echo(f"  - {gate.text}")
+        if gate.hint:
+            click.echo(styled(f"    try: {gate.hint}", settings, dim=True))
+
+
+@verb
+@click.argument("pond", required=False, metavar="[POND]")
+@click.option("--state", help="Only Runs in this state: running, completed, failed, subsumed, killed.")
+@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many.")
+@json_option
+@pass_settings
+def runs(settings: Settings, pond: str | None, state: str | None, limit: int, is_json: bool) -> None:
+    """List the newest Runs, of one Pond or of all.
+
+    `pondage show RUN` prints one in full; a Run can also be called by its Pond and number: sales#12.
+    """
+    from pondage.cli.output import print_json, print_table
+    from pondage.cli.tables import RUNS_COLUMNS, run_row
+    from pondage.views.runs import runs as read_runs
+
+    with session(settings) as opened, opened.ledger.reading() as tx:
+        view = read_runs(tx, opened.environment, pond=pond, state=state, limit=limit)
+    if is_json:
+        print_json(view)
+        return
+    if not view.runs:
+        click.echo(f"no Runs; try: pondage run {pond or 'POND'}")
+        return
+    print_table(settings, RUNS_COLUMNS, [run_row(run, view.at) for run in view.runs], numbers=("TOOK",))
+    if view.has_more:
+        click.echo(f"older ones are left out; try: pondage runs -n {min(1000, limit * 5)}")

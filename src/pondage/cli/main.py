@@ -1,0 +1,148 @@
+"""`pondage`: the group of all verbs. A verb's module is imported only when the verb is called.
+
+`--help` and `--version` import neither Spark, nor a database driver, nor the terminal library.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from pondage.cli.failures import report
+from pondage.cli.settings import Settings, global_options
+from pondage.cli.words import GLOSSARY
+
+VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
+    (
+        "Start",
+        (
+            ("demo", "pondage.cli.demo:demo", "Copy the example pipeline and walk through it."),
+            ("init", "pondage.cli.projects:init", "Start a project: a small pipeline with a test."),
+            ("dev", "pondage.cli.projects:dev", "Run everything on this machine until Ctrl-C."),
+            ("plan", "pondage.cli.projects:plan", "Show what a deploy would change."),
+            ("deploy", "pondage.cli.projects:deploy", "Put the Ponds of the project into the ledger."),
+        ),
+    ),
+    (
+        "Ask for data",
+        (
+            ("run", "pondage.cli.data:run", "Pulse a Pond, follow it, print its rows."),
+            ("query", "pondage.cli.data:query", "Ask the published tables something in SQL."),
+            ("tap", "pondage.cli.triggers:tap", "Pull once: take what the Sources have."),
+            ("pulse", "pondage.cli.triggers:pulse", "Push once: be as fresh as now."),
+            ("wave", "pondage.cli.triggers:wave", "Pull again and again, until calmed."),
+            ("tide", "pondage.cli.triggers:tide", "Never be staler than a limit, until calmed."),
+            ("calm", "pondage.cli.triggers:calm", "Take a Wave or a Tide away."),
+        ),
+    ),
+    (
+        "Look",
+        (
+            ("status", "pondage.cli.looking:status", "Every Pond: live until Ctrl-C, once with --once."),
+            ("why", "pondage.cli.looking:why", "Why a Pond runs, or does not."),
+            ("runs", "pondage.cli.looking:runs", "The newest Runs."),
+            ("logs", "pondage.cli.logs:logs", "What the Ripples of a Pond or a Run logged."),
+            ("show", "pondage.cli.showing:show", "A Pond, a Run or a snapshot in full."),
+        ),
+    ),
+    (
+        "Operate",
+        (
+            ("clear", "pondage.cli.triggers:clear", "Acknowledge a failure or a kill: kept demand runs again."),
+            ("kill", "pondage.cli.triggers:kill", "Stop a Pond at once and block its Sinks."),
+            ("sleep", "pondage.cli.triggers:sleep", "Forget demand and triggers; started Runs complete."),
+            ("wake", "pondage.cli.triggers:wake", "Clear, and run once if the Sources are ahead."),
+            ("force", "pondage.cli.triggers:force", "Clear, and run once even if nothing is new."),
+            ("doctor", "pondage.cli.care:doctor", "Check Python, Java, the ledger and the disk."),
+            ("warmup", "pondage.cli.care:warmup", "Prepare Java and Spark, so that the first Run is fast."),
+            ("vacuum", "pondage.cli.care:vacuum", "Delete data that no Run needs any more."),
+            ("conform", "pondage.cli.conform:conform", "Check the machines against scenario files."),
+        ),
+    ),
+)
+
+_PLACES = {name: place for _, rows in VERBS for name, place, _ in rows}
+
+
+class Program(click.Group):
+    """The group: it knows the name and one line of each verb without importing any of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Answer the verbs in the order of the help text."""
+        return list(_PLACES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
+        """Import the module of a verb; None when there is no such verb."""
+        if cmd_name not in _PLACES:
+            return None
+        module, _, attribute = _PLACES[cmd_name].partition(":")
+        found = getattr(importlib.import_module(module), attribute)
+        assert isinstance(found, click.Command), f"{_PLACES[cmd_name]} is not a command"
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb that was typed; an unknown one is answered with the nearest."""
+        if args and args[0] not in _PLACES and not args[0].startswith("-"):
+            from pondage.views.words import nearest
+
+            close = nearest(args[0], _PLACES)
+            meant = f" Did you mean: pondage {close}" if close else " See: pondage --help"
+            raise click.UsageError(f"There is no verb {args[0]!r}.{meant}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """Write the verbs by what they are for, then the words."""
+        for title, rows in VERBS:
+            with formatter.section(title):
+                formatter.write_dl([(name, line) for name, _, line in rows])
+        with formatter.section("Words"):
+            formatter.write_dl(GLOSSARY)
+
+
+def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value:
+        import pondage
+
+        click.echo(f"pondage {pondage.__version__}")
+        ctx.exit()
+
+
+program = Program(
+    name="pondage",
+    help="Data pipelines on Apache Spark that run when somebody needs the result.\n\n"
+    "Global options may stand before or after a verb. `pondage VERB --help` explains one.",
+    params=[
+        *global_options(is_hidden=False),
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_version,
+            help="Print the version.",
+        ),
+    ],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    no_args_is_help=True,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and answer its exit code: 0, 1 for an error, 2 for a wrong call, 130 after Ctrl-C."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    settings = Settings()
+    try:
+        code = program.main(args=given, prog_name="pondage", standalone_mode=False, obj=settings)
+        sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001 - the last handler: each is reported and becomes an exit code
+        return report(error, settings, is_json="--json" in given)
+    return code if isinstance(code, int) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""What a verb works with: the project, its ledger, the environment. Opened when needed, closed at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pondage.cli.settings import Settings
+
+if TYPE_CHECKING:
+    from pondage.ledger.ledger import Ledger
+    from pondage.read.project import Project
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """An opened project."""
+
+    project: Project
+    ledger: Ledger
+
+    @property
+    def environment(self) -> str:
+        """Answer the environment that this call is about."""
+        return self.project.environment
+
+    @property
+    def warehouse(self) -> Path:
+        """Answer the directory that holds data and logs; of a remote warehouse only the logs are here."""
+        return local_warehouse(self.project)
+
+
+def local_warehouse(project: Project) -> Path:
+    """Answer where this machine keeps logs and names of the warehouse: with the state when the data is far away."""
+    if project.warehouse.startswith("file:"):
+        return Path("/" + project.warehouse.removeprefix("file:").lstrip("/"))
+    return project.state if "://" in project.warehouse else Path(project.warehouse)
+
+
+def open_project(settings: Settings) -> Project:
+    """Answer the project that the call is about; raises `ProjectError` when there is none here."""
+    import msgspec
+
+    from pondage.define.names import checked_name
+    from pondage.read.project import find_project
+
+    project = find_project(settings.project or Path.cwd())
+    if settings.environment is None:
+        return project
+    return msgspec.structs.replace(project, environment=checked_name(settings.environment, what="environment"))
+
+
+def open_ledger(project: Project) -> Ledger:
+    """Open the project's ledger, making it when this is the first time; raises `LedgerError`."""
+    import msgspec
+
+    from pondage.ledger.ledger import Durability, Ledger
+
+    url = project.ledger if "://" in project.ledger else f"sqlite://{project.ledger}"
+    durability = msgspec.convert(msgspec.structs.asdict(project.durability), Durability)
+    return Ledger.open(url, durability=durability)
+
+
+@contextmanager
+def session(settings: Settings) -> Iterator[Session]:
+    """Open project and ledger for one verb."""
+    project = open_project(settings)
+    ledger = open_ledger(project)
+    try:
+        yield Session(project=project, ledger=ledger)
+    finally:
+        ledger.close()
