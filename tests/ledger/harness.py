@@ -170,9 +170,7 @@ class Worker:
         return work.commit_written(self.world.ledger, held, content(held), process=self.id)
 
     def fail(self, held: Work, code: str = "BOOM") -> bool:
-        return work.commit_failed(
-            self.world.ledger, held, Failure(code=code, message="it went wrong"), process=self.id
-        )
+        return work.commit_failed(self.world.ledger, held, Failure(code=code, message="it went wrong"), process=self.id)
 
     def drain(self, limit: int = 1_000) -> list[str]:
         """Do everything that is claimable, and answer which Ripples ran, in order."""

@@ -94,7 +94,7 @@ def _advance(tx: Transaction, ledger: Ledger, actor: ActorRow, *, process: int |
 
 
 def _settle(tx: Transaction, ledger: Ledger, actor: ActorRow, signals: list[SignalRow]) -> Settled:
-    catchment = Catchment(tx, ledger, environment=actor.environment, actor=actor.id, is_reusing=ledger.is_reusing)
+    catchment = Catchment(tx, ledger, environment=actor.environment, actor=actor.id)
     events: list[Event] = []
     for signal in signals:
         event = _events.decode(signal.payload)

@@ -39,14 +39,11 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
 class Catchment:
     """The durable host of one catchment for one transaction."""
 
-    def __init__(
-        self, tx: Transaction, ledger: Ledger, *, environment: int, actor: int, is_reusing: bool = True
-    ) -> None:
+    def __init__(self, tx: Transaction, ledger: Ledger, *, environment: int, actor: int) -> None:
         self._tx = tx
         self._ledger = ledger
         self._environment = environment
         self._actor = actor
-        self._is_reusing = is_reusing
         self.ponds = LedgerPonds(tx, ledger, environment, actor=actor)
         self._runs: dict[tuple[int, int], RunRow] = {}
         self._errors: dict[PondKey, str] = {}
@@ -196,7 +193,7 @@ class Catchment:
         if run.rollback_of is not None:
             return snapshots.outputs(self._tx, run.rollback_of)[ripple.name].snapshot
         # A Ripple that reads nothing brings data in from outside: equal code says nothing about it.
-        if not self._is_reusing or run.is_forced or ripple.always or not ripple.reads:
+        if not self._ledger.is_reusing or run.is_forced or ripple.always or not ripple.reads:
             return None
         newest = snapshots.newest(self._tx, dataset)
         return newest.id if newest is not None and newest.is_reusable and newest.digest == digest else None

@@ -79,7 +79,7 @@ def deploy(
         for declared in definitions:
             complete = msgspec.structs.replace(declared, archive=digest, project=project)
             stored[_key(complete)] = (_store(tx, complete), complete)
-        homes = _rehome(tx, identity, {key: one for key, (_, one) in stored.items()}, removed)
+        homes = _rehome(tx, ledger, identity, {key: one for key, (_, one) in stored.items()}, removed)
         for key in removed:
             advance.put_event(tx, actor=homes[key], event=Remove(pond=key))
         for key, (definition_id, complete) in stored.items():
@@ -131,7 +131,11 @@ def _trigger_changes(key: PondKey, former: PondDefinition | None, declared: Trig
 
 
 def _rehome(
-    tx: Transaction, environment: int, declared: dict[PondKey, PondDefinition], removed: list[PondKey]
+    tx: Transaction,
+    ledger: Ledger,
+    environment: int,
+    declared: dict[PondKey, PondDefinition],
+    removed: list[PondKey],
 ) -> dict[PondKey, int]:
     """Give every connected graph of Ponds one actor, moving Ponds and their signals, and answer each Pond's actor."""
     homes = _homes(tx, environment)
@@ -140,7 +144,7 @@ def _rehome(
     answer = {key: homes[key][1] for key in removed}
     for group in groups:
         known = sorted({homes[key][1] for key in group if key in homes} - taken)
-        home = known[0] if known else actors.create(tx, environment_id=environment, kind="catchment", key=group[0])
+        home = known[0] if known else _create(tx, ledger, environment)
         taken.add(home)
         for key in group:
             if key in homes and homes[key][1] != home:
@@ -153,6 +157,10 @@ def _rehome(
         if successor is not None:
             tx.change("UPDATE actors SET moved = :moved WHERE id = :id", id=old, moved=successor)
     return answer
+
+
+def _create(tx: Transaction, ledger: Ledger, environment: int) -> int:
+    return actors.create(tx, environment_id=environment, kind="catchment", key=ledger.ids.new("c"))
 
 
 def _homes(tx: Transaction, environment: int) -> dict[PondKey, tuple[int, int]]:

@@ -52,11 +52,14 @@ class Ledger:
         ids: Ids | None = None,
         durability: Durability | None = None,
         is_reusing: bool = True,
+        is_advancing: bool = True,
     ) -> None:
+        """`is_advancing` is False only for a host that commits the reports of one instant before it steps once."""
         self.driver = driver
         self.ids = ids or RandomIds()
         self.durability = durability or Durability()
         self.is_reusing = is_reusing
+        self.is_advancing = is_advancing
         self._definitions: dict[int, PondDefinition] = {}
         self._shapes: dict[int, PondShape] = {}
 

@@ -273,7 +273,7 @@ def _commit(
                 return executions.outcome_of(tx, claim.token) == outcome
             executions.close_dispatch(tx, claim.dispatch, outcome=outcome, result=result)
             record(tx)
-            if claim.actor is not None:
+            if claim.actor is not None and ledger.is_advancing:
                 is_advanced = advance.inline(tx, ledger, claim.actor, process=process)
         return True
 

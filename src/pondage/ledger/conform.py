@@ -1,0 +1,222 @@
+"""The durable host of conformance scenarios: the shipped ledger on a real SQLite file, a fake clock, fake workers.
+
+Deploys, signals, claims with tokens, guarded commits and advancements are the real transactions. Only time and Spark
+are played: the clock is set, and what a Ripple wrote is made up. The reports of one instant are committed first and
+the actors advanced once. Reuse is off and nothing is delayed, as the scenarios say.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from pondage.define.definition import (
+    PondDefinition,
+    ReadDefinition,
+    Retries,
+    RippleDefinition,
+    SourceDefinition,
+)
+from pondage.define.names import PondKey, pond_key
+from pondage.define.snapshot import SnapshotContent
+from pondage.kernel.demand import Effect, Gate, PondShape, PondState, decode_state, explain
+from pondage.kernel.demand.events import Done, Report, Verb
+from pondage.ledger import actors, advance, processes, work
+from pondage.ledger.clock import FakeClock
+from pondage.ledger.deploy import deploy
+from pondage.ledger.driver import Transaction, text
+from pondage.ledger.ids import SeededIds
+from pondage.ledger.ledger import Durability, Ledger
+from pondage.ledger.migrate import migrate
+from pondage.ledger.ponds import LedgerPonds
+from pondage.ledger.sqlite import SqliteDriver
+from pondage.ledger.work import Failure, Work
+
+_ENVIRONMENT = "conformance"
+_MAJOR = "@1"
+_SCHEMA = '{"type":"struct","fields":[]}'
+
+_effects = msgspec.json.Decoder(tuple[Effect, ...])
+
+
+class ScenarioLedger(Ledger):
+    """A ledger whose Inlets have a scenario's windows, which no calendar of a declaration could express."""
+
+    scenario_shapes: Mapping[PondKey, PondShape] = {}
+
+    def shape(self, tx: Transaction, identity: int) -> PondShape:
+        """Answer the stored shape of a Pond with the scenario's windows."""
+        stored = super().shape(tx, identity)
+        given = self.scenario_shapes[stored.key]
+        return PondShape.of(
+            stored.key,
+            stored.ripples,
+            sources=dict(stored.sources),
+            calendar=given.calendar,
+            retries=stored.retries,
+        )
+
+
+class LedgerHost:
+    """One scenario's graph on a ledger of its own, in a temporary directory."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="pondage-conform-"))
+        self._clock = FakeClock()
+        # The file is thrown away at the end: it need not survive a power cut.
+        driver = SqliteDriver(self._folder / "ledger.db", self._clock, synchronous="OFF")
+        migrate(driver)
+        self._ledger = ScenarioLedger(
+            driver, ids=SeededIds(1), durability=Durability(retry_delay_s=0), is_reusing=False, is_advancing=False
+        )
+        with self._ledger.transaction() as tx:
+            self._process = processes.register(
+                tx, public_id="conformance", machine="virtual", pid=1, pid_started=1, role="worker", slots=1
+            )
+        self._held: dict[tuple[PondKey, str, int], Work] = {}
+        self._seen = 0
+
+    def deploy(self, shapes: Sequence[PondShape], now: int) -> None:
+        """Deploy these Ponds with the real deploy."""
+        self._clock.time = now
+        self._ledger.scenario_shapes = {_inside(shape.key): shape for shape in shapes}
+        deploy(
+            self._ledger,
+            _ENVIRONMENT,
+            project="conformance",
+            definitions=[_definition(shape) for shape in shapes],
+            removed=[],
+            archive=b"",
+            summary="{}",
+            expected=[],
+        )
+        self._advance()
+
+    def settle(self, now: int, reports: Sequence[Report], actions: Sequence[Verb]) -> Sequence[Effect]:
+        """Commit the reports, write the actions as signals, advance every actor once, claim what became claimable."""
+        self._clock.time = now
+        for report in reports:
+            self._commit(report)
+        with self._ledger.transaction() as tx:
+            environment = self._environment(tx)
+            for action in actions:
+                event = msgspec.structs.replace(action, pond=_inside(action.pond))
+                row = actors.pond(tx, environment, event.pond)
+                if row is not None:
+                    advance.put_event(tx, actor=row.actor, event=event)
+        return self._advance()
+
+    def next_timer(self) -> int | None:
+        """Give the time of the earliest timer row."""
+        return advance.next_due(self._ledger)
+
+    def states(self) -> Mapping[PondKey, PondState]:
+        """Give the stored states."""
+        with self._ledger.reading() as tx:
+            rows = actors.ponds(tx, self._environment(tx))
+        return {_outside(row.key): decode_state(row.state) for row in rows}
+
+    def explain(self, key: PondKey, now: int) -> list[Gate]:
+        """Explain from the stored rows."""
+        self._clock.time = now
+        with self._ledger.reading() as tx:
+            gates = explain(LedgerPonds(tx, self._ledger, self._environment(tx)), _inside(key), now)
+        return [_outside_gate(gate) for gate in gates]
+
+    def close(self) -> None:
+        """Close the ledger and remove its file."""
+        self._ledger.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _environment(self, tx: Transaction) -> int:
+        identity = actors.environment(tx, _ENVIRONMENT)
+        assert identity is not None
+        return identity
+
+    def _commit(self, report: Report) -> None:
+        held = self._held.pop((_inside(report.pond), report.ripple, report.attempt), None)
+        if held is None:
+            return
+        if isinstance(report, Done):
+            content = SnapshotContent(path=held.claim.token, files=(), schema=_SCHEMA, rows=0, bytes=0)
+            work.commit_written(self._ledger, held, content, process=self._process)
+        else:
+            work.commit_failed(
+                self._ledger, held, Failure(code="FAULT", message="a fault of the scenario"), process=self._process
+            )
+
+    def _advance(self) -> list[Effect]:
+        advance.advance_due(self._ledger, process=self._process)
+        with self._ledger.reading() as tx:
+            failed = tx.row("SELECT error FROM advancements WHERE error IS NOT NULL")
+            assert failed is None, text(failed, "error")
+            rows = tx.rows("SELECT id, effects FROM advancements WHERE id > :seen ORDER BY id", seen=self._seen)
+        effects: list[Effect] = []
+        for row in rows:
+            self._seen = int(str(row["id"]))
+            effects.extend(_outside_effect(effect) for effect in _effects.decode(text(row, "effects")))
+        self._claim()
+        return effects
+
+    def _claim(self) -> None:
+        queues = work.queues_for(self._ledger, code=_code(self._ledger))
+        while True:
+            token = self._ledger.ids.new("t")
+            held = work.claim_work(self._ledger, process=self._process, queues=queues, token=token, is_alone=True)
+            if held is None:
+                return
+            assert held.ripple is not None
+            self._held[held.ripple.pond, held.claim.node, held.claim.number] = held
+
+
+def _code(ledger: Ledger) -> str:
+    with ledger.reading() as tx:
+        row = tx.row("SELECT digest FROM archives")
+    assert row is not None
+    return text(row, "digest")
+
+
+def _definition(shape: PondShape) -> PondDefinition:
+    reads = tuple(ReadDefinition(parameter=key, ripple="*", pond=key) for key, _ in shape.sources)
+    return PondDefinition(
+        name=shape.key,
+        version="1.0.0",
+        entry="scenario:pond",
+        sources=tuple(SourceDefinition(pond=key, major=1, required=required) for key, required in shape.sources),
+        ripples=tuple(
+            RippleDefinition(
+                name=name,
+                digest=name,
+                reads=tuple(ReadDefinition(parameter=parent, ripple=parent) for parent in parents) or reads,
+            )
+            for name, parents in shape.ripples.items()
+        ),
+        retries=Retries(immediately=shape.retries.immediately, on_change=shape.retries.on_change),
+    )
+
+
+def _inside(key: str) -> PondKey:
+    return pond_key(key, 1)
+
+
+def _outside(key: str) -> PondKey:
+    return PondKey(key.removesuffix(_MAJOR))
+
+
+def _outside_effect(effect: Effect) -> Effect:
+    return msgspec.structs.replace(effect, pond=_outside(effect.pond))
+
+
+def _outside_gate(gate: Gate) -> Gate:
+    fields = {
+        name: _outside(value) if isinstance(value, str) else value
+        for name, value in msgspec.structs.asdict(gate).items()
+    }
+    by = fields.get("by")
+    if isinstance(by, list | tuple):
+        fields["by"] = type(by)(_outside(one) for one in by)
+    return msgspec.structs.replace(gate, **fields)
