@@ -1,0 +1,64 @@
+"""One try of a piece of work in this process: who may end it, how far it is, whether it was taken away."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from pondage.engine.attempt_log import AttemptLog
+from pondage.ledger.work import Work
+
+
+class Attempt:
+    """A claimed piece of work while this process has it. Shared by its slot, the watch and the drain.
+
+    Exactly one of them ends it: whoever gets True from `settle` writes the outcome, the others leave it alone.
+    """
+
+    def __init__(self, work: Work, log: AttemptLog, *, began_s: float, on_phase: Callable[[str], None]) -> None:
+        self.work = work
+        self.log = log
+        self.began_s = began_s
+        self.phase = ""
+        self.written_progress = ""
+        self.taken_away: str | None = None
+        self.taken_away_s: float | None = None
+        self._on_phase = on_phase
+        self._lock = threading.Lock()
+        self._is_settled = False
+
+    @property
+    def token(self) -> str:
+        """Answer the token of the claim."""
+        return self.work.claim.token
+
+    @property
+    def is_settled(self) -> bool:
+        """Answer whether somebody has begun to write the outcome."""
+        return self._is_settled
+
+    def enter(self, phase: str) -> None:
+        """Say what is being done now, in the log and in the progress that people see."""
+        self.phase = phase
+        self.log.write("INFO", phase)
+        self._on_phase(phase)
+
+    def settle(self) -> bool:
+        """Take the right to end this attempt. True for the first caller only."""
+        with self._lock:
+            was_settled, self._is_settled = self._is_settled, True
+            return not was_settled
+
+    def take_away(self, reason: str, now_s: float) -> None:
+        """Note that the attempt no longer counts (cancelled, timed out, fenced): its Spark jobs are to be stopped."""
+        if self.taken_away is None:
+            self.taken_away = reason
+            self.taken_away_s = now_s
+            self.log.write("WARNING", f"stopping: {reason}")
+
+
+def log_path(logs: Path, work: Work) -> Path:
+    """Answer the file for the log of an attempt. Every part of it is an id of the ledger, never an author's text."""
+    folder = work.ripple.run_id if work.ripple is not None else "queries"
+    return logs / folder / f"{work.claim.dispatch}-{work.claim.epoch}.log"

@@ -1,0 +1,68 @@
+"""Deployed code: unpacked under its digest and imported from there, so that a worker needs no copy of the project."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import threading
+from pathlib import Path
+
+from pondage.define.pond import Pond
+from pondage.errors import PondageError
+from pondage.ledger import work
+from pondage.ledger.ledger import Ledger
+from pondage.read.archive import unpack
+
+
+class CodeError(PondageError):
+    """The deployed code cannot be imported, or does not hold what was declared."""
+
+    code = "CODE"
+
+
+class DeployedCode:
+    """The author's modules of one archive. They are imported when first needed, once for the process."""
+
+    def __init__(self, ledger: Ledger, digest: str, directory: Path) -> None:
+        self._ledger = ledger
+        self._digest = digest
+        self._directory = directory
+        self._lock = threading.Lock()
+        self._place: Path | None = None
+
+    def place(self) -> Path:
+        """Answer where the code is, after making it importable before everything else."""
+        with self._lock:
+            if self._place is None:
+                place = self._directory / self._digest
+                if not place.is_dir():
+                    unpack(work.archive(self._ledger, self._digest), place, digest=self._digest)
+                # In front, so that no installed module of the same name is taken for the author's.
+                sys.path.insert(0, os.fspath(place))
+                importlib.invalidate_caches()
+                self._place = place
+            return self._place
+
+    def pond(self, entry: str) -> Pond:
+        """Answer the author's object at `module:attribute`; raises `CodeError`, or what the module raises."""
+        place = self.place()
+        module_name, _, attribute = entry.partition(":")
+        try:
+            module = importlib.import_module(module_name)
+        except ModuleNotFoundError as error:
+            if error.name != module_name:
+                raise
+            raise CodeError(
+                f"the deployed code has no module {module_name}", hint="deploy it again with `pondage deploy`"
+            ) from error
+        origin = getattr(module, "__file__", None)
+        if origin is None or not Path(origin).is_relative_to(place):
+            raise CodeError(
+                f"module {module_name} was imported from {origin}, not from the deployed code",
+                hint="give the module a name that no installed package has",
+            )
+        pond = getattr(module, attribute, None)
+        if not isinstance(pond, Pond):
+            raise CodeError(f"{entry} of the deployed code is no Pond", hint="deploy it again with `pondage deploy`")
+        return pond

@@ -1,0 +1,64 @@
+"""The seam between a worker and whatever does its work: Spark in earnest, a plain function in tests."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from pondage.define.snapshot import SnapshotContent
+from pondage.engine.attempt import Attempt
+from pondage.ledger.work import Failure
+
+
+class Written(msgspec.Struct, frozen=True):
+    """A Ripple wrote a snapshot, which nobody can see yet."""
+
+    content: SnapshotContent
+
+
+class Same(msgspec.Struct, frozen=True):
+    """A Ripple said that its last data is still right."""
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """A query was answered; `result` is JSON."""
+
+    result: str
+
+
+Result = Written | Same | Answered
+
+
+class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far an attempt's jobs are."""
+
+    jobs: int = 0
+    stages: int = 0
+    tasks_done: int = 0
+    tasks_all: int = 0
+
+
+class Executor(Protocol):
+    """What does the work. `execute` is called by slot threads, the other methods by any thread at any time."""
+
+    def execute(self, attempt: Attempt) -> Result:
+        """Do the work of an attempt in the calling thread; raises whatever the author's code raises."""
+
+    def failure(self, error: BaseException) -> Failure:
+        """Say in the words of a person why `execute` raised."""
+
+    def cancel(self, token: str) -> None:
+        """Stop what the attempt runs now; it may start something else, so this is repeated until it has ended."""
+
+    def progress(self, token: str) -> JobProgress:
+        """Answer how far the attempt is; all zero when that is not known."""
+
+    def discard(self, attempt: Attempt) -> None:
+        """Throw away what an attempt wrote that nobody will ever see. Finding nothing is fine."""
+
+    def is_alive(self) -> bool:
+        """Answer whether work can be done. False for ever once the driver has died."""
+
+    def stop(self) -> None:
+        """End it. Calling it twice is harmless."""

@@ -1,0 +1,76 @@
+"""The outbox: what the outside is told after a commit, carried out at least once and harmless to repeat."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from pondage.engine.publish import publish
+from pondage.ledger import history, retention
+from pondage.ledger.history import OutboxRow
+from pondage.ledger.ledger import Ledger
+
+LEASE_S = 60.0
+"""A carrier that dies leaves its row to others after this time; one that is merely slow does harmless work twice."""
+FIRST_RETRY_S = 1.0
+LONGEST_RETRY_S = 300.0
+
+_log = logging.getLogger(__name__)
+
+
+class PublishOrder(msgspec.Struct, frozen=True):
+    """The payload of a `publish` row: a Pond whose stable names should show its current Run."""
+
+    pond: int
+    run: str = ""
+
+
+class Outbox:
+    """A service that carries out outbox rows, one after the other, with longer waits after each failure of a row."""
+
+    name = "outbox"
+    is_woken = True
+
+    def __init__(self, ledger: Ledger, warehouse: str) -> None:
+        self._ledger = ledger
+        self._warehouse = warehouse
+
+    def run_once(self) -> float:
+        """Carry out everything that is available."""
+        # Looking costs no write: most of the time there is nothing.
+        while self._is_waiting():
+            with self._ledger.transaction() as tx:
+                row = history.take_outbox(tx, lease_us=int(LEASE_S * 1e6))
+            if row is None:
+                break
+            self._carry_out(row)
+        return self._ledger.durability.poll_s
+
+    def _is_waiting(self) -> bool:
+        with self._ledger.reading() as tx:
+            return retention.has_outbox(tx)
+
+    def _carry_out(self, row: OutboxRow) -> None:
+        try:
+            self._act(row)
+        except Exception as error:  # noqa: BLE001 - recorded in the row, and tried again
+            _log.exception("outbox row %d (%s) failed", row.id, row.kind)
+            retry_s = min(FIRST_RETRY_S * 2 ** min(row.attempts - 1, 20), LONGEST_RETRY_S)
+            with self._ledger.transaction() as tx:
+                history.outbox_failed(
+                    tx, row.id, error=f"{type(error).__name__}: {error}", retry_in_us=int(retry_s * 1e6)
+                )
+            return
+        with self._ledger.transaction() as tx:
+            history.outbox_done(tx, row.id)
+
+    def _act(self, row: OutboxRow) -> None:
+        if row.kind != "publish":
+            raise ValueError(f"nobody here carries out outbox rows of kind {row.kind}")
+        order = msgspec.json.decode(row.payload, type=PublishOrder)
+        # The Run that is current now, not the one of the row: rows may be carried out late or out of order.
+        with self._ledger.reading() as tx:
+            published = retention.published(tx, order.pond)
+        if published is not None:
+            publish(self._warehouse, published)

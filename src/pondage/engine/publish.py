@@ -1,0 +1,133 @@
+"""Stable names for outside readers: `CURRENT.json` and the link `current`, replaced whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from pondage.define.names import checked_name
+from pondage.engine.places import local_warehouse
+from pondage.ledger.retention import Published, PublishedTable
+
+
+class Current(msgspec.Struct, frozen=True, kw_only=True):
+    """What `CURRENT.json` holds. `files` are full paths; `order` grows with every publication of the Pond."""
+
+    snapshot: str
+    run: str
+    freshness: int
+    path: str
+    files: tuple[str, ...]
+    schema: msgspec.Raw
+    rows: int
+    bytes: int
+    order: int
+
+
+def publish(warehouse: str, published: Published) -> list[Path]:
+    """Let the stable names of a Pond show its current Run; answer the files that were replaced.
+
+    Doing it twice changes nothing, and an older Run never replaces a newer one: two processes may do it at once. A
+    warehouse on another file system has no links and no rename: there is nothing to do.
+    """
+    root = local_warehouse(warehouse)
+    if root is None:
+        return []
+    base = root / "tables" / checked_name(published.environment) / checked_name(published.pond) / f"v{published.major}"
+    replaced = []
+    for table in published.tables:
+        directory = base / checked_name(table.ripple)
+        directory.mkdir(parents=True, exist_ok=True)
+        with _locked(directory):
+            if _replace(directory, published, table):
+                replaced.append(directory / "CURRENT.json")
+    return replaced
+
+
+def _replace(directory: Path, published: Published, table: PublishedTable) -> bool:
+    file = directory / "CURRENT.json"
+    shown = _shown(file)
+    if shown is not None and shown.order > published.order:
+        return False
+    content = table.content
+    link = directory / "current"
+    is_linked = link.is_symlink() and str(link.readlink()) == _link_target(directory, content.path)
+    if shown is not None and shown.order == published.order and shown.snapshot == table.snapshot and is_linked:
+        return False
+    current = Current(
+        snapshot=table.snapshot,
+        run=published.run,
+        freshness=table.freshness,
+        path=content.path,
+        files=content.paths,
+        schema=msgspec.Raw(content.schema.encode()),
+        rows=content.rows,
+        bytes=content.bytes,
+        order=published.order,
+    )
+    # The link first: CURRENT.json is what tells whether the whole was done.
+    _replace_link(link, _link_target(directory, content.path))
+    _replace_file(file, msgspec.json.format(msgspec.json.encode(current), indent=2) + b"\n")
+    return True
+
+
+def _shown(file: Path) -> Current | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Current)
+    except (OSError, msgspec.DecodeError):
+        return None  # absent, or damaged by hand: written anew
+
+
+def _link_target(directory: Path, path: str) -> str:
+    """Answer the snapshot's directory as seen from the link, so that a moved warehouse keeps its links."""
+    place = local_warehouse(path)
+    return path if place is None else os.path.relpath(place, directory)
+
+
+def _replace_file(file: Path, data: bytes) -> None:
+    scratch = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    try:
+        with scratch.open("wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        scratch.replace(file)
+    finally:
+        scratch.unlink(missing_ok=True)
+    _sync_directory(file.parent)
+
+
+def _replace_link(link: Path, target: str) -> None:
+    scratch = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
+    try:
+        scratch.symlink_to(target)
+        scratch.replace(link)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Keep a second publisher out between the look at the order and the replacement."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        # A file system without locks: then the order is still looked at, in a smaller window.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

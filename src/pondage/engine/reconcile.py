@@ -1,0 +1,42 @@
+"""Closing claims that the ledger thinks this process holds and that it knows nothing of."""
+
+from __future__ import annotations
+
+import logging
+
+from pondage.engine.slots import Slots
+from pondage.ledger import executions
+from pondage.ledger.ledger import Ledger
+
+_log = logging.getLogger(__name__)
+
+
+def close_unknown_claims(ledger: Ledger, slots: Slots, *, process: int) -> int:
+    """Give back claims whose answer was lost for good: nobody else can, because this process goes on beating.
+
+    The ledger is read first and our own tokens afterwards. A token is noted before its claim and dropped after its
+    commit, so one that is in the ledger's answer and not in ours is either lost or closed by now; closing is guarded.
+    Answer how many were given back.
+    """
+    with ledger.reading() as tx:
+        held = executions.open_tokens(tx, process)
+    unknown = held - slots.known_tokens()
+    if not unknown:
+        return 0
+    closed = 0
+    with ledger.transaction() as tx:
+        for one in executions.held_by(tx, process):
+            if one.token not in unknown:
+                continue
+            if executions.close(tx, execution=one.execution, token=one.token, outcome="abandoned"):
+                executions.enqueue(
+                    tx,
+                    dispatch=one.dispatch,
+                    queue_id=one.queue,
+                    priority=one.priority,
+                    epoch=one.epoch,
+                    is_isolated=one.is_isolated,
+                )
+                closed += 1
+    _log.warning("gave back %d claims that nobody here knew of", closed)
+    return closed

@@ -1,0 +1,172 @@
+"""The slots of a worker: attempts in threads, each from its claim to its guarded commit."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from pondage.engine.attempt import Attempt
+from pondage.engine.attempt_log import bound
+from pondage.engine.executor import Answered, Executor, Result, Same, Written
+from pondage.ledger import work as ledger_work
+from pondage.ledger.driver import LedgerUnavailable
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.work import Failure
+
+CLAIMS_PER_BREATH = 100
+
+_log = logging.getLogger(__name__)
+
+
+class Slots:
+    """Runs attempts side by side, at most `size`, and knows which tokens this process has or is about to have.
+
+    `on_end` is called after each attempt, `on_fatal(reason)` when this process must not go on: its driver has died, or
+    a commit failed in a way that nobody foresaw.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        executor: Executor,
+        *,
+        process: int,
+        size: int,
+        on_end: Callable[[], None],
+        on_fatal: Callable[[str], None],
+        is_fenced: Callable[[], bool],
+    ) -> None:
+        self._ledger = ledger
+        self._executor = executor
+        self._process = process
+        self._size = size
+        self._on_end = on_end
+        self._on_fatal = on_fatal
+        self._is_fenced = is_fenced
+        self._lock = threading.Lock()
+        self._attempts: dict[str, Attempt] = {}
+        self._pending: set[str] = set()
+        self._since_empty = 0
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """Answer what runs now."""
+        with self._lock:
+            return list(self._attempts.values())
+
+    @property
+    def is_empty(self) -> bool:
+        """Answer whether nothing runs: only then may isolated work be claimed."""
+        return not self._attempts
+
+    @property
+    def has_room(self) -> bool:
+        """Answer whether one more may be claimed. Work that is isolated (it was near a crash) runs alone.
+
+        Now and then the slots run empty on purpose: under a steady load isolated work would never find them so.
+        """
+        attempts = self.attempts
+        if not attempts:
+            self._since_empty = 0
+        is_breathing = self._since_empty >= CLAIMS_PER_BREATH
+        return (
+            len(attempts) < self._size
+            and not is_breathing
+            and not any(each.work.claim.is_isolated for each in attempts)
+        )
+
+    def expect(self, token: str) -> None:
+        """Note a token before the claim, so that its row is never taken for one that nobody knows."""
+        with self._lock:
+            self._pending.add(token)
+
+    def forget(self, token: str) -> None:
+        """Drop a token whose claim gave nothing."""
+        with self._lock:
+            self._pending.discard(token)
+
+    def known_tokens(self) -> set[str]:
+        """Answer every token that this process holds or is about to."""
+        with self._lock:
+            return self._pending | self._attempts.keys()
+
+    def start(self, attempt: Attempt) -> None:
+        """Run an attempt in a thread of its own."""
+        with self._lock:
+            self._attempts[attempt.token] = attempt
+            self._pending.discard(attempt.token)
+            self._since_empty += 1
+        # A daemon: Python code cannot be stopped, and a process that was drained must be able to end.
+        threading.Thread(target=self._run, args=(attempt,), name=f"slot {attempt.token}", daemon=True).start()
+
+    def release_all(self, reason: str) -> int:
+        """Give back everything that runs; it will be run again elsewhere and counts against nothing."""
+        released = 0
+        for attempt in self.attempts:
+            if attempt.settle():
+                attempt.log.write("INFO", f"given back: {reason}")
+                self._executor.cancel(attempt.token)
+                released += ledger_work.release(self._ledger, attempt.work, give_up=self._is_fenced)
+        return released
+
+    def fail(self, attempt: Attempt, failure: Failure) -> None:
+        """End an attempt from outside, because of its time for example. Does nothing when it has just ended."""
+        if attempt.settle():
+            attempt.log.write("ERROR", f"{failure.code}: {failure.message}")
+            ledger_work.commit_failed(
+                self._ledger, attempt.work, failure, process=self._process, give_up=self._is_fenced
+            )
+
+    def _run(self, attempt: Attempt) -> None:
+        try:
+            self._carry_out(attempt)
+        except LedgerUnavailable as error:
+            # Only a fenced process gives up on a commit; what it held is taken back by a reaper.
+            _log.warning("attempt %s was not committed: %s", attempt.token, error)
+        except Exception as error:  # noqa: BLE001 - logged, and this process ends because of it
+            _log.exception("attempt %s could not be ended", attempt.token)
+            self._on_fatal(f"an attempt could not be ended: {error}")
+        finally:
+            attempt.log.close()
+            with self._lock:
+                self._attempts.pop(attempt.token, None)
+            self._on_end()
+
+    def _carry_out(self, attempt: Attempt) -> None:
+        result = self._result(attempt)
+        if isinstance(result, Failure) and (result.code == "SPARK_LOST" or not self._executor.is_alive()):
+            # Not the author's fault and not ours to judge: every attempt in this process ends crashed, by its reaper.
+            attempt.log.write("ERROR", "the Spark driver has died")
+            self._on_fatal("the Spark driver has died")
+            return
+        if not attempt.settle():
+            self._executor.discard(attempt)
+        elif not self._commit(attempt, result):
+            # Fenced: somebody else has closed it. There is nothing the author could do, so nobody is told.
+            attempt.log.write("INFO", "this attempt was taken away meanwhile; its result is thrown away")
+            self._executor.discard(attempt)
+
+    def _result(self, attempt: Attempt) -> Result | Failure:
+        with bound(attempt.log):
+            try:
+                return self._executor.execute(attempt)
+            except BaseException as error:  # noqa: BLE001 - recorded; an author's sys.exit() is a failure like any other
+                failure = self._executor.failure(error)
+                if attempt.taken_away is None:
+                    attempt.log.write("ERROR", f"{failure.code}: {failure.message}")
+                return failure
+
+    def _commit(self, attempt: Attempt, result: Result | Failure) -> bool:
+        ledger, work = self._ledger, attempt.work
+        match result:
+            case Written(content=content):
+                attempt.log.write("INFO", f"wrote {content.rows:,} rows, {content.bytes:,} bytes")
+                return ledger_work.commit_written(ledger, work, content, process=self._process, give_up=self._is_fenced)
+            case Same():
+                return ledger_work.commit_unchanged(ledger, work, process=self._process, give_up=self._is_fenced)
+            case Answered(result=answer):
+                return ledger_work.commit_query(ledger, work, answer, process=self._process, give_up=self._is_fenced)
+            case Failure():
+                self._executor.discard(attempt)
+                return ledger_work.commit_failed(ledger, work, result, process=self._process, give_up=self._is_fenced)

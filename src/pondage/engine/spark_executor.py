@@ -1,0 +1,167 @@
+"""Carrying out attempts on Spark. The driver is started by the first attempt that needs it, and only once."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pondage.define.run import Run
+from pondage.engine.attempt import Attempt
+from pondage.engine.code import DeployedCode
+from pondage.engine.config import WorkerConfig
+from pondage.engine.executor import Answered, JobProgress, Result, Same, Written
+from pondage.engine.places import code_directory, local_warehouse, snapshot_path
+from pondage.errors import PondageError
+from pondage.ledger import work as ledger_work
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.work import Failure, QueryTask, RippleTask
+from pondage.spark.driver import SparkDriver
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STARTING = "starting spark"
+
+_log = logging.getLogger(__name__)
+
+
+class SparkExecutor:
+    """The executor of a worker: one Spark driver, one archive of deployed code."""
+
+    def __init__(self, config: WorkerConfig, ledger: Ledger) -> None:
+        self._config = config.engine
+        self._ledger = ledger
+        self._code = DeployedCode(ledger, config.code, code_directory(config.engine))
+        self._has_code = bool(config.code)
+        self._driver: SparkDriver | None = None
+        self._lock = threading.Lock()
+        self._is_stopped = False
+
+    def execute(self, attempt: Attempt) -> Result:
+        """Run the Ripple or the query of an attempt in a session of its own."""
+        work = attempt.work
+        driver = self._started(attempt)
+        with driver.attempt(work.claim.token, _description(attempt)) as session:
+            if work.ripple is not None:
+                return self._ripple(session, attempt, work.ripple)
+            assert work.query is not None, "a claim is a Ripple's or a query's"
+            return self._query(session, attempt, work.query)
+
+    def failure(self, error: BaseException) -> Failure:
+        """Say why an attempt failed, with the author's line where it is known."""
+        if not isinstance(error, PondageError):
+            from pondage.spark.errors import explained
+
+            error = explained(error, where="the work")
+        hint = f" ({error.hint})" if error.hint else ""
+        trace = getattr(error, "trace", None)
+        return Failure(
+            code=error.code,
+            message=f"{error.message}{hint}",
+            place=error.place,
+            trace=trace if isinstance(trace, str) else None,
+        )
+
+    def cancel(self, token: str) -> None:
+        """Stop the jobs that the attempt runs now."""
+        if self._driver is not None:
+            self._driver.cancel(token)
+
+    def progress(self, token: str) -> JobProgress:
+        """Answer how far the attempt's jobs are."""
+        if self._driver is None:
+            return JobProgress()
+        return msgspec.convert(msgspec.structs.asdict(self._driver.progress(token)), JobProgress)
+
+    def discard(self, attempt: Attempt) -> None:
+        """Remove what the attempt wrote; on another file system it is left to `vacuum`."""
+        ripple = attempt.work.ripple
+        if ripple is not None and local_warehouse(self._config.warehouse) is not None:
+            place = local_warehouse(self._destination(attempt, ripple))
+            if place is not None:
+                shutil.rmtree(place, ignore_errors=True)
+
+    def is_alive(self) -> bool:
+        """Answer whether work can be done; True as long as no driver was needed."""
+        return self._driver is None or self._is_stopped or self._driver.is_alive()
+
+    def stop(self) -> None:
+        """End the driver, if there is one."""
+        self._is_stopped = True
+        if self._driver is not None:
+            self._driver.stop()
+
+    def _started(self, attempt: Attempt) -> SparkDriver:
+        with self._lock:
+            if self._driver is None:
+                attempt.enter(STARTING)
+                driver = SparkDriver.start(
+                    self._config.spark, self._config.state, on_phase=lambda phase: attempt.enter(f"{STARTING}: {phase}")
+                )
+                if self._has_code:
+                    driver.add_python_path(self._code.place())
+                self._driver = driver
+                attempt.enter("running")
+        attempt.phase = "running"
+        return self._driver
+
+    def _ripple(self, session: SparkSession, attempt: Attempt, task: RippleTask) -> Result:
+        from pondage.spark.ripple import UNCHANGED, RippleWork, run_ripple
+
+        pond = self._code.pond(task.definition.entry)
+        ripple = pond.ripples[task.ripple.name]
+        result = run_ripple(
+            session,
+            RippleWork(
+                pond=task.definition.name,
+                ripple=task.ripple,
+                function=ripple.function,
+                inputs=task.inputs,
+                run=Run(
+                    freshness_us=task.freshness,
+                    previous_freshness_us=task.previous_freshness,
+                    parameters=task.ripple.parameters,
+                    logger=logging.getLogger(f"pondage.ripple.{task.definition.name}.{task.ripple.name}"),
+                    idempotency_key=task.idempotency_key,
+                ),
+                destination=self._destination(attempt, task),
+                checks={each.name: each.function for each in ripple.expectations if each.function is not None},
+                contract=task.contract,
+            ),
+        )
+        if result is not UNCHANGED:
+            return Written(result)
+        if not ledger_work.has_snapshot(self._ledger, attempt.work):
+            raise PondageError(
+                f"{task.definition.name}.{task.ripple.name} called run.unchanged() before it ever published",
+                hint="return the data the first time: `run.previous_freshness is None` tells",
+                code="NOTHING_UNCHANGED",
+            )
+        return Same()
+
+    def _query(self, session: SparkSession, attempt: Attempt, task: QueryTask) -> Result:
+        from pondage.spark.query import run_query
+
+        timeout_s = attempt.work.claim.timeout_s
+        if timeout_s is None:
+            answer = run_query(session, task.sql, task.views, limit=task.limit)
+        else:
+            answer = run_query(session, task.sql, task.views, limit=task.limit, timeout=timeout_s)
+        return Answered(msgspec.json.encode(answer).decode())
+
+    def _destination(self, attempt: Attempt, task: RippleTask) -> str:
+        return snapshot_path(
+            self._config.warehouse, dataset=task.dataset_id, run=task.run_id, token=attempt.work.claim.token
+        )
+
+
+def _description(attempt: Attempt) -> str:
+    """Answer what Spark's own tools show for the attempt's jobs."""
+    work = attempt.work
+    if work.ripple is None:
+        return "query"
+    return f"{work.ripple.definition.name}.{work.ripple.ripple.name} of run {work.ripple.run_id}"

@@ -1,0 +1,64 @@
+"""Starting a process of the engine: a new interpreter, told what to do by one line of JSON through a pipe.
+
+Never a fork: a copied process with a Spark session in it breaks both. The pipe stays open as long as the parent lives.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+Config = TypeVar("Config", bound=msgspec.Struct)
+
+KEPT_LOGS = 10
+
+
+def spawn(module: str, config: msgspec.Struct, *, output: Path, directory: Path) -> subprocess.Popen[bytes]:
+    """Start `python -m module` in `directory`, with its output in a file, and give it its configuration.
+
+    The caller keeps the answer's `stdin` open: closing it, or dying, tells the child that its parent is gone.
+    """
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with output.open("ab") as log:
+        # -P: what lies in the project's directory must not stand in for an installed module.
+        child = subprocess.Popen(
+            [sys.executable, "-P", "-m", module], stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT,
+            cwd=directory,
+        )  # fmt: skip
+    assert child.stdin is not None
+    try:
+        child.stdin.write(msgspec.json.encode(config) + b"\n")
+        child.stdin.flush()
+    except BrokenPipeError:
+        pass  # It died at once; whoever waits for it will see.
+    return child
+
+
+def receive(kind: type[Config]) -> tuple[Config, int]:
+    """Answer what our parent told us, and the descriptor of the pipe whose end means that it has died.
+
+    The pipe is taken away from the standard input, so that neither an author's code nor the JVM can read from it.
+    """
+    pipe = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        piece = os.read(pipe, 1)
+        if not piece:
+            raise SystemExit("the parent has died before it said what to do")
+        line += piece
+    return msgspec.json.decode(bytes(line), type=kind), pipe
+
+
+def sweep_logs(directory: Path, pattern: str) -> None:
+    """Remove the output files of old processes; the newest ones are kept for whoever asks what happened."""
+    files = sorted(directory.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
+    for file in files[KEPT_LOGS:]:
+        file.unlink(missing_ok=True)

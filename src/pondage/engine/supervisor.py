@@ -1,0 +1,314 @@
+"""The supervisor of one machine: keeps the workers that the waiting work needs, and runs the maintenance services.
+
+`python -m pondage.engine.supervisor` is started by a command that needs one for a while; `pondage dev` runs one itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from pondage.engine import identity
+from pondage.engine.backoff import Backoff, jittered
+from pondage.engine.children import Child, Restarts, RetireWorker, StartWorker, decide
+from pondage.engine.config import EngineConfig, SupervisorConfig, WorkerConfig
+from pondage.engine.heartbeat import Heartbeat
+from pondage.engine.maintenance import Maintenance, Service
+from pondage.engine.outbox import Outbox
+from pondage.engine.parent import ParentWatch
+from pondage.engine.reaper import Reaper
+from pondage.engine.signals import SignalWatch
+from pondage.engine.spawn import receive, spawn, sweep_logs
+from pondage.engine.sweeper import Sweeper
+from pondage.engine.timer import Timer
+from pondage.ledger import executions, processes, reap, retention
+from pondage.ledger.ledger import Ledger
+
+KILL_AFTER_S = 10.0
+"""How much longer than its own drain a worker may take to end before it is killed."""
+
+_log = logging.getLogger(__name__)
+
+
+class WorkerProcess(Protocol):
+    """What a supervisor needs of a child process; `subprocess.Popen` has it."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """Answer the exit code, or None while it runs."""
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+
+
+class OwnChild(msgspec.Struct, kw_only=True):
+    """A worker that this supervisor started."""
+
+    process: WorkerProcess
+    public_id: str
+    code: str
+    started_s: float
+    is_ending: bool = False
+
+
+class Supervisor:
+    """`run` is called by the main thread, `drain` by any. Two on one ledger do not disturb each other."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        ledger: Ledger,
+        *,
+        start_worker: Callable[[WorkerConfig], WorkerProcess] | None = None,
+        is_standing: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+        say: Callable[[str], None] = _log.info,
+    ) -> None:
+        self._config = config
+        self._ledger = ledger
+        self._start_worker = start_worker or start_process
+        self._clock = clock
+        self._say = say
+        self._children: dict[str, OwnChild] = {}
+        self._restarts = Restarts()
+        self._requests = 0
+        self._is_lost = False
+        self._lock = threading.Lock()
+        self._changes = ledger.driver.changes()
+        self._process = self._register(is_standing)
+        durability = ledger.durability
+        self._heartbeat = Heartbeat(
+            ledger,
+            self._process,
+            fence_after_s=durability.reap_after_s - durability.child_margin_s,
+            state=self.state,
+            on_lost=self._on_lost,
+        )
+        self._maintenance = Maintenance(self._services(), ledger.driver.changes())
+
+    @property
+    def children(self) -> list[OwnChild]:
+        """Answer the workers of this supervisor."""
+        return list(self._children.values())
+
+    def state(self) -> str:
+        """Answer what this process is doing, as `pondage status` shows it."""
+        return "draining" if self._requests else f"{len(self._children)} workers"
+
+    def drain(self) -> None:
+        """Ask the workers to end and end with the last one; called again, everything is given back at once."""
+        with self._lock:
+            self._requests += 1
+        self.wake()
+
+    def wake(self) -> None:
+        """Look at once, for example because a child has ended."""
+        self._changes.wake()
+
+    def run(self, until: Callable[[], bool] = lambda: False) -> int:
+        """Supervise until asked to drain, or until `until` answers True; answer the exit code."""
+        self._heartbeat.start()
+        self._maintenance.start()
+        backoff = Backoff()
+        try:
+            while not self._requests and not self._is_lost and not until():
+                try:
+                    self.tick()
+                    backoff.succeeded()
+                    self._changes.wait(jittered(self._ledger.durability.poll_s))
+                except Exception:  # noqa: BLE001 - logged; the workers go on, and so must we
+                    _log.exception("cannot look after the workers")
+                    threading.Event().wait(backoff.failed())
+            return self._finish()
+        finally:
+            self._maintenance.stop()
+            self._heartbeat.stop()
+            self._kill_children()
+
+    def tick(self) -> None:
+        """Look once: bury children that ended, replace silent ones, start and retire what the waiting work needs."""
+        self.bury()
+        with self._ledger.reading() as tx:
+            rows = {row.public_id: row for row in processes.alive(tx)}
+            held = {
+                public_id: len(executions.held_by(tx, rows[public_id].id))
+                for public_id in self._children
+                if public_id in rows
+            }
+            waiting = executions.waiting_codes(tx)
+            newest = retention.newest_archive(tx)
+            beat = tx.beat
+        self._kill_silent({public_id: beat - row.heartbeat_at for public_id, row in rows.items()})
+        children = [
+            Child(
+                public_id=child.public_id,
+                code=child.code,
+                # A child that has not registered holds nothing, but it is about to: it is not idle.
+                held=held.get(child.public_id, 1),
+                is_ending=child.is_ending,
+            )
+            for child in self.children
+        ]
+        held_back = self._restarts.held_back(self._clock())
+        for decision in decide(children, waiting, limit=self._config.workers, newest=newest, held_back=held_back):
+            match decision:
+                case StartWorker(code=code, reason=reason):
+                    self._start(code, reason)
+                case RetireWorker(public_id=public_id, reason=reason):
+                    self._say(f"worker {public_id} ends: {reason}")
+                    self._children[public_id].is_ending = True
+                    self._children[public_id].process.terminate()
+
+    def bury(self) -> None:
+        """Take back at once what children held that have ended: nobody else can know it sooner."""
+        for child in self.children:
+            code = child.process.poll()
+            if code is None:
+                continue
+            del self._children[child.public_id]
+            if not child.is_ending:
+                self._restarts.died(child.code, lived_s=self._clock() - child.started_s, now_s=self._clock())
+            with self._ledger.reading() as tx:
+                row = next((row for row in processes.alive(tx) if row.public_id == child.public_id), None)
+            reaped = row and reap.reap_process(self._ledger, row, reason=_ended(code), reaper=self._process)
+            if reaped:
+                self._say(f"worker {child.public_id} {_ended(code)}; it held {reaped.executions}")
+
+    def _services(self) -> list[Service]:
+        return [
+            Timer(self._ledger, process=self._process),
+            Reaper(self._ledger, process=self._process),
+            Outbox(self._ledger, self._config.warehouse),
+            Sweeper(self._ledger, self._config),
+        ]
+
+    def _register(self, is_standing: bool) -> int:
+        with self._ledger.transaction() as tx:
+            return processes.register(
+                tx,
+                public_id=self._ledger.ids.new("p"),
+                machine=identity.machine(),
+                pid=os.getpid(),
+                pid_started=identity.started(os.getpid()),
+                role="supervisor",
+                # One that a command started for itself ends with it, so no other command may rely on it.
+                labels="" if is_standing else "attached",
+            )
+
+    def _start(self, code: str, reason: str) -> None:
+        public_id = self._ledger.ids.new("p")
+        config = WorkerConfig(engine=self._config, public_id=public_id, code=code, parent=os.getpid())
+        self._children[public_id] = OwnChild(
+            process=self._start_worker(config), public_id=public_id, code=code, started_s=self._clock()
+        )
+        self._say(f"worker {public_id} started for code {code[:12] or '(queries)'}: {reason}")
+
+    def _kill_silent(self, silent_us: dict[str, int]) -> None:
+        """Kill children that are stuck: silent in the ledger, or not even registered. The next look buries them."""
+        durability = self._ledger.durability
+        limit_s = durability.reap_after_s - durability.child_margin_s
+        for child in self.children:
+            since_start_s = self._clock() - child.started_s
+            silent_s = silent_us.get(child.public_id, since_start_s * 1e6) / 1e6
+            if silent_s >= limit_s:
+                self._say(f"worker {child.public_id} is silent for {silent_s:.0f} s and is killed")
+                child.process.kill()
+
+    def _finish(self) -> int:
+        """Ask every worker to end, wait for them, and take back what they held."""
+        for child in self.children:
+            child.is_ending = True
+            child.process.terminate()
+        told = 1
+        deadline_s = self._clock() + self._ledger.durability.drain_s + KILL_AFTER_S
+        while self._children and not self._is_lost:
+            if self._requests > told:
+                told = self._requests
+                deadline_s = min(deadline_s, self._clock() + KILL_AFTER_S)
+                for child in self.children:
+                    child.process.terminate()
+            if self._clock() >= deadline_s:
+                for child in self.children:
+                    child.process.kill()
+            self._changes.wait(0.2)
+            self.bury()
+        if self._is_lost:
+            return 3
+        with self._ledger.transaction() as tx:
+            for row in processes.alive(tx):
+                if row.id == self._process:
+                    processes.declare_dead(tx, row, unless_beaten=False)
+        return 0
+
+    def _kill_children(self) -> None:
+        for child in self.children:
+            child.process.kill()
+
+    def _on_lost(self, reason: str) -> None:
+        self._say(f"this supervisor must stop: {reason}")
+        self._is_lost = True
+        self.wake()
+
+
+def start_process(config: WorkerConfig) -> subprocess.Popen[bytes]:
+    """Start a worker as a process of its own, with its output under the state directory."""
+    logs = config.engine.state / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    sweep_logs(logs, "worker-*.log")
+    return spawn(
+        "pondage.engine.worker", config,
+        output=logs / f"worker-{config.public_id}.log", directory=config.engine.state,
+    )  # fmt: skip
+
+
+def supervise(supervisor: Supervisor, *, until: Callable[[], bool], on_drain: Callable[[int], None]) -> int:
+    """Run a supervisor in the main thread: SIGTERM, SIGINT and SIGHUP drain it, `on_drain(n)` is told the n-th time."""
+    asked = 0
+
+    def on_signal(number: int) -> None:
+        nonlocal asked
+        if number == signal.SIGCHLD:
+            supervisor.wake()
+            return
+        asked += 1
+        on_drain(asked)
+        supervisor.drain()
+
+    with SignalWatch((signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD), on_signal):
+        return supervisor.run(until)
+
+
+def _ended(code: int) -> str:
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit code {code}"
+
+
+def main() -> int:
+    """Be the supervisor of a command that started us, until it says so or dies."""
+    config, pipe = receive(SupervisorConfig)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    ledger = config.engine.open_ledger()
+    supervisor = Supervisor(config.engine, ledger, is_standing=False)
+    parent = ParentWatch(config.parent, supervisor.drain)
+    parent.start(pipe)
+    code = supervise(supervisor, until=parent.is_gone, on_drain=lambda _: None)
+    ledger.close()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""Deleting data that nobody needs: snapshots out of retention, and files that no snapshot names."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from pondage.engine.places import local_warehouse
+from pondage.ledger import retention
+from pondage.ledger.ledger import Ledger
+
+DAY_S = 86_400.0
+READER_GRACE_S = 3_600.0
+"""How long files of a marked snapshot stay: somebody may have looked it up before it was marked and read it still."""
+
+_log = logging.getLogger(__name__)
+
+
+class VacuumReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was deleted, or would be: snapshots marked now, snapshots and orphans whose files went, old logs."""
+
+    dry_run: bool
+    tombstoned: tuple[str, ...] = ()
+    swept: tuple[str, ...] = ()
+    orphans: tuple[str, ...] = ()
+    logs: int = 0
+    bytes: int = 0
+
+
+def orphan_grace_s(ledger: Ledger) -> float:
+    """Answer how old files without a snapshot must be: longer than a zombie of any claim can go on writing."""
+    return max(READER_GRACE_S, 2 * ledger.durability.reap_after_s)
+
+
+def vacuum(ledger: Ledger, warehouse: str, *, dry_run: bool = False) -> VacuumReport:
+    """Delete what nobody needs and answer what that was; with `dry_run` only answer it.
+
+    A snapshot is marked first and its files go in a later call, a grace later. What a zombie writes after that is found
+    again as an orphan. Two calls at once do no harm. Files on another file system are not touched.
+    """
+    doomed = _mark(ledger, dry_run=dry_run)
+    root = local_warehouse(warehouse)
+    if root is None:
+        return VacuumReport(dry_run=dry_run, tombstoned=tuple(each.public_id for each in doomed))
+    swept, swept_bytes = _sweep(ledger, root, dry_run=dry_run)
+    orphans, orphan_bytes = _sweep_orphans(ledger, root, dry_run=dry_run)
+    return VacuumReport(
+        dry_run=dry_run,
+        tombstoned=tuple(each.public_id for each in doomed),
+        swept=swept,
+        orphans=orphans,
+        logs=_sweep_logs(ledger, root, dry_run=dry_run),
+        bytes=swept_bytes + orphan_bytes,
+    )
+
+
+def _mark(ledger: Ledger, *, dry_run: bool) -> list[retention.DoomedSnapshot]:
+    durability = ledger.durability
+    limits = {"keep_runs": durability.keep_runs, "retention_us": int(durability.retention_days * DAY_S * 1e6)}
+    with ledger.reading() as tx:
+        doomed = retention.unused(tx, **limits)
+    if dry_run or not doomed:
+        return doomed
+    with ledger.transaction() as tx:
+        # Looked up again where it is marked: a Run may have begun to read one since.
+        doomed = retention.unused(tx, **limits)
+        retention.tombstone(tx, [each.id for each in doomed])
+    return doomed
+
+
+def _sweep(ledger: Ledger, root: Path, *, dry_run: bool) -> tuple[tuple[str, ...], int]:
+    done: list[str] = []
+    size = 0
+    while True:
+        with ledger.reading() as tx:
+            marked = retention.tombstoned(tx, older_than_us=int(READER_GRACE_S * 1e6))
+        for snapshot in marked:
+            place = local_warehouse(snapshot.path)
+            # The path is the ledger's, and yet: nothing outside the warehouse is ever deleted.
+            if place is not None and place.resolve().is_relative_to(root.resolve()):
+                size += _removed(place, dry_run=dry_run)
+            done.append(snapshot.public_id)
+            if not dry_run:
+                with ledger.transaction() as tx:
+                    retention.swept(tx, snapshot.id)
+        if dry_run or len(marked) < retention.BATCH:
+            return tuple(done), size
+
+
+def _sweep_orphans(ledger: Ledger, root: Path, *, dry_run: bool) -> tuple[tuple[str, ...], int]:
+    limit_s = time.time() - orphan_grace_s(ledger)
+    old = {place.name: place for place in _execution_directories(root) if _touched_s(place) < limit_s}
+    with ledger.reading() as tx:
+        kept = retention.kept_tokens(tx, sorted(old))
+    orphans = [place for token, place in sorted(old.items()) if token not in kept]
+    size = 0
+    for place in orphans:
+        size += _removed(place, dry_run=dry_run)
+        if not dry_run:
+            _remove_empty(place.parent, root / "data")
+    return tuple(str(place.relative_to(root)) for place in orphans), size
+
+
+def _execution_directories(root: Path) -> Iterator[Path]:
+    """Answer every `data/<dataset>/<run>/<token>` there is."""
+    for place in (root / "data").glob("*/*/*"):
+        if place.is_dir() and not place.is_symlink():
+            yield place
+
+
+def _touched_s(place: Path) -> float:
+    """Answer when something was last written in a directory."""
+    try:
+        return max([place.stat().st_mtime, *(each.lstat().st_mtime for each in place.rglob("*"))])
+    except OSError:
+        return time.time()  # it changes while we look: not old
+
+
+def _removed(place: Path, *, dry_run: bool) -> int:
+    """Remove a directory and answer how many bytes were in it."""
+    size = sum(each.lstat().st_size for each in place.rglob("*") if each.is_file()) if place.is_dir() else 0
+    if not dry_run:
+        shutil.rmtree(place, ignore_errors=True)
+    return size
+
+
+def _remove_empty(place: Path, up_to: Path) -> None:
+    while place != up_to and place.is_relative_to(up_to):
+        try:
+            place.rmdir()
+        except OSError:
+            return  # not empty, or gone
+        place = place.parent
+
+
+def _sweep_logs(ledger: Ledger, root: Path, *, dry_run: bool) -> int:
+    limit_s = time.time() - ledger.durability.retention_days * DAY_S
+    old = [file for file in (root / "logs").glob("*/*.log") if file.stat().st_mtime < limit_s]
+    for file in old if not dry_run else []:
+        file.unlink(missing_ok=True)
+        _remove_empty(file.parent, root / "logs")
+    return len(old)

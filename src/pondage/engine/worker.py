@@ -1,0 +1,303 @@
+"""A worker: a process with slots that claims work of one code digest, carries it out and commits it.
+
+`python -m pondage.engine.worker` is started by a supervisor, which gives it a `WorkerConfig` through a pipe.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pondage.engine import identity
+from pondage.engine.attempt import Attempt, log_path
+from pondage.engine.attempt_log import AttemptLog, route_output
+from pondage.engine.backoff import Backoff, jittered
+from pondage.engine.config import WorkerConfig
+from pondage.engine.executor import Executor
+from pondage.engine.heartbeat import Heartbeat
+from pondage.engine.parent import ParentWatch
+from pondage.engine.places import logs_directory
+from pondage.engine.reconcile import close_unknown_claims
+from pondage.engine.signals import SignalWatch
+from pondage.engine.slots import Slots
+from pondage.engine.spawn import receive
+from pondage.engine.watch import PROGRESS_EVERY_S, Watch
+from pondage.errors import LedgerError
+from pondage.ledger import processes, reap
+from pondage.ledger import work as ledger_work
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.processes import ProcessRow
+
+RECONCILE_EVERY_BEATS = 3
+
+_log = logging.getLogger(__name__)
+
+
+class Ending(enum.IntEnum):
+    """How a worker is about to end. A later one overrides an earlier one, never the other way round."""
+
+    NOT_YET = 0
+    DRAIN = 1
+    """Claim nothing more, wait for what runs, give back what takes too long."""
+    RELEASE = 2
+    """Give everything back at once: told twice, or the supervisor has died, or an attempt cannot be stopped."""
+    CRASH = 3
+    """The driver has died: everything here ends crashed."""
+    FENCED = 4
+    """The ledger takes us for dead, or soon will: touch nothing, stop the Spark work."""
+
+
+class Worker:
+    """One worker. `run` is called by the main thread and answers the exit code; all else may be called by any thread."""
+
+    def __init__(
+        self,
+        config: WorkerConfig,
+        ledger: Ledger,
+        executor: Executor,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._config = config
+        self._ledger = ledger
+        self._executor = executor
+        self._clock = clock
+        self._ending = Ending.NOT_YET
+        self._reason = ""
+        self._lock = threading.Lock()
+        self._stirred = threading.Event()
+        self._is_over = threading.Event()
+        self._phase = ""
+        self._changes = ledger.driver.changes()
+        self._logs = logs_directory(config.engine)
+        self._process = self._register()
+        durability = ledger.durability
+        self._heartbeat = Heartbeat(
+            ledger,
+            self._process,
+            fence_after_s=durability.reap_after_s - durability.child_margin_s,
+            state=self.state,
+            on_lost=lambda reason: self.end(Ending.FENCED, reason),
+        )
+        self._slots = Slots(
+            ledger,
+            executor,
+            process=self._process,
+            size=config.engine.slots,
+            on_end=self._stir,
+            on_fatal=lambda reason: self.end(Ending.CRASH, reason),
+            is_fenced=lambda: self._ending is Ending.FENCED,
+        )
+        self._watch = Watch(
+            ledger,
+            executor,
+            self._slots,
+            process=self._process,
+            cancel_grace_s=config.engine.cancel_grace_s,
+            on_stuck=lambda reason: self.end(Ending.RELEASE, reason),
+            clock=clock,
+        )
+
+    @property
+    def process(self) -> int:
+        """Answer the ledger's id of this process."""
+        return self._process
+
+    def state(self) -> str:
+        """Answer what this process is doing, as `pondage status` shows it."""
+        if self._ending is not Ending.NOT_YET:
+            return "draining"
+        if self._phase:
+            return self._phase
+        running = len(self._slots.attempts)
+        return f"busy {running}/{self._config.engine.slots}" if running else "idle"
+
+    def drain(self) -> None:
+        """Stop claiming and end when what runs is done; called again, give everything back at once."""
+        self.end(Ending.RELEASE if self._ending is Ending.DRAIN else Ending.DRAIN, "asked to stop")
+
+    def end(self, ending: Ending, reason: str) -> None:
+        """End in this way, unless a stronger reason to end is there already."""
+        with self._lock:
+            if ending <= self._ending:
+                return
+            self._ending = ending
+            self._reason = reason
+        _log.info("ending (%s): %s", ending.name.lower(), reason)
+        self._stir()
+
+    def run(self) -> int:
+        """Work until told to end, and answer the exit code: 0 when nothing was wrong with this process."""
+        self._heartbeat.start()
+        watcher = threading.Thread(target=self._watch_loop, name="watch", daemon=True)
+        watcher.start()
+        try:
+            self._claim_until_told()
+            return self._finish()
+        finally:
+            self._is_over.set()
+            self._heartbeat.stop()
+            watcher.join(timeout=5.0)
+            self._executor.stop()
+
+    def claim_one(self) -> bool:
+        """Claim a piece of work and start it in a slot. False when there is none for us."""
+        queues = ledger_work.queues_for(
+            self._ledger, code=self._config.code, labels=frozenset(self._config.engine.labels)
+        )
+        token = self._ledger.ids.new("t")
+        self._slots.expect(token)
+        try:
+            work = ledger_work.claim_work(
+                self._ledger,
+                process=self._process,
+                queues=queues,
+                token=token,
+                is_alone=self._slots.is_empty,
+                give_up=lambda: self._ending is Ending.FENCED,
+            )
+            if work is None:
+                return False
+            log = AttemptLog(log_path(self._logs, work))
+            self._slots.start(Attempt(work, log, began_s=self._clock(), on_phase=self._on_phase))
+            return True
+        finally:
+            self._slots.forget(token)
+
+    def _register(self) -> int:
+        with self._ledger.transaction() as tx:
+            return processes.register(
+                tx,
+                public_id=self._config.public_id,
+                machine=identity.machine(),
+                pid=os.getpid(),
+                pid_started=identity.started(os.getpid()),
+                role="worker",
+                slots=self._config.engine.slots,
+                code=self._config.code,
+                labels=",".join(self._config.engine.labels),
+            )
+
+    def _claim_until_told(self) -> None:
+        backoff = Backoff()
+        while self._ending is Ending.NOT_YET:
+            try:
+                if self._slots.has_room and self.claim_one():
+                    continue
+                backoff.succeeded()
+                self._changes.wait(jittered(self._ledger.durability.poll_s))
+            except Exception:  # noqa: BLE001 - logged, and tried again
+                # Whatever it was, the same row may be there again at once: wait longer each time, never spin.
+                _log.exception("cannot claim")
+                self._stirred.wait(backoff.failed())
+                self._stirred.clear()
+
+    def _finish(self) -> int:
+        if self._ending is Ending.DRAIN:
+            self._wait_for_slots()
+        if self._ending is Ending.FENCED:
+            for attempt in self._slots.attempts:
+                self._executor.cancel(attempt.token)
+            return 3
+        if self._ending is Ending.CRASH:
+            for row in self._own_row():
+                reap.reap_process(self._ledger, row, reason=self._reason)
+            return 4
+        self._slots.release_all(self._reason)
+        self._say_goodbye()
+        return 0
+
+    def _wait_for_slots(self) -> None:
+        deadline_s = self._clock() + self._ledger.durability.drain_s
+        while self._ending is Ending.DRAIN and not self._slots.is_empty:
+            left_s = deadline_s - self._clock()
+            if left_s <= 0:
+                self.end(Ending.RELEASE, f"not done within {self._ledger.durability.drain_s:g} s of draining")
+                return
+            self._stirred.wait(left_s)
+            self._stirred.clear()
+
+    def _say_goodbye(self) -> None:
+        for row in self._own_row():
+            with self._ledger.transaction() as tx:
+                processes.declare_dead(tx, row, unless_beaten=False)
+
+    def _own_row(self) -> list[ProcessRow]:
+        with self._ledger.reading() as tx:
+            return [row for row in processes.alive(tx) if row.id == self._process]
+
+    def _watch_loop(self) -> None:
+        looks_to_reconcile = max(
+            1, round(RECONCILE_EVERY_BEATS * self._ledger.durability.heartbeat_s / PROGRESS_EVERY_S)
+        )
+        looks = 0
+        while not self._is_over.wait(PROGRESS_EVERY_S):
+            looks += 1
+            try:
+                self._heartbeat.check()
+                if not self._executor.is_alive():
+                    self.end(Ending.CRASH, "the Spark driver has died")
+                    return
+                self._watch.look()
+                if looks % looks_to_reconcile == 0:
+                    close_unknown_claims(self._ledger, self._slots, process=self._process)
+            except LedgerError as error:
+                _log.warning("cannot look after the attempts: %s", error)
+            except Exception as error:  # noqa: BLE001 - logged, and this process ends because of it
+                _log.exception("the watch of this worker is broken")
+                self.end(Ending.CRASH, f"the watch of the worker is broken: {error}")
+                return
+
+    def _on_phase(self, phase: str) -> None:
+        self._phase = phase if phase.startswith("starting spark") else ""
+        self._heartbeat.poke()
+
+    def _stir(self) -> None:
+        self._stirred.set()
+        self._changes.wake()
+
+
+def main() -> int:
+    """Be a worker until told to end."""
+    # Ctrl-C in a terminal reaches the whole group; only the supervisor answers it, by draining us. The JVM inherits
+    # that it is ignored.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    config, pipe = receive(WorkerConfig)
+    route_output()
+    if Path(config.engine.root).is_dir():
+        os.chdir(config.engine.root)
+    from pondage.engine.spark_executor import SparkExecutor
+
+    ledger = config.engine.open_ledger()
+    worker = Worker(config, ledger, SparkExecutor(config, ledger))
+    parent = ParentWatch(config.parent, lambda: worker.end(Ending.RELEASE, "the supervisor has died"))
+
+    def on_signal(number: int) -> None:
+        del number
+        if parent.is_gone():
+            worker.end(Ending.RELEASE, "the supervisor has died")
+        else:
+            worker.drain()
+
+    with SignalWatch((signal.SIGTERM,), on_signal):
+        parent.start(pipe)
+        code = worker.run()
+    ledger.close()
+    return code
+
+
+if __name__ == "__main__":
+    exit_code = main()
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads of authors may still run Python code that nothing can stop: they must not keep the process.
+    os._exit(exit_code)

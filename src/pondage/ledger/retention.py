@@ -1,0 +1,191 @@
+"""What is visible to outside readers, and which snapshots nobody needs any more."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.define.snapshot import SnapshotContent
+from pondage.ledger import snapshots
+from pondage.ledger.driver import Row, Transaction, batches, number, numbered, text
+from pondage.ledger.inputs import query_inputs, ripple_inputs
+
+BATCH = 500
+
+
+class PublishedTable(msgspec.Struct, frozen=True, kw_only=True):
+    """One Ripple of a Pond as its current Run shows it."""
+
+    ripple: str
+    freshness: int
+    snapshot: str
+    content: SnapshotContent
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True):
+    """A Pond as readers see it: its current Run. `order` grows with every publication of the Pond."""
+
+    environment: str
+    pond: str
+    major: int
+    run: str
+    order: int
+    tables: tuple[PublishedTable, ...]
+
+
+class DoomedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot that may go, and where its files are."""
+
+    id: int
+    public_id: str
+    path: str
+    bytes: int
+
+
+_pins = msgspec.json.Decoder(dict[str, int | None])
+
+
+def published(tx: Transaction, pond: int) -> Published | None:
+    """Answer what a Pond shows now, or None when it has never completed a Run."""
+    run = snapshots.current_run(tx, pond)
+    if run is None:
+        return None
+    row = tx.row(
+        """SELECT e.name AS environment, p.name AS pond, p.major AS major, r.public_id AS run
+           FROM runs r JOIN ponds p ON p.id = r.pond JOIN environments e ON e.id = p.environment WHERE r.id = :run""",
+        run=run,
+    )
+    assert row is not None, f"run {run} has no pond"
+    given = snapshots.outputs(tx, run)
+    loaded = snapshots.load(tx, [output.snapshot for output in given.values()])
+    return Published(
+        environment=text(row, "environment"),
+        pond=text(row, "pond"),
+        major=number(row, "major"),
+        run=text(row, "run"),
+        order=run,
+        tables=tuple(
+            PublishedTable(
+                ripple=name,
+                freshness=output.freshness,
+                snapshot=loaded[output.snapshot].public_id,
+                content=loaded[output.snapshot].content,
+            )
+            for name, output in given.items()
+        ),
+    )
+
+
+def has_outbox(tx: Transaction) -> bool:
+    """Answer whether an outbox row can be carried out now."""
+    return tx.row("SELECT id FROM outbox WHERE done_at IS NULL AND available_at <= :now LIMIT 1") is not None
+
+
+def newest_archive(tx: Transaction) -> str:
+    """Answer the digest of the code that was deployed last, empty when nothing was."""
+    row = tx.row("SELECT archive FROM deployments ORDER BY id DESC LIMIT 1")
+    return "" if row is None else text(row, "archive")
+
+
+# In use: of an open Run, of a Run that ended within retention, or of one of the newest completed Runs of its Pond. The
+# newest snapshot of a dataset always stays: it is what an unchanged Ripple goes on with.
+_UNUSED = """
+SELECT s.id AS id, s.public_id AS public_id, s.path AS path, s.bytes AS bytes FROM snapshots s
+WHERE s.id > :after AND s.tombstoned_at IS NULL AND s.created_at < :limit
+  AND s.id <> (SELECT max(n.id) FROM snapshots n WHERE n.dataset = s.dataset)
+  AND NOT EXISTS (
+      SELECT 1 FROM run_outputs o JOIN runs r ON r.id = o.run
+      WHERE o.snapshot = s.id AND (
+          r.ended_at IS NULL OR r.ended_at >= :limit
+          OR (r.state = 'completed'
+              AND (SELECT count(*) FROM runs n
+                   WHERE n.pond = r.pond AND n.state = 'completed' AND n.id > r.id) < :keep_runs)))
+ORDER BY s.id LIMIT :batch"""
+
+
+def unused(tx: Transaction, *, keep_runs: int, retention_us: int) -> list[DoomedSnapshot]:
+    """Answer the snapshots that neither a Run's pins, nor the newest Runs, nor the time of retention keep."""
+    pinned = _pinned(tx)
+    found: list[DoomedSnapshot] = []
+    after = 0
+    while True:
+        rows = tx.rows(_UNUSED, after=after, limit=tx.now - retention_us, keep_runs=keep_runs, batch=BATCH)
+        if not rows:
+            return found
+        after = number(rows[-1], "id")
+        found.extend(_doomed(row) for row in rows if number(row, "id") not in pinned)
+
+
+def _pinned(tx: Transaction) -> set[int]:
+    """Answer the snapshots that an active Run reads or may still read, and those of work that is under way."""
+    # A dropped Run's pins stay while an older Run of the same Pond is active: it may take them over.
+    rows = tx.rows(
+        """SELECT r.pins AS pins FROM runs r
+           WHERE r.id >= (SELECT min(a.id) FROM runs a WHERE a.pond = r.pond AND a.ended_at IS NULL)"""
+    )
+    runs = sorted({run for row in rows for run in _pins.decode(text(row, "pins")).values() if run is not None})
+    pinned: set[int] = set()
+    for some in batches(runs):
+        marks, values = numbered("run", some)
+        outputs = tx.rows(f"SELECT snapshot FROM run_outputs WHERE run IN ({marks})", **values)
+        pinned.update(number(row, "snapshot") for row in outputs)
+    for row in tx.rows(
+        "SELECT kind, inputs FROM dispatches WHERE outcome IS NULL AND kind IN ('ripple', 'query')"
+    ):
+        inputs = text(row, "inputs")
+        if text(row, "kind") == "query":
+            pinned.update(query_inputs(inputs).views.values())
+        else:
+            pinned.update(one for one in ripple_inputs(inputs).snapshots.values() if one is not None)
+    return pinned
+
+
+def tombstone(tx: Transaction, ids: list[int]) -> int:
+    """Mark snapshots as gone, before a file of them is touched. Answer how many were not marked before."""
+    marked = 0
+    for some in batches(ids):
+        marks, values = numbered("id", some)
+        marked += tx.change(
+            f"UPDATE snapshots SET tombstoned_at = :now WHERE tombstoned_at IS NULL AND id IN ({marks})",
+            **values,
+        )
+    return marked
+
+
+def tombstoned(tx: Transaction, *, older_than_us: int) -> list[DoomedSnapshot]:
+    """Answer snapshots that were marked long enough ago and whose files have not been deleted."""
+    return [
+        _doomed(row)
+        for row in tx.rows(
+            """SELECT id, public_id, path, bytes FROM snapshots
+               WHERE tombstoned_at < :limit AND swept_at IS NULL ORDER BY id LIMIT :batch""",
+            limit=tx.now - older_than_us,
+            batch=BATCH,
+        )
+    ]
+
+
+def swept(tx: Transaction, snapshot: int) -> None:
+    """Note that the files of a marked snapshot were deleted."""
+    tx.change("UPDATE snapshots SET swept_at = :now WHERE id = :id AND tombstoned_at IS NOT NULL", id=snapshot)
+
+
+def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
+    """Answer those tokens whose files must stay: the execution is open, or its snapshot is there and not marked."""
+    kept: set[str] = set()
+    for start in range(0, len(tokens), BATCH):
+        names = {f"token{position}": token for position, token in enumerate(tokens[start : start + BATCH])}
+        marks = ", ".join(f":{name}" for name in names)
+        rows = tx.rows(
+            f"""SELECT e.token AS token FROM executions e LEFT JOIN snapshots s ON s.execution = e.id
+                WHERE e.token IN ({marks})
+                  AND (e.completed_at IS NULL OR (s.id IS NOT NULL AND s.tombstoned_at IS NULL))""",
+            **names,
+        )
+        kept.update(text(row, "token") for row in rows)
+    return kept
+
+
+def _doomed(row: Row) -> DoomedSnapshot:
+    return DoomedSnapshot(
+        id=number(row, "id"), public_id=text(row, "public_id"), path=text(row, "path"), bytes=number(row, "bytes")
+    )
