@@ -64,7 +64,10 @@ class SourceDefinition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExpectationDefinition(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule that the written rows must keep. `check` is the author's own Column, found by name in the code."""
+    """A rule that the written rows must keep. `check` is the author's own Column, found by name in the code.
+
+    `digest` covers the code of a `check`, so that a plan sees it change; it is no part of the Ripple's own digest.
+    """
 
     name: str
     kind: Literal["rows", "not_null", "between", "in_set", "check"]
@@ -73,6 +76,7 @@ class ExpectationDefinition(msgspec.Struct, frozen=True, kw_only=True):
     maximum: Scalar = None
     values: tuple[Scalar, ...] = ()
     severity: Literal["fail", "warn"] = "fail"
+    digest: str = ""
 
 
 class ReadDefinition(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +93,11 @@ class ReadDefinition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RippleDefinition(msgspec.Struct, frozen=True, kw_only=True):
-    """One transformation of a Pond. `digest` covers its code and everything of the project that the code uses."""
+    """One transformation of a Pond. `digest` covers its code and everything of the project that the code uses.
+
+    `source` is the text that a person reads (the function, or the SQL as written); `sql` is what is executed, and asks
+    for each input under its `parameter`.
+    """
 
     name: str
     kind: Literal["function", "sql", "job"] = "function"
@@ -103,6 +111,7 @@ class RippleDefinition(msgspec.Struct, frozen=True, kw_only=True):
     sql: str | None = None
     always: bool = False
     has_probe: bool = False
+    probe_digest: str = ""
     timeout_s: float | None = None
 
     @property

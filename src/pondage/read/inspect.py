@@ -14,7 +14,7 @@ from types import ModuleType
 
 import msgspec
 
-from pondage.define.definition import PondDefinition, ReadDefinition
+from pondage.define.definition import ExpectationDefinition, PondDefinition, ReadDefinition, RippleDefinition
 from pondage.define.pond import Pond
 from pondage.define.ripple import Ripple, SqlInputs
 from pondage.errors import PondageError
@@ -71,7 +71,23 @@ def _definition(pond: Pond, entry: str, root: Path, digests: Digests) -> PondDef
         elif definition.sql is not None:
             found[definition.name] = digest_of("sql", normalised_sql(definition.sql), repr(reads))
     made = pond.definition(entry, digests=found, sql=sql)
-    return msgspec.structs.replace(made, place=_relative(made.place, root) or "")
+    return msgspec.structs.replace(
+        made,
+        ripples=tuple(_with_digests(pond, ripple, digests) for ripple in made.ripples),
+        place=_relative(made.place, root) or "",
+    )
+
+
+def _with_digests(pond: Pond, ripple: RippleDefinition, digests: Digests) -> RippleDefinition:
+    """Answer the Ripple with the digests of its checks and its probe, which are not part of its own."""
+    probe = pond.probe_of(ripple.name) if ripple.has_probe else None
+    checks: list[ExpectationDefinition] = []
+    for each in pond.ripples[ripple.name].expectations:
+        digest = "" if each.function is None else digests.of_function(each.function)
+        checks.append(msgspec.structs.replace(each.definition, digest=digest))
+    return msgspec.structs.replace(
+        ripple, expectations=tuple(checks), probe_digest="" if probe is None else digests.of_function(probe)
+    )
 
 
 def _sql_of(ripple: Ripple, root: Path) -> SqlInputs:

@@ -1,0 +1,1 @@
+"""From definitions to a checked plan: what a deploy would change, and whether it may."""

@@ -1,0 +1,90 @@
+"""How a Pond differs from the one that is deployed, and which version that calls for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pondage.define.definition import PondDefinition, RippleDefinition
+from pondage.define.names import parsed_version, pond_key
+from pondage.plan.values import PondChange, RippleChange
+
+Bump = Literal["major", "minor", "patch"]
+_PLAIN = (
+    "sources", "windows", "retries", "triggers", "mode", "coherent", "pool", "labels", "description", "owner", "tags",
+    "entry", "version",
+)  # fmt: skip
+
+
+def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
+    """Answer the difference, or None when a deploy would store the same. The archive and the place do not count."""
+    ripples = _ripple_changes(old, new)
+    what = tuple(field for field in _PLAIN if getattr(old, field) != getattr(new, field))
+    if not ripples and not what:
+        return None
+    bump = _bump(old, new, ripples)
+    proposed = None if bump is None else _raised(old.version, bump)
+    if bump is None or proposed is None or parsed_version(new.version) >= parsed_version(proposed):
+        bump, proposed = None, None
+    return PondChange(
+        key=pond_key(new.name, new.major),
+        ripples=ripples,
+        what=what,
+        version_from=old.version,
+        version_to=new.version,
+        bump=bump,
+        proposed=proposed,
+        runs=any(each.change == "added" or {"code", "inputs", "parameters"} & set(each.what) for each in ripples)
+        or "mode" in what,
+    )
+
+
+def _ripple_changes(old: PondDefinition, new: PondDefinition) -> tuple[RippleChange, ...]:
+    before = {ripple.name: ripple for ripple in old.ripples}
+    after = {ripple.name: ripple for ripple in new.ripples}
+    changes: list[RippleChange] = []
+    for name in [*after, *(name for name in before if name not in after)]:
+        if name not in before:
+            changes.append(RippleChange(name=name, change="added"))
+        elif name not in after:
+            changes.append(RippleChange(name=name, change="removed"))
+        else:
+            what = _respects(before[name], after[name])
+            if what:
+                changes.append(RippleChange(name=name, change="changed", what=what))
+    return tuple(changes)
+
+
+def _respects(
+    old: RippleDefinition, new: RippleDefinition
+) -> tuple[Literal["code", "inputs", "expectations", "parameters", "settings"], ...]:
+    found: list[Literal["code", "inputs", "expectations", "parameters", "settings"]] = []
+    if old.digest != new.digest or old.kind != new.kind:
+        found.append("code")
+    if old.reads != new.reads:
+        found.append("inputs")
+    if old.expectations != new.expectations:
+        found.append("expectations")
+    if old.parameters != new.parameters:
+        found.append("parameters")
+    fields = ("always", "has_probe", "probe_digest", "timeout_s", "description", "injects")
+    if any(getattr(old, field) != getattr(new, field) for field in fields):
+        found.append("settings")
+    return tuple(found)
+
+
+def _bump(old: PondDefinition, new: PondDefinition, ripples: tuple[RippleChange, ...]) -> Bump | None:
+    kinds = {each.change for each in ripples}
+    if "removed" in kinds or old.mode != new.mode:
+        return "major"
+    if "added" in kinds:
+        return "minor"
+    if any({"code", "inputs", "parameters"} & set(each.what) for each in ripples):
+        return "patch"
+    return None
+
+
+def _raised(version: str, bump: Bump) -> str:
+    major, minor, patch = parsed_version(version)
+    if bump == "major":
+        return f"{major + 1}.0.0"
+    return f"{major}.{minor + 1}.0" if bump == "minor" else f"{major}.{minor}.{patch + 1}"

@@ -1,0 +1,92 @@
+"""The values of a plan: plain, frozen, JSON. Deciding is here; doing is the ledger's."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from pondage.define.definition import PondDefinition
+from pondage.define.names import PondKey, pond_key
+
+
+class Deployed(msgspec.Struct, frozen=True, kw_only=True):
+    """A Pond that is deployed now, and which project owns it."""
+
+    definition: PondDefinition
+    project: str
+    environment: str = "main"
+
+    @property
+    def key(self) -> PondKey:
+        """Answer name and major of the Pond."""
+        return pond_key(self.definition.name, self.definition.major)
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a plan is refused. `pond` is the key of the Pond that is wrong."""
+
+    code: str
+    message: str
+    pond: PondKey
+    place: str | None = None
+    hint: str | None = None
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """Something worth reading that refuses nothing. `kind` is stable."""
+
+    kind: Literal["not_deployed", "removed_source", "version", "schema", "trigger"]
+    text: str
+    pond: PondKey
+
+
+class RippleChange(msgspec.Struct, frozen=True, kw_only=True):
+    """How one Ripple changes. For a changed one, `what` says in which respects."""
+
+    name: str
+    change: Literal["added", "removed", "changed"]
+    what: tuple[Literal["code", "inputs", "expectations", "parameters", "settings"], ...] = ()
+
+
+class PondChange(msgspec.Struct, frozen=True, kw_only=True):
+    """How one Pond changes. `what` names everything but Ripples; `runs` says whether its next Run computes anew.
+
+    `bump` is the part of the version that the change calls for, `proposed` the version that follows from it; both are
+    None when the author's version already says so.
+    """
+
+    key: PondKey
+    ripples: tuple[RippleChange, ...] = ()
+    what: tuple[str, ...] = ()
+    version_from: str
+    version_to: str
+    bump: Literal["major", "minor", "patch"] | None = None
+    proposed: str | None = None
+    runs: bool = False
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a deploy of a project into an environment does, exactly.
+
+    `ponds` are the project's Ponds as they will be stored, with their Sources bound to majors. `base` is the digest of
+    what was deployed when the plan was made and `digest` that of the whole plan: a deploy makes the plan again from
+    what it finds under its lock, and refuses when the digests differ.
+    """
+
+    project: str
+    environment: str
+    ponds: tuple[PondDefinition, ...] = ()
+    added: tuple[PondKey, ...] = ()
+    changed: tuple[PondChange, ...] = ()
+    removed: tuple[PondKey, ...] = ()
+    unchanged: tuple[PondKey, ...] = ()
+    messages: tuple[Message, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    base: str = ""
+    digest: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Answer whether a deploy would change nothing."""
+        return not (self.added or self.changed or self.removed)
