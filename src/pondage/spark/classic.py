@@ -14,17 +14,18 @@ import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from pondage.errors import PondageError
 from pondage.spark.backend import Progress
+from pondage.spark.jvm import Jvm, SparkStartError
+from pondage.spark.settings import is_known_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from pondage.spark.jvm import Jvm
 
 _POOL = "spark.scheduler.pool"
 _CANCEL_AGAIN_S = 0.2
@@ -37,9 +38,19 @@ class ClassicBackend:
         self._jvm = jvm
         # Workers started by the driver use this variable of ours, not the JVM's.
         os.environ["PYSPARK_PYTHON"] = sys.executable
-        with _signals_kept():
-            self._context = SparkContext(gateway=jvm.gateway)
-            self._root = SparkSession.builder.getOrCreate()
+        # They print each error with its Java trace on the terminal; we keep it with the error (`spark/errors.py`).
+        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+            PySparkLogger.getLogger(name).disabled = True
+        try:
+            _log_in(jvm)
+            with _signals_kept():
+                self._context = SparkContext(gateway=jvm.gateway)
+                self._root = SparkSession.builder.getOrCreate()
+        except Py4JJavaError as error:
+            raise SparkStartError(
+                f"Spark did not start: {error.java_exception.toString()}",
+                hint=f"look at [spark] in the project file; the JVM's log is {jvm.log}",
+            ) from error
         self._lock = threading.Lock()
         self._is_stopped = False
 
@@ -141,6 +152,15 @@ class ClassicBackend:
             sessions.clearActiveSession()
         else:
             sessions.setActiveSession(session._jsparkSession)
+
+
+def _log_in(jvm: Jvm) -> None:
+    """Tell Hadoop who we are when the system cannot: its own login fails for a user without an entry in passwd."""
+    if is_known_user():
+        return
+    users = jvm.gateway.jvm.org.apache.hadoop.security.UserGroupInformation
+    name = os.environ.get("HADOOP_USER_NAME") or f"user{os.getuid()}"
+    users.setLoginUser(users.createRemoteUser(name))
 
 
 @contextmanager

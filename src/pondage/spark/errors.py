@@ -24,6 +24,7 @@ _WORKER_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 # An exception's own line under a traceback: its class, and what it says where it says something.
 _SAID = re.compile(r"[\w.]+(: |$)")
 _BEHIND = ("\tat ", "'", "+-", "== ", "JVM stacktrace", "Driver stack")
+_STATE = re.compile(r"\s*SQLSTATE: \w+")
 _CALLING = re.compile(r"An error occurred while calling [^\n]*\n: ?")
 _JAVA_CLASS = re.compile(r"^(?:[a-z_$][\w$]*\.)+([A-Z][\w$]*): ?")
 _LOST = ("Answer from Java side is empty", "Error while sending", "Connection reset", "Connection refused")
@@ -52,6 +53,9 @@ def explained(error: BaseException, *, where: str, fallback_place: str | None = 
     place = _author_place(error.__traceback__) or fallback_place
     if isinstance(error, PondageError):
         error.place = error.place or place
+        if not error.message.startswith(where):
+            error.message = f"{where}: {error.message}"
+            error.args = (error.message,)
         return error
     if _is_lost(error):
         return RippleFailed(
@@ -164,7 +168,7 @@ def _first_paragraph(text: str) -> str:
         if kept and (not line.strip() or line.startswith(_BEHIND)):
             break
         kept.append(line.strip())
-    return " ".join(kept)
+    return _STATE.sub("", " ".join(kept)).rstrip("; ")
 
 
 def _cut(text: str) -> str:

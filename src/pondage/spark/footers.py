@@ -150,7 +150,7 @@ def _merged(parts: list[ColumnFooter]) -> ColumnFooter:
     if not smallest:
         return ColumnFooter(nulls=nulls, is_bounded=True)
     # All parts are of one column, so of one type; only the type checker cannot know it.
-    least, most = min(smallest), max(largest)  # type: ignore[type-var]
+    least, most = min(smallest), max(largest)
     return ColumnFooter(nulls=nulls, minimum=least, maximum=most, is_bounded=True)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import msgspec
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
@@ -59,7 +60,7 @@ def run_query(
 ) -> QueryResult:
     """Answer a question about the given snapshots and nothing else.
 
-    `views` maps names as they may be written (`pond` or `pond.ripple`) to snapshots. Raises `PondageError` with the code
+    `views` maps names as they may be written (`pond`, `pond.ripple`) to snapshots. Raises `PondageError` with the code
     NO_SUCH_TABLE, QUERY_REFUSED for what is not a plain question, QUERY_TIMEOUT after `timeout` seconds, CANCELLED,
     SPARK_LOST, or QUERY_FAILED with Spark's words.
     """
@@ -95,7 +96,9 @@ def sample(session: SparkSession, content: SnapshotContent, limit: int = 20, tim
 def _require_only(frame: DataFrame, contents: Mapping[str, SnapshotContent]) -> None:
     """Raise when the analysed plan would read a file that is in none of the snapshots: the second of two locks."""
     allowed = {str(local_path(path) or path) for content in contents.values() for path in content.paths}
-    for file in frame.inputFiles():
+    for address in frame.inputFiles():
+        # Spark answers addresses, in which a space is %20.
+        file = unquote(address)
         if str(local_path(file) or file) not in allowed:
             raise PondageError("the query reads files outside of the published tables", code="QUERY_REFUSED")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pwd
+import shlex
 from pathlib import Path
 
 import msgspec
@@ -67,8 +69,22 @@ def session_conf(settings: SparkSettings, *, local_directory: Path, warehouse: P
         # A shared ~/.m2 or ~/.ivy2 with half-resolved artefacts breaks resolution, so packages get their own place.
         conf["spark.jars.ivy"] = str(cache / "ivy")
     # The user's own options come after ours, and the JVM takes the last of two that contradict each other.
-    own_options = settings.conf.get("spark.driver.extraJavaOptions", "")
-    return conf | settings.conf | {"spark.driver.extraJavaOptions": f"{STACK_OPTION} {own_options}".strip()}
+    options = [STACK_OPTION, *_nobody_options(local_directory), settings.conf.get("spark.driver.extraJavaOptions", "")]
+    return conf | settings.conf | {"spark.driver.extraJavaOptions": " ".join(options).strip()}
+
+
+def is_known_user() -> bool:
+    """Answer whether this process's user has an entry in passwd; a container's may have none."""
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        return False
+    return True
+
+
+def _nobody_options(home: Path) -> list[str]:
+    """Answer what Java must be told of a user without an entry in passwd: it would call his home `?`."""
+    return [] if is_known_user() else [shlex.quote(f"-Duser.home={home}"), f"-Duser.name=user{os.getuid()}"]
 
 
 def _common_conf(settings: SparkSettings, warehouse: Path) -> dict[str, str]:
