@@ -313,3 +313,15 @@ def test_a_removed_pond_is_gone_and_may_be_deployed_again(world: World) -> None:
     world.clock.time += SECOND
     world.send(Pulse(pond="sales@1"))
     assert worker.drain() == ["orders", "sales"]
+
+
+def test_claims_that_a_living_process_does_not_know_are_given_back(world: World) -> None:
+    world.deploy(pond("orders"))
+    world.send(Tap(pond="orders@1"))
+    worker = world.worker()
+    lost = worker.claim()
+    assert lost is not None
+    assert reap.abandon(world.ledger, process=worker.id, tokens=[lost.claim.token]) == 1
+    assert reap.abandon(world.ledger, process=worker.id, tokens=[lost.claim.token]) == 0
+    assert not worker.finish(lost)
+    assert worker.drain() == ["orders"]

@@ -323,6 +323,17 @@ def open_tokens(tx: Transaction, process: int) -> set[str]:
     }
 
 
+def held_counts(tx: Transaction) -> dict[int, int]:
+    """Answer how many executions each process holds."""
+    return {
+        number(row, "process"): number(row, "held")
+        for row in tx.rows(
+            """SELECT process, count(*) AS held FROM executions
+               WHERE completed_at IS NULL AND process IS NOT NULL GROUP BY process"""
+        )
+    }
+
+
 def waiting_codes(tx: Transaction) -> list[str]:
     """Answer the code digests for which something is claimable or held: what workers must be kept for."""
     return [

@@ -54,6 +54,26 @@ def reap_process(
     return Reaped(process=dead.public_id, role=dead.role, executions=len(held), reason=reason)
 
 
+def abandon(ledger: Ledger, *, process: int, tokens: list[str]) -> int:
+    """Give back claims of a living process that it does not know about, because their answer was lost; count them."""
+    count = 0
+    with ledger.transaction() as tx:
+        for held in executions.held_by(tx, process):
+            if held.token in tokens and executions.close(
+                tx, execution=held.execution, token=held.token, outcome="abandoned"
+            ):
+                executions.enqueue(
+                    tx,
+                    dispatch=held.dispatch,
+                    queue_id=held.queue,
+                    priority=held.priority,
+                    epoch=held.epoch,
+                    is_isolated=held.is_isolated,
+                )
+                count += 1
+    return count
+
+
 def crashed(tx: Transaction, held: Held, *, reason: str, is_blamed: bool) -> None:
     """Close an execution as crashed, and either run its dispatch again or, when the budget is spent, fail it."""
     failure = Failure(code="CRASHED", message=f"the process died while this ran ({reason})")

@@ -228,13 +228,14 @@ def commit_query(ledger: Ledger, work: Work, result: str, *, process: int, give_
     return _commit(ledger, work, "ok", _nothing, process=process, give_up=give_up, result=result)
 
 
-def release(ledger: Ledger, work: Work, *, give_up: Callable[[], bool] = never) -> bool:
+def release(ledger: Ledger, work: Work, *, reason: str = "", give_up: Callable[[], bool] = never) -> bool:
     """Give work back untried (drain, deploy, a lost Spark session): it runs again and counts against nothing."""
+    error = msgspec.json.encode(Failure(code="RELEASED", message=reason)).decode()
 
     def act() -> bool:
         with ledger.transaction() as tx:
             claim = work.claim
-            if not executions.close(tx, execution=claim.execution, token=claim.token, outcome="released"):
+            if not executions.close(tx, execution=claim.execution, token=claim.token, outcome="released", error=error):
                 return False
             row = tx.row("SELECT queue, priority FROM dispatches WHERE id = :id", id=claim.dispatch)
             assert row is not None
