@@ -8,7 +8,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-ADDRESS = re.compile(r"://|\bindex-url\b|--find-links|--trusted-host|^\s*-i\s|\sfile:|@\s*/", re.MULTILINE)
+ADDRESS = re.compile(
+    r"://|--(extra-)?index|--pypi-url|--find-links|--trusted-host|^\s*-[if]\s|\sfile:|@\s*/", re.MULTILINE
+)
 
 
 def lock_files(root: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -56,7 +57,14 @@ def test_no_lock_names_an_address_or_a_path(name: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["--index-url https://example.org/simple", "-i somewhere", "a @ file:///wheels/a.whl", "--find-links /wheels"],
+    [
+        "--pypi-url somewhere",
+        "--index somewhere",
+        "a @ https://example.org/a.whl",
+        "-i somewhere",
+        "a @ file:///wheels/a.whl",
+        "--find-links /wheels",
+    ],
 )
 def test_an_address_in_a_lock_is_found(line: str, tmp_path: Path) -> None:
     lock = tmp_path / "base.txt"
@@ -65,10 +73,9 @@ def test_an_address_in_a_lock_is_found(line: str, tmp_path: Path) -> None:
 
 
 def test_an_address_in_the_lock_of_the_page_is_found(tmp_path: Path) -> None:
+    address = "https://example.org/a.tgz"
     lock = tmp_path / "package-lock.json"
-    lock.write_text(
-        '{\n"resolved": "https://example.org/a.tgz",\n"funding": "https://example.org"\n}', encoding="utf-8"
-    )
+    lock.write_text(json.dumps({"resolved": address, "funding": address}, indent=2), encoding="utf-8")
     assert [offence.split(":")[1] for offence in addresses.offences(lock)] == ["2"]
 
 
