@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -18,6 +18,8 @@ from pondage.ledger.driver import (
     text,
     text_or_none,
 )
+
+_tracks = msgspec.json.Decoder(tuple[str, ...])
 
 
 class ActorRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +53,7 @@ class PondRow(msgspec.Struct, frozen=True, kw_only=True):
     project: str
     state: str
     definition: int
+    tracks: tuple[str, ...]
 
 
 def environment(tx: Transaction, name: str, *, is_created: bool = False) -> int | None:
@@ -200,7 +203,7 @@ def next_due(tx: Transaction) -> int | None:
     return None if row is None else number_or_none(row, "at")
 
 
-_POND = "SELECT id, actor, name, major, project, state, definition FROM ponds "
+_POND = "SELECT id, actor, name, major, project, state, definition, tracks FROM ponds "
 
 
 def pond(tx: Transaction, environment_id: int, key: str) -> PondRow | None:
@@ -232,6 +235,7 @@ def _pond(row: Row) -> PondRow:
         project=text(row, "project"),
         state=text(row, "state"),
         definition=number(row, "definition"),
+        tracks=_tracks.decode(text(row, "tracks")),
     )
 
 
@@ -276,6 +280,15 @@ def save_definition(
             name=name,
             major=major,
         )
+
+
+def save_tracks(tx: Transaction, environment_id: int, tracks: Mapping[PondKey, Sequence[str]]) -> None:
+    """Write which ancestors each Pond must remember; Ponds that are not named remember none."""
+    for row in ponds(tx, environment_id):
+        wanted = tuple(tracks.get(row.key, ()))
+        if row.tracks != wanted:
+            encoded = msgspec.json.encode(wanted).decode()
+            tx.change("UPDATE ponds SET tracks = :tracks WHERE id = :id", id=row.id, tracks=encoded)
 
 
 def remove_pond(tx: Transaction, pond_id: int) -> None:

@@ -18,10 +18,12 @@ from pondage.kernel.demand.effects import Effect, Reason
 from pondage.kernel.demand.events import Event
 from pondage.kernel.demand.step import step
 from pondage.ledger import actors, executions, history, runs, snapshots
+from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, text_or_none
 from pondage.ledger.executions import Dispatch
 from pondage.ledger.inputs import RippleInputs
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.pins import Chosen, Wanted, choose
 from pondage.ledger.ponds import LedgerPonds
 from pondage.ledger.runs import RunRow
 
@@ -87,8 +89,6 @@ class Catchment:
 
     def _start_run(self, effect: does.StartRun) -> None:
         pond = self.ponds.known(effect.pond)
-        state = self.ponds.state(effect.pond)
-        assert state is not None
         run = runs.insert(
             self._tx,
             public_id=self._ledger.ids.new("r"),
@@ -99,16 +99,36 @@ class Catchment:
             freshness=effect.freshness,
             delay=effect.delay,
             definition=pond.definition,
-            pins={source: self._pin(source) for source in effect.taken},
+            chosen=self._pins(effect, pond),
             is_forced=effect.is_forced,
             rollback_of=None if effect.rollback is None else runs.by_public_id(self._tx, effect.rollback),
             reason=effect.reason.value,
         )
         self._runs[pond.id, effect.number] = run
 
-    def _pin(self, source: PondKey) -> int | None:
-        row = self.ponds.row(source)
-        return None if row is None else snapshots.current_run(self._tx, row.id)
+    def _pins(self, effect: does.StartRun, pond: PondRow) -> Chosen:
+        if not effect.taken:
+            return Chosen(pins={}, standing={}, is_spliced=False)
+        definition = self._ledger.definition(self._tx, pond.definition)
+        latest = runs.latest_pins(self._tx, pond.id)
+        wanted = [
+            Wanted(
+                source=pond_key(source.pond, source.major),
+                pond=None if (row := self.ponds.row(pond_key(source.pond, source.major))) is None else row.id,
+                is_required=source.required,
+                not_before=latest.get(pond_key(source.pond, source.major)) or 0,
+            )
+            for source in definition.sources
+            if source.major is not None
+        ]
+        return choose(
+            self._tx,
+            wanted,
+            freshness=effect.freshness,
+            tracks=pond.tracks,
+            is_coherent=definition.coherent,
+            keep=self._ledger.durability.keep_runs,
+        )
 
     def _run(self, pond: int, run_number: int) -> RunRow:
         found = self._runs.get((pond, run_number))

@@ -15,6 +15,7 @@ from pondage.ledger import actors, advance, history, schedules
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, number_or_none, text
 from pondage.ledger.ledger import Ledger
+from pondage.plan.diamonds import tracked
 
 
 class Deployed(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,8 +93,18 @@ def deploy(
             row = actors.pond(tx, identity, key)
             assert row is not None, f"{key} was deployed and has no row"
             schedules.put(tx, row.id, complete.triggers.schedules)
+        _track_diamonds(tx, ledger, environment, identity)
         _record(tx, identity, project, digest, summary, who)
     return digest
+
+
+def _track_diamonds(tx: Transaction, ledger: Ledger, environment: str, identity: int) -> None:
+    now = [one.definition for one in deployed(tx, ledger, environment)]
+    sources = {
+        _key(one): [pond_key(source.pond, source.major) for source in one.sources if source.major is not None]
+        for one in now
+    }
+    actors.save_tracks(tx, identity, tracked(sources, [_key(one) for one in now if one.coherent]))
 
 
 def _key(definition: PondDefinition) -> PondKey:

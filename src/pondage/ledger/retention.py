@@ -128,9 +128,7 @@ def _pinned(tx: Transaction) -> set[int]:
         marks, values = numbered("run", some)
         outputs = tx.rows(f"SELECT snapshot FROM run_outputs WHERE run IN ({marks})", **values)
         pinned.update(number(row, "snapshot") for row in outputs)
-    for row in tx.rows(
-        "SELECT kind, inputs FROM dispatches WHERE outcome IS NULL AND kind IN ('ripple', 'query')"
-    ):
+    for row in tx.rows("SELECT kind, inputs FROM dispatches WHERE outcome IS NULL AND kind IN ('ripple', 'query')"):
         inputs = text(row, "inputs")
         if text(row, "kind") == "query":
             pinned.update(query_inputs(inputs).views.values())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import msgspec
 
 from pondage.ledger import snapshots
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, text
+from pondage.ledger.pins import Chosen
 
 _pins = msgspec.json.Decoder(dict[str, int | None])
 
@@ -37,7 +40,7 @@ def insert(
     freshness: int,
     delay: int,
     definition: int,
-    pins: dict[str, int | None],
+    chosen: Chosen,
     is_forced: bool,
     rollback_of: int | None,
     reason: str,
@@ -45,9 +48,9 @@ def insert(
     """Write a Run that starts, with its pins."""
     row = tx.row(
         f"""INSERT INTO runs (public_id, environment, actor, pond, number, freshness, delay, definition, pins,
-                              is_forced, rollback_of, state, reason, started_at)
+                              ancestry, is_spliced, is_forced, rollback_of, state, reason, started_at)
             VALUES (:public_id, :environment, :actor, :pond, :number, :freshness, :delay, :definition, :pins,
-                    :is_forced, :rollback_of, 'running', :reason, :now)
+                    :ancestry, :is_spliced, :is_forced, :rollback_of, 'running', :reason, :now)
             RETURNING {_COLUMNS}""",
         public_id=public_id,
         environment=environment,
@@ -57,7 +60,9 @@ def insert(
         freshness=freshness,
         delay=delay,
         definition=definition,
-        pins=msgspec.json.encode(pins).decode(),
+        pins=msgspec.json.encode(chosen.pins).decode(),
+        ancestry=msgspec.json.encode(chosen.standing).decode(),
+        is_spliced=int(chosen.is_spliced),
         is_forced=int(is_forced),
         rollback_of=rollback_of,
         reason=reason,
@@ -71,6 +76,12 @@ def by_number(tx: Transaction, pond: int, run_number: int) -> RunRow:
     row = tx.row(f"SELECT {_COLUMNS} FROM runs WHERE pond = :pond AND number = :number", pond=pond, number=run_number)
     assert row is not None, f"pond {pond} has no run number {run_number}"
     return _run(row)
+
+
+def latest_pins(tx: Transaction, pond: int) -> dict[str, int | None]:
+    """Answer the pins of the Pond's latest started Run: a new Run never goes back behind them."""
+    row = tx.row("SELECT pins FROM runs WHERE pond = :pond ORDER BY id DESC LIMIT 1", pond=pond)
+    return {} if row is None else _pins.decode(text(row, "pins"))
 
 
 def _run(row: Row) -> RunRow:
@@ -99,7 +110,7 @@ def end(tx: Transaction, run: int, *, state: str, error: str | None = None) -> N
 
 def publish(tx: Transaction, *, run: RunRow, pond: int, ripples: list[str]) -> None:
     """Complete a Run: fix which snapshot of each Ripple it shows, and make it the one that readers see."""
-    given = snapshots.outputs(tx, run.id)
+    given = {ripple: output.snapshot for ripple, output in snapshots.outputs(tx, run.id).items()}
     for ripple in ripples:
         if ripple in given:
             continue
@@ -109,6 +120,10 @@ def publish(tx: Transaction, *, run: RunRow, pond: int, ripples: list[str]) -> N
         snapshots.put_output(
             tx, run=run.id, pond=pond, node=ripple, freshness=chosen.freshness, snapshot=chosen.snapshot
         )
+        given[ripple] = chosen.snapshot
+    # Runs with equal outputs count as the same wherever a diamond compares them.
+    digest = hashlib.sha256(msgspec.json.encode(sorted(given.items()))).hexdigest()
+    tx.change("UPDATE runs SET outputs_digest = :digest WHERE id = :id", digest=digest, id=run.id)
     end(tx, run.id, state="completed")
 
 

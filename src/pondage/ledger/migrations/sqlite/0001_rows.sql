@@ -52,6 +52,8 @@ CREATE TABLE ponds (
     project TEXT NOT NULL,
     state TEXT NOT NULL,
     definition INTEGER NOT NULL REFERENCES definitions,
+    -- Ancestors whose Run each Run of this Pond remembers, because a diamond below compares them.
+    tracks TEXT NOT NULL DEFAULT '[]',
     removed_at INTEGER
 );
 -- A removed Pond keeps its row and its Runs; deployed again it is a new one.
@@ -104,6 +106,8 @@ CREATE TABLE runs (
     delay INTEGER NOT NULL,
     definition INTEGER NOT NULL REFERENCES definitions,
     pins TEXT NOT NULL,
+    ancestry TEXT NOT NULL DEFAULT '{}',
+    outputs_digest TEXT,
     is_forced INTEGER NOT NULL DEFAULT 0,
     is_spliced INTEGER NOT NULL DEFAULT 0,
     rollback_of INTEGER REFERENCES runs,

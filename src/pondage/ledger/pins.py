@@ -1,0 +1,140 @@
+"""Pins: which completed Run of each Source a new Run reads, so that a diamond is never silently a splice.
+
+A Run remembers, for the ancestors that some Pond below reaches by two ways, which of their Runs it stands on. Choosing
+pins then means: the newest Runs of the Sources that keep the label F and stand on the same Run of every such ancestor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from pondage.define.names import PondKey
+from pondage.ledger.driver import Row, Transaction, number, text, text_or_none
+
+Standing = Mapping[str, tuple[str, ...]]
+"""For each remembered ancestor, what identifies the outputs of its Runs that were read; more than one in a splice."""
+
+MOST_COMBINATIONS = 2_000
+
+_standing = msgspec.json.Decoder(dict[str, tuple[str, ...]])
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A completed Run that could be pinned."""
+
+    run: int
+    freshness: int
+    outputs: str
+    standing: Standing
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """The pins of a new Run, what it stands on, and whether no agreeing set was retained."""
+
+    pins: dict[str, int | None]
+    standing: dict[str, tuple[str, ...]]
+    is_spliced: bool
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """One Source of a new Run: where to look, and how old its Run may be."""
+
+    source: PondKey
+    pond: int | None
+    is_required: bool
+    not_before: int
+    """The Run that the Pond's latest started Run pinned: a pin never goes back behind it."""
+
+
+def choose(
+    tx: Transaction, wanted: Sequence[Wanted], *, freshness: int, tracks: Sequence[str], is_coherent: bool, keep: int
+) -> Chosen:
+    """Choose a completed Run of each Source: the newest agreeing combination, else the newest of each."""
+    offered = [_candidates(tx, one, freshness=freshness, keep=keep if tracks and is_coherent else 1) for one in wanted]
+    newest = [runs[0] if runs else None for runs in offered]
+    chosen: Sequence[Candidate | None] | None = newest
+    if tracks and is_coherent:
+        chosen = next(
+            (combination for combination in _combinations(offered) if _agrees(wanted, combination, tracks)), None
+        )
+    taken = newest if chosen is None else chosen
+    return Chosen(
+        pins={one.source: None if run is None else run.run for one, run in zip(wanted, taken, strict=True)},
+        standing=_stands_on(wanted, taken, tracks),
+        is_spliced=chosen is None,
+    )
+
+
+def _candidates(tx: Transaction, one: Wanted, *, freshness: int, keep: int) -> list[Candidate]:
+    if one.pond is None:
+        return []
+    rows = tx.rows(
+        """SELECT id, freshness, outputs_digest, ancestry FROM runs
+           WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT :keep""",
+        pond=one.pond,
+        keep=keep,
+    )
+    found = [_candidate(row) for row in rows]
+    # An older Run may serve as long as it keeps the label F and does not go back behind the last pin.
+    return [
+        run
+        for position, run in enumerate(found)
+        if position == 0 or (run.run >= one.not_before and (run.freshness >= freshness or not one.is_required))
+    ]
+
+
+def _candidate(row: Row) -> Candidate:
+    return Candidate(
+        run=number(row, "id"),
+        freshness=number(row, "freshness"),
+        outputs=text_or_none(row, "outputs_digest") or f"run {number(row, 'id')}",
+        standing=_standing.decode(text(row, "ancestry")),
+    )
+
+
+def _combinations(offered: Sequence[Sequence[Candidate]]) -> Iterator[tuple[Candidate | None, ...]]:
+    """Answer combinations, those that go back least first, up to a limit."""
+    sizes = [max(len(runs), 1) for runs in offered]
+    given = 0
+    for back in range(sum(size - 1 for size in sizes) + 1):
+        for positions in _sums(sizes, back):
+            yield tuple(runs[at] if runs else None for runs, at in zip(offered, positions, strict=True))
+            given += 1
+            if given >= MOST_COMBINATIONS:
+                return
+
+
+def _sums(sizes: Sequence[int], total: int) -> Iterator[tuple[int, ...]]:
+    """Answer every choice of one position below each size whose sum is `total`."""
+    pending: list[tuple[tuple[int, ...], int]] = [((), total)]
+    while pending:
+        chosen, left = pending.pop()
+        if len(chosen) == len(sizes):
+            if left == 0:
+                yield chosen
+            continue
+        most = sum(size - 1 for size in sizes[len(chosen) + 1 :])
+        positions = range(min(left, sizes[len(chosen)] - 1), max(left - most, 0) - 1, -1)
+        pending.extend(((*chosen, position), left - position) for position in positions)
+
+
+def _agrees(wanted: Sequence[Wanted], runs: Sequence[Candidate | None], tracks: Sequence[str]) -> bool:
+    standing = _stands_on(wanted, runs, tracks)
+    return all(len(identities) <= 1 for identities in standing.values())
+
+
+def _stands_on(
+    wanted: Sequence[Wanted], runs: Sequence[Candidate | None], tracks: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    found: dict[str, set[str]] = {ancestor: set() for ancestor in tracks}
+    for one, run in zip(wanted, runs, strict=True):
+        if run is None:
+            continue
+        for ancestor in tracks:
+            if one.source == ancestor:
+                found[ancestor].add(run.outputs)
+            else:
+                found[ancestor].update(run.standing.get(ancestor, ()))
+    return {ancestor: tuple(sorted(identities)) for ancestor, identities in found.items() if identities}

@@ -1,0 +1,110 @@
+"""A diamond is never silently a splice: pins prefer Runs that stand on the same Run of a shared ancestor."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.define.definition import PondDefinition
+from pondage.kernel.demand.events import Pulse, Tap
+from tests.ledger.harness import Worker, World, pond
+
+
+def reading(name: str, *sources: str, coherent: bool = True) -> PondDefinition:
+    made = pond(name, sources=dict.fromkeys(sources, True))
+    return msgspec.structs.replace(made, coherent=coherent)
+
+
+def uneven_diamond(world: World, *, coherent: bool) -> Worker:
+    """`a` and `c` have run twice, `b` once: the newest of `b` and `c` stand on different Runs of `a`."""
+    world.deploy(pond("a"), reading("b", "a"), reading("c", "a"), reading("x", "b", "c", coherent=coherent))
+    worker = world.worker()
+    world.send(Pulse(pond="b@1"))
+    world.send(Pulse(pond="c@1"))
+    worker.drain()
+    world.send(Pulse(pond="c@1"))
+    worker.drain()
+    return worker
+
+
+def pinned(world: World, name: str) -> dict[str, int]:
+    row = world.rows(
+        """SELECT r.pins AS pins FROM runs r JOIN ponds p ON p.id = r.pond
+           WHERE p.name = :name ORDER BY r.id DESC LIMIT 1""",
+        name=name,
+    )
+    decoded: dict[str, int] = msgspec.json.decode(str(row[0]["pins"]))
+    return decoded
+
+
+def ancestor_runs(world: World, name: str, ancestor: str) -> set[int]:
+    """Every Run of an ancestor that the newest Run of a Pond stands on, by walking its pins."""
+    pending, found = [pinned(world, name)], set()
+    while pending:
+        for key, run in pending.pop().items():
+            if key == f"{ancestor}@1":
+                found.add(run)
+                continue
+            pins = world.one("SELECT pins FROM runs WHERE id = :id", id=run)
+            pending.append(msgspec.json.decode(str(pins)))
+    return found
+
+
+def test_an_older_run_that_agrees_is_preferred_to_a_newer_splice(world: World) -> None:
+    worker = uneven_diamond(world, coherent=True)
+    world.send(Tap(pond="x@1"))
+    while (held := worker.claim()) is not None and held.claim.node != "x":
+        worker.finish(held)
+    assert len(ancestor_runs(world, "x", "a")) == 1
+    assert world.one("SELECT max(is_spliced) FROM runs") == 0
+
+
+def test_a_pond_that_does_not_ask_for_coherence_takes_the_newest_of_each(world: World) -> None:
+    worker = uneven_diamond(world, coherent=False)
+    world.send(Tap(pond="x@1"))
+    assert len(ancestor_runs(world, "x", "a")) == 2
+    newest = world.rows(
+        """SELECT p.name AS name, max(r.id) AS id FROM runs r JOIN ponds p ON p.id = r.pond
+           WHERE r.state = 'completed' GROUP BY 1"""
+    )
+    expected = {f"{row['name']}@1": row["id"] for row in newest if row["name"] in "bc"}
+    assert pinned(world, "x") == expected
+    worker.drain()
+
+
+def test_without_an_agreeing_set_the_run_is_marked_as_spliced(world: World) -> None:
+    uneven_diamond(world, coherent=True)
+    with world.ledger.transaction() as tx:
+        # The older Run of c has left the retained ones.
+        tx.change(
+            "UPDATE runs SET state = 'expired' WHERE id = (SELECT min(r.id) FROM runs r JOIN ponds p "
+            "ON p.id = r.pond WHERE p.name = 'c')"
+        )
+    world.send(Tap(pond="x@1"))
+    assert world.one("SELECT max(is_spliced) FROM runs") == 1
+
+
+def test_runs_with_equal_outputs_count_as_the_same(world: World) -> None:
+    from pondage.ledger import work
+
+    world.deploy(pond("a"), reading("b", "a"), reading("c", "a"), reading("x", "b", "c"))
+    worker = world.worker()
+    world.send(Pulse(pond="b@1"))
+    world.send(Pulse(pond="c@1"))
+    worker.drain()
+    world.send(Pulse(pond="c@1"))
+    held = worker.claim()
+    assert held is not None
+    assert work.commit_unchanged(world.ledger, held, process=worker.id)
+    assert worker.claim() is None
+    world.send(Tap(pond="x@1"))
+    newest = world.one("SELECT max(r.id) FROM runs r JOIN ponds p ON p.id = r.pond WHERE p.name = 'c'")
+    assert pinned(world, "x")["c@1"] == newest
+    assert world.one("SELECT max(is_spliced) FROM runs") == 0
+
+
+def test_only_ponds_between_a_fork_and_its_join_remember_the_fork(world: World) -> None:
+    world.deploy(
+        pond("z"), reading("a", "z"), reading("b", "a"), reading("c", "a"), reading("x", "b", "c"), reading("y", "x")
+    )
+    tracks = {row["name"]: row["tracks"] for row in world.rows("SELECT name, tracks FROM ponds")}
+    assert tracks == {"z": "[]", "a": "[]", "b": '["a@1"]', "c": '["a@1"]', "x": '["a@1"]', "y": "[]"}
