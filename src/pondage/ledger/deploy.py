@@ -16,14 +16,7 @@ from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, number_or_none, text
 from pondage.ledger.ledger import Ledger
 from pondage.plan.diamonds import tracked
-
-
-class Deployed(msgspec.Struct, frozen=True, kw_only=True):
-    """A Pond that is deployed, and whose it is."""
-
-    key: PondKey
-    project: str
-    definition: PondDefinition
+from pondage.plan.values import Deployed
 
 
 def deployed(tx: Transaction, ledger: Ledger, environment: str) -> list[Deployed]:
@@ -32,7 +25,7 @@ def deployed(tx: Transaction, ledger: Ledger, environment: str) -> list[Deployed
     if identity is None:
         return []
     return [
-        Deployed(key=row.key, project=row.project, definition=_newest(tx, ledger, row))
+        Deployed(project=row.project, definition=_newest(tx, ledger, row), environment=environment)
         for row in actors.ponds(tx, identity)
     ]
 

@@ -67,7 +67,7 @@ class Ledger:
     def open(
         cls, url: str, *, clock: Clock | None = None, ids: Ids | None = None, durability: Durability | None = None
     ) -> Ledger:
-        """Open the ledger at `sqlite:///path`, making or migrating its tables when needed.
+        """Open the ledger at `sqlite:///path` or just `/path`, making or migrating its tables when needed.
 
         Raises `LedgerError` when it cannot be opened or was made by a newer Pondage.
         """
@@ -103,11 +103,12 @@ class Ledger:
 
 
 def _driver(url: str, clock: Clock) -> Driver:
-    scheme, _, rest = url.partition("://")
-    if scheme == "sqlite" and rest.startswith("/"):
+    scheme, separator, rest = url.partition("://")
+    path = rest if separator else url
+    if (scheme == "sqlite" or not separator) and path.startswith("/"):
         from pondage.ledger.sqlite import SqliteDriver
 
-        return SqliteDriver(Path(rest[1:] if rest.startswith("//") else rest), clock)
+        return SqliteDriver(Path(path), clock)
     raise LedgerError(
         f"the ledger address {url!r} is not understood",
         hint='write ledger = "sqlite:///path/to/ledger.db"',
