@@ -11,6 +11,7 @@ from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
     from pondage.views.status import StatusView
+    from pondage.views.why import WhyView
 
 
 @verb
@@ -67,15 +68,22 @@ def _print_status(settings: Settings, view: StatusView) -> None:
 @pass_settings
 def why(settings: Settings, pond: str, is_json: bool) -> None:
     """Explain why a Pond runs or does not: each gate between it and its next Run, in plain sentences."""
-    from pondage.cli.output import print_json, styled
+    from pondage.cli.output import print_json
     from pondage.views.why import why as explain
-    from pondage.views.words import duration_text
 
     with session(settings) as opened, opened.ledger.reading() as tx:
         view = explain(tx, opened.ledger, opened.environment, pond)
     if is_json:
         print_json(view)
         return
+    print_why(settings, view)
+
+
+def print_why(settings: Settings, view: WhyView) -> None:
+    """Print the gates of a Pond as sentences."""
+    from pondage.cli.output import styled
+    from pondage.views.words import duration_text
+
     age = "it has never run" if view.staleness is None else f"its data is {duration_text(view.staleness)} old"
     click.echo(f"{styled(view.pond, settings, bold=True)} is {view.state}; {age}.")
     for gate in view.gates:

@@ -65,6 +65,20 @@ def open_ledger(project: Project) -> Ledger:
 
 
 @contextmanager
+def workers(opened: Session) -> Iterator[None]:
+    """See that somebody works while the block runs: a running `pondage dev`, or a supervisor of our own for so long."""
+    import click
+
+    from pondage.engine.dev import attached, standing_supervisor
+
+    if standing_supervisor(opened.ledger) is None:
+        log = opened.project.state / "dev.log"
+        click.echo(f"no `pondage dev` runs: starting workers for this call (their log: {log})", err=True)
+    with attached(opened.project):
+        yield
+
+
+@contextmanager
 def session(settings: Settings) -> Iterator[Session]:
     """Open project and ledger for one verb."""
     project = open_project(settings)

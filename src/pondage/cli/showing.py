@@ -1,0 +1,187 @@
+"""`show`: a Pond, a Run or a snapshot in full."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pondage.cli.output import print_json, print_pairs, print_table, print_title, state_cell
+from pondage.cli.session import session
+from pondage.cli.settings import Settings, json_option, pass_settings, verb
+from pondage.views.runs import RunDetailView
+from pondage.views.schema import ColumnView
+from pondage.views.show import PondReference, PondShow, RippleShow, SnapshotShow
+from pondage.views.show import show as read_show
+from pondage.views.words import age_text, count_text, duration_text, moment_text, size_text
+
+
+@verb
+@click.argument("subject", metavar="POND|RUN|SNAPSHOT")
+@json_option
+@pass_settings
+def show(settings: Settings, subject: str, is_json: bool) -> None:
+    """Print everything about a Pond (sales, sales@2), a Run (its id, or sales#12) or a snapshot (its id).
+
+    For a Pond also the path and the stable name under which other programs find its tables.
+    """
+    with session(settings) as opened:
+        with opened.ledger.reading() as tx:
+            view = read_show(tx, opened.environment, subject)
+        warehouse = opened.warehouse
+    if is_json:
+        print_json(view)
+        return
+    match view:
+        case PondShow():
+            _print_pond(settings, view, warehouse)
+        case RunDetailView():
+            _print_run(settings, view, warehouse)
+        case SnapshotShow():
+            _print_snapshot(settings, view)
+
+
+def _moment(at: int | None, now: int) -> str:
+    return "" if at is None else f"{moment_text(at)} ({age_text(at, now)})"
+
+
+def _print_pond(settings: Settings, view: PondShow, warehouse: Path) -> None:
+    print_pairs(
+        settings,
+        [
+            ("pond", f"{view.key}, version {view.version}"),
+            ("", view.description),
+            ("owner", view.owner),
+            ("tags", ", ".join(view.tags)),
+            ("project", view.project),
+            ("declared", f"{view.place or view.entry}"),
+            ("sources", ", ".join(_reference(each) for each in view.sources) or "none: it is an Inlet"),
+            ("sinks", ", ".join(_reference(each) for each in view.sinks) or "none: it is an Outlet"),
+            ("windows", "; ".join(view.windows)),
+            ("wave", view.wave or ""),
+            ("tides", ", ".join(f"{name} {duration_text(limit)}" for name, limit in view.tides.items())),
+            ("schedules", "; ".join(view.schedules)),
+            ("retries", _retries(view)),
+            ("pool", view.pool or ""),
+            ("labels", ", ".join(view.labels)),
+            ("mode", view.mode),
+            ("freshness", _moment(view.freshness, view.at) or "never"),
+            ("current run", view.current_run or ""),
+            ("code", view.archive[:12]),
+        ],
+    )
+    for ripple in view.ripples:
+        _print_ripple(settings, view, ripple, warehouse)
+    if view.current_run is None:
+        click.echo(f"\nits schema is known after the first Run; try: pondage run {view.name}")
+
+
+def _reference(each: PondReference) -> str:
+    notes = [] if each.is_required is not False else ["optional"]
+    notes += [f">= {each.minimum}"] if each.minimum else []
+    notes += [] if each.is_deployed else ["not deployed"]
+    return f"{each.key} ({', '.join(notes)})" if notes else each.key
+
+
+def _retries(view: PondShow) -> str:
+    if not view.retries_immediately and not view.retries_on_change:
+        return "none"
+    return f"{view.retries_immediately} immediately, {view.retries_on_change} when a Source moved on"
+
+
+def _print_ripple(settings: Settings, view: PondShow, ripple: RippleShow, warehouse: Path) -> None:
+    print_title(f"ripple {ripple.name} ({ripple.kind})", settings)
+    published = ripple.published
+    print_pairs(
+        settings,
+        [
+            ("", ripple.description.partition("\n")[0]),
+            ("reads", ", ".join(ripple.reads)),
+            ("expects", "; ".join(ripple.expectations)),
+            ("table", ripple.table if published else ""),
+            ("data", f"{count_text(published.rows, 'row')}, {size_text(published.bytes)}" if published else ""),
+            ("fresh", _moment(published.freshness, view.at) if published else ""),
+            ("snapshot", published.snapshot if published else ""),
+            ("files", published.path if published else ""),
+            ("stable name", str(warehouse / published.link) if published else ""),
+        ],
+    )
+    if published:
+        _print_columns(settings, published.columns)
+
+
+def _print_columns(settings: Settings, columns: tuple[ColumnView, ...]) -> None:
+    print_table(
+        settings,
+        ("COLUMN", "TYPE", "NULL"),
+        [(each.name, each.type, "yes" if each.nullable else "no") for each in columns],
+    )
+
+
+def _print_run(settings: Settings, view: RunDetailView, warehouse: Path) -> None:
+    run = view.run
+    print_pairs(
+        settings,
+        [
+            ("run", f"{run.id} ({run.pond}#{run.number}, version {run.version})"),
+            ("state", run.state),
+            ("reason", run.reason),
+            ("started", _moment(run.started_at, view.at)),
+            ("ended", _moment(run.ended_at, view.at)),
+            ("took", "" if run.duration_us is None else duration_text(run.duration_us)),
+            ("freshness", _moment(run.freshness, view.at)),
+            ("delay", duration_text(run.delay) if run.delay else ""),
+            (
+                "reads",
+                ", ".join(f"{pin.source}#{pin.number}" if pin.run else f"{pin.source}: none" for pin in view.pins),
+            ),
+            (
+                "notes",
+                ", ".join(name for name, is_so in (("forced", run.is_forced), ("spliced", run.is_spliced)) if is_so),
+            ),
+            ("failed in", run.ripple or ""),
+            ("error", f"{run.error.code}: {run.error.message}" if run.error else ""),
+            ("at", run.error.place or "" if run.error else ""),
+        ],
+    )
+    if settings.is_traced and run.error and run.error.trace:
+        click.echo(run.error.trace)
+    rows = []
+    for attempt in view.attempts:
+        last = attempt.executions[-1] if attempt.executions else None
+        took = attempt.closed_at - attempt.created_at if attempt.closed_at is not None else view.at - attempt.created_at
+        log = str(warehouse / last.log) if last is not None and last.log else "-"
+        rows.append(
+            (attempt.ripple, str(attempt.number), state_cell(attempt.outcome or "open"), duration_text(took), log)
+        )
+    if rows:
+        print_title("attempts", settings)
+        print_table(settings, ("RIPPLE", "ATTEMPT", "OUTCOME", "TOOK", "LOG"), rows)
+    if view.outputs:
+        print_title("outputs", settings)
+        print_table(
+            settings,
+            ("RIPPLE", "SNAPSHOT", "ROWS", "SIZE"),
+            [(each.ripple, each.snapshot, f"{each.rows:,}", size_text(each.bytes)) for each in view.outputs],
+            numbers=("ROWS", "SIZE"),
+        )
+
+
+def _print_snapshot(settings: Settings, view: SnapshotShow) -> None:
+    print_pairs(
+        settings,
+        [
+            ("snapshot", f"{view.id} of {view.pond}.{view.ripple}"),
+            ("run", view.run),
+            ("freshness", _moment(view.freshness, view.at)),
+            ("made", _moment(view.created_at, view.at)),
+            ("data", f"{count_text(view.rows, 'row')}, {size_text(view.bytes)}, {count_text(len(view.files), 'file')}"),
+            ("files", f"{view.path}{' (deleted)' if view.is_deleted else ''}"),
+            ("inputs", ", ".join(f"{name}: {snapshot or 'none'}" for name, snapshot in view.inputs.items())),
+            (
+                "expected",
+                "; ".join(f"{each.name} {'passed' if each.passed else 'FAILED'}" for each in view.expectations),
+            ),
+        ],
+    )
+    _print_columns(settings, view.columns)

@@ -1,0 +1,99 @@
+"""A plan as people and programs read it: every Pond once, with what happens to it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from pondage.define.definition import PondDefinition, Triggers
+from pondage.define.names import pond_key
+from pondage.plan.values import Message, Plan, PondChange, Problem, RippleChange
+from pondage.views.words import duration_text
+
+
+class PlannedPond(msgspec.Struct, frozen=True, kw_only=True):
+    """What a deploy does to one Pond. `runs`: its next Run computes anew; it still runs only when somebody asks."""
+
+    key: str
+    change: Literal["added", "changed", "removed", "unchanged"]
+    version_from: str | None = None
+    version_to: str | None = None
+    what: tuple[str, ...] = ()
+    ripples: tuple[RippleChange, ...] = ()
+    sources: tuple[str, ...] = ()
+    triggers: tuple[str, ...] = ()
+    runs: bool = False
+    proposed: str | None = None
+
+
+class PlanView(msgspec.Struct, frozen=True, kw_only=True):
+    """What `pondage deploy` would do. With problems it is refused as a whole."""
+
+    project: str
+    environment: str
+    is_empty: bool
+    ponds: tuple[PlannedPond, ...]
+    messages: tuple[Message, ...]
+    problems: tuple[Problem, ...]
+    digest: str
+
+
+def plan_view(plan: Plan) -> PlanView:
+    """Answer the view of a plan. Pure."""
+    definitions = {str(pond_key(pond.name, pond.major)): pond for pond in plan.ponds}
+    changes = {str(change.key): change for change in plan.changed}
+    ponds = [
+        *(_kept(str(key), "added", definitions[key]) for key in plan.added),
+        *(_changed(definitions[key], change) for key, change in changes.items()),
+        *(PlannedPond(key=key, change="removed") for key in plan.removed),
+        *(_kept(str(key), "unchanged", definitions[key]) for key in plan.unchanged),
+    ]
+    return PlanView(
+        project=plan.project,
+        environment=plan.environment,
+        is_empty=plan.is_empty,
+        ponds=tuple(ponds),
+        messages=plan.messages,
+        problems=plan.problems,
+        digest=plan.digest,
+    )
+
+
+def _kept(key: str, change: Literal["added", "unchanged"], pond: PondDefinition) -> PlannedPond:
+    return PlannedPond(
+        key=key,
+        change=change,
+        version_from=None if change == "added" else pond.version,
+        version_to=pond.version,
+        sources=_sources(pond),
+        triggers=trigger_texts(pond.triggers),
+        runs=change == "added",
+    )
+
+
+def _changed(pond: PondDefinition, change: PondChange) -> PlannedPond:
+    return PlannedPond(
+        key=change.key,
+        change="changed",
+        version_from=change.version_from,
+        version_to=change.version_to,
+        what=change.what,
+        ripples=change.ripples,
+        sources=_sources(pond),
+        triggers=trigger_texts(pond.triggers),
+        runs=change.runs,
+        proposed=change.proposed,
+    )
+
+
+def _sources(pond: PondDefinition) -> tuple[str, ...]:
+    return tuple(f"{source.pond}@{source.major}{'' if source.required else ' (optional)'}" for source in pond.sources)
+
+
+def trigger_texts(triggers: Triggers) -> tuple[str, ...]:
+    """Answer the standing triggers that an author declared, in words."""
+    found = ["wave" if triggers.pacing == "eager" else "wave, just in time"] if triggers.wave else []
+    found += [f"tide {duration_text(tide.limit_us)}" for tide in triggers.tides]
+    found += [f"schedule {schedule.cron} ({schedule.tz})" for schedule in triggers.schedules]
+    return tuple(found)
