@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as F  # noqa: N812
 
 from pondage import Run, daily, not_null, pond, rows
 

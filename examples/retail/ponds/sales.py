@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as F  # noqa: N812
 
 from pondage import Pond, Retries, in_set, not_null
 

@@ -36,7 +36,8 @@ def parsed_sql(text: str, *, place: str) -> SqlInputs:
     query = _one_query(text, place)
     tables: dict[str, str] = {}
     changes: list[tuple[int, int, str]] = []
-    for table in query.find_all(exp.Table):
+    # In the order of the text: a plan that compares inputs must not depend on how the parser walks.
+    for table in sorted(query.find_all(exp.Table), key=lambda each: each.this.meta.get("start", 0)):
         if not isinstance(table.this, exp.Identifier):
             if isinstance(table.this, exp.Func) and table.this.name.lower() == "identifier":
                 raise _refused("it hides a table behind IDENTIFIER(…)", "write the table's name", place)

@@ -1,0 +1,126 @@
+"""The code archive: deterministic, and suspicious when it is unpacked."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import threading
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from pondage.errors import ProjectError
+from pondage.read.archive import pack_project, unpack
+from tests.read.conftest import Write
+
+CODE = {"ponds/a.py": "a = 1\n", "ponds/sql/b.sql": "SELECT 1", "jobs/c.yaml": "c: 1\n"}
+
+
+def zip_of(name: str, data: bytes = b"x", mode: int = stat.S_IFREG | 0o644) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        info = zipfile.ZipInfo(name)
+        info.external_attr = mode << 16
+        file.writestr(info, data)
+    return buffer.getvalue()
+
+
+def test_code_is_packed_and_nothing_else(project_of: Write):
+    project = project_of(
+        {
+            **CODE,
+            ".pondage/ledger.py": "",
+            ".git/x.py": "",
+            "ponds/__pycache__/a.py": "",
+            "tests/test_a.py": "",
+            "data/rows.json": "",
+            "notes.txt": "",
+            ".env": "SECRET=1",
+            "venv/lib/x.py": "",
+        }
+    )
+    assert pack_project(project).names == ("pondage.toml", "jobs/c.yaml", "ponds/a.py", "ponds/sql/b.sql")
+
+
+def test_a_warehouse_inside_the_project_is_left_out(project_of: Write):
+    project = project_of({**CODE, "pondage.toml": 'warehouse = "lake"', "lake/tables/CURRENT.json": "{}"})
+    assert "lake/tables/CURRENT.json" not in pack_project(project).names
+
+
+def test_the_same_files_give_the_same_bytes(project_of: Write):
+    project = project_of(CODE)
+    first = pack_project(project)
+    os.utime(project.root / "ponds" / "a.py", (1, 1))
+    (project.root / "ponds" / "a.py").chmod(0o600)
+    assert pack_project(project) == first
+    (project.root / "ponds" / "a.py").write_text("a = 2\n", encoding="utf-8")
+    assert pack_project(project).digest != first.digest
+
+
+def test_what_was_packed_is_unpacked(project_of: Write, tmp_path: Path):
+    archive = pack_project(project_of(CODE))
+    into = unpack(archive.data, tmp_path / "code" / archive.digest, digest=archive.digest)
+    assert (into / "ponds" / "a.py").read_text(encoding="utf-8") == "a = 1\n"
+    assert sorted(each.name for each in into.parent.iterdir()) == [archive.digest]
+    assert unpack(archive.data, into, digest=archive.digest) == into, "a second time it is just there"
+
+
+def test_a_link_in_the_project_is_refused(project_of: Write):
+    project = project_of(CODE)
+    (project.root / "ponds" / "link.py").symlink_to("/etc/passwd")
+    with pytest.raises(ProjectError) as caught:
+        pack_project(project)
+    assert caught.value.code == "BAD_ARCHIVE"
+
+
+def test_a_project_that_is_too_large_is_refused(project_of: Write):
+    with pytest.raises(ProjectError, match="larger than"):
+        pack_project(project_of(CODE), limit_bytes=10)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"not a zip",
+        zip_of("../outside.py"),
+        zip_of("/etc/outside.py"),
+        zip_of("a/../../outside.py"),
+        zip_of("a\\..\\outside.py"),
+        zip_of("c:/outside.py"),
+        zip_of("link.py", b"/etc/passwd", stat.S_IFLNK | 0o777),
+        zip_of("device", b"", stat.S_IFCHR | 0o666),
+        zip_of("directory/"),
+        zip_of("large.py", b"0" * 2_000),
+    ],
+)
+def test_a_hostile_archive_is_refused_and_leaves_nothing(tmp_path: Path, data: bytes):
+    with pytest.raises(ProjectError) as caught:
+        unpack(data, tmp_path / "code" / "x", limit_bytes=1_000)
+    assert caught.value.code == "BAD_ARCHIVE"
+    assert list((tmp_path / "code").iterdir()) == []
+
+
+def test_another_digest_is_refused(project_of: Write, tmp_path: Path):
+    archive = pack_project(project_of(CODE))
+    with pytest.raises(ProjectError, match="digest"):
+        unpack(archive.data, tmp_path / "x", digest="0" * 64)
+    assert not (tmp_path / "x").exists()
+
+
+def test_many_may_unpack_at_once(project_of: Write, tmp_path: Path):
+    archive = pack_project(project_of(CODE))
+    into = tmp_path / "code" / archive.digest
+    found: list[bool] = []
+
+    def work() -> None:
+        found.append((unpack(archive.data, into, digest=archive.digest) / "ponds" / "a.py").is_file())
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 8
+    assert [each.name for each in into.parent.iterdir()] == [archive.digest]

@@ -1,0 +1,145 @@
+"""The project file: defaults, keys, and all errors at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pondage.errors import PondageError, ProjectError
+from pondage.read.problems import ProjectErrors
+from pondage.read.project import Durability, find_project, load_project
+
+
+def written(root: Path, text: str) -> Path:
+    (root / "pondage.toml").write_text(text, encoding="utf-8")
+    return root
+
+
+def refused(root: Path, text: str) -> list[PondageError]:
+    with pytest.raises(ProjectError) as caught:
+        load_project(written(root, text))
+    return list(getattr(caught.value, "errors", [caught.value]))
+
+
+def test_an_empty_file_is_a_project_with_defaults(tmp_path: Path):
+    (tmp_path / "My-Shop 2").mkdir()
+    root = written(tmp_path / "My-Shop 2", "")
+    project = load_project(root)
+    assert project.name == "my_shop_2"
+    assert project.environment == "main"
+    assert project.modules == ()
+    assert project.ledger == str(root / ".pondage" / "ledger.db")
+    assert project.warehouse == str(root / ".pondage" / "warehouse")
+    assert project.state == root / ".pondage"
+    assert project.durability == Durability()
+
+
+def test_every_key_is_read(tmp_path: Path):
+    project = load_project(
+        written(
+            tmp_path,
+            """
+            [project]
+            name = "shop"
+            environment = "test"
+            warehouse = "s3a://bucket/warehouse"
+            ledger = "postgresql://host/db"
+            [spark]
+            master = "spark://host:7077"
+            packages = ["org.example:thing:1.0"]
+            memory = "2g"
+            isolated = true
+            [spark.conf]
+            "spark.sql.shuffle.partitions" = 8
+            spark.ui.enabled = false
+            [durability]
+            heartbeat_s = 2.5
+            keep_runs = 9
+            [worker]
+            slots = 4
+            """,
+        )
+    )
+    assert (project.name, project.environment) == ("shop", "test")
+    assert project.warehouse == "s3a://bucket/warehouse"
+    assert project.ledger == "postgresql://host/db"
+    assert project.spark.packages == ("org.example:thing:1.0",)
+    assert project.spark.conf == {"spark.sql.shuffle.partitions": "8", "spark.ui.enabled": "false"}
+    assert project.spark.isolated
+    assert (project.durability.heartbeat_s, project.durability.keep_runs) == (2.5, 9)
+    assert project.worker.slots == 4
+
+
+def test_modules_are_files_and_directories_and_default_to_ponds(tmp_path: Path):
+    for name in ("ponds/b.py", "ponds/a.py", "ponds/sub/c.py", "ponds/tests/test_a.py", "ponds/test_b.py", "other.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert load_project(written(tmp_path, "")).modules == ("ponds/a.py", "ponds/b.py", "ponds/sub/c.py")
+    assert load_project(written(tmp_path, 'modules = ["other.py"]')).modules == ("other.py",)
+
+
+def test_the_project_is_found_from_a_directory_below_it(tmp_path: Path):
+    written(tmp_path, 'name = "shop"')
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    assert find_project(tmp_path / "a" / "b").root == tmp_path.resolve()
+
+
+def test_without_a_project_the_error_says_how_to_start_one(tmp_path: Path):
+    with pytest.raises(ProjectError) as caught:
+        find_project(tmp_path)
+    assert caught.value.code == "NO_PROJECT"
+    assert "pondage init" in (caught.value.hint or "")
+
+
+def test_an_unknown_key_is_refused_with_the_nearest_right_one(tmp_path: Path):
+    (error,) = refused(tmp_path, '[spark]\npackage = ["a"]')
+    assert error.place == "pondage.toml: spark.package"
+    assert error.hint == "did you mean 'packages'?"
+
+
+def test_all_errors_are_shown_at_once(tmp_path: Path):
+    errors = refused(
+        tmp_path,
+        """
+        colour = "blue"
+        [project]
+        name = "Shop!"
+        modules = ["../outside.py", "missing.py"]
+        [spark]
+        isolated = "yes"
+        [durability]
+        heartbeat_s = 30
+        poll_s = 0
+        [worker]
+        slots = 0
+        """,
+    )
+    assert {error.place for error in errors} == {
+        "pondage.toml: colour",
+        "pondage.toml: project.name",
+        "pondage.toml: project.modules[0]",
+        "pondage.toml: project.modules[1]",
+        "pondage.toml: spark.isolated",
+        "pondage.toml: durability.reap_after_s",
+        "pondage.toml: durability.poll_s",
+        "pondage.toml: worker.slots",
+    }
+
+
+def test_several_errors_are_one_exception_whose_message_lists_them(tmp_path: Path):
+    with pytest.raises(ProjectErrors) as caught:
+        load_project(written(tmp_path, "a = 1\nb = 2"))
+    assert "2 errors" in caught.value.message
+    assert "pondage.toml: a" in caught.value.message
+
+
+def test_broken_toml_is_refused_with_its_line(tmp_path: Path):
+    (error,) = refused(tmp_path, 'name = "a"\n[spark\n')
+    assert error.place == "pondage.toml:2"
+
+
+@pytest.mark.parametrize(("heartbeat", "reap"), [(20, 60), (5, 15)])
+def test_a_process_must_be_able_to_miss_two_beats(tmp_path: Path, heartbeat: int, reap: int):
+    (error,) = refused(tmp_path, f"[durability]\nheartbeat_s = {heartbeat}\nreap_after_s = {reap}")
+    assert "reap_after_s" in error.message

@@ -1,0 +1,153 @@
+"""Modules are imported in a subprocess: what comes back, and what an author is told."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from pondage.errors import PondageError
+from pondage.read.reader import read_project
+from tests.read.conftest import Write
+
+
+def refused(project_of: Write, files: dict[str, str], timeout_s: float = 60) -> list[PondageError]:
+    with pytest.raises(PondageError) as caught:
+        read_project(project_of(files), timeout_s=timeout_s)
+    return list(getattr(caught.value, "errors", [caught.value]))
+
+
+def test_ponds_come_back_with_entry_place_and_inputs(project_of: Write):
+    ponds = read_project(
+        project_of(
+            {
+                "ponds/inlets.py": "from pondage import pond\n\n@pond\ndef orders(spark): ...\n",
+                "ponds/sales.py": """\
+from pondage import Pond
+sales = Pond("sales", version="2.0.0")
+sales.source("orders")
+
+@sales.ripple
+def clean(orders): ...
+
+sales.sql("total", "sql/total.sql")
+""",
+                "ponds/sql/total.sql": "WITH c AS (SELECT * FROM clean) SELECT count(*) AS n FROM c, orders.orders",
+            }
+        )
+    )
+    assert [(pond.name, pond.entry, pond.place) for pond in ponds] == [
+        ("orders", "ponds.inlets:orders", "ponds/inlets.py:3"),
+        ("sales", "ponds.sales:sales", "ponds/sales.py:2"),
+    ]
+    total = ponds[1].ripple("total")
+    assert [(read.parameter, read.pond, read.ripple) for read in total.reads] == [
+        ("clean", None, "clean"),
+        ("orders__orders", "orders", "orders"),
+    ]
+    assert total.sql is not None
+    assert "orders__orders AS orders" in total.sql
+    assert all(len(ripple.digest) == 64 for pond in ponds for ripple in pond.ripples)
+
+
+def test_what_a_module_prints_does_not_disturb_and_no_ripple_is_run(project_of: Write):
+    files = {
+        "ponds.py": """\
+import sys, os
+from pondage import pond
+print("hello"); os.write(1, b"raw"); sys.stderr.write("oops")
+@pond
+def orders(spark):
+    raise SystemExit("a Ripple was run")
+"""
+    }
+    before = set(sys.modules)
+    assert [pond.name for pond in read_project(project_of(files))] == ["orders"]
+    assert "ponds" not in set(sys.modules) - before
+
+
+def test_a_pond_that_is_imported_elsewhere_is_found_once(project_of: Write):
+    files = {
+        "ponds/a.py": "from ponds.b import orders as mine\n",
+        "ponds/b.py": "from pondage import pond\n@pond\ndef orders(spark): ...\n",
+    }
+    assert [pond.entry for pond in read_project(project_of(files))] == ["ponds.b:orders"]
+
+
+def test_errors_of_all_modules_come_back_with_the_authors_lines(project_of: Write):
+    errors = refused(
+        project_of,
+        {
+            "ponds/a.py": "x = 1\nraise ValueError('no such thing')\n",
+            "ponds/b.py": "def broken(:\n    pass\n",
+            "ponds/c.py": "import a_library_that_is_not_there\n",
+            "ponds/d.py": "from pondage import Pond\n\nPond('Bad-Name')\n",
+            "ponds/e.py": "from pondage import Pond\np = Pond('p')\n@p.ripple\ndef r(unknown): ...\n",
+        },
+    )
+    assert [error.place for error in errors] == [
+        "ponds/a.py:2", "ponds/b.py:1", "ponds/c.py:1", "ponds/d.py:3", "ponds/e.py:3",
+    ]  # fmt: skip
+    assert "ValueError: no such thing" in errors[0].message
+    assert "a_library_that_is_not_there" in (errors[2].hint or "")
+    assert [error.code for error in errors[3:]] == ["BAD_NAME", "UNKNOWN_INPUT"]
+    assert not any("Traceback" in error.message for error in errors)
+
+
+def test_an_error_inside_a_helper_is_placed_at_the_authors_line_that_failed(project_of: Write):
+    files = {
+        "helper.py": "def load():\n    return {}['missing']\n",
+        "ponds.py": "from helper import load\nload()\n",
+    }
+    (error,) = refused(project_of, files)
+    assert error.place == "helper.py:2"
+
+
+def test_a_pond_declared_twice_is_refused_but_two_majors_are_fine(project_of: Write):
+    module = "from pondage import pond\n@pond(version='{}')\ndef orders(spark): ...\n"
+    files = {"ponds/a.py": module.format("1.0.0"), "ponds/b.py": module.format("1.1.0")}
+    (error,) = refused(project_of, files)
+    assert error.code == "DUPLICATE_POND"
+    assert error.place == "ponds/b.py:2"
+    assert "ponds/a.py:2" in (error.hint or "")
+    files["ponds/b.py"] = module.format("2.0.0")
+    assert [pond.version for pond in read_project(project_of(files))] == ["1.0.0", "2.0.0"]
+
+
+def test_a_module_that_does_not_come_back_is_given_up(project_of: Write):
+    files = {"ponds.py": "import time\nprint('loading', flush=True)\ntime.sleep(60)\n"}
+    (error,) = refused(project_of, files, timeout_s=2)
+    assert error.code == "TIMEOUT"
+    assert "loading" in (error.hint or "")
+
+
+def test_a_module_that_ends_the_process_is_an_error_with_its_last_words(project_of: Write):
+    (error,) = refused(project_of, {"ponds.py": "import os\nprint('bye', flush=True)\nos._exit(3)\n"})
+    assert error.code == "IMPORT_FAILED"
+    assert "code 3" in error.message
+    assert "bye" in (error.hint or "")
+
+
+def test_a_module_that_calls_exit_is_the_authors_error(project_of: Write):
+    (error,) = refused(project_of, {"ponds.py": "import sys\nsys.exit('not configured')\n"})
+    assert "not configured" in error.message
+    assert error.place == "ponds.py:2"
+
+
+def test_a_file_of_the_author_cannot_stand_in_for_a_library_of_ours(project_of: Write):
+    files = {
+        "msgspec.py": "raise RuntimeError('wrong one')\n",
+        "ponds.py": "from pondage import pond\n@pond\ndef orders(spark): ...\n",
+    }
+    assert len(read_project(project_of(files))) == 1
+
+
+def test_a_missing_sql_file_is_placed_where_it_is_declared(project_of: Write):
+    files = {"ponds.py": "from pondage import Pond\np = Pond('p')\np.sql('r', 'no.sql')\n"}
+    (error,) = refused(project_of, files)
+    assert (error.code, error.place) == ("NO_SQL_FILE", "ponds.py:3")
+
+
+def test_a_project_without_modules_says_where_to_put_one(project_of: Write):
+    (error,) = refused(project_of, {})
+    assert error.code == "NO_MODULES"

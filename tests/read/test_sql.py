@@ -1,0 +1,68 @@
+"""SQL Ripples: inputs by parsing, everything but one SELECT refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from pondage.errors import DefinitionError
+from pondage.read.sql import normalised_sql, parsed_sql
+
+
+@pytest.mark.parametrize(
+    ("text", "tables"),
+    [
+        ("SELECT * FROM clean", {"clean": "clean"}),
+        ("SELECT * FROM Clean;", {"clean": "clean"}),
+        ("SELECT * FROM sales.clean c JOIN fx USING (x)", {"sales__clean": "sales.clean", "fx": "fx"}),
+        ("WITH a AS (SELECT * FROM b) SELECT * FROM a", {"b": "b"}),
+        ("WITH orders AS (SELECT * FROM orders) SELECT * FROM orders", {"orders": "orders"}),
+        ("WITH a AS (SELECT 1), b AS (SELECT * FROM a) SELECT * FROM b", {}),
+        ("SELECT * FROM (WITH a AS (SELECT 1) SELECT * FROM a) x, a", {"a": "a"}),
+        ("WITH RECURSIVE t AS (SELECT 1 UNION ALL SELECT * FROM t) SELECT * FROM t", {}),
+        ("SELECT * FROM range(10)", {}),
+        ("SELECT 1 WHERE EXISTS (SELECT 1 FROM deep)", {"deep": "deep"}),
+        ("SELECT * FROM a UNION ALL SELECT * FROM b", {"a": "a", "b": "b"}),
+        ("SELECT * FROM x LATERAL VIEW explode(y) z AS q", {"x": "x"}),
+        ("SELECT 'from not_me' FROM me -- from nor_me", {"me": "me"}),
+    ],
+)
+def test_inputs_are_found(text: str, tables: dict[str, str]):
+    assert dict(parsed_sql(text, place="x.sql").tables) == tables
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "SELECT 1; SELECT 2",
+        "DROP TABLE x",
+        "CREATE TABLE x AS SELECT 1",
+        "INSERT INTO x SELECT 1",
+        "MERGE INTO a USING b ON a.x = b.x WHEN MATCHED THEN DELETE",
+        "SET a = 1",
+        "CACHE TABLE x",
+        "SHOW TABLES",
+        "SELECT * FROM parquet.`/etc/data`",
+        "SELECT * FROM a.b.c",
+        "SELECT * FROM IDENTIFIER('x')",
+        "SELEC 1",
+    ],
+)
+def test_anything_but_one_select_of_ripples_is_refused(text: str):
+    with pytest.raises(DefinitionError) as caught:
+        parsed_sql(text, place="x.sql")
+    assert caught.value.code == "BAD_SQL"
+    assert (caught.value.place or "").startswith("x.sql")
+
+
+def test_a_ripple_of_a_source_becomes_a_view_and_the_rest_of_the_text_stays():
+    text = "SELECT clean.a, sales.clean.b /* sales.clean */\nFROM `sales`.clean, sales.raw AS r"
+    assert parsed_sql(text, place="x.sql").text == (
+        "SELECT clean.a, clean.b /* sales.clean */\nFROM sales__clean AS clean, sales__raw AS r"
+    )
+    assert parsed_sql(text, place="x.sql").source == text
+
+
+def test_comments_and_line_breaks_do_not_count():
+    assert normalised_sql("select a\n from b -- why") == normalised_sql("SELECT a FROM b")
+    assert normalised_sql("select a from b") != normalised_sql("select a from c")
