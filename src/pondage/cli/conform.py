@@ -64,6 +64,8 @@ def _host(name: str) -> Callable[[], Host]:
     try:
         module = importlib.import_module("pondage.ledger.conform")
     except ModuleNotFoundError as error:
+        if error.name not in ("pondage.ledger", "pondage.ledger.conform"):
+            raise
         raise PondageError(
             "this build has no durable host for conformance scenarios",
             hint="run it with --host virtual",

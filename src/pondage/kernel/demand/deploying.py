@@ -136,5 +136,5 @@ def _carried(pond: Pond, name: str, parents: tuple[str, ...]) -> RippleState:
     ripple.taken = {parent: ripple.taken.get(parent, state.end_f) for parent in parents}
     ripple.told = {parent: ripple.told.get(parent, NONE) for parent in parents}
     ripple.has_told = False
-    ripple.waits_on = ""
+    ripple.waits_for = NONE
     return ripple

@@ -180,17 +180,14 @@ def _startable(pond: Pond, name: str, ripple: RippleState) -> int:
     parents = pond.shape.ripples[name]
     if not parents:
         return state.start_f if needed <= state.start_f else NONE
-    if ripple.waits_on and state.ripples[ripple.waits_on].end_f < needed:
-        return NONE
-    available = state.ripples[parents[0]].end_f
-    for parent in parents:
-        end_f = state.ripples[parent].end_f
-        if end_f < needed:
-            ripple.waits_on = parent
+    # The parents before the one it waits on were seen to be far enough, so all looks together cost one pass.
+    if ripple.waits_for != needed:
+        ripple.waits_on, ripple.waits_for = 0, needed
+    while ripple.waits_on < len(parents):
+        if state.ripples[parents[ripple.waits_on]].end_f < needed:
             return NONE
-        available = min(available, end_f)
-    ripple.waits_on = ""
-    return available
+        ripple.waits_on += 1
+    return min(state.ripples[parent].end_f for parent in parents)
 
 
 def _start_ripple(work: Work, pond: Pond, name: str, freshness: int) -> None:
@@ -246,6 +243,7 @@ def _start_forced(work: Work, pond: Pond) -> None:
         for ripple in state.ripples.values():
             ripple.prev = min(ripple.prev, state.end_f - 1)
             ripple.start_f = ripple.end_f = ripple.prev
+            ripple.waits_for = NONE
         start_run(work, pond, state.end_f, Reason.FORCE)
 
 

@@ -72,8 +72,9 @@ class RippleState(msgspec.Struct, kw_only=True):
     told: dict[str, int] = {}
     has_told: bool = False
     """Has every parent been told what was taken from it? (a cache over `taken` and `told`)"""
-    waits_on: str = ""
-    """A parent that was behind when last looked at: while it still is, no other parent's report matters."""
+    waits_on: int = 0
+    waits_for: int = NONE
+    """The place of the first parent below the freshness `waits_for`: while it is behind, no other report matters."""
     estimate: int = NONE
     """Moving average of the duration."""
 

@@ -12,7 +12,7 @@ from pondage.kernel.demand import facts, reports, tide, verbs
 from pondage.kernel.demand.asking import on_target, on_want
 from pondage.kernel.demand.deploying import adopt, on_deploy
 from pondage.kernel.demand.effects import Effect
-from pondage.kernel.demand.events import Deploy, Done, Event, Fail
+from pondage.kernel.demand.events import Deploy, Done, Event, Fail, Report
 from pondage.kernel.demand.ponds import Ponds
 from pondage.kernel.demand.running import evaluate, finish
 from pondage.kernel.demand.shape import PondKey
@@ -48,13 +48,13 @@ def step(ponds: Ponds, events: Iterable[Event], now: int) -> Step:
 
 def _apply(work: Work, events: list[Event]) -> None:
     reported: dict[PondKey, Pond] = {}
-    for event in events:
-        pond = work.load(event.pond) if isinstance(event, Done | Fail) else None
+    for event in _reports(events):
+        pond = work.load(event.pond)
         if pond is not None:
             reported[event.pond] = pond
             if isinstance(event, Done):
                 reports.on_done(work, pond, event)
-            elif isinstance(event, Fail):
+            else:
                 reports.on_fail(work, pond, event)
     # Counting finished Runs only now makes the order of the reports irrelevant, and no verb undoes completed work.
     for pond in reported.values():
@@ -68,6 +68,13 @@ def _apply(work: Work, events: list[Event]) -> None:
         pond = work.load(event.pond)
         if pond is not None:
             verbs.apply(work, pond, event, number)
+
+
+def _reports(events: list[Event]) -> list[Report]:
+    found = [event for event in events if isinstance(event, Done | Fail)]
+    # Two Ripples of one Run that fail together share its retry budget: who gets it must not depend on who came first.
+    found.sort(key=lambda event: (event.pond, event.ripple, event.attempt))
+    return found
 
 
 def _settle(work: Work) -> None:
