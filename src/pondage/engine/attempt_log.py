@@ -26,7 +26,7 @@ class AttemptLog:
         self._size = 0
 
     def write(self, level: str, message: str) -> None:
-        """Append a message; each of its lines becomes one of the file. What is too much is cut off, and the file says so."""
+        """Append a message; each of its lines becomes one of the file. What is too much is cut off."""
         moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
         for line in message.splitlines() or [""]:
             self._append(f"{moment} {level} {line[:LONGEST_LINE]}\n")

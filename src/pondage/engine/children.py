@@ -46,9 +46,9 @@ def decide(
 ) -> list[Decision]:
     """Answer what to start and what to retire so that every digest with waiting work has a worker.
 
-    `waiting` are the digests of claimable work; '' is work that any worker can do, and when there is no worker at all it
-    gets one for the `newest` code, which is likely to be needed next. `held_back` are digests whose workers died at once:
-    their next start waits. An idle worker is kept as long as nobody needs its place, because its Spark is warm.
+    `waiting` are the digests of claimable work; '' is work that any worker can do, and when there is no worker at all
+    it gets one for the `newest` code, which is likely to be needed next. `held_back` are digests whose workers died at
+    once: their next start waits. An idle worker is kept as long as nobody needs its place, because its Spark is warm.
     """
     wanted = [code for code in waiting if code not in held_back]
     serving = [child for child in children if not child.is_ending]

@@ -67,9 +67,29 @@ def attached(project: Project) -> Iterator[None]:
         output=config.state / "dev.log", directory=project.root,
     )  # fmt: skip
     try:
+        _wait_until_it_serves(child, config)
         yield
     finally:
         _drained(child, config.durability.drain_s)
+
+
+def _wait_until_it_serves(child: subprocess.Popen[bytes], config: EngineConfig) -> None:
+    """Wait for the row of a supervisor that we started; raises when it ends before."""
+    ledger = config.open_ledger()
+    try:
+        changes = ledger.driver.changes()
+        while child.poll() is None:
+            with ledger.reading() as tx:
+                if any(row.role == "supervisor" and row.pid == child.pid for row in processes.alive(tx)):
+                    return
+            changes.wait(config.durability.poll_s)
+    finally:
+        ledger.close()
+    raise PondageError(
+        f"the supervisor ended at once, with exit code {child.returncode}",
+        hint=f"its last words are in {config.state / 'dev.log'}",
+        code="NO_SUPERVISOR",
+    )
 
 
 def is_served(config: EngineConfig) -> bool:
@@ -156,7 +176,7 @@ def _banner(project: Project, config: EngineConfig) -> list[str]:
         f"  ledger     {project.ledger}",
         f"  warehouse  {project.warehouse}",
         f"  state      {config.state}",
-        f"  workers    up to {config.workers}, {config.slots} Ripples side by side in each; Spark starts with the first",
+        f"  workers    up to {config.workers}, {config.slots} Ripples side by side in each; Spark starts when needed",
         "",
         "In another terminal: pondage deploy, pondage run POND, pondage status. Ctrl-C here ends it.",
     ]

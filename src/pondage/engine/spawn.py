@@ -13,6 +13,8 @@ from typing import TypeVar
 
 import msgspec
 
+import pondage
+
 Config = TypeVar("Config", bound=msgspec.Struct)
 
 KEPT_LOGS = 10
@@ -28,7 +30,7 @@ def spawn(module: str, config: msgspec.Struct, *, output: Path, directory: Path)
         # -P: what lies in the project's directory must not stand in for an installed module.
         child = subprocess.Popen(
             [sys.executable, "-P", "-m", module], stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT,
-            cwd=directory,
+            cwd=directory, env=_environment(),
         )  # fmt: skip
     assert child.stdin is not None
     try:
@@ -37,6 +39,13 @@ def spawn(module: str, config: msgspec.Struct, *, output: Path, directory: Path)
     except BrokenPipeError:
         pass  # It died at once; whoever waits for it will see.
     return child
+
+
+def _environment() -> dict[str, str]:
+    """Answer our environment; relative entries of the path would mean other places in the child's directory."""
+    home = str(Path(pondage.__file__).resolve().parent.parent)
+    given = [str(Path(each).resolve()) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys([*given, home]))}
 
 
 def receive(kind: type[Config]) -> tuple[Config, int]:

@@ -55,7 +55,7 @@ class Ending(enum.IntEnum):
 
 
 class Worker:
-    """One worker. `run` is called by the main thread and answers the exit code; all else may be called by any thread."""
+    """`run` is called by the main thread and answers the exit code; all else may be called by any thread."""
 
     def __init__(
         self,
