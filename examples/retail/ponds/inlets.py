@@ -22,6 +22,7 @@ def orders(spark: SparkSession, run: Run) -> DataFrame:
     They are invented from the minute of the run: the same minute always gives the same orders.
     """
     minute = int(run.freshness.timestamp()) // 60
+    time.sleep(0.7)  # the shop takes a moment to answer
     run.logger.info("the shop delivers %d orders", ORDERS)
     number = F.col("id")
     quantity = chance(number, minute, 1, 5) + 1
