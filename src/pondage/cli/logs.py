@@ -42,9 +42,8 @@ def logs(settings: Settings, subject: str | None, follow: bool, ripple: str | No
         for line in view.lines:
             print_line(settings, line)
         if not view.lines:
-            click.echo(
-                "nothing was logged" if view.files else f"no Runs; try: pondage run {subject or 'POND'}", err=True
-            )
+            empty = "nothing was logged" if view.files else f"nothing has run yet; try: pondage run {subject or 'POND'}"
+            click.echo(empty, err=True)
 
 
 def print_line(settings: Settings, line: LogLine) -> None:

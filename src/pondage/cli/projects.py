@@ -11,8 +11,7 @@ from pondage.cli.session import Session, open_project, session
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
-    from pondage.ledger.deploy import Deployed
-    from pondage.plan.values import Plan
+    from pondage.plan.values import Deployed, Plan
     from pondage.views.plan import PlannedPond, PlanView
 
 
@@ -91,15 +90,13 @@ def make(opened: Session) -> tuple[Plan, list[Deployed]]:
     """Read the project (in a process of its own) and plan it against what is deployed."""
     from pondage.ledger.deploy import deployed
     from pondage.plan.planning import make_plan
-    from pondage.plan.values import Deployed as Known
     from pondage.read.reader import read_project
 
     project = opened.project
     definitions = read_project(project)
     with opened.ledger.reading() as tx:
         found = deployed(tx, opened.ledger, opened.environment)
-    known = [Known(definition=one.definition, project=one.project, environment=opened.environment) for one in found]
-    return make_plan(definitions, known, project=project.name, environment=opened.environment), found
+    return make_plan(definitions, found, project=project.name, environment=opened.environment), found
 
 
 def deploy_project(opened: Session, *, is_dry: bool = False) -> PlanView:

@@ -32,8 +32,9 @@ Sentence = tuple[str, str | None]
 
 def _running(_pond: str, fields: Fields, _now: int) -> Sentence:
     names = [str(each[0]) for each in _list(fields, "ripples") if isinstance(each, list | tuple) and each]
-    runs = count_text(len(_list(fields, "runs")), "Run")
-    return f"It is running: {list_text(names) or 'nothing of it at this moment'} ({runs} active).", None
+    runs = len(_list(fields, "runs"))
+    under_way = "1 Run has started" if runs == 1 else f"{runs} Runs have started"
+    return f"{under_way} and {'is' if runs == 1 else 'are'} at {list_text(names) or 'the end'}.", None
 
 
 def _killed(pond: str, _fields: Fields, _now: int) -> Sentence:
@@ -86,7 +87,7 @@ def _source(_pond: str, fields: Fields, now: int) -> Sentence:
         return "It waits for any of its optional Sources to publish.", None
     have = "has never published" if has < 0 else f"has data of {age_text(has, now)}"
     # A goal one step above what the Source has only means: something newer, whatever it is.
-    wanted = "newer data is needed" if needs <= max(has, 0) + 1 else f"data of {age_text(needs, now)} is needed"
+    wanted = "newer data is needed" if needs <= max(has, 0) + 1 else f"it must not be older than {age_text(needs, now)}"
     return f"It waits for {source}, which {have}; {wanted}.", f"pondage why {source}"
 
 

@@ -1,0 +1,27 @@
+from pondage.kernel.demand.events import Pulse
+from pondage.kernel.demand.shape import PondKey
+from pondage.views.rhythm import rhythm
+from tests.ledger.harness import SECOND, World
+
+
+def test_runs_are_counted_and_compared_with_a_schedule_as_fast_as_each_pond(world: World) -> None:
+    worker = world.worker()
+    since = world.clock.time
+    for _ in range(3):
+        world.send(Pulse(pond=PondKey("reports@1")))
+        worker.drain()
+        world.clock.time += 6 * SECOND
+    with world.ledger.reading() as tx:
+        view = rhythm(tx, "main", since=since, until=world.clock.time)
+    by_key = {each.key: each for each in view.ponds}
+    assert {key: each.runs for key, each in by_key.items()} == {"orders@1": 3, "sales@1": 3, "reports@1": 3}
+    # `sales` has two Ripples of a second each; its second one is committed when the clock has moved once.
+    assert view.bottleneck == "sales@1"
+    assert by_key["sales@1"].mean_period_us == 10 * SECOND
+    assert view.unread_runs == sum(max(0, each.scheduled_runs - 3) for each in view.ponds)
+
+
+def test_a_time_without_runs_has_no_rhythm(world: World) -> None:
+    with world.ledger.reading() as tx:
+        view = rhythm(tx, "main", since=0, until=10)
+    assert (view.bottleneck, view.ponds, view.scheduled_runs) == (None, (), 0)

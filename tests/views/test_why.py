@@ -1,0 +1,135 @@
+import pytest
+
+from pondage.define.definition import ScheduleDefinition, Triggers
+from pondage.errors import NotFound
+from pondage.kernel.demand.events import Kill, Pulse
+from pondage.kernel.demand.shape import PondKey
+from pondage.views.gates import gate_view
+from pondage.views.why import WhyView, why
+from tests.ledger.harness import SECOND, World, pond
+
+
+def ask(world: World, name: str) -> WhyView:
+    with world.ledger.reading() as tx:
+        return why(tx, world.ledger, "main", name)
+
+
+def gates(world: World, name: str) -> list[str]:
+    return [gate.gate for gate in ask(world, name).gates]
+
+
+def test_an_idle_pond_says_that_nobody_asks_and_what_to_type(world: World) -> None:
+    (gate,) = ask(world, "reports").gates
+    assert gate.gate == "no demand"
+    assert gate.hint == "pondage pulse reports"
+    assert gate.text.endswith(".")
+
+
+def test_a_waiting_pond_names_the_source_it_waits_for(world: World) -> None:
+    world.worker()
+    world.send(Pulse(pond=PondKey("reports@1")))
+    (gate,) = ask(world, "reports").gates
+    assert gate.gate == "source"
+    assert "waits for sales, which has never published" in gate.text
+    assert gate.hint == "pondage why sales"
+
+
+def test_work_that_nobody_claims_shows_its_place_in_the_queue(world: World) -> None:
+    world.send(Pulse(pond=PondKey("reports@1")))
+    assert gates(world, "orders") == ["running", "no process", "queue"]
+    world.worker()
+    assert gates(world, "orders") == ["running", "queue", "no worker"]
+    queue = ask(world, "orders").gates[1]
+    assert queue.fields["position"] == 1
+    assert "It is next." in queue.text
+
+
+def test_work_behind_other_work_of_its_queue_knows_how_much_is_ahead(world: World) -> None:
+    world.send(Pulse(pond=PondKey("orders@1")))
+    world.clock.time += SECOND
+    world.send(Pulse(pond=PondKey("rates@1")))
+    place = next(gate for gate in ask(world, "rates").gates if gate.gate == "queue")
+    assert place.fields["position"] == 2
+    assert "1 piece of work ahead" in place.text
+
+
+def test_a_failed_pond_explains_itself_and_the_pond_below_names_it(world: World) -> None:
+    worker = world.worker()
+    world.send(Pulse(pond=PondKey("reports@1")))
+    held = worker.claim()
+    assert held is not None
+    worker.fail(held)
+    assert gates(world, "orders") == ["failed", "held demand"]
+    assert ask(world, "orders").gates[1].hint == "pondage clear orders"
+    blocked = ask(world, "reports").gates[0]
+    assert blocked.gate == "blocked"
+    assert blocked.fields["by"] == ["orders@1"]
+    assert blocked.hint == "pondage why orders"
+
+
+def test_a_killed_pond_shows_only_that(world: World) -> None:
+    world.send(Kill(pond=PondKey("sales@1")))
+    assert gates(world, "sales") == ["killed"]
+
+
+def test_a_schedule_says_when_it_comes(world: World) -> None:
+    triggers = Triggers(schedules=(ScheduleDefinition(cron="0 6 * * *"),))
+    world.deploy(pond("solo", triggers=triggers), project="other")
+    last = ask(world, "solo").gates[-1]
+    assert (last.gate, last.fields["next"]) == ("schedule", 6 * 3600 * SECOND)
+    assert "sends a Pulse in 5 h" in last.text
+
+
+def test_a_halted_catchment_is_a_gate(world: World) -> None:
+    with world.ledger.transaction() as tx:
+        tx.change("UPDATE actors SET halted = 'it broke'")
+    assert ask(world, "orders").gates[-1].gate == "halted"
+
+
+def test_a_run_that_used_everything_again_is_unchanged_since_its_data_was_made(world: World) -> None:
+    worker = world.worker()
+    world.send(Pulse(pond=PondKey("reports@1")))
+    worker.drain()
+    assert "unchanged" not in gates(world, "reports")
+    world.clock.time += 10 * SECOND
+    world.send(Pulse(pond=PondKey("reports@1")))
+    from pondage.ledger import work
+
+    held = worker.claim()
+    assert held is not None
+    assert work.commit_unchanged(world.ledger, held, process=worker.id)
+    worker.drain()
+    assert gates(world, "sales") == ["no demand", "unchanged"]
+
+
+def test_an_unknown_pond_gets_the_nearest_name(world: World) -> None:
+    with pytest.raises(NotFound, match="did you mean 'reports'") as caught:
+        ask(world, "reprots")
+    assert caught.value.code == "NO_POND"
+
+
+def test_another_major_is_not_found_but_the_one_that_is_there_is_named(world: World) -> None:
+    with pytest.raises(NotFound, match="there is reports@1"):
+        ask(world, "reports@2")
+
+
+@pytest.mark.parametrize(
+    ("gate", "fields", "words"),
+    [
+        ("running", {"ripples": [["clean", 5]], "runs": [5]}, "1 Run has started and is at clean."),
+        ("failed", {"at": 0, "failures": 2, "retries_left": 1}, "after 2 failed Runs"),
+        ("tide", {"due": 70 * SECOND}, "in 10 s"),
+        ("source", {"source": "any", "has": -1, "needs": 0}, "optional Sources"),
+        ("source", {"source": "a@1", "has": 50 * SECOND, "needs": 50 * SECOND + 1}, "newer data is needed"),
+        ("window", {"opens": 120 * SECOND}, "opens in 1 min"),
+        ("window", {"opens": None}, "unknown time"),
+        ("ripple busy", {"ripples": ["clean"]}, "clean still runs"),
+        ("deploying", {"definition": "7"}, "A new definition"),
+        ("not deployed", {"source": "fx@1"}, "fx@1 is not deployed"),
+        ("pool", {"name": "gpu", "size": 2}, "all 2 slots"),
+        ("queue", {"ripple": "clean", "position": 1, "available_at": 70 * SECOND}, "tried again in 10 s"),
+        ("something new", {}, "something new"),
+    ],
+)
+def test_every_gate_is_a_sentence(gate: str, fields: dict[str, object], words: str) -> None:
+    assert words in gate_view("sales", gate, fields, now=60 * SECOND).text
