@@ -1,10 +1,28 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.ledger.harness import World
+from pondage.ledger.clock import FakeClock
+from pondage.ledger.driver import Driver
+from pondage.ledger.sqlite import SqliteDriver
+from tests.ledger.harness import MakeDriver, World
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def make_driver(tmp_path: Path) -> Iterator[MakeDriver]:
+    """A driver on a new SQLite file; `tests/services` gives the same tests one on PostgreSQL."""
+    made: list[Driver] = []
+
+    def make(clock: FakeClock) -> Driver:
+        made.append(SqliteDriver(tmp_path / "ledger.db", clock))
+        return made[-1]
+
+    yield make
+    for driver in made:
+        driver.close()
+
+
+@pytest.fixture
+def world(make_driver: MakeDriver) -> World:
+    return World(make_driver)

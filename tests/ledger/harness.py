@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 import msgspec
 
@@ -20,10 +20,13 @@ from pondage.kernel.demand.events import Event
 from pondage.ledger import advance, processes, verbs, work
 from pondage.ledger.clock import FakeClock
 from pondage.ledger.deploy import deploy, deployed
+from pondage.ledger.driver import Driver
 from pondage.ledger.ids import SeededIds
 from pondage.ledger.ledger import Durability, Ledger
+from pondage.ledger.migrate import migrate
 from pondage.ledger.work import Failure, Work
 
+MakeDriver = Callable[[FakeClock], Driver]
 SECOND = 1_000_000
 SCHEMA = '{"type":"struct","fields":[{"name":"n","type":"long","nullable":true,"metadata":{}}]}'
 
@@ -84,11 +87,16 @@ def content(work_: Work, rows: int = 1) -> SnapshotContent:
 class World:
     """One ledger on a real file, with a clock that only a test moves."""
 
-    def __init__(self, path: Path, *, durability: Durability | None = None, seed: int = 1, is_reusing: bool = True):
+    def __init__(self, make_driver: MakeDriver, *, durability: Durability | None = None):
         self.clock = FakeClock(1_000 * SECOND)
-        self.url = f"sqlite://{path / 'ledger.db'}"
-        self.ledger = Ledger.open(self.url, clock=self.clock, ids=SeededIds(seed), durability=durability)
-        self.ledger.is_reusing = is_reusing
+        self.make_driver = make_driver
+        self.ledger = self.open(1, durability)
+
+    def open(self, seed: int, durability: Durability | None = None) -> Ledger:
+        """The same ledger once more, as another process would hold it."""
+        driver = self.make_driver(self.clock)
+        migrate(driver)
+        return Ledger(driver, ids=SeededIds(seed), durability=durability)
 
     def deploy(self, *ponds: PondDefinition, removed: tuple[str, ...] = (), project: str = "p", archive: bytes = b"a"):
         with self.ledger.reading() as tx:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -13,11 +12,9 @@ from pondage.define.definition import PondDefinition
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Clear, Pulse, Tap
 from pondage.ledger import catchment, processes, reap, work
-from pondage.ledger.clock import FakeClock
 from pondage.ledger.driver import LedgerUnavailable, Transaction
-from pondage.ledger.ids import SeededIds
-from pondage.ledger.ledger import Durability, Ledger
-from tests.ledger.harness import SECOND, World, content, pond, state
+from pondage.ledger.ledger import Durability
+from tests.ledger.harness import SECOND, MakeDriver, World, content, pond, state
 
 
 class ReplyLost:
@@ -136,8 +133,8 @@ def test_neighbours_of_a_crash_are_tried_alone_before_anybody_is_blamed(world: W
     assert sorted(row["crashes"] for row in world.rows("SELECT crashes FROM dispatches")) == [0, 1]
 
 
-def test_a_poison_ripple_fails_when_its_crash_budget_is_spent_and_clear_tries_again(tmp_path: Path) -> None:
-    world = World(tmp_path, durability=Durability(crash_budget=3))
+def test_a_poison_ripple_fails_when_its_crash_budget_is_spent_and_clear_tries_again(make_driver: MakeDriver) -> None:
+    world = World(make_driver, durability=Durability(crash_budget=3))
     world.deploy(pond("orders"))
     world.send(Tap(pond="orders@1"))
     crashes = 0
@@ -182,15 +179,12 @@ def test_released_work_counts_against_nothing(world: World) -> None:
     assert worker.drain() == ["orders"]
 
 
-def test_of_many_claimers_exactly_one_wins(tmp_path: Path) -> None:
-    world = World(tmp_path)
+def test_of_many_claimers_exactly_one_wins(world: World) -> None:
     world.deploy(*[pond(f"p{n}") for n in range(8)])
     for n in range(8):
         world.send(Tap(pond=f"p{n}@1"))
     workers = [world.worker() for _ in range(4)]
-    ledgers = [
-        Ledger.open(world.url, clock=FakeClock(world.clock.time), ids=SeededIds(100 + n)) for n in range(len(workers))
-    ]
+    ledgers = [world.open(100 + n) for n in range(len(workers))]
     queues = workers[0].queues()
     barrier = threading.Barrier(len(workers))
     won: list[int] = []

@@ -60,7 +60,8 @@ def environment(tx: Transaction, name: str, *, is_created: bool = False) -> int 
     """Answer the id of an environment, making it when asked to; None when there is none of that name."""
     row = tx.row("SELECT id FROM environments WHERE name = :name", name=name)
     if row is None and is_created:
-        row = tx.row("INSERT INTO environments (name) VALUES (:name) RETURNING id", name=name)
+        tx.change("INSERT INTO environments (name) VALUES (:name) ON CONFLICT DO NOTHING", name=name)
+        row = tx.row("SELECT id FROM environments WHERE name = :name", name=name)
     return None if row is None else number(row, "id")
 
 
@@ -81,13 +82,19 @@ def create(tx: Transaction, *, environment_id: int, kind: str, key: str) -> int:
     return number(row, "id")
 
 
-_ACTOR = "SELECT id, environment, kind, key, version, errors, halted, moved FROM actors WHERE id = :id "
+_ACTOR = (
+    "SELECT id, environment, kind, key, version, errors, halted, moved, :clock AS clock FROM actors WHERE id = :id "
+)
 
 
 def lock(tx: Transaction, actor: int, *, is_waiting: bool) -> ActorRow | None:
     """Take the lock that a step needs. None when somebody else holds it and we do not wait."""
     row = tx.row(_ACTOR + ("/*lock*/" if is_waiting else "/*lock skip*/"), id=actor)
-    return None if row is None else _actor(row)
+    if row is None:
+        return None
+    # Steps of one actor follow each other in time: the step's now is taken with the lock, not before it.
+    tx.now = max(tx.now, number(row, "clock"))
+    return _actor(row)
 
 
 def _actor(row: Row) -> ActorRow:

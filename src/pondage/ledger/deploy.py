@@ -105,12 +105,11 @@ def _key(definition: PondDefinition) -> PondKey:
 
 
 def _store_archive(tx: Transaction, digest: str, archive: bytes) -> None:
-    if tx.row("SELECT 1 AS yes FROM archives WHERE digest = :digest", digest=digest) is None:
-        tx.change(
-            "INSERT INTO archives (digest, data, created_at) VALUES (:digest, :data, :now)",
-            digest=digest,
-            data=archive,
-        )
+    tx.change(
+        "INSERT INTO archives (digest, data, created_at) VALUES (:digest, :data, :now) ON CONFLICT DO NOTHING",
+        digest=digest,
+        data=archive,
+    )
 
 
 def _store(tx: Transaction, complete: PondDefinition) -> int:

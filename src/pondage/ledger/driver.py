@@ -1,8 +1,9 @@
 """What a database must do for the ledger: transactions, bound statements, a clock and a hint that something changed.
 
 Statements are written once, in the SQL that both databases share, with two conventions that a driver resolves:
-`:now` is the database's time, and the comments `/*lock*/`, `/*lock skip*/` and `/*share*/` stand for row locks, which
-SQLite does not need because its transactions exclude each other.
+`:now` is the transaction's time (and `:clock` the time of the statement), and the comments `/*lock*/`, `/*lock skip*/`,
+`/*exclusive skip*/` and `/*share*/` stand for row locks, which SQLite does not need because its transactions exclude
+each other.
 """
 
 from __future__ import annotations
@@ -36,9 +37,8 @@ class Counts(msgspec.Struct):
 class Transaction(Protocol):
     """One open transaction. It is committed when its block ends and undone when the block raises."""
 
-    @property
-    def now(self) -> int:
-        """The database's time in microseconds, the same for the whole transaction."""
+    now: int
+    """The database's time in microseconds; taking an actor's lock may move it forward, nothing else does."""
 
     @property
     def beat(self) -> int:

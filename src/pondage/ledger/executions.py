@@ -57,19 +57,16 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 def queue(tx: Transaction, *, code: str, pool: str = "", labels: str = "") -> int:
     """Answer the queue of work that needs this code, this pool and these labels, and make it the first time."""
-    found = tx.row(
-        "SELECT id FROM queues WHERE code = :code AND pool = :pool AND labels = :labels",
-        code=code,
-        pool=pool,
-        labels=labels,
-    )
+    sought = "SELECT id FROM queues WHERE code = :code AND pool = :pool AND labels = :labels"
+    found = tx.row(sought, code=code, pool=pool, labels=labels)
     if found is None:
-        found = tx.row(
-            "INSERT INTO queues (code, pool, labels) VALUES (:code, :pool, :labels) RETURNING id",
+        tx.change(
+            "INSERT INTO queues (code, pool, labels) VALUES (:code, :pool, :labels) ON CONFLICT DO NOTHING",
             code=code,
             pool=pool,
             labels=labels,
         )
+        found = tx.row(sought, code=code, pool=pool, labels=labels)
     assert found is not None
     return number(found, "id")
 
@@ -92,7 +89,7 @@ def _insert_dispatch(tx: Transaction, work: Dispatch, *, outcome: Outcome | None
                                    inputs, digest, timeout_s, crash_budget, reason, outcome, created_at, closed_at)
            VALUES (:environment, :actor, :run, :dataset, :kind, :node, :number, :freshness, :queue, :priority,
                    :inputs, :digest, :timeout_s, :crash_budget, :reason, :outcome, :now,
-                   CASE WHEN :outcome IS NULL THEN NULL ELSE :now END)
+                   CASE WHEN CAST(:outcome AS TEXT) IS NULL THEN NULL ELSE :now END)
            RETURNING id""",
         outcome=outcome,
         **msgspec.structs.asdict(work),
@@ -340,7 +337,6 @@ def waiting_codes(tx: Transaction) -> list[str]:
         text(row, "code")
         for row in tx.rows(
             """SELECT DISTINCT q.code AS code FROM queues q
-               WHERE EXISTS (SELECT 1 FROM availabilities a WHERE a.queue = q.id)
-               ORDER BY q.id"""
+               WHERE EXISTS (SELECT 1 FROM availabilities a WHERE a.queue = q.id) ORDER BY 1"""
         )
     ]

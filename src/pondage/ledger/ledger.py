@@ -102,6 +102,16 @@ class Ledger:
         self.driver.close()
 
 
+def _postgres(url: str) -> Driver:
+    try:
+        from pondage.ledger.postgres import PostgresDriver
+    except ImportError as error:
+        raise LedgerError(
+            "the driver for PostgreSQL is not installed", hint="pip install 'pondage[postgres]'", code="NO_DRIVER"
+        ) from error
+    return PostgresDriver(url)
+
+
 def _driver(url: str, clock: Clock) -> Driver:
     scheme, separator, rest = url.partition("://")
     path = rest if separator else url
@@ -109,6 +119,8 @@ def _driver(url: str, clock: Clock) -> Driver:
         from pondage.ledger.sqlite import SqliteDriver
 
         return SqliteDriver(Path(path), clock)
+    if scheme in ("postgresql", "postgres"):
+        return _postgres(url)
     raise LedgerError(
         f"the ledger address {url!r} is not understood",
         hint='write ledger = "sqlite:///path/to/ledger.db"',

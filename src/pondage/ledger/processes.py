@@ -104,16 +104,12 @@ def declare_dead(tx: Transaction, process: ProcessRow, *, unless_beaten: bool = 
 
     From this row's lock on, no claim of that process can slip in: a claim takes the row first.
     """
-    return (
-        tx.change(
-            """UPDATE processes SET dead_at = :now
-               WHERE id = :id AND dead_at IS NULL AND (:forced = 1 OR heartbeat_at = :seen)""",
-            id=process.id,
-            seen=process.heartbeat_at,
-            forced=0 if unless_beaten else 1,
-        )
-        == 1
+    row = tx.row(
+        "SELECT heartbeat_at FROM processes WHERE id = :id AND dead_at IS NULL /*exclusive skip*/", id=process.id
     )
+    if row is None or (unless_beaten and number(row, "heartbeat_at") != process.heartbeat_at):
+        return False
+    return tx.change("UPDATE processes SET dead_at = :now WHERE id = :id AND dead_at IS NULL", id=process.id) == 1
 
 
 def is_alive(tx: Transaction, process: int) -> bool:

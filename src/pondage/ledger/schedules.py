@@ -79,7 +79,7 @@ def fire(tx: Transaction) -> list[int]:
         """SELECT s.id AS id, s.cron AS cron, s.tz AS tz, s.catch_up AS catch_up, s.next_at AS next_at,
                   p.actor AS actor, p.name AS name, p.major AS major
            FROM schedules s JOIN ponds p ON p.id = s.pond
-           WHERE s.next_at <= :now AND p.removed_at IS NULL ORDER BY s.next_at, s.id /*lock skip*/"""
+           WHERE s.next_at <= :now AND p.removed_at IS NULL ORDER BY s.next_at, s.id /*lock skip of s*/"""
     ):
         times, following = _times(row, tx.now)
         key = pond_key(text(row, "name"), number(row, "major"))

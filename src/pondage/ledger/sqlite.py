@@ -63,6 +63,7 @@ class SqliteTransaction:
     def _run(self, statement: str, values: dict[str, Value]) -> sqlite3.Cursor:
         self._counts.statements += 1
         values["now"] = self.now
+        values["clock"] = self.now
         try:
             return self._connection.execute(statement, values)
         except sqlite3.OperationalError as error:

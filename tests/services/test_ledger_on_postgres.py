@@ -1,0 +1,6 @@
+"""PostgreSQL passes the very tests that SQLite passes: the fixtures of this folder bring another driver."""
+
+from tests.ledger.test_coherence import *  # noqa: F403
+from tests.ledger.test_faults import *  # noqa: F403
+from tests.ledger.test_life_of_a_run import *  # noqa: F403
+from tests.ledger.test_schedules import *  # noqa: F403
