@@ -14,6 +14,7 @@ from pondage.define.definition import (
     SourceDefinition,
     Triggers,
 )
+from pondage.define.durability import Durability
 from pondage.define.names import PondKey
 from pondage.define.snapshot import DataFile, SnapshotContent
 from pondage.kernel.demand.events import Event
@@ -22,7 +23,7 @@ from pondage.ledger.clock import FakeClock
 from pondage.ledger.deploy import deploy, deployed
 from pondage.ledger.driver import Driver
 from pondage.ledger.ids import SeededIds
-from pondage.ledger.ledger import Durability, Ledger
+from pondage.ledger.ledger import Ledger
 from pondage.ledger.migrate import migrate
 from pondage.ledger.work import Failure, Work
 

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 import pytest
 
 from pondage.define.definition import PondDefinition
+from pondage.define.durability import Durability
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Clear, Pulse, Tap
 from pondage.ledger import catchment, processes, reap, work
 from pondage.ledger.driver import LedgerUnavailable, Transaction
-from pondage.ledger.ledger import Durability
 from tests.ledger.harness import SECOND, MakeDriver, World, content, pond, state
 
 
@@ -233,9 +233,9 @@ def test_a_step_that_raises_leaves_the_commit_standing_and_halts_the_actor_in_th
     assert worker.drain() == ["sales"]
 
 
-def test_too_slow_heartbeats_are_refused() -> None:
+def test_too_slow_heartbeats_are_refused(make_driver: MakeDriver) -> None:
     with pytest.raises(LedgerError, match="too slow"):
-        Durability(heartbeat_s=30, reap_after_s=60)
+        World(make_driver, durability=Durability(heartbeat_s=20, reap_after_s=60))
 
 
 def test_a_deploy_that_others_overtook_changes_nothing(world: World) -> None:

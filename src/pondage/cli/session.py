@@ -55,13 +55,9 @@ def open_project(settings: Settings) -> Project:
 
 def open_ledger(project: Project) -> Ledger:
     """Open the project's ledger, making it when this is the first time; raises `LedgerError`."""
-    import msgspec
+    from pondage.ledger.ledger import Ledger
 
-    from pondage.ledger.ledger import Durability, Ledger
-
-    url = project.ledger if "://" in project.ledger else f"sqlite://{project.ledger}"
-    durability = msgspec.convert(msgspec.structs.asdict(project.durability), Durability)
-    return Ledger.open(url, durability=durability)
+    return Ledger.open(project.ledger, durability=project.durability)
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from pondage.ledger.ledger import Durability, Ledger
+from pondage.define.durability import Durability
+from pondage.ledger.ledger import Ledger
 from pondage.read.project import Project
 from pondage.spark.settings import SparkSettings, available_cores
 
@@ -71,7 +72,7 @@ def config_of(project: Project) -> EngineConfig:
         state_directory=str(project.state),
         environment=project.environment,
         spark=msgspec.convert(msgspec.structs.asdict(project.spark), SparkSettings),
-        durability=msgspec.convert(msgspec.structs.asdict(project.durability), Durability),
+        durability=project.durability,
         slots=project.worker.slots or min(MOST_SLOTS, available_cores()),
     )
 

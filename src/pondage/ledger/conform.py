@@ -21,6 +21,7 @@ from pondage.define.definition import (
     RippleDefinition,
     SourceDefinition,
 )
+from pondage.define.durability import Durability
 from pondage.define.names import PondKey, pond_key
 from pondage.define.snapshot import SnapshotContent
 from pondage.kernel.demand import Effect, Gate, PondShape, PondState, decode_state, explain
@@ -30,7 +31,7 @@ from pondage.ledger.clock import FakeClock
 from pondage.ledger.deploy import deploy
 from pondage.ledger.driver import Transaction, text
 from pondage.ledger.ids import SeededIds
-from pondage.ledger.ledger import Durability, Ledger
+from pondage.ledger.ledger import Ledger
 from pondage.ledger.migrate import migrate
 from pondage.ledger.ponds import LedgerPonds
 from pondage.ledger.sqlite import SqliteDriver

@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-import msgspec
-
 from pondage.define.definition import PondDefinition
+from pondage.define.durability import Durability
 from pondage.errors import LedgerError
 from pondage.kernel.demand.shape import PondShape
 from pondage.ledger import actors
@@ -16,30 +15,6 @@ from pondage.ledger.driver import Driver, Transaction
 from pondage.ledger.ids import Ids, RandomIds
 from pondage.ledger.migrate import migrate
 from pondage.ledger.shape import shape_of
-
-
-class Durability(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How patient the ledger is: `[durability]` of the project file. Seconds, budgets, counts."""
-
-    heartbeat_s: float = 5.0
-    probe_s: float = 1.0
-    reap_after_s: float = 60.0
-    child_margin_s: float = 10.0
-    retry_delay_s: float = 10.0
-    crash_budget: int = 10
-    advance_retries: int = 10
-    poll_s: float = 1.0
-    drain_s: float = 30.0
-    keep_runs: int = 5
-    retention_days: float = 30.0
-
-    def __post_init__(self) -> None:
-        if 3 * self.heartbeat_s >= self.reap_after_s:
-            raise LedgerError(
-                f"heartbeat_s = {self.heartbeat_s:g} is too slow for reap_after_s = {self.reap_after_s:g}",
-                hint="choose 3 × heartbeat_s < reap_after_s, so that two lost beats kill nobody",
-                code="BAD_DURABILITY",
-            )
 
 
 class Ledger:
@@ -58,6 +33,13 @@ class Ledger:
         self.driver = driver
         self.ids = ids or RandomIds()
         self.durability = durability or Durability()
+        if not self.durability.can_miss_two_beats:
+            raise LedgerError(
+                f"heartbeat_s = {self.durability.heartbeat_s:g} is too slow for "
+                f"reap_after_s = {self.durability.reap_after_s:g}",
+                hint="choose 3 × heartbeat_s < reap_after_s, so that two lost beats kill nobody",
+                code="BAD_DURABILITY",
+            )
         self.is_reusing = is_reusing
         self.is_advancing = is_advancing
         self._definitions: dict[int, PondDefinition] = {}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from pondage.define.durability import Durability
 from pondage.define.names import checked_name
 from pondage.errors import DefinitionError, ProjectError
 from pondage.read.keys import checked_table
@@ -27,22 +28,6 @@ class SparkTable(msgspec.Struct, frozen=True, kw_only=True):
     isolated: bool = False
     cores: int | None = None
     conf: dict[str, str] = {}
-
-
-class Durability(msgspec.Struct, frozen=True, kw_only=True):
-    """`[durability]`: how patient the ledger is, in seconds unless the name says otherwise."""
-
-    heartbeat_s: float = 5
-    probe_s: float = 1
-    reap_after_s: float = 60
-    child_margin_s: float = 10
-    retry_delay_s: float = 10
-    crash_budget: int = 10
-    advance_retries: int = 10
-    poll_s: float = 1
-    drain_s: float = 30
-    keep_runs: int = 5
-    retention_days: float = 30
 
 
 class WorkerTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,7 +130,7 @@ def _check_numbers(project: Project, errors: list[ProjectError]) -> None:
     for key, value in msgspec.structs.asdict(durability).items():
         if value < 0 or (value == 0 and key in ("heartbeat_s", "poll_s", "reap_after_s", "keep_runs")):
             errors.append(_refused(f"durability.{key}", f"is {value:g}", "give a number above zero"))
-    if durability.heartbeat_s * 3 >= durability.reap_after_s:
+    if not durability.can_miss_two_beats:
         errors.append(
             _refused(
                 "durability.reap_after_s",
