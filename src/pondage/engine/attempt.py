@@ -13,7 +13,8 @@ from pondage.ledger.work import Work
 class Attempt:
     """A claimed piece of work while this process has it. Shared by its slot, the watch and the drain.
 
-    Exactly one of them ends it: whoever gets True from `settle` writes the outcome, the others leave it alone.
+    Exactly one of them ends it: whoever gets True from `settle` writes the outcome and sets `is_written`, the others
+    leave it alone.
     """
 
     def __init__(self, work: Work, log: AttemptLog, *, began_s: float, on_phase: Callable[[str], None]) -> None:
@@ -24,6 +25,7 @@ class Attempt:
         self.written_progress = ""
         self.taken_away: str | None = None
         self.taken_away_s: float | None = None
+        self.is_written = threading.Event()
         self._on_phase = on_phase
         self._lock = threading.Lock()
         self._is_settled = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from pondage.engine.attempt import Attempt
@@ -108,7 +109,15 @@ class Slots:
                 attempt.log.write("INFO", f"given back: {reason}")
                 self._executor.cancel(attempt.token)
                 released += ledger_work.release(self._ledger, attempt.work, give_up=self._is_fenced)
+                attempt.is_written.set()
         return released
+
+    def wait_written(self, timeout_s: float) -> None:
+        """Wait until no outcome is being written any more: a process must not end in the middle of a commit."""
+        deadline_s = time.monotonic() + timeout_s
+        for attempt in self.attempts:
+            if attempt.is_settled:
+                attempt.is_written.wait(max(0.0, deadline_s - time.monotonic()))
 
     def fail(self, attempt: Attempt, failure: Failure) -> None:
         """End an attempt from outside, because of its time for example. Does nothing when it has just ended."""
@@ -117,6 +126,7 @@ class Slots:
             ledger_work.commit_failed(
                 self._ledger, attempt.work, failure, process=self._process, give_up=self._is_fenced
             )
+            attempt.is_written.set()
 
     def _run(self, attempt: Attempt) -> None:
         try:
@@ -128,6 +138,7 @@ class Slots:
             _log.exception("attempt %s could not be ended", attempt.token)
             self._on_fatal(f"an attempt could not be ended: {error}")
         finally:
+            attempt.is_written.set()
             attempt.log.close()
             with self._lock:
                 self._attempts.pop(attempt.token, None)

@@ -33,9 +33,9 @@ from pondage.errors import LedgerError
 from pondage.ledger import processes, reap
 from pondage.ledger import work as ledger_work
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.processes import ProcessRow
 
 RECONCILE_EVERY_BEATS = 3
+COMMIT_PATIENCE_S = 10.0
 
 _log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class Worker:
             state=self.state,
             on_lost=lambda reason: self.end(Ending.FENCED, reason),
         )
-        self._slots = Slots(
+        self.slots = Slots(
             ledger,
             executor,
             process=self._process,
@@ -98,7 +98,7 @@ class Worker:
         self._watch = Watch(
             ledger,
             executor,
-            self._slots,
+            self.slots,
             process=self._process,
             cancel_grace_s=config.engine.cancel_grace_s,
             on_stuck=lambda reason: self.end(Ending.RELEASE, reason),
@@ -116,7 +116,7 @@ class Worker:
             return "draining"
         if self._phase:
             return self._phase
-        running = len(self._slots.attempts)
+        running = len(self.slots.attempts)
         return f"busy {running}/{self._config.engine.slots}" if running else "idle"
 
     def drain(self) -> None:
@@ -153,23 +153,23 @@ class Worker:
             self._ledger, code=self._config.code, labels=frozenset(self._config.engine.labels)
         )
         token = self._ledger.ids.new("t")
-        self._slots.expect(token)
+        self.slots.expect(token)
         try:
             work = ledger_work.claim_work(
                 self._ledger,
                 process=self._process,
                 queues=queues,
                 token=token,
-                is_alone=self._slots.is_empty,
+                is_alone=self.slots.is_empty,
                 give_up=lambda: self._ending is Ending.FENCED,
             )
             if work is None:
                 return False
             log = AttemptLog(log_path(self._logs, work))
-            self._slots.start(Attempt(work, log, began_s=self._clock(), on_phase=self._on_phase))
+            self.slots.start(Attempt(work, log, began_s=self._clock(), on_phase=self._on_phase))
             return True
         finally:
-            self._slots.forget(token)
+            self.slots.forget(token)
 
     def _register(self) -> int:
         with self._ledger.transaction() as tx:
@@ -189,7 +189,7 @@ class Worker:
         backoff = Backoff()
         while self._ending is Ending.NOT_YET:
             try:
-                if self._slots.has_room and self.claim_one():
+                if self.slots.has_room and self.claim_one():
                     continue
                 backoff.succeeded()
                 self._changes.wait(jittered(self._ledger.durability.poll_s))
@@ -203,20 +203,20 @@ class Worker:
         if self._ending is Ending.DRAIN:
             self._wait_for_slots()
         if self._ending is Ending.FENCED:
-            for attempt in self._slots.attempts:
+            for attempt in self.slots.attempts:
                 self._executor.cancel(attempt.token)
             return 3
         if self._ending is Ending.CRASH:
-            for row in self._own_row():
-                reap.reap_process(self._ledger, row, reason=self._reason)
+            self._leave(self._reason)
             return 4
-        self._slots.release_all(self._reason)
-        self._say_goodbye()
+        self.slots.release_all(self._reason)
+        self.slots.wait_written(COMMIT_PATIENCE_S)
+        self._leave(self._reason)
         return 0
 
     def _wait_for_slots(self) -> None:
         deadline_s = self._clock() + self._ledger.durability.drain_s
-        while self._ending is Ending.DRAIN and not self._slots.is_empty:
+        while self._ending is Ending.DRAIN and not self.slots.is_empty:
             left_s = deadline_s - self._clock()
             if left_s <= 0:
                 self.end(Ending.RELEASE, f"not done within {self._ledger.durability.drain_s:g} s of draining")
@@ -224,14 +224,12 @@ class Worker:
             self._stirred.wait(left_s)
             self._stirred.clear()
 
-    def _say_goodbye(self) -> None:
-        for row in self._own_row():
-            with self._ledger.transaction() as tx:
-                processes.declare_dead(tx, row, unless_beaten=False)
-
-    def _own_row(self) -> list[ProcessRow]:
+    def _leave(self, reason: str) -> None:
+        """Tell the ledger that this process is no more. What it still holds ends crashed: nothing is left behind."""
         with self._ledger.reading() as tx:
-            return [row for row in processes.alive(tx) if row.id == self._process]
+            own = [row for row in processes.alive(tx) if row.id == self._process]
+        for row in own:
+            reap.reap_process(self._ledger, row, reason=reason)
 
     def _watch_loop(self) -> None:
         looks_to_reconcile = max(
@@ -247,7 +245,7 @@ class Worker:
                     return
                 self._watch.look()
                 if looks % looks_to_reconcile == 0:
-                    close_unknown_claims(self._ledger, self._slots, process=self._process)
+                    close_unknown_claims(self._ledger, self.slots, process=self._process)
             except LedgerError as error:
                 _log.warning("cannot look after the attempts: %s", error)
             except Exception as error:  # noqa: BLE001 - logged, and this process ends because of it

@@ -1,0 +1,179 @@
+"""The supervisor with children that are only objects."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+from pondage.engine import identity
+from pondage.engine.config import WorkerConfig
+from pondage.engine.supervisor import Supervisor
+from pondage.kernel.demand.events import Tap
+from pondage.ledger import processes, work
+from tests.engine.plain import PATIENCE_S, engine_config, wait_for
+from tests.ledger.harness import World, pond
+
+
+class FakeChild:
+    """A child process that does what a test says, and its row in the ledger."""
+
+    def __init__(self, world: World, config: WorkerConfig) -> None:
+        self.config = config
+        self.pid = os.getpid()
+        self.code: int | None = None
+        self.terminated = 0
+        self.ends_when_asked = True
+        with world.ledger.transaction() as tx:
+            self.process = processes.register(
+                tx, public_id=config.public_id, machine=identity.machine(), pid=self.pid,
+                pid_started=identity.started(self.pid), role="worker", code=config.code,
+            )  # fmt: skip
+
+    def poll(self) -> int | None:
+        return self.code
+
+    def terminate(self) -> None:
+        self.terminated += 1
+        if self.ends_when_asked:
+            self.code = 0
+
+    def kill(self) -> None:
+        self.code = -9
+
+
+class Supervised:
+    def __init__(self, world: World, path: Path, **changes: object) -> None:
+        self.now_s = 0.0
+        self.children: list[FakeChild] = []
+
+        def start(config: WorkerConfig) -> FakeChild:
+            self.children.append(FakeChild(world, config))
+            return self.children[-1]
+
+        self.supervisor = Supervisor(
+            engine_config(path, **changes), world.ledger, start_worker=start, clock=lambda: self.now_s
+        )
+
+
+def claim(world: World, child: FakeChild) -> None:
+    queues = work.queues_for(world.ledger, code=child.config.code)
+    held = work.claim_work(world.ledger, process=child.process, queues=queues, token="t1", is_alone=True)
+    assert held is not None
+
+
+def test_a_worker_is_started_for_waiting_work_and_only_then(world: World, tmp_path: Path) -> None:
+    world.deploy(pond("orders"))
+    supervised = Supervised(world, tmp_path)
+    supervised.supervisor.tick()
+    assert supervised.children == []
+    world.send(Tap(pond="orders@1"))
+    supervised.supervisor.tick()
+    supervised.supervisor.tick()
+    assert [child.config.code for child in supervised.children] == [world.one("SELECT archive FROM deployments")]
+
+
+def test_what_a_child_held_is_taken_back_as_soon_as_it_has_ended(world: World, tmp_path: Path) -> None:
+    world.deploy(pond("orders"))
+    world.send(Tap(pond="orders@1"))
+    supervised = Supervised(world, tmp_path)
+    supervised.supervisor.tick()
+    (child,) = supervised.children
+    claim(world, child)
+    child.code = -9
+    supervised.supervisor.tick()
+    assert [row["outcome"] for row in world.rows("SELECT outcome FROM executions ORDER BY id")] == ["crashed", None]
+    assert len(supervised.children) == 2, "and the child is replaced at once"
+
+
+def test_a_silent_child_is_killed_and_replaced(world: World, tmp_path: Path) -> None:
+    world.deploy(pond("orders"))
+    world.send(Tap(pond="orders@1"))
+    supervised = Supervised(world, tmp_path)
+    supervised.supervisor.tick()
+    (child,) = supervised.children
+    claim(world, child)
+    world.clock.time += 49_000_000
+    supervised.supervisor.tick()
+    assert child.code is None
+    world.clock.time += 1_000_000
+    supervised.supervisor.tick()
+    assert child.code == -9
+    supervised.supervisor.tick()
+    assert len(supervised.children) == 2
+
+
+def test_a_child_that_never_registered_is_replaced_too(world: World, tmp_path: Path) -> None:
+    world.deploy(pond("orders"))
+    world.send(Tap(pond="orders@1"))
+    supervised = Supervised(world, tmp_path)
+    supervised.supervisor.tick()
+    (child,) = supervised.children
+    with world.ledger.transaction() as tx:
+        tx.change("UPDATE processes SET dead_at = 1 WHERE id = :id", id=child.process)
+    supervised.now_s = 50.0
+    supervised.supervisor.tick()
+    assert child.code == -9
+
+
+def test_an_idle_worker_of_old_code_makes_room(world: World, tmp_path: Path) -> None:
+    world.deploy(pond("orders"))
+    world.send(Tap(pond="orders@1"))
+    supervised = Supervised(world, tmp_path, workers=1)
+    supervised.supervisor.tick()
+    (old,) = supervised.children
+    claim(world, old)
+    with world.ledger.transaction() as tx:
+        tx.change("DELETE FROM availabilities")
+        tx.change("UPDATE executions SET completed_at = 1, outcome = 'ok'")
+    world.deploy(pond("other", code="c2"), removed=("orders@1",), archive=b"b")
+    world.send(Tap(pond="other@1"))
+    supervised.supervisor.tick()
+    assert old.terminated == 1
+    supervised.supervisor.tick()
+    assert [child.config.code for child in supervised.children[1:]] == [
+        world.one("SELECT archive FROM deployments ORDER BY id DESC LIMIT 1")
+    ]
+
+
+def test_it_runs_drains_and_says_goodbye(world: World, tmp_path: Path) -> None:
+    world.deploy(pond("orders"))
+    world.send(Tap(pond="orders@1"))
+    supervised = Supervised(world, tmp_path)
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(supervised.supervisor.run()), daemon=True)
+    thread.start()
+    wait_for(world, lambda: len(supervised.children) == 1)
+    supervised.supervisor.drain()
+    thread.join(PATIENCE_S)
+    assert codes == [0]
+    with world.ledger.reading() as tx:
+        assert processes.alive(tx) == []
+    assert supervised.children[0].terminated == 1
+
+
+def test_draining_twice_asks_the_children_twice(world: World, tmp_path: Path) -> None:
+    world.deploy(pond("orders"))
+    world.send(Tap(pond="orders@1"))
+    supervised = Supervised(world, tmp_path)
+    thread = threading.Thread(target=supervised.supervisor.run, daemon=True)
+    thread.start()
+    wait_for(world, lambda: len(supervised.children) == 1)
+    (child,) = supervised.children
+    child.ends_when_asked = False
+    asked = threading.Event()
+    told_twice = threading.Event()
+
+    def terminate() -> None:
+        child.terminated += 1
+        (asked if child.terminated == 1 else told_twice).set()
+        if child.terminated == 2:
+            child.code = 0
+
+    child.terminate = terminate  # type: ignore[method-assign]
+    supervised.supervisor.drain()
+    assert asked.wait(PATIENCE_S)
+    supervised.supervisor.drain()
+    assert told_twice.wait(PATIENCE_S)
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
