@@ -42,6 +42,7 @@ class Play:
     delivery: Delivery = Delivery.TOGETHER
     watch: Callable[[MemoryPonds, int, Sequence[Effect]], None] | None = None
     ponds: MemoryPonds = field(default_factory=MemoryPonds)
+    make_host: Callable[[MemoryPonds], VirtualHost] = VirtualHost
 
     def start(self) -> Simulation:
         shuffle = random.Random(self.order)
@@ -54,7 +55,7 @@ class Play:
 
         if self.order:
             shuffle.shuffle(shapes)
-        host = VirtualHost(self.ponds)
+        host = self.make_host(self.ponds)
         host.deploy(shapes, 0)
         watch = self.watch
         simulation = Simulation(

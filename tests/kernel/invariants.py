@@ -21,6 +21,9 @@ class Watcher:
         self.violations: list[str] = []
 
     def __call__(self, ponds: MemoryPonds, now: int, effects: Sequence[Effect]) -> None:
+        for key in [key for key in self.end_f if key not in ponds.states]:  # removed: its past is over
+            del self.end_f[key]
+            self.completed.pop(key, None)
         for effect in effects:
             self._check_effect(ponds, now, effect)
         for key, state in ponds.states.items():
@@ -34,8 +37,9 @@ class Watcher:
             case StartRun():
                 self.open[key, effect.number] = effect
                 shape = ponds.shapes[key]
+                # What a removed Source had published is still there to be drained.
                 published = [ponds.states[source].end_f for source in shape.required if source in ponds.states]
-                if shape.required and not effect.is_forced and effect.freshness > min(published, default=NEVER):
+                if published and effect.rollback is None and effect.freshness > min(published):
                     self.violations.append(f"{now} {key}: started {effect.freshness} above its sources {published}")
             case RunFinished():
                 start = self.open.pop((key, effect.number))
@@ -69,9 +73,11 @@ class Watcher:
         freshnesses = [run.freshness for run in state.active]
         if freshnesses != sorted(set(freshnesses)) or any(run.left <= 0 for run in state.active):
             found.append(f"active runs {state.active}")
-        for run in state.active:
-            if run.left != sum(ripple.end_f < run.freshness for ripple in state.ripples.values()):
-                found.append(f"run {run.freshness} waits for {run.left} ripples")
+        found += [
+            f"run {run.freshness} waits for {run.left} ripples"
+            for run in state.active
+            if run.left != sum(ripple.end_f < run.freshness for ripple in state.ripples.values())
+        ]
         if {number for pond, number in self.open if pond == key} != {run.number for run in state.active}:
             found.append("effects and active runs disagree")
         found += _caches(Pond(state, shape))

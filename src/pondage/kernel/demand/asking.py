@@ -87,11 +87,16 @@ def on_target(work: Work, pond: Pond, freshness: int) -> None:
         return
     insort(targets, freshness)
     if freshness > state.start_f:
-        for key in _pushed(pond):
-            if state.sources[key].end_f < freshness:
-                work.send_up(key, Target(freshness))
+        push_behind(work, pond, freshness)
     aim(pond)
     work.change(pond)
+
+
+def push_behind(work: Work, pond: Pond, freshness: int) -> None:
+    """Hand a target on to the required Sources (all, where none is required) that are below it."""
+    for key, source in pond.state.sources.items():
+        if source.end_f < freshness and key in pond.shape.gating:
+            work.send_up(key, Target(freshness))
 
 
 def resend(work: Work, pond: Pond, key: PondKey) -> None:
@@ -146,7 +151,3 @@ def _ask(work: Work, pond: Pond, key: PondKey) -> None:
         work.send_up(key, Target(state.start_f + 1))
     else:
         work.send_up(key, Want(source.taken))
-
-
-def _pushed(pond: Pond) -> list[PondKey]:
-    return [key for key in pond.state.sources if key in pond.shape.gating]

@@ -32,27 +32,31 @@ def hear(pond: Pond, source: SourceState, update: Updated) -> None:
         state.source_wait = max(state.source_wait, update.wait)
 
 
-def period(pond: Pond) -> int:
-    """Give the time between two Runs that the slowest Ripple on the way allows; 0 before anything was measured."""
+def refresh(pond: Pond) -> None:
+    """Make the cached largest values true again, if one of them may have fallen. Part of a change, never of a look."""
     state = pond.state
     if state.is_period_stale:
-        state.period = max((ripple.estimate for ripple in state.ripples.values()), default=0)
-        state.period = max(state.period, 0)
+        state.period = _own_period(pond)
         state.is_period_stale = False
-    _freshen(pond)
-    return max(state.period, state.source_period)
+    if state.is_pace_stale:
+        state.source_period, state.source_lead, state.source_wait = _source_pace(pond)
+        state.is_pace_stale = False
+
+
+def period(pond: Pond) -> int:
+    """Give the time between two Runs that the slowest Ripple on the way allows; 0 before anything was measured."""
+    own = _own_period(pond) if pond.state.is_period_stale else pond.state.period
+    return max(own, _source_pace(pond)[0])
 
 
 def source_lead(pond: Pond) -> int:
     """Give the longest way through the gating Sources."""
-    _freshen(pond)
-    return pond.state.source_lead
+    return _source_pace(pond)[1]
 
 
 def total_wait(pond: Pond) -> int:
     """Give how long the latest input waited here and, at worst, in the gating Sources."""
-    _freshen(pond)
-    return pond.state.wait + pond.state.source_wait
+    return pond.state.wait + _source_pace(pond)[2]
 
 
 def published(pond: Pond) -> Updated:
@@ -68,14 +72,20 @@ def published(pond: Pond) -> Updated:
     )
 
 
-def _freshen(pond: Pond) -> None:
+def _own_period(pond: Pond) -> int:
+    return max((ripple.estimate for ripple in pond.state.ripples.values() if ripple.estimate != NONE), default=0)
+
+
+def _source_pace(pond: Pond) -> tuple[int, int, int]:
     state = pond.state
-    if state.is_pace_stale:
-        sources = [source for key, source in state.sources.items() if key in pond.shape.gating]
-        state.source_period = max((source.period for source in sources), default=0)
-        state.source_lead = max((source.lead for source in sources), default=0)
-        state.source_wait = max((source.wait for source in sources), default=0)
-        state.is_pace_stale = False
+    if not state.is_pace_stale:
+        return state.source_period, state.source_lead, state.source_wait
+    sources = [source for key, source in state.sources.items() if key in pond.shape.gating]
+    return (
+        max((source.period for source in sources), default=0),
+        max((source.lead for source in sources), default=0),
+        max((source.wait for source in sources), default=0),
+    )
 
 
 def _critical_path(pond: Pond) -> int:

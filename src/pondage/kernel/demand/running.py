@@ -4,7 +4,7 @@ from bisect import bisect_right
 from operator import attrgetter
 
 from pondage.kernel.demand import pace, tide
-from pondage.kernel.demand.asking import pass_on, tap, tell, want
+from pondage.kernel.demand.asking import pass_on, push_behind, tap, tell, want
 from pondage.kernel.demand.blocking import recover, set_blocked
 from pondage.kernel.demand.clearing import clear
 from pondage.kernel.demand.effects import Reason, RunFinished, StartRipple, StartRun
@@ -42,6 +42,7 @@ def start_run(work: Work, pond: Pond, freshness: int, reason: Reason) -> None:
     if not is_repeated:
         state.delay = source_delay(pond, freshness, work.now)
         state.wait = 0 if shape.is_inlet else work.now - state.arrived_at
+        pace.refresh(pond)
         tide.correct(pond, freshness, work.now)
     for source in state.sources.values():
         source.taken = source.end_f
@@ -142,6 +143,7 @@ def finish(work: Work, pond: Pond) -> None:
             is_fresher=is_fresher,
         )
     )
+    pace.refresh(pond)
     if is_fresher:
         work.send_down(pond, pace.published(pond))
     completed(work, pond)
@@ -238,6 +240,9 @@ def _start_forced(work: Work, pond: Pond) -> None:
     elif state.end_f == NEVER:
         state.is_forced = False
         work.change(pond)
+    elif pond.shape.required and freshness < state.end_f:
+        # A deploy bound a Source that is staler than this Pond: repeating now would claim a freshness nobody has.
+        push_behind(work, pond, state.end_f)
     elif state.busy == 0:
         state.is_forced = False
         for ripple in state.ripples.values():

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from pondage.kernel.demand import facts, reports, tide, verbs
+from pondage.kernel.demand import facts, pace, reports, tide, verbs
 from pondage.kernel.demand.asking import on_target, on_want
 from pondage.kernel.demand.deploying import adopt, on_deploy
 from pondage.kernel.demand.effects import Effect
 from pondage.kernel.demand.events import Deploy, Done, Event, Fail, Report
 from pondage.kernel.demand.ponds import Ponds
 from pondage.kernel.demand.running import evaluate, finish
-from pondage.kernel.demand.shape import PondKey
+from pondage.kernel.demand.shape import NONE, PondKey
 from pondage.kernel.demand.signals import Demand, Slumber, Target, Want
 from pondage.kernel.demand.timing import set_timer
 from pondage.kernel.demand.work import Pond, Work
@@ -48,14 +48,14 @@ def step(ponds: Ponds, events: Iterable[Event], now: int) -> Step:
 
 def _apply(work: Work, events: list[Event]) -> None:
     reported: dict[PondKey, Pond] = {}
-    for event in _reports(events):
-        pond = work.load(event.pond)
+    for report in _reports(events):
+        pond = work.load(report.pond)
         if pond is not None:
-            reported[event.pond] = pond
-            if isinstance(event, Done):
-                reports.on_done(work, pond, event)
+            reported[report.pond] = pond
+            if isinstance(report, Done):
+                reports.on_done(work, pond, report)
             else:
-                reports.on_fail(work, pond, event)
+                reports.on_fail(work, pond, report)
     # Counting finished Runs only now makes the order of the reports irrelevant, and no verb undoes completed work.
     for pond in reported.values():
         finish(work, pond)
@@ -113,7 +113,15 @@ def _take_up(work: Work, pond: Pond, demand: Demand) -> None:
 
 
 def _emit_tides(work: Work) -> bool:
-    due = [pond for key in work.touched if (pond := work.load(key)) is not None and tide.is_due(pond, work.now)]
+    due = []
+    for key in work.touched:
+        pond = work.load(key)
+        if pond is None or tide.limit(pond.state) == NONE:
+            continue
+        if key in work.changed:
+            pace.refresh(pond)
+        if tide.is_due(pond, work.now):
+            due.append(pond)
     for pond in due:
         pond.state.skip = 0
         work.change(pond)
