@@ -7,6 +7,7 @@ the actors advanced once. Reuse is off and nothing is delayed, as the scenarios 
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -39,6 +40,7 @@ from pondage.ledger.work import Failure, Work
 
 _ENVIRONMENT = "conformance"
 _MAJOR = "@1"
+_CODE = hashlib.sha256(b"").hexdigest()
 _SCHEMA = '{"type":"struct","fields":[]}'
 
 _effects = msgspec.json.Decoder(tuple[Effect, ...])
@@ -74,10 +76,7 @@ class LedgerHost:
         self._ledger = ScenarioLedger(
             driver, ids=SeededIds(1), durability=Durability(retry_delay_s=0), is_reusing=False, is_advancing=False
         )
-        with self._ledger.transaction() as tx:
-            self._process = processes.register(
-                tx, public_id="conformance", machine="virtual", pid=1, pid_started=1, role="worker", slots=1
-            )
+        self._process = self._register()
         self._held: dict[tuple[PondKey, str, int], Work] = {}
         self._seen = 0
 
@@ -85,6 +84,10 @@ class LedgerHost:
         """Deploy these Ponds with the real deploy."""
         self._clock.time = now
         self._ledger.scenario_shapes = {_inside(shape.key): shape for shape in shapes}
+        self._deploy(shapes)
+        self._advance()
+
+    def _deploy(self, shapes: Sequence[PondShape]) -> None:
         deploy(
             self._ledger,
             _ENVIRONMENT,
@@ -95,20 +98,13 @@ class LedgerHost:
             summary="{}",
             expected=[],
         )
-        self._advance()
 
     def settle(self, now: int, reports: Sequence[Report], actions: Sequence[Verb]) -> Sequence[Effect]:
         """Commit the reports, write the actions as signals, advance every actor once, claim what became claimable."""
         self._clock.time = now
         for report in reports:
             self._commit(report)
-        with self._ledger.transaction() as tx:
-            environment = self._environment(tx)
-            for action in actions:
-                event = msgspec.structs.replace(action, pond=_inside(action.pond))
-                row = actors.pond(tx, environment, event.pond)
-                if row is not None:
-                    advance.put_event(tx, actor=row.actor, event=event)
+        self._write(actions)
         return self._advance()
 
     def next_timer(self) -> int | None:
@@ -138,6 +134,29 @@ class LedgerHost:
         assert identity is not None
         return identity
 
+    def _register(self) -> int:
+        with self._ledger.transaction() as tx:
+            return processes.register(
+                tx,
+                public_id=self._ledger.ids.new("p"),
+                machine="virtual",
+                pid=1,
+                pid_started=1,
+                role="worker",
+                slots=1,
+            )
+
+    def _write(self, actions: Sequence[Verb]) -> None:
+        if not actions:
+            return
+        with self._ledger.transaction() as tx:
+            environment = self._environment(tx)
+            for action in actions:
+                event = msgspec.structs.replace(action, pond=_inside(action.pond))
+                row = actors.pond(tx, environment, event.pond)
+                if row is not None:
+                    advance.put_event(tx, actor=row.actor, event=event)
+
     def _commit(self, report: Report) -> None:
         held = self._held.pop((_inside(report.pond), report.ripple, report.attempt), None)
         if held is None:
@@ -151,7 +170,16 @@ class LedgerHost:
             )
 
     def _advance(self) -> list[Effect]:
+        self._step()
+        effects = self._decided()
+        self._claim()
+        return effects
+
+    def _step(self) -> None:
         advance.advance_due(self._ledger, process=self._process)
+
+    def _decided(self) -> list[Effect]:
+        """Answer what was decided since the last call, from the audit trail."""
         with self._ledger.reading() as tx:
             failed = tx.row("SELECT error FROM advancements WHERE error IS NOT NULL")
             assert failed is None, text(failed, "error")
@@ -160,11 +188,10 @@ class LedgerHost:
         for row in rows:
             self._seen = int(str(row["id"]))
             effects.extend(_outside_effect(effect) for effect in _effects.decode(text(row, "effects")))
-        self._claim()
         return effects
 
     def _claim(self) -> None:
-        queues = work.queues_for(self._ledger, code=_code(self._ledger))
+        queues = work.queues_for(self._ledger, code=_CODE)
         while True:
             token = self._ledger.ids.new("t")
             held = work.claim_work(self._ledger, process=self._process, queues=queues, token=token, is_alone=True)
@@ -172,13 +199,6 @@ class LedgerHost:
                 return
             assert held.ripple is not None
             self._held[held.ripple.pond, held.claim.node, held.claim.number] = held
-
-
-def _code(ledger: Ledger) -> str:
-    with ledger.reading() as tx:
-        row = tx.row("SELECT digest FROM archives")
-    assert row is not None
-    return text(row, "digest")
 
 
 def _definition(shape: PondShape) -> PondDefinition:
