@@ -71,24 +71,22 @@ def ancestors(graph: Graph, target: PondKey) -> set[PondKey]:
 
 
 def tide_outcomes(jitter: float) -> tuple[list[int], list[float]]:
-    """Surplus Runs of any ancestor over the targets emitted, and the rate over the bottleneck's, for many graphs."""
+    """Surplus Runs of any ancestor over the Tide's Pond, and its rate over the bottleneck's, for many graphs."""
     surplus, rates = [], []
     for seed in range(40):
         rng = random.Random(seed)
         graph = random_graph(rng, ripples=1, durations=(1000, 2000, 3000, 5000))
         target = graph.keys[-1]
-        emitted: set[int] = set()
 
-        def watch(ponds: MemoryPonds, _now: int, _effects: object, target: PondKey = target, emitted=emitted) -> None:
-            targets = ponds.states[target].targets
-            emitted.update(targets)
-            assert len(targets) <= 6, "targets pile up"
+        def watch(ponds: MemoryPonds, _now: int, _effects: object, target: PondKey = target) -> None:
+            assert len(ponds.states[target].targets) <= 6, "targets pile up"
 
-        actions = [(0, Tide(pond=target, limit=rng.choice([100, 500])))]
-        outcome = Play(graph=graph, actions=actions, jitter=jitter, until=300 * SECOND, watch=watch).run()
+        limit = rng.choice([100, 500])
+        actions: list[tuple[int, Verb]] = [(0, Tide(pond=target, limit=limit)), (300 * SECOND, Calm(pond=target))]
+        outcome = Play(graph=graph, actions=actions, jitter=jitter, until=400 * SECOND, watch=watch).run()
         path = ancestors(graph, target)
         bottleneck = max(graph.durations[key, "r0"] for key in path | {target})
-        surplus.append(max((outcome.trace.executions(key, "r0") - len(emitted) for key in path), default=0))
+        surplus.append(max((outcome.trace.runs(key) - outcome.trace.runs(target) for key in path), default=0))
         rates.append(_rate(outcome, target) * bottleneck)
     return surplus, rates
 

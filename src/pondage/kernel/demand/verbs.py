@@ -15,7 +15,6 @@ from pondage.kernel.demand.events import (
     Rollback,
     Sleep,
     Tap,
-    Tick,
     Tide,
     Verb,
     Wake,
@@ -30,6 +29,7 @@ from pondage.kernel.demand.work import Pond, Work
 
 def apply(work: Work, pond: Pond, event: Verb, number: int) -> None:
     """Apply one verb to its Pond; `number` is the place of the event in its step."""
+    work.look(pond)  # even if it changes nothing, time may have passed
     match event:
         case Tap():
             tap(work, pond)
@@ -51,8 +51,6 @@ def apply(work: Work, pond: Pond, event: Verb, number: int) -> None:
         case Remove():
             kill(work, pond, Reason.REMOVED)
             on_remove(work, pond)
-        case Tick():
-            work.look(pond)
         case _:
             _restart(work, pond, event)
 
