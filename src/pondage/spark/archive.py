@@ -38,7 +38,7 @@ class ClassArchive(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_built(self) -> bool:
         """Answer whether a start can use it."""
-        return self.dynamic.is_file() and (not self.needs_base or self.base.is_file())
+        return _is_ours(self.dynamic) and (not self.needs_base or _is_ours(self.base))
 
     @property
     def use_options(self) -> tuple[str, ...]:
@@ -59,7 +59,8 @@ def cache_directory(environment: dict[str, str] | None = None) -> Path:
     places = []
     if environment.get("XDG_CACHE_HOME"):
         places.append(Path(environment["XDG_CACHE_HOME"]))
-    if environment.get("HOME"):
+    # A home that does not exist is nobody's: making it would surprise.
+    if environment.get("HOME") and Path(environment["HOME"]).is_dir():
         places.append(Path(environment["HOME"]) / ".cache")
     for place in places:
         if place.is_absolute() and _can_be_written(place):
@@ -78,6 +79,14 @@ def archive_for(java: Java, class_path: tuple[Path, ...], cache: Path, *, pyspar
             digest.update(f"{jar.stat().st_mtime_ns}:{jar.stat().st_size}\0".encode())
     needs_base = not any((java.home / "lib" / "server").glob("classes*.jsa"))
     return ClassArchive(directory=cache / "classes" / digest.hexdigest()[:32], needs_base=needs_base)
+
+
+def _is_ours(file: Path) -> bool:
+    """Answer whether the file is there and ours, or root's: an archive is code, and the temp directory everybody's."""
+    try:
+        return file.stat().st_uid in (os.getuid(), 0)
+    except OSError:
+        return False
 
 
 def _can_be_written(place: Path) -> bool:

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pondage.spark import warmup
+from pondage.spark.warmup import WarmupFailed, is_warm, warm
+from tests.spark.support import python
+
+pytestmark = pytest.mark.spark
+
+MAPPED = """
+import sys, pathlib
+from pondage.spark.driver import SparkDriver
+from pondage.spark.settings import SparkSettings
+state, cache = map(pathlib.Path, sys.argv[1:])
+driver = SparkDriver.start(SparkSettings(memory="512m", cores=1), state, cache=cache)
+print("spark.jsa" in pathlib.Path(f"/proc/{driver.pid}/maps").read_text())
+driver.stop()
+"""
+
+
+def test_a_warm_cache_is_built_once_and_used(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    assert not is_warm(cache)
+    phases: list[str] = []
+    directory = warm(phases.append, cache=cache)
+    assert is_warm(cache)
+    assert phases[-1] == "warm"
+    assert not list(directory.parent.glob(".building-*"))
+    assert warm(phases.append, cache=cache) == directory
+    assert phases[-1] == "warm already"
+    process = python(MAPPED, tmp_path / "state", cache)
+    said, complained = process.communicate(timeout=180)
+    assert said == "True\n", complained
+
+
+def test_a_cache_that_cannot_be_written_says_what_to_set(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WarmupFailed, match="cannot be written") as raised:
+        warm(cache=tmp_path / "file")
+    assert "XDG_CACHE_HOME" in (raised.value.hint or "")
+
+
+def test_building_is_bounded_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warmup.sys, "executable", "/bin/cat")  # fails at once: no such files
+    with pytest.raises(WarmupFailed, match="failed with code"):
+        warm(cache=tmp_path)
+    assert not is_warm(tmp_path)
+    assert not list(tmp_path.rglob("*.jsa"))
