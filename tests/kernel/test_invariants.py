@@ -12,6 +12,7 @@ from pondage.kernel.demand import (
     MemoryPonds,
     PondKey,
     PondShape,
+    Step,
     decode_state,
     encode_state,
     explain,
@@ -128,7 +129,7 @@ class ForgetfulHost(VirtualHost):
         super().__init__(ponds)
         self.rows: dict[PondKey, bytes] = {}
 
-    def apply(self, now: int, events: Sequence[Event]) -> Sequence[Effect]:
+    def advance(self, now: int, events: Sequence[Event]) -> Step:
         result = step(self.ponds, decode_events(msgspec.json.encode(events)), now)
         for key, state in self.ponds.states.items():
             if key in result.changed:
@@ -136,8 +137,7 @@ class ForgetfulHost(VirtualHost):
             assert encode_state(state) == self.rows[key], f"{key} changed at {now} and was not named"
             self.ponds.states[key] = decode_state(self.rows[key])
         assert set(result.changed) <= set(self.ponds.states)
-        self.timers.update((effect.pond, effect.at) for effect in result.effects if hasattr(effect, "at"))
-        return result.effects
+        return result
 
 
 @pytest.mark.parametrize("deploys", [False, True], ids=["verbs", "verbs and deploys"])

@@ -101,7 +101,7 @@ def mutations(value: Any, rng: random.Random, filler: object = 5) -> Any:
         case dict() if value:
             key = rng.choice(sorted(value))
             return {**value, key: mutations(value[key], rng, filler)}
-    return {"Z": 5}
+    return {"Z": [filler] if isinstance(filler, list) else 5}
 
 
 def parts(scenario: Scenario) -> list[str]:

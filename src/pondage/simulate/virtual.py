@@ -1,5 +1,6 @@
 """The host in memory: the machine, its states in a dictionary, and a table of timers."""
 
+import heapq
 from collections.abc import Mapping, Sequence
 
 from pondage.kernel.demand import (
@@ -10,6 +11,7 @@ from pondage.kernel.demand import (
     PondKey,
     PondShape,
     PondState,
+    Step,
     explain,
     step,
 )
@@ -22,7 +24,8 @@ class VirtualHost:
 
     def __init__(self, ponds: MemoryPonds | None = None) -> None:
         self.ponds = ponds or MemoryPonds()
-        self.timers: dict[PondKey, int] = {}
+        self._timers: dict[PondKey, int] = {}
+        self._queue: list[tuple[int, PondKey]] = []
 
     def deploy(self, shapes: Sequence[PondShape], now: int) -> None:
         """Deploy these Ponds in one step."""
@@ -32,22 +35,31 @@ class VirtualHost:
 
     def settle(self, now: int, reports: Sequence[Report], actions: Sequence[Verb]) -> Sequence[Effect]:
         """Make one step of the reports, the actions and the timers that are due."""
-        due = [key for key, at in self.timers.items() if at <= now]
-        for key in due:
-            del self.timers[key]
-        return self.apply(now, [*reports, *actions, *(Tick(pond=key) for key in due)])
+        due: list[Event] = []
+        while (at := self.next_timer()) is not None and at <= now:
+            _, key = heapq.heappop(self._queue)
+            del self._timers[key]
+            due.append(Tick(pond=key))
+        return self.apply(now, [*reports, *actions, *due])
 
     def apply(self, now: int, events: Sequence[Event]) -> Sequence[Effect]:
         """Make one step of exactly these events."""
-        result = step(self.ponds, events, now)
+        result = self.advance(now, events)
         for effect in result.effects:
             if isinstance(effect, Timer):
-                self.timers[effect.pond] = effect.at
+                self._timers[effect.pond] = effect.at
+                heapq.heappush(self._queue, (effect.at, effect.pond))
         return result.effects
+
+    def advance(self, now: int, events: Sequence[Event]) -> Step:
+        """Call the machine; a place for tests to look at each step."""
+        return step(self.ponds, events, now)
 
     def next_timer(self) -> int | None:
         """Give the time of the earliest timer."""
-        return min(self.timers.values(), default=None)
+        while self._queue and self._timers.get(self._queue[0][1]) != self._queue[0][0]:
+            heapq.heappop(self._queue)  # replaced by a later one
+        return self._queue[0][0] if self._queue else None
 
     def states(self) -> Mapping[PondKey, PondState]:
         """Give the live states."""
