@@ -1,14 +1,32 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.ledger.harness import World, pond
+from pondage.ledger.clock import FakeClock
+from pondage.ledger.driver import Driver
+from pondage.ledger.sqlite import SqliteDriver
+from tests.ledger.harness import MakeDriver, World, pond
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    """A shop on a real ledger file: `orders` and `rates` (optional) flow into `sales` (two Ripples), then `reports`."""
-    made = World(tmp_path)
+def make_driver(tmp_path: Path) -> Iterator[MakeDriver]:
+    """A driver on a new SQLite file."""
+    made: list[Driver] = []
+
+    def make(clock: FakeClock) -> Driver:
+        made.append(SqliteDriver(tmp_path / "ledger.db", clock))
+        return made[-1]
+
+    yield make
+    for driver in made:
+        driver.close()
+
+
+@pytest.fixture
+def world(make_driver: MakeDriver) -> World:
+    """A shop on a real ledger: `orders` and `rates` (optional) flow into `sales` (two Ripples), then `reports`."""
+    made = World(make_driver)
     made.deploy(
         pond("orders"),
         pond("rates"),

@@ -31,7 +31,7 @@ def report(error: BaseException, settings: Settings, *, is_json: bool) -> int:
         case BrokenPipeError():
             # Whoever read us has gone (`| head`): nobody is left to be told, and the interpreter must not try either.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
+            return 1
         case PondageError():
             _pondage(error, settings, is_json=is_json)
             return 1

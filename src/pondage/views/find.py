@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pondage.define.names import pond_key
 from pondage.errors import NotFound
 from pondage.ledger import actors
@@ -86,7 +88,6 @@ def snapshot_id(tx: Transaction, environment: int, given: str) -> int | None:
     return found[0][0] if found else None
 
 
-# Ids are letters and digits, so that everything that begins with one lies between it and it followed by `~`.
 _RUNS_FROM = """SELECT id, public_id FROM runs
                 WHERE public_id >= :first AND public_id < :last AND environment = :environment
                 ORDER BY public_id LIMIT 2"""
@@ -96,7 +97,17 @@ _SNAPSHOTS_FROM = """SELECT s.id AS id, s.public_id AS public_id FROM snapshots 
 
 
 def _by_beginning(tx: Transaction, statement: str, environment: int, given: str) -> list[tuple[int, str]]:
-    if len(given) < 4 or not given.isalnum():
+    if not _BEGINNING.match(given):
         return []
-    rows = tx.rows(statement, first=given, last=given + "~", environment=environment)
+    rows = tx.rows(statement, first=given, last=_next_beginning(given), environment=environment)
     return [(number(row, "id"), text(row, "public_id")) for row in rows]
+
+
+_BEGINNING = re.compile(r"[a-y0-9][a-z0-9]{3,63}\Z")
+
+
+def _next_beginning(given: str) -> str:
+    """Answer the first text after everything that begins with this one, whatever the database's collation."""
+    kept = given.rstrip("z")
+    last = "a" if kept[-1] == "9" else chr(ord(kept[-1]) + 1)
+    return kept[:-1] + last

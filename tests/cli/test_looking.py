@@ -1,0 +1,171 @@
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import pondage
+from pondage.kernel.demand.events import Pulse
+from pondage.kernel.demand.shape import PondKey
+from pondage.views.logs import LogsView
+from pondage.views.runs import RunDetailView, RunsView
+from pondage.views.show import PondShow, SnapshotShow
+from pondage.views.status import StatusView
+from pondage.views.why import WhyView
+from tests.cli.conftest import Call
+from tests.ledger.harness import World
+
+
+def test_status_is_a_plain_table_without_escapes(world: World, call: Call) -> None:
+    said = call("status")
+    assert said.code == 0
+    lines = said.out.splitlines()
+    assert lines[0].split("  ")[0] == "POND"
+    assert [line.split()[:2] for line in lines[1:4]] == [
+        ["orders@1", "idle"],
+        ["reports@1", "idle"],
+        ["sales@1", "idle"],
+    ]
+    assert "\x1b" not in said.out
+
+
+def test_status_of_an_empty_ledger_says_what_to_type(project: Path, call: Call) -> None:
+    assert call("status", "--once").out == "nothing is deployed in environment main; try: pondage deploy\n"
+
+
+def test_status_of_some_ponds_shows_only_those(world: World, call: Call) -> None:
+    view = msgspec.json.decode(call("status", "sales", "--json").out, type=StatusView)
+    assert [pond.key for pond in view.ponds] == ["sales@1"]
+
+
+def test_json_is_exactly_the_view(world: World, call: Call) -> None:
+    world.send(Pulse(pond=PondKey("reports@1")))
+    world.worker().drain()
+    assert msgspec.json.decode(call("status", "--json").out, type=StatusView).environment == "main"
+    assert msgspec.json.decode(call("why", "sales", "--json").out, type=WhyView).pond == "sales@1"
+    runs = msgspec.json.decode(call("runs", "--json").out, type=RunsView)
+    assert len(runs.runs) == 3
+    assert msgspec.json.decode(call("show", runs.runs[0].id, "--json").out, type=RunDetailView).run == runs.runs[0]
+    pond = msgspec.json.decode(call("show", "sales", "--json").out, type=PondShow)
+    assert pond.ripples[0].published is not None
+    snapshot = pond.ripples[0].published.snapshot
+    assert msgspec.json.decode(call("show", snapshot, "--json").out, type=SnapshotShow).id == snapshot
+    assert len(msgspec.json.decode(call("logs", "sales", "--json").out, type=LogsView).files) == 2
+
+
+def test_why_prints_sentences_and_what_to_type(world: World, call: Call) -> None:
+    assert call("why", "reports").out.splitlines() == [
+        "reports@1 is idle; it has never run.",
+        "  - Nobody asks for it: no pull, no target, no Sink that wants more.",
+        "    try: pondage pulse reports",
+    ]
+
+
+def test_runs_are_listed_with_the_reason_of_a_failure(world: World, call: Call) -> None:
+    world.send(Pulse(pond=PondKey("reports@1")))
+    worker = world.worker()
+    held = worker.claim()
+    assert held is not None
+    worker.fail(held)
+    said = call("runs", "orders")
+    assert "orders@1#1" in said.out
+    assert "it went wrong" in said.out
+    assert call("runs", "--state", "completed").out == "no Runs; try: pondage run POND\n"
+
+
+def test_a_shown_pond_names_table_and_stable_name(world: World, project: Path, call: Call) -> None:
+    world.send(Pulse(pond=PondKey("sales@1")))
+    world.worker().drain()
+    said = call("show", "sales")
+    assert said.code == 0
+    assert str(project / ".pondage/warehouse/tables/main/sales/v1/sales/current") in said.out
+    assert "bigint" in said.out
+    assert "orders@1" in said.out
+
+
+def test_a_shown_run_has_its_attempts_and_outputs(world: World, call: Call) -> None:
+    world.send(Pulse(pond=PondKey("sales@1")))
+    world.worker().drain()
+    said = call("show", "sales#1")
+    assert "completed" in said.out
+    assert "clean" in said.out
+    assert "orders@1#1" in said.out
+
+
+def test_logs_print_the_lines_of_a_ripple(world: World, project: Path, call: Call) -> None:
+    world.send(Pulse(pond=PondKey("sales@1")))
+    world.worker().drain()
+    for file in msgspec.json.decode(call("logs", "--json").out, type=LogsView).files:
+        path = project / ".pondage/warehouse" / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"2026-11-15T17:40:01.123Z INFO line of {file.ripple}\n")
+    assert [line.split()[2:] for line in call("logs", "sales").out.splitlines()] == [
+        ["sales.clean", "INFO", "line", "of", "clean"],
+        ["sales.sales", "INFO", "line", "of", "sales"],
+    ]
+    assert len(call("logs", "sales", "--ripple", "clean").out.splitlines()) == 1
+    assert len(call("logs").out.splitlines()) == 3
+
+
+def test_logs_before_anything_ran_say_what_to_type(world: World, call: Call) -> None:
+    assert call("logs", "sales").err == "nothing has run yet; try: pondage run sales\n"
+
+
+def on_a_terminal(project: Path, *arguments: str, until: bytes) -> tuple[int, bytes]:
+    """Run the program on a terminal of its own, press Ctrl-C when a text is seen, and answer code and output."""
+    parent, child = pty.openpty()
+    source = str(Path(pondage.__file__).parent.parent)
+    with subprocess.Popen(
+        [sys.executable, "-m", "pondage.cli.main", *arguments],
+        stdin=child,
+        stdout=child,
+        stderr=child,
+        cwd=project,
+        env=os.environ | {"PYTHONPATH": source, "TERM": "xterm", "COLUMNS": "140"},
+    ) as process:
+        os.close(child)
+        seen = b""
+        while True:
+            try:
+                data = os.read(parent, 4096)
+            except OSError:  # how Linux says that the other side was closed
+                break
+            seen += data
+            if until in seen and process.poll() is None:
+                until = b"\0 never again"
+                process.send_signal(signal.SIGINT)
+    os.close(parent)
+    return process.returncode, seen
+
+
+def test_status_on_a_terminal_is_live_until_ctrl_c(world: World, project: Path) -> None:
+    code, seen = on_a_terminal(project, "status", until=b"sales@1")
+    assert code == 0
+    assert b"no process of Pondage runs" in seen
+    assert b"Traceback" not in seen
+
+
+def test_following_logs_ends_with_ctrl_c(world: World, project: Path) -> None:
+    world.send(Pulse(pond=PondKey("orders@1")))
+    world.worker().drain()
+    with world.ledger.reading() as tx:
+        from pondage.views.logs import locate
+
+        (file,) = locate(tx, "main", "orders").files
+    path = project / ".pondage/warehouse" / file.path
+    path.parent.mkdir(parents=True)
+    path.write_text("2026-11-15T17:40:01.123Z INFO hello\n")
+    code, seen = on_a_terminal(project, "logs", "orders", "-f", until=b"hello")
+    assert code == 0
+    assert b"Traceback" not in seen
+
+
+@pytest.mark.parametrize("option", [[], ["--no-color"]])
+def test_colours_are_for_terminals_that_want_them(world: World, project: Path, option: list[str]) -> None:
+    code, seen = on_a_terminal(project, "why", "reports", *option, until=b"\0")
+    assert code == 0
+    assert (b"\x1b[" in seen) == (not option)

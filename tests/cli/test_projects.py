@@ -1,0 +1,123 @@
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pondage.cli import care
+from pondage.cli.example import copy_example, example_directory
+from pondage.errors import ProjectError
+from pondage.views.answers import CheckView, DoctorView
+from pondage.views.plan import PlanView
+from tests.cli.conftest import Call
+from tests.cli.workers import FakeWorkers
+from tests.ledger.harness import World
+
+POND = """
+from pondage import pond
+
+@pond(tide="1h")
+def numbers(spark):
+    return spark.range(3)
+"""
+
+
+def test_init_writes_a_project_and_says_what_is_next(tmp_path: Path, call: Call) -> None:
+    said = call("init", str(tmp_path / "shop"))
+    assert said.code == 0
+    assert "pondage deploy && pondage dev" in said.out
+    assert (tmp_path / "shop" / "pondage.toml").is_file()
+    assert call("init", str(tmp_path / "shop")).code == 1
+
+
+def test_plan_shows_and_deploy_applies_and_a_second_deploy_does_nothing(project: Path, call: Call) -> None:
+    (project / "ponds.py").write_text(POND)
+    planned = msgspec.json.decode(call("plan", "--json").out, type=PlanView)
+    assert [(each.key, each.change, each.triggers) for each in planned.ponds] == [("numbers@1", "added", ("tide 1 h",))]
+    said = call("deploy")
+    assert said.code == 0, said.err
+    assert "  + numbers@1 added (tide 1 h)" in said.out
+    assert "pondage run numbers" in said.out
+    assert "nothing to deploy" in call("deploy").out
+    (project / "ponds.py").write_text(POND.replace("3", "4"))
+    assert "  ~ numbers@1 changed (numbers: code" in call("plan").out
+    (project / "ponds.py").write_text("")
+    assert "  - numbers@1 removed" in call("plan").out
+
+
+def test_a_plan_with_a_problem_ends_with_1_and_deploy_refuses_it(project: Path, call: Call) -> None:
+    (project / "ponds.py").write_text("from pondage import pond\n\n@pond\ndef a(b): ...\n\n@pond\ndef b(a): ...\n")
+    said = call("plan")
+    assert said.code == 1
+    assert "CYCLE" in said.out
+    refused = call("deploy")
+    assert refused.code == 1
+    assert "CYCLE" in refused.err
+    assert "nothing is deployed" in call("status").out
+
+
+def test_a_module_that_cannot_be_read_is_an_error_with_its_place(project: Path, call: Call) -> None:
+    (project / "ponds.py").write_text("this is not python\n")
+    said = call("plan")
+    assert said.code == 1
+    assert "ponds.py" in said.err
+    assert "Traceback" not in said.err
+
+
+def test_dev_hands_over_to_the_engine_and_answers_its_code(
+    project: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pondage.engine import dev
+
+    monkeypatch.setattr(dev, "run_dev", lambda given, quiet: 7 if quiet and given.name == "shop" else 0)
+    assert call("dev", "--quiet").code == 7
+
+
+def test_the_doctor_lists_its_checks_and_fails_when_one_does(
+    world: World, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = CheckView(check="java", ok=True, detail="21")
+    monkeypatch.setattr(care, "_engine_checks", lambda: [java])
+    view = msgspec.json.decode(call("doctor", "--json").out, type=DoctorView)
+    assert [each.check for each in view.checks] == ["python", "project", "ledger", "disk", "java"]
+    assert view.checks[2].detail.endswith("3 Ponds in main, 0 running")
+    bad = CheckView(check="java", ok=False, detail="none", hint="pip install pondage[java]")
+    monkeypatch.setattr(care, "_engine_checks", lambda: [bad])
+    said = call("doctor")
+    assert said.code == 1
+    assert "FAIL  java: none\n      try: pip install pondage[java]" in said.out
+
+
+def test_vacuum_says_what_it_would_delete(world: World, call: Call) -> None:
+    said = call("vacuum", "--dry-run")
+    assert said.code == 0, said.err
+    assert "0 snapshots would be marked" in said.out
+    assert msgspec.json.decode(call("vacuum", "--dry-run", "--json").out)["dry_run"] is True
+
+
+def test_the_example_is_copied_once_and_never_over_something_else(tmp_path: Path) -> None:
+    assert (example_directory() / "ponds").is_dir()
+    target = tmp_path / "demo"
+    assert copy_example(target)
+    (target / "ponds" / "mine.py").write_text("")
+    assert not copy_example(target)
+    assert (target / "ponds" / "mine.py").exists()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("")
+    with pytest.raises(ProjectError, match="is not the example"):
+        copy_example(tmp_path / "other")
+
+
+def test_the_demo_walks_to_its_end_and_prints_what_to_type_next(
+    tmp_path: Path, workers: FakeWorkers, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pondage.cli import demo
+
+    monkeypatch.setattr(demo, "PUBLISH_S", 0.0)
+    monkeypatch.chdir(tmp_path)
+    said = call("demo", "--seconds", "1")
+    assert said.code == 0, said.err
+    for number in range(1, 8):
+        assert f"\n{number}. " in f"\n{said.out}"
+    assert "OF THEM UNREAD" in said.out
+    assert "$ pondage why products" in said.out
+    assert said.out.rstrip().splitlines()[-6].strip() == "cd pondage-demo"

@@ -1,0 +1,71 @@
+"""A worker without Spark, on the ledger of a project, in a thread: what `run`, `query` and `demo` need behind them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from pondage.cli.session import open_ledger
+from pondage.ledger import advance, processes, work
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.work import Failure, Work
+from pondage.read.project import Project
+from tests.ledger.harness import content
+
+ROWS = {"columns": ["n", "name"], "types": ["bigint", "string"], "rows": [[1, "one"], [2, None]], "truncated": False}
+
+
+class FakeWorkers:
+    """Stands for `pondage.engine.dev.attached`. Ripples named in `failing` fail; queries get always the same rows."""
+
+    def __init__(self) -> None:
+        self.failing: set[str] = set()
+        self.queries: list[str] = []
+
+    @contextmanager
+    def attached(self, project: Project) -> Iterator[None]:
+        ledger = open_ledger(project)
+        stop = threading.Event()
+        thread = threading.Thread(target=self._work, args=(ledger, stop))
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+            ledger.close()
+
+    def _work(self, ledger: Ledger, stop: threading.Event) -> None:
+        with ledger.transaction() as tx:
+            process = processes.register(
+                tx, public_id=ledger.ids.new("p"), machine="m", pid=1, pid_started=1, role="worker", slots=1
+            )
+        changes = ledger.driver.changes()
+        while not stop.is_set():
+            advance.advance_due(ledger, process=process)
+            with ledger.reading() as tx:
+                queues = [int(str(row["id"])) for row in tx.rows("SELECT id FROM queues")]
+            held = work.claim_work(ledger, process=process, queues=queues, token=ledger.ids.new("t"), is_alone=True)
+            if held is None:
+                changes.wait(0.02)
+            else:
+                self._commit(ledger, held, process)
+        with ledger.transaction() as tx:
+            tx.change("UPDATE processes SET dead_at = :now WHERE id = :id", id=process)
+
+    def _commit(self, ledger: Ledger, held: Work, process: int) -> None:
+        if held.query is not None:
+            self.queries.append(held.query.sql)
+            if "nonsense" in held.query.sql:
+                failure = Failure(code="QUERY_FAILED", message="this is not SQL")
+                work.commit_failed(ledger, held, failure, process=process)
+            else:
+                work.commit_query(ledger, held, msgspec.json.encode(ROWS).decode(), process=process)
+        elif held.claim.node in self.failing:
+            failure = Failure(code="EXPECTATION", message="3 rows are wrong", place="ponds/shop.py:7", trace="a trace")
+            work.commit_failed(ledger, held, failure, process=process)
+        else:
+            work.commit_written(ledger, held, content(held), process=process)
