@@ -145,7 +145,10 @@ class ClassicBackend:
         SparkContext._jvm = None
 
     def _set_active(self, session: SparkSession | None) -> None:
-        """Make `SparkSession.active()` in this thread answer the attempt's session, or nothing of ours."""
+        """Make this thread's active session in the JVM the attempt's, so that its settings hold in all that it runs.
+
+        Python's own `SparkSession.getActiveSession()` is one for the whole process: an author asks for `spark` instead.
+        """
         assert SparkContext._jvm is not None
         sessions = SparkContext._jvm.org.apache.spark.sql.classic.SparkSession
         if session is None:
