@@ -168,7 +168,7 @@ def swept(tx: Transaction, snapshot: int) -> None:
 
 
 def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
-    """Answer those tokens whose files must stay: the execution is open, or its snapshot is there and not marked."""
+    """Answer those tokens whose files must stay: the execution is open, or its snapshot's files were not deleted yet."""
     kept: set[str] = set()
     for start in range(0, len(tokens), BATCH):
         names = {f"token{position}": token for position, token in enumerate(tokens[start : start + BATCH])}
@@ -176,7 +176,7 @@ def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
         rows = tx.rows(
             f"""SELECT e.token AS token FROM executions e LEFT JOIN snapshots s ON s.execution = e.id
                 WHERE e.token IN ({marks})
-                  AND (e.completed_at IS NULL OR (s.id IS NOT NULL AND s.tombstoned_at IS NULL))""",
+                  AND (e.completed_at IS NULL OR (s.id IS NOT NULL AND s.swept_at IS NULL))""",
             **names,
         )
         kept.update(text(row, "token") for row in rows)

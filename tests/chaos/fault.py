@@ -1,0 +1,104 @@
+"""Running a real `pondage dev` that stops at a checkpoint, and killing it there."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pondage.engine.config import config_of
+from pondage.ledger.ledger import Ledger
+from pondage.read.project import Project
+
+PATIENCE_S = 90.0
+PLUGIN = Path(__file__).parent / "plugin"
+ROOT = Path(__file__).parents[2]
+
+_DEV = "import sys; from pathlib import Path; from pondage.engine.dev import run_dev; \
+from pondage.read.project import load_project; sys.exit(run_dev(load_project(Path(sys.argv[1]))))"
+
+
+class Dev:
+    """`pondage dev` in a process group of its own, stopped at `point` when one is given."""
+
+    def __init__(self, project: Project, *, point: str | None = None) -> None:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PLUGIN), str(ROOT / "src")])}
+        self._pipe: int | None = None
+        if point is not None:
+            pipe = project.root / "checkpoint.pipe"
+            os.mkfifo(pipe)
+            # Opened before anybody writes, so that the writer never waits for us.
+            self._pipe = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+            environment |= {
+                "PONDAGE_CHAOS_POINT": point,
+                "PONDAGE_CHAOS_PIPE": str(pipe),
+                "PONDAGE_CHAOS_MARK": str(project.root / "checkpoint.mark"),
+            }
+        self._output = (project.root / "dev.out").open("ab")
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _DEV, str(project.root)],
+            stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT,
+            env=environment, start_new_session=True,
+        )  # fmt: skip
+
+    def wait_reached(self) -> int:
+        """Wait until some process is at the checkpoint and answer its pid."""
+        assert self._pipe is not None
+        readable, _, _ = select.select([self._pipe], [], [], PATIENCE_S)
+        assert readable, "the checkpoint was never reached"
+        return int(os.read(self._pipe, 100))
+
+    def kill_group(self) -> None:
+        """Kill everything at once, as the kernel or a power switch does."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self._end()
+
+    def kill(self) -> None:
+        """Kill the supervisor alone."""
+        self.process.kill()
+        self._end()
+
+    def drain(self) -> int:
+        """Ask it to end, and answer the exit code."""
+        self.process.terminate()
+        return self._end()
+
+    def _end(self) -> int:
+        code = self.process.wait(PATIENCE_S)
+        self._output.close()
+        if self._pipe is not None:
+            os.close(self._pipe)
+            self._pipe = None
+        return code
+
+
+def wait_ended(pid: int) -> None:
+    """Wait until a process that is not our child has ended."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        readable, _, _ = select.select([descriptor], [], [], PATIENCE_S)
+        assert readable, f"process {pid} does not end"
+    finally:
+        os.close(descriptor)
+
+
+def wait_for(ledger: Ledger, is_reached: Callable[[], bool]) -> None:
+    """Wait until a change of the ledger makes something true."""
+    changes = ledger.driver.changes()
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_reached():
+        assert time.monotonic() < deadline, "it never came true"
+        changes.wait(1.0)
+
+
+def opened(project: Project) -> Ledger:
+    """Open the project's ledger, as an onlooker."""
+    return config_of(project).open_ledger()

@@ -1,0 +1,84 @@
+"""The doctor finds what is wrong and changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pondage.engine.config import config_of
+from pondage.engine.doctor import Finding, examine, main
+from pondage.ledger import processes
+from pondage.read.project import Project
+from tests.engine.projects import write_project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return write_project(tmp_path / "project", "")
+
+
+def found(project: Project, check: str) -> Finding:
+    (finding,) = [each for each in examine(project.root) if each.check == check]
+    return finding
+
+
+def execute(project: Project, statement: str) -> None:
+    ledger = config_of(project).open_ledger()
+    with ledger.transaction() as tx:
+        tx.change(statement)
+    ledger.close()
+
+
+def test_a_sound_project_is_all_well(project: Project) -> None:
+    assert [each.check for each in examine(project.root) if not each.ok and each.check != "java"] == []
+
+
+def test_outside_a_project_it_says_so(tmp_path: Path) -> None:
+    (finding,) = [each for each in examine(tmp_path) if each.check == "project"]
+    assert not finding.ok
+    assert finding.hint
+    assert "pondage init" in finding.hint
+
+
+def test_the_output_is_json_and_the_exit_code_tells(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["--json", "--project", str(project.root)])
+    findings = msgspec.json.decode(capsys.readouterr().out)
+    assert set(findings[0]) == {"check", "ok", "detail", "hint"}
+    assert code == (0 if all(each["ok"] for each in findings) else 1)
+
+
+def test_a_process_that_is_gone_is_named(project: Project) -> None:
+    ledger = config_of(project).open_ledger()
+    from pondage.engine import identity
+
+    with ledger.transaction() as tx:
+        processes.register(
+            tx, public_id="pgone", machine=identity.machine(), pid=1, pid_started=-1, role="worker"
+        )
+    ledger.close()
+    finding = found(project, "processes")
+    assert not finding.ok
+    assert "worker pgone" in finding.detail
+
+
+def test_a_halted_actor_is_named_with_its_reason(project: Project) -> None:
+    execute(project, "INSERT INTO environments (id, name) VALUES (1, 'main')")
+    execute(project, "INSERT INTO actors (environment, kind, key, halted) VALUES (1, 'catchment', 'orders', 'broken')")
+    assert found(project, "actors").detail == "orders: broken"
+
+
+def test_a_clock_that_was_set_back_is_noticed(project: Project) -> None:
+    execute(
+        project,
+        """INSERT INTO processes (public_id, machine, boot, pid, pid_started, role, registered_at, heartbeat_at, dead_at)
+           VALUES ('p1', 'm', 'b', 1, 1, 'worker', :now + 3600000000, 0, 1)""",
+    )
+    assert "s behind the ledger" in found(project, "clock").detail
+
+
+def test_a_damaged_ledger_is_told_and_not_raised(project: Project) -> None:
+    Path(project.ledger).parent.mkdir(parents=True)
+    Path(project.ledger).write_text("this is no database" * 100)
+    assert not found(project, "ledger").ok

@@ -1,0 +1,155 @@
+"""Publishing to stable names from the outbox."""
+
+from __future__ import annotations
+
+import queue
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pondage.engine import outbox as outbox_module
+from pondage.engine.maintenance import Maintenance
+from pondage.engine.outbox import Outbox
+from pondage.engine.publish import publish
+from pondage.kernel.demand.events import Tap
+from pondage.ledger import retention
+from pondage.ledger import work as ledger_work
+from pondage.ledger.retention import Published
+from tests.engine.plain import PATIENCE_S
+from tests.ledger.harness import World, content, pond
+
+
+class Shop:
+    """A Pond that publishes when it is told to, into a real directory."""
+
+    def __init__(self, world: World, path: Path) -> None:
+        self.world = world
+        self.warehouse = path / "warehouse"
+        self.outbox = Outbox(world.ledger, str(self.warehouse))
+        self.directory = self.warehouse / "tables" / "main" / "orders" / "v1" / "orders"
+        world.deploy(pond("orders"))
+        self.worker = world.worker()
+
+    def publish_run(self) -> None:
+        self.world.send(Tap(pond="orders@1"))
+        held = self.worker.claim()
+        assert held is not None
+        place = self.warehouse / "data" / "d1" / "r1" / held.claim.token
+        place.mkdir(parents=True)
+        (place / "part-0.parquet").write_text("rows")
+        written = msgspec.structs.replace(content(held), path=str(place))
+        assert ledger_work.commit_written(self.world.ledger, held, written, process=self.worker.id)
+        self.world.clock.time += 1_000_000
+
+    def current(self) -> dict[str, object]:
+        shown: dict[str, object] = msgspec.json.decode((self.directory / "CURRENT.json").read_bytes())
+        return shown
+
+    def published(self) -> Published:
+        with self.world.ledger.reading() as tx:
+            found = retention.published(tx, 1)
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def shop(world: World, tmp_path: Path) -> Shop:
+    return Shop(world, tmp_path)
+
+
+def test_a_completed_run_gets_its_stable_names(shop: Shop) -> None:
+    shop.publish_run()
+    shop.outbox.run_once()
+    shown = shop.current()
+    assert shown["snapshot"] == shop.published().tables[0].snapshot
+    assert shown["files"] == [f"{shown['path']}/part-0.parquet"]
+    assert shown["schema"]["type"] == "struct"  # type: ignore[index]
+    assert (shop.directory / "current" / "part-0.parquet").read_text() == "rows"
+    assert not (shop.directory / "current").readlink().is_absolute(), "a moved warehouse keeps its links"
+    assert shop.world.one("SELECT count(*) AS n FROM outbox WHERE done_at IS NULL") == 0
+
+
+def test_doing_it_twice_changes_nothing(shop: Shop) -> None:
+    shop.publish_run()
+    assert publish(str(shop.warehouse), shop.published()) == [shop.directory / "CURRENT.json"]
+    assert publish(str(shop.warehouse), shop.published()) == []
+
+
+def test_an_older_run_never_replaces_a_newer_one(shop: Shop) -> None:
+    shop.publish_run()
+    older = shop.published()
+    shop.publish_run()
+    newer = shop.published()
+    publish(str(shop.warehouse), newer)
+    assert publish(str(shop.warehouse), older) == []
+    assert shop.current()["snapshot"] == newer.tables[0].snapshot
+
+
+def test_a_row_that_is_carried_out_late_shows_the_run_of_now(shop: Shop) -> None:
+    shop.publish_run()
+    shop.publish_run()
+    shop.outbox.run_once()
+    assert shop.current()["run"] == shop.published().run
+
+
+def test_a_link_that_was_lost_halfway_is_made_again(shop: Shop) -> None:
+    shop.publish_run()
+    publish(str(shop.warehouse), shop.published())
+    (shop.directory / "current").unlink()
+    assert publish(str(shop.warehouse), shop.published()) != []
+    assert (shop.directory / "current").is_dir()
+
+
+def test_a_failure_is_recorded_and_tried_again_later_each_time(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.publish_run()
+
+    def full(*given: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(outbox_module, "publish", full)
+    shop.outbox.run_once()
+    (row,) = shop.world.rows("SELECT attempts, error, available_at, done_at FROM outbox")
+    assert (row["attempts"], row["error"], row["done_at"]) == (1, "OSError: no space left on device", None)
+    assert row["available_at"] == shop.world.clock.time + 1_000_000
+    shop.world.clock.time += 1_000_000
+    shop.outbox.run_once()
+    assert shop.world.one("SELECT available_at FROM outbox") == shop.world.clock.time + 2_000_000
+    monkeypatch.undo()
+    shop.world.clock.time += 2_000_000
+    shop.outbox.run_once()
+    assert shop.world.one("SELECT count(*) AS n FROM outbox WHERE done_at IS NULL") == 0
+    assert shop.current()
+
+
+def test_looking_at_an_empty_outbox_writes_nothing(shop: Shop) -> None:
+    before = shop.world.ledger.driver.counts.transactions
+    shop.outbox.run_once()
+    assert shop.world.ledger.driver.counts.transactions == before
+
+
+def test_a_row_of_an_unknown_kind_waits_and_says_why(shop: Shop) -> None:
+    with shop.world.ledger.transaction() as tx:
+        tx.change(
+            """INSERT INTO outbox (environment, kind, payload, created_at, available_at)
+               VALUES (1, 'telegram', '{}', :now, :now)"""
+        )
+    shop.outbox.run_once()
+    assert "telegram" in str(shop.world.one("SELECT error FROM outbox"))
+
+
+def test_the_loop_publishes_when_a_run_completes(shop: Shop) -> None:
+    passed: queue.Queue[str] = queue.Queue()
+    loop = Maintenance([shop.outbox], shop.world.ledger.driver.changes(), on_pass=passed.put)
+    loop.start()
+    passed.get(timeout=PATIENCE_S)
+    shop.publish_run()
+    while shop.world.one("SELECT count(*) AS n FROM outbox WHERE done_at IS NULL"):
+        passed.get(timeout=PATIENCE_S)
+    loop.stop()
+    assert shop.current()
+
+
+def test_a_warehouse_on_another_file_system_has_no_stable_names(shop: Shop) -> None:
+    shop.publish_run()
+    assert publish("s3a://bucket/warehouse", shop.published()) == []
