@@ -28,15 +28,26 @@ def put_event(tx: Transaction, *, actor: int, event: Event, delay_us: int = 0) -
     )
 
 
-def inline(tx: Transaction, ledger: Ledger, actor: int, *, process: int | None) -> bool:
-    """Advance an actor inside the caller's transaction. False when somebody else holds it: the signal waits there.
+def inline(tx: Transaction, ledger: Ledger, actor: int, *, process: int | None, event: Event | None = None) -> bool:
+    """Advance an actor inside the caller's transaction. False when somebody else holds it.
 
-    A step that raises is undone alone: the caller's own changes stand and the signals stay.
+    `event` is what the caller has to report. When the actor steps now it need not become a row; when it cannot, or
+    when the step raises (it is undone alone, the caller's own changes stand), the event waits as a signal.
     """
     row = actors.lock(tx, actor, is_waiting=False)
-    if row is None:
-        return False
-    _advance(tx, ledger, row, process=process)
+    if row is not None and row.halted is None and _advance(tx, ledger, row, process=process, event=event):
+        return True
+    if event is not None:
+        put_event(tx, actor=actor, event=event)
+    return row is not None
+
+
+def report(tx: Transaction, ledger: Ledger, actor: int, *, process: int | None, event: Event | None) -> bool:
+    """Hand a worker's report to its actor and advance it. False when that must be tried again after the commit."""
+    if ledger.is_advancing:
+        return inline(tx, ledger, actor, process=process, event=event)
+    if event is not None:
+        put_event(tx, actor=actor, event=event)
     return True
 
 
@@ -61,7 +72,9 @@ def advance_due(ledger: Ledger, *, process: int | None) -> int:
             due = sorted({*due, *(schedules.fire(tx))})
     for actor in due:
         with ledger.transaction() as tx:
-            inline(tx, ledger, actor, process=process)
+            row = actors.lock(tx, actor, is_waiting=False)
+            if row is not None:
+                _advance(tx, ledger, row, process=process)
     return len(due)
 
 
@@ -72,15 +85,16 @@ def next_due(ledger: Ledger) -> int | None:
     return min(times, default=None)
 
 
-def _advance(tx: Transaction, ledger: Ledger, actor: ActorRow, *, process: int | None) -> None:
-    if actor.halted is not None:
-        return
-    signals = actors.due_signals(tx, actor.id)
-    if not signals:
-        return
+def _advance(
+    tx: Transaction, ledger: Ledger, actor: ActorRow, *, process: int | None, event: Event | None = None
+) -> bool:
+    """Make one step of everything that is due. False when it raised; it is undone then, and counted."""
+    signals = [] if actor.halted is not None else actors.due_signals(tx, actor.id)
+    if not signals and event is None:
+        return True
     try:
         with tx.savepoint():
-            settled = _settle(tx, ledger, actor, signals)
+            settled = _settle(tx, ledger, actor, signals, event)
             actors.delete_signals(tx, [signal.id for signal in signals])
             _write_advancement(tx, actor.id, process, settled)
             actors.stepped(tx, actor.id)
@@ -91,9 +105,13 @@ def _advance(tx: Transaction, ledger: Ledger, actor: ActorRow, *, process: int |
         reason = f"{type(error).__name__}: {error}"
         _write_failure(tx, actor.id, process, signals, reason + "\n" + traceback.format_exc())
         actors.count_error(tx, actor.id, halt_after=ledger.durability.advance_retries, reason=reason)
+        return False
+    return True
 
 
-def _settle(tx: Transaction, ledger: Ledger, actor: ActorRow, signals: list[SignalRow]) -> Settled:
+def _settle(
+    tx: Transaction, ledger: Ledger, actor: ActorRow, signals: list[SignalRow], reported: Event | None
+) -> Settled:
     catchment = Catchment(tx, ledger, environment=actor.environment, actor=actor.id)
     events: list[Event] = []
     for signal in signals:
@@ -104,6 +122,12 @@ def _settle(tx: Transaction, ledger: Ledger, actor: ActorRow, signals: list[Sign
             actors.readdress(tx, signal, to=row.actor)
             continue
         events.append(event)
+    if reported is not None:
+        row = catchment.ponds.row(reported.pond)
+        if row is not None and row.actor != actor.id:
+            put_event(tx, actor=row.actor, event=reported)
+        else:
+            events.append(reported)
     return catchment.settle(events)
 
 

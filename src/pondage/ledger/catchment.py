@@ -141,9 +141,7 @@ class Catchment:
         run = self._run(pond.id, effect.number)
         definition = self._ledger.definition(self._tx, run.definition)
         ripple = definition.ripple(effect.ripple)
-        dataset, dataset_id = snapshots.dataset(
-            self._tx, pond=pond.id, ripple=ripple.name, new_id=self._ledger.ids.new("d")
-        )
+        dataset, dataset_id = self._ledger.dataset(self._tx, pond=pond.id, ripple=ripple.name)
         majors = {source.pond: source.major for source in definition.sources}
         inputs = RippleInputs(
             pond=effect.pond,
@@ -163,7 +161,7 @@ class Catchment:
             kind="ripple",
             node=ripple.name,
             number=effect.attempt,
-            queue=executions.queue(
+            queue=self._ledger.queue(
                 self._tx,
                 code=definition.archive,
                 pool=definition.pool or "",
@@ -249,15 +247,6 @@ class Catchment:
         runs.publish(self._tx, run=run, pond=pond.id, ripples=[ripple.name for ripple in definition.ripples])
         for subsumed in effect.subsumed:
             runs.end(self._tx, self._run(pond.id, subsumed).id, state="subsumed")
-        payload = {"freshness": effect.freshness, "delay": effect.delay, "subsumed": len(effect.subsumed)}
-        history.record(
-            self._tx,
-            environment=self._environment,
-            kind="completed",
-            pond=effect.pond,
-            run=run.public_id,
-            payload=payload,
-        )
         history.put_outbox(
             self._tx, environment=self._environment, kind="publish", payload={"pond": pond.id, "run": run.public_id}
         )

@@ -48,6 +48,9 @@ class Transaction(Protocol):
     def boot(self) -> str:
         """What identifies the clock of `beat`: beats of different boots cannot be compared."""
 
+    seen: dict[tuple[str, object], object]
+    """What was learnt in this transaction and never changes; worth remembering once it is committed, not before."""
+
     def rows(self, statement: str, **values: Value) -> list[Row]:
         """Run a statement and answer its rows."""
 

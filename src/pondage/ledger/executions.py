@@ -55,8 +55,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     is_isolated: bool
 
 
-def queue(tx: Transaction, *, code: str, pool: str = "", labels: str = "") -> int:
-    """Answer the queue of work that needs this code, this pool and these labels, and make it the first time."""
+def queue(tx: Transaction, *, code: str, pool: str, labels: str) -> int:
+    """Answer the queue of work that needs this code, pool and labels, making it the first time."""
     sought = "SELECT id FROM queues WHERE code = :code AND pool = :pool AND labels = :labels"
     found = tx.row(sought, code=code, pool=pool, labels=labels)
     if found is None:

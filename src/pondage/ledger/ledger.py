@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar, cast
 
 from pondage.define.definition import PondDefinition
 from pondage.define.durability import Durability
 from pondage.errors import LedgerError
 from pondage.kernel.demand.shape import PondShape
-from pondage.ledger import actors
+from pondage.ledger import actors, executions, snapshots
 from pondage.ledger.clock import Clock, HostClock
 from pondage.ledger.driver import Driver, Transaction
 from pondage.ledger.ids import Ids, RandomIds
 from pondage.ledger.migrate import migrate
 from pondage.ledger.shape import shape_of
+
+Found = TypeVar("Found")
 
 
 class Ledger:
@@ -42,8 +46,7 @@ class Ledger:
             )
         self.is_reusing = is_reusing
         self.is_advancing = is_advancing
-        self._definitions: dict[int, PondDefinition] = {}
-        self._shapes: dict[int, PondShape] = {}
+        self._known: dict[tuple[str, object], object] = {}
 
     @classmethod
     def open(
@@ -57,27 +60,46 @@ class Ledger:
         migrate(driver)
         return cls(driver, ids=ids, durability=durability)
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
         """Open a transaction that writes."""
-        return self.driver.transaction()
+        with self.driver.transaction() as tx:
+            yield tx
+        self._known.update(tx.seen)
 
-    def reading(self) -> AbstractContextManager[Transaction]:
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
         """Open a transaction that only reads, and sees one moment."""
-        return self.driver.reading()
+        with self.driver.reading() as tx:
+            yield tx
+        self._known.update(tx.seen)
 
     def definition(self, tx: Transaction, identity: int) -> PondDefinition:
         """Answer a stored declaration. Definitions never change, so each is read once by a process."""
-        found = self._definitions.get(identity)
-        if found is None:
-            found = self._definitions[identity] = actors.definition(tx, identity)
-        return found
+        return self._remembered(tx, ("definition", identity), lambda: actors.definition(tx, identity))
 
     def shape(self, tx: Transaction, identity: int) -> PondShape:
         """Answer what the demand machine needs to know of a stored declaration."""
-        found = self._shapes.get(identity)
+        return self._remembered(tx, ("shape", identity), lambda: shape_of(self.definition(tx, identity)))
+
+    def queue(self, tx: Transaction, *, code: str, pool: str = "", labels: str = "") -> int:
+        """Answer the queue of work that needs this code, this pool and these labels, making it the first time."""
+        key = "queue", (code, pool, labels)
+        return self._remembered(tx, key, lambda: executions.queue(tx, code=code, pool=pool, labels=labels))
+
+    def dataset(self, tx: Transaction, *, pond: int, ripple: str) -> tuple[int, str]:
+        """Answer id and public id of the dataset that a Ripple of a Pond writes, making it the first time."""
+        key = "dataset", (pond, ripple)
+        return self._remembered(
+            tx, key, lambda: snapshots.dataset(tx, pond=pond, ripple=ripple, new_id=self.ids.new("d"))
+        )
+
+    def _remembered(self, tx: Transaction, key: tuple[str, object], find: Callable[[], Found]) -> Found:
+        # What this transaction wrote itself may still be undone: it is remembered with the transaction until then.
+        found = self._known.get(key, tx.seen.get(key))
         if found is None:
-            found = self._shapes[identity] = shape_of(self.definition(tx, identity))
-        return found
+            found = tx.seen[key] = find()
+        return cast(Found, found)
 
     def close(self) -> None:
         """Give the connections back."""

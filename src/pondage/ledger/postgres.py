@@ -55,6 +55,7 @@ class PostgresTransaction:
         self._connection = connection
         self._driver = driver
         self.now = now
+        self.seen: dict[tuple[str, object], object] = {}
 
     @property
     def beat(self) -> int:
@@ -82,6 +83,7 @@ class PostgresTransaction:
         except psycopg.OperationalError:
             raise
         except BaseException:
+            self.seen.clear()
             self._connection.execute("ROLLBACK TO SAVEPOINT inner_step")
             raise
         self._connection.execute("RELEASE SAVEPOINT inner_step")

@@ -38,7 +38,7 @@ def submit(ledger: Ledger, environment: str, sql: str, *, limit: int) -> int:
                 node="query",
                 number=1,
                 priority=0,
-                queue=executions.queue(tx, code=""),
+                queue=ledger.queue(tx, code=""),
                 inputs=msgspec.json.encode(inputs).decode(),
                 crash_budget=0,
             ),

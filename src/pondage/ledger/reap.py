@@ -49,8 +49,8 @@ def reap_process(
         is_blamed = len(held) == 1
         for one in held:
             crashed(tx, one, reason=f"{dead.role} {dead.public_id}: {reason}", is_blamed=is_blamed)
-        for actor in sorted({one.actor for one in held if one.actor is not None}) if ledger.is_advancing else ():
-            advance.inline(tx, ledger, actor, process=reaper)
+        for actor in sorted({one.actor for one in held if one.actor is not None}):
+            advance.report(tx, ledger, actor, process=reaper, event=None)
     return Reaped(process=dead.public_id, role=dead.role, executions=len(held), reason=reason)
 
 

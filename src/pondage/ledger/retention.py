@@ -168,7 +168,7 @@ def swept(tx: Transaction, snapshot: int) -> None:
 
 
 def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
-    """Answer those tokens whose files must stay: the execution is open, or its snapshot's files were not deleted yet."""
+    """Answer those tokens whose files must stay: the execution is open, or its snapshot's files are not deleted yet."""
     kept: set[str] = set()
     for start in range(0, len(tokens), BATCH):
         names = {f"token{position}": token for position, token in enumerate(tokens[start : start + BATCH])}

@@ -97,13 +97,15 @@ def _run(row: Row) -> RunRow:
     )
 
 
-def end(tx: Transaction, run: int, *, state: str, error: str | None = None) -> None:
+def end(tx: Transaction, run: int, *, state: str, error: str | None = None, outputs_digest: str | None = None) -> None:
     """Say how a Run ended. A Run ends once: the machine never ends one twice, and the row count proves it."""
     changed = tx.change(
-        "UPDATE runs SET state = :state, error = :error, ended_at = :now WHERE id = :id AND ended_at IS NULL",
+        """UPDATE runs SET state = :state, error = :error, outputs_digest = :outputs_digest, ended_at = :now
+           WHERE id = :id AND ended_at IS NULL""",
         id=run,
         state=state,
         error=error,
+        outputs_digest=outputs_digest,
     )
     assert changed == 1, f"run {run} ended twice"
 
@@ -123,8 +125,7 @@ def publish(tx: Transaction, *, run: RunRow, pond: int, ripples: list[str]) -> N
         given[ripple] = chosen.snapshot
     # Runs with equal outputs count as the same wherever a diamond compares them.
     digest = hashlib.sha256(msgspec.json.encode(sorted(given.items()))).hexdigest()
-    tx.change("UPDATE runs SET outputs_digest = :digest WHERE id = :id", digest=digest, id=run.id)
-    end(tx, run.id, state="completed")
+    end(tx, run.id, state="completed", outputs_digest=digest)
 
 
 def by_public_id(tx: Transaction, public_id: str) -> int | None:

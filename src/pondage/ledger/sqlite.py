@@ -24,6 +24,7 @@ class SqliteTransaction:
         self._clock = clock
         self._counts = counts
         self.now = clock.now()
+        self.seen: dict[tuple[str, object], object] = {}
 
     @property
     def beat(self) -> int:
@@ -55,6 +56,7 @@ class SqliteTransaction:
         try:
             yield
         except BaseException:
+            self.seen.clear()
             self._connection.execute("ROLLBACK TO inner_step")
             self._connection.execute("RELEASE inner_step")
             raise

@@ -11,7 +11,7 @@ from pondage.define.definition import PondDefinition, RippleDefinition
 from pondage.define.names import PondKey
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import LedgerError
-from pondage.kernel.demand.events import Done, Fail
+from pondage.kernel.demand.events import Done, Event, Fail
 from pondage.ledger import advance, executions, snapshots
 from pondage.ledger.driver import LedgerUnavailable, Transaction, number, text
 from pondage.ledger.executions import Claim, Outcome
@@ -61,7 +61,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _nothing(_tx: Transaction) -> None:
-    """Write nothing beside the outcome."""
+    """Write and report nothing beside the outcome."""
 
 
 def never() -> bool:
@@ -156,7 +156,7 @@ def commit_written(
     False means fenced: somebody else closed this execution; its files must be thrown away and nobody told.
     """
 
-    def record(tx: Transaction) -> None:
+    def record(tx: Transaction) -> Event:
         inputs = ripple_inputs(work.claim.inputs)
         assert work.claim.run is not None
         assert work.claim.freshness is not None
@@ -172,7 +172,7 @@ def commit_written(
             inputs=msgspec.json.encode(inputs.snapshots).decode(),
             digest=work.claim.digest or "",
         )
-        _report_done(tx, work, inputs, snapshot=snapshot, is_reused=False)
+        return _done(tx, work, inputs, snapshot=snapshot, is_reused=False)
 
     return _commit(ledger, work, "ok", record, process=process, give_up=give_up)
 
@@ -180,11 +180,11 @@ def commit_written(
 def commit_unchanged(ledger: Ledger, work: Work, *, process: int, give_up: Callable[[], bool] = never) -> bool:
     """Say that an Inlet found nothing new: its last snapshot serves this Run too. False means fenced."""
 
-    def record(tx: Transaction) -> None:
+    def record(tx: Transaction) -> Event:
         inputs = ripple_inputs(work.claim.inputs)
         newest = snapshots.newest(tx, inputs.dataset)
         assert newest is not None, "the worker checked that there is something that can be unchanged"
-        _report_done(tx, work, inputs, snapshot=newest.id, is_reused=True)
+        return _done(tx, work, inputs, snapshot=newest.id, is_reused=True)
 
     return _commit(ledger, work, "reused", record, process=process, give_up=give_up)
 
@@ -195,16 +195,14 @@ def has_snapshot(ledger: Ledger, work: Work) -> bool:
         return snapshots.newest(tx, ripple_inputs(work.claim.inputs).dataset) is not None
 
 
-def _report_done(tx: Transaction, work: Work, inputs: RippleInputs, *, snapshot: int, is_reused: bool) -> None:
+def _done(tx: Transaction, work: Work, inputs: RippleInputs, *, snapshot: int, is_reused: bool) -> Event:
     claim = work.claim
     assert claim.run is not None
     assert claim.freshness is not None
-    assert claim.actor is not None
     snapshots.put_output(
         tx, run=claim.run, pond=inputs.pond_id, node=claim.node, freshness=claim.freshness, snapshot=snapshot
     )
-    event = Done(pond=inputs.pond, ripple=claim.node, attempt=claim.number, reused=is_reused)
-    advance.put_event(tx, actor=claim.actor, event=event)
+    return Done(pond=inputs.pond, ripple=claim.node, attempt=claim.number, reused=is_reused)
 
 
 def commit_failed(
@@ -214,11 +212,11 @@ def commit_failed(
 
     error = msgspec.json.encode(failure).decode()
 
-    def record(tx: Transaction) -> None:
-        if work.claim.actor is not None and work.claim.kind == "ripple":
-            inputs = ripple_inputs(work.claim.inputs)
-            event = Fail(pond=inputs.pond, ripple=work.claim.node, attempt=work.claim.number, error=error)
-            advance.put_event(tx, actor=work.claim.actor, event=event)
+    def record(_tx: Transaction) -> Event | None:
+        if work.claim.kind != "ripple":
+            return None
+        inputs = ripple_inputs(work.claim.inputs)
+        return Fail(pond=inputs.pond, ripple=work.claim.node, attempt=work.claim.number, error=error)
 
     return _commit(ledger, work, "failed", record, process=process, give_up=give_up, error=error)
 
@@ -256,7 +254,7 @@ def _commit(
     ledger: Ledger,
     work: Work,
     outcome: Outcome,
-    record: Callable[[Transaction], None],
+    record: Callable[[Transaction], Event | None],
     *,
     process: int,
     give_up: Callable[[], bool],
@@ -273,9 +271,9 @@ def _commit(
                 # Our own commit may have landed and only its answer was lost: the row then shows what we wrote.
                 return executions.outcome_of(tx, claim.token) == outcome
             executions.close_dispatch(tx, claim.dispatch, outcome=outcome, result=result)
-            record(tx)
-            if claim.actor is not None and ledger.is_advancing:
-                is_advanced = advance.inline(tx, ledger, claim.actor, process=process)
+            event = record(tx)
+            if claim.actor is not None:
+                is_advanced = advance.report(tx, ledger, claim.actor, process=process, event=event)
         return True
 
     is_ours = persist(act, give_up=give_up)
