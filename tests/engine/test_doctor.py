@@ -72,7 +72,8 @@ def test_a_halted_actor_is_named_with_its_reason(project: Project) -> None:
 def test_a_clock_that_was_set_back_is_noticed(project: Project) -> None:
     execute(
         project,
-        """INSERT INTO processes (public_id, machine, boot, pid, pid_started, role, registered_at, heartbeat_at, dead_at)
+        """INSERT INTO processes (public_id, machine, boot, pid, pid_started, role,
+                                  registered_at, heartbeat_at, dead_at)
            VALUES ('p1', 'm', 'b', 1, 1, 'worker', :now + 3600000000, 0, 1)""",
     )
     assert "s behind the ledger" in found(project, "clock").detail

@@ -42,10 +42,11 @@ def run_dev(project: Project, *, quiet: bool = False, until: Callable[[], bool] 
         ledger = config.open_ledger()
         try:
             supervisor = Supervisor(config, ledger, say=lambda line: say(f"  {line}"))
-            for line in _banner(project, config):
-                say(line)
             return supervise(
-                supervisor, until=until or (lambda: False), on_drain=lambda n: say(_drain_words(n, config))
+                supervisor,
+                until=until or (lambda: False),
+                on_start=lambda: say("\n".join(_banner(project, config))),
+                on_drain=lambda n: say(_drain_words(n, config)),
             )
         finally:
             ledger.close()

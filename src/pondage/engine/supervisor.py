@@ -274,8 +274,17 @@ def start_process(config: WorkerConfig) -> subprocess.Popen[bytes]:
     )  # fmt: skip
 
 
-def supervise(supervisor: Supervisor, *, until: Callable[[], bool], on_drain: Callable[[int], None]) -> int:
-    """Run a supervisor in the main thread: SIGTERM, SIGINT and SIGHUP drain it, `on_drain(n)` is told the n-th time."""
+def supervise(
+    supervisor: Supervisor,
+    *,
+    until: Callable[[], bool],
+    on_start: Callable[[], None] = lambda: None,
+    on_drain: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Run a supervisor in the main thread: SIGTERM, SIGINT and SIGHUP drain it, `on_drain(n)` is told the n-th time.
+
+    `on_start` is called when a signal is answered already: whoever is told that it runs may end it.
+    """
     asked = 0
 
     def on_signal(number: int) -> None:
@@ -288,6 +297,7 @@ def supervise(supervisor: Supervisor, *, until: Callable[[], bool], on_drain: Ca
         supervisor.drain()
 
     with SignalWatch((signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD), on_signal):
+        on_start()
         return supervisor.run(until)
 
 
@@ -305,7 +315,7 @@ def main() -> int:
     supervisor = Supervisor(config.engine, ledger, is_standing=False)
     parent = ParentWatch(config.parent, supervisor.drain)
     parent.start(pipe)
-    code = supervise(supervisor, until=parent.is_gone, on_drain=lambda _: None)
+    code = supervise(supervisor, until=parent.is_gone)
     ledger.close()
     return code
 
