@@ -72,19 +72,40 @@ def test_dev_hands_over_to_the_engine_and_answers_its_code(
     assert call("dev", "--quiet").code == 7
 
 
-def test_the_doctor_lists_its_checks_and_fails_when_one_does(
-    world: World, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_lists_its_checks_and_fails_when_one_does(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     java = CheckView(check="java", ok=True, detail="21")
-    monkeypatch.setattr(care, "_engine_checks", lambda: [java])
-    view = msgspec.json.decode(call("doctor", "--json").out, type=DoctorView)
-    assert [each.check for each in view.checks] == ["python", "project", "ledger", "disk", "java"]
-    assert view.checks[2].detail.endswith("3 Ponds in main, 0 running")
+    monkeypatch.setattr(care, "_checks", lambda _: [java])
+    assert msgspec.json.decode(call("doctor", "--json").out, type=DoctorView) == DoctorView(ok=True, checks=(java,))
     bad = CheckView(check="java", ok=False, detail="none", hint="pip install pondage[java]")
-    monkeypatch.setattr(care, "_engine_checks", lambda: [bad])
+    monkeypatch.setattr(care, "_checks", lambda _: [java, bad])
     said = call("doctor")
     assert said.code == 1
-    assert "FAIL  java: none\n      try: pip install pondage[java]" in said.out
+    assert said.out.splitlines() == ["ok    java: 21", "FAIL  java: none", "      try: pip install pondage[java]"]
+
+
+def test_the_doctor_looks_in_a_process_of_its_own(world: World, call: Call) -> None:
+    view = msgspec.json.decode(call("doctor", "--json").out, type=DoctorView)
+    found = {each.check: each.ok for each in view.checks}
+    assert found["python"]
+    assert found["project"]
+    assert found["ledger"]
+
+
+def test_a_doctor_that_cannot_speak_is_a_failed_check(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(care.sys, "executable", "/bin/false")
+    (check,) = msgspec.json.decode(call("doctor", "--json").out, type=DoctorView).checks
+    assert (check.check, check.ok) == ("doctor", False)
+
+
+def test_warmup_prints_what_the_process_with_spark_answers(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(care, "_WARM", """print('{"was_warm": true, "directory": "/cache"}')""")
+    assert call("warmup").out == "was warm already: /cache\n"
+    assert call("warmup", "--if-needed").out == ""
+    problem = '{"error": {"code": "WARMUP", "message": "no room", "place": null, "hint": "make some"}}'
+    monkeypatch.setattr(care, "_WARM", f"print('{problem}')")
+    assert call("warmup").err == "error[WARMUP]: no room\n  try: make some\n"
+    monkeypatch.setattr(care, "_WARM", "raise SystemExit(3)")
+    assert "ended with code 3" in call("warmup").err
 
 
 def test_vacuum_says_what_it_would_delete(world: World, call: Call) -> None:

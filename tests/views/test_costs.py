@@ -28,8 +28,10 @@ class Explaining:
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
-        self.now, self.beat, self.boot = tx.now, tx.beat, tx.boot
         self.scans: list[tuple[str, str]] = []
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._tx, name)
 
     def rows(self, statement: str, **values: Value) -> list[Row]:
         for row in self._tx.rows(f"EXPLAIN QUERY PLAN {statement}", **values):

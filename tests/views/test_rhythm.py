@@ -15,10 +15,27 @@ def test_runs_are_counted_and_compared_with_a_schedule_as_fast_as_each_pond(worl
         view = rhythm(tx, "main", since=since, until=world.clock.time)
     by_key = {each.key: each for each in view.ponds}
     assert {key: each.runs for key, each in by_key.items()} == {"orders@1": 3, "sales@1": 3, "reports@1": 3}
-    # `sales` has two Ripples of a second each; its second one is committed when the clock has moved once.
-    assert view.bottleneck == "sales@1"
     assert by_key["sales@1"].mean_period_us == 10 * SECOND
-    assert view.unread_runs == sum(max(0, each.scheduled_runs - 3) for each in view.ponds)
+    assert by_key["sales@1"].mean_run_us == 2 * SECOND
+    assert view.scheduled_runs == sum(each.scheduled_runs for each in view.ponds)
+
+
+def test_the_pond_with_the_slowest_ripple_is_the_bottleneck_and_the_others_would_run_unread(world: World) -> None:
+    worker = world.worker()
+    since = world.clock.time
+    for _ in range(2):
+        world.send(Pulse(pond=PondKey("reports@1")))
+        while (held := worker.claim()) is not None:
+            world.clock.time += (4 if held.claim.node == "clean" else 1) * SECOND
+            worker.finish(held)
+    with world.ledger.reading() as tx:
+        view = rhythm(tx, "main", since=since, until=since + 16 * SECOND)
+    assert view.bottleneck == "sales@1"
+    assert [(each.key, each.pace_us, each.scheduled_runs, each.unread_runs) for each in view.ponds] == [
+        ("orders@1", SECOND, 16, 14),
+        ("reports@1", SECOND, 16, 14),
+        ("sales@1", 4 * SECOND, 4, 2),
+    ]
 
 
 def test_a_time_without_runs_has_no_rhythm(world: World) -> None:

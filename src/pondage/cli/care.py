@@ -2,35 +2,50 @@
 
 from __future__ import annotations
 
-import shutil
+import json
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from pondage.cli.session import local_warehouse, open_ledger, open_project, session
+from pondage.cli.session import session
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
-    from pondage.read.project import Project
     from pondage.views.answers import CheckView
 
 DOCTOR_TIMEOUT_S = 120.0
-LITTLE_DISK = 2_000_000_000
+
+# The first argument of the answer says whether it was warm before; phases go to stderr as they begin.
+_WARM = """
+import json, sys
+from pondage.errors import PondageError
+from pondage.spark.warmup import is_warm, warm
+try:
+    was_warm = is_warm()
+    place = warm(lambda phase: print(f"  {phase}", file=sys.stderr, flush=True))
+    print(json.dumps({"was_warm": was_warm, "directory": str(place)}))
+except PondageError as error:
+    print(json.dumps({"error": error.as_json()}))
+"""
 
 
 @verb
 @json_option
 @pass_settings
 def doctor(settings: Settings, is_json: bool) -> None:
-    """Check what Pondage needs: Python, Java, Spark, the project, its ledger, its warehouse, running processes."""
+    """Check what Pondage needs: Python, Java, Spark, the project, its ledger, its warehouse, running processes.
+
+    Exit code 1 when something is not well; each of these says what to do.
+    """
     from pondage.cli.output import print_json, styled
     from pondage.views.answers import DoctorView
 
-    checks = (*_here(settings), *_engine_checks())
+    checks = tuple(_checks(settings.project or Path.cwd()))
     view = DoctorView(ok=all(each.ok for each in checks), checks=checks)
     if is_json:
         print_json(view)
@@ -44,82 +59,55 @@ def doctor(settings: Settings, is_json: bool) -> None:
         click.get_current_context().exit(1)
 
 
-def _here(settings: Settings) -> Iterator[CheckView]:
-    """Check what can be checked in this process."""
-    from pondage.views.answers import CheckView
-
-    version = ".".join(str(part) for part in sys.version_info[:3])
-    yield CheckView(check="python", ok=sys.version_info >= (3, 11), detail=f"{version} ({sys.executable})")
-    try:
-        project = open_project(settings)
-    except PondageError as error:
-        # Outside of a project the machine itself can still be looked at.
-        yield CheckView(check="project", ok=error.code == "NO_PROJECT", detail=error.message, hint=error.hint)
-        return
-    yield CheckView(check="project", ok=True, detail=f"{project.name} in {project.root}")
-    yield _ledger_check(project)
-    yield _disk_check(project)
-
-
-def _ledger_check(project: Project) -> CheckView:
-    from pondage.views.answers import CheckView
-    from pondage.views.status import status
-    from pondage.views.words import count_text
-
-    try:
-        ledger = open_ledger(project)
-        with ledger.reading() as tx:
-            view = status(tx, project.environment)
-        ledger.close()
-    except PondageError as error:
-        return CheckView(check="ledger", ok=False, detail=error.message, hint=error.hint)
-    halted = [pond.name for pond in view.ponds if pond.halted is not None]
-    if halted:
-        return CheckView(
-            check="ledger", ok=False, detail=f"halted: {', '.join(halted)}", hint=f"pondage why {halted[0]}"
-        )
-    found = f"{count_text(len(view.ponds), 'Pond')} in {view.environment}, {len(view.processes)} running"
-    return CheckView(check="ledger", ok=True, detail=f"{project.ledger}: {found}")
-
-
-def _disk_check(project: Project) -> CheckView:
-    from pondage.views.answers import CheckView
-    from pondage.views.words import size_text
-
-    place = local_warehouse(project)
-    existing = next(each for each in (place, *place.parents) if each.exists())
-    free = shutil.disk_usage(existing).free
-    detail = f"{size_text(free)} free for {place}"
-    return CheckView(check="disk", ok=free >= LITTLE_DISK, detail=detail, hint="pondage vacuum, or give it more room")
-
-
-def _engine_checks() -> list[CheckView]:
-    """Let the engine check Java and Spark: its answer is a list of checks as JSON."""
+def _checks(directory: Path) -> list[CheckView]:
+    """Let the engine look, in a process that may load Spark; its answer is a list of checks as JSON."""
     import msgspec
 
     from pondage.views.answers import CheckView
 
-    command = [sys.executable, "-m", "pondage.engine.doctor", "--json"]
+    command = [sys.executable, "-m", "pondage.engine.doctor", "--json", "--project", str(directory)]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=DOCTOR_TIMEOUT_S, check=False)
+        done = subprocess.run(command, capture_output=True, timeout=DOCTOR_TIMEOUT_S, check=False, env=_environment())
     except subprocess.TimeoutExpired:
-        return [CheckView(check="java", ok=False, detail=f"no answer within {DOCTOR_TIMEOUT_S:g} s")]
+        return [CheckView(check="doctor", ok=False, detail=f"no answer within {DOCTOR_TIMEOUT_S:g} s")]
     try:
         return msgspec.json.decode(done.stdout, type=list[CheckView])
     except msgspec.MsgspecError:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        detail = said[-1] if said else "the check of Java and Spark said nothing"
-        return [CheckView(check="java", ok=False, detail=detail, hint="python -m pondage.engine.doctor --json")]
+        detail = said[-1] if said else "the checks ended without an answer"
+        return [CheckView(check="doctor", ok=False, detail=detail, hint="python -m pondage.engine.doctor")]
+
+
+def _environment() -> dict[str, str]:
+    """Answer the environment of a child that imports what we import, also when Pondage is on the path only."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(part for part in sys.path if part)}
 
 
 @verb
-@click.option("--if-needed", is_flag=True, help="Do nothing when it was done before.")
+@click.option("--if-needed", is_flag=True, help="Say nothing when it was done before.")
 @click.option("--json", "is_json", is_flag=True, help="Print what was done as JSON.")
 def warmup(if_needed: bool, is_json: bool) -> None:
-    """Prepare Java and Spark once on this machine, so that every later start takes half the time."""
-    options = [*(["--if-needed"] if if_needed else []), *(["--json"] if is_json else [])]
-    done = subprocess.run([sys.executable, "-m", "pondage.spark.warmup", *options], check=False)
-    click.get_current_context().exit(done.returncode)
+    """Prepare Java and Spark once on this machine, so that every later start takes about half the time.
+
+    What was prepared before is kept: a second call does nothing.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", _WARM], stdout=subprocess.PIPE, text=True, check=False, env=_environment()
+    )
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        raise PondageError(
+            f"the preparation ended with code {done.returncode} and without an answer",
+            hint="pondage doctor",
+            code="WARMUP",
+        ) from None
+    if "error" in answer:
+        raise PondageError(**answer["error"])
+    if is_json:
+        click.echo(json.dumps(answer))
+    elif not (if_needed and answer["was_warm"]):
+        click.echo(f"{'was warm already' if answer['was_warm'] else 'is warm now'}: {answer['directory']}")
 
 
 @verb

@@ -94,7 +94,7 @@ def pulse_and_follow(
 
 
 class _Nothing:
-    def show(self, view: StatusView, now: int) -> None:
+    def show(self, view: StatusView, now: int, *, is_last: bool = False) -> None:
         """Show nothing."""
 
 

@@ -122,26 +122,28 @@ def print_rhythm(settings: Settings, view: RhythmView) -> None:
     if view.bottleneck is None:
         click.echo("no Run began and completed in this time; try: pondage demo --seconds 60")
         return
+    columns = ("POND", "RUNS", "TIME BETWEEN RUNS", "SLOWEST RIPPLE", "RUNS ON A SCHEDULE", "OF THEM UNREAD")
     print_table(
         settings,
-        ("POND", "RUNS", "ONE RUN TAKES", "TIME BETWEEN RUNS", "ON A SCHEDULE", "OF THEM UNREAD"),
+        columns,
         [
             (
                 f"{pond.key} (the slowest)" if pond.key == view.bottleneck else pond.key,
                 str(pond.runs),
-                duration_text(pond.mean_run_us),
                 "-" if pond.mean_period_us is None else duration_text(pond.mean_period_us),
+                "-" if pond.pace_us is None else duration_text(pond.pace_us),
                 str(pond.scheduled_runs),
                 str(pond.unread_runs),
             )
             for pond in view.ponds
         ],
-        numbers=("RUNS", "ONE RUN TAKES", "TIME BETWEEN RUNS", "ON A SCHEDULE", "OF THEM UNREAD"),
+        numbers=columns[1:],
     )
     ran = sum(pond.runs for pond in view.ponds)
     click.echo(
-        f"The Ponds ran {ran} times in {duration_text(view.until - view.since)}. Each on a schedule as fast as it can "
-        f"itself would have run {view.scheduled_runs} times, {view.unread_runs} of them for data that nobody read."
+        f"In {duration_text(view.until - view.since)} these Ponds ran {ran} times: as often as the slowest could use.\n"
+        f"A schedule that starts each as often as it can run would have made {view.scheduled_runs} Runs, "
+        f"{view.unread_runs} of them for data that nobody read."
     )
 
 

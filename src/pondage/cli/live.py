@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 DRAW_EVERY_S = 0.25
+LINE_EVERY_US = 2_000_000
 READ_AGAIN_S = 2.0
 """Hints that something was committed may be missing, so the ledger is read this often in any case."""
 
@@ -28,25 +29,28 @@ READ_AGAIN_S = 2.0
 class Screen(Protocol):
     """Something that shows a status again and again."""
 
-    def show(self, view: StatusView, now: int) -> None:
-        """Show it as of `now`."""
+    def show(self, view: StatusView, now: int, *, is_last: bool = False) -> None:
+        """Show it as of `now`; nothing that the last one holds may be left out."""
 
 
 class LinesScreen:
-    """Plain output: one line for each Pond whose state or work has changed."""
+    """Plain output: a line for each Pond whose state or work has changed, but not more than one in some seconds."""
 
     def __init__(self, ponds: frozenset[str] | None = None) -> None:
         self._ponds = ponds
         self._seen: dict[str, tuple[object, ...]] = {}
+        self._printed_at: dict[str, int] = {}
 
-    def show(self, view: StatusView, now: int) -> None:
+    def show(self, view: StatusView, now: int, *, is_last: bool = False) -> None:
         """Print what is new."""
         for pond in view.ponds:
             if self._ponds is not None and pond.key not in self._ponds:
                 continue
             looks = _looks(pond)
-            if self._seen.get(pond.key) != looks:
+            is_time = is_last or now - self._printed_at.get(pond.key, 0) >= LINE_EVERY_US
+            if is_time and self._seen.get(pond.key) != looks:
                 self._seen[pond.key] = looks
+                self._printed_at[pond.key] = now
                 age = f"fresh {fresh_text(pond, now)}" if pond.freshness is not None else "never ran"
                 click.echo(f"{moment_text(now)[11:19]}  {pond.key}  {pond.state}  {age}  {doing_text(pond, now)}")
 
@@ -68,7 +72,7 @@ class TableScreen:
         self._live = live
         self._ponds = ponds
 
-    def show(self, view: StatusView, now: int) -> None:
+    def show(self, view: StatusView, now: int, *, is_last: bool = False) -> None:  # noqa: ARG002 - each is drawn
         """Draw the table."""
         from rich.console import Group
         from rich.text import Text
@@ -106,11 +110,11 @@ def follow(
     view, read_s = _read(opened), time.monotonic()
     while True:
         drawn_s = time.monotonic()
-        shown.show(view, view.at + int((drawn_s - read_s) * 1_000_000))
-        if stop(view):
-            return view
-        if timeout_s is not None and drawn_s - began_s >= timeout_s:
-            return None
+        is_over = stop(view)
+        is_late = timeout_s is not None and drawn_s - began_s >= timeout_s
+        shown.show(view, view.at + int((drawn_s - read_s) * 1_000_000), is_last=is_over or is_late)
+        if is_over or is_late:
+            return view if is_over else None
         # A busy ledger commits hundreds of times a second; nobody reads faster than a few times.
         has_changed = changes.wait(DRAW_EVERY_S)
         pause_s = DRAW_EVERY_S / 2 - (time.monotonic() - drawn_s)

@@ -1,7 +1,7 @@
 """How often each Pond ran over a time, how long it took, and what a fixed schedule would have done instead.
 
-Everything is computed from what was recorded. The schedule it is compared with runs a Pond again and again, as fast as
-the Pond itself can: what eager pipelines do. Its Runs beyond those of the slowest Pond are data that nobody read.
+Everything is computed from what was recorded. The schedule it is compared with starts a Pond again as soon as its
+slowest Ripple is free: what eager pipelines do. Its Runs beyond those of the slowest Pond are data that nobody read.
 """
 
 from __future__ import annotations
@@ -16,18 +16,22 @@ MOST_RUNS = 10_000
 
 
 class PondRhythm(msgspec.Struct, frozen=True, kw_only=True):
-    """One Pond: its completed Runs, their mean length, the mean time between them (null below two Runs)."""
+    """One Pond: its completed Runs, the mean time between them (null below two), the pace it could have.
+
+    `pace_us` is the mean time of its slowest Ripple; null when nothing of it was executed, because nothing had changed.
+    """
 
     key: str
     runs: int
     mean_run_us: int
     mean_period_us: int | None
+    pace_us: int | None
     scheduled_runs: int
     unread_runs: int
 
 
 class RhythmView(msgspec.Struct, frozen=True, kw_only=True):
-    """All Ponds that ran between two moments. `bottleneck` is the one with the longest mean Run."""
+    """All Ponds that ran between two moments. `bottleneck` is the one with the slowest Ripple."""
 
     environment: str
     since: int
@@ -38,25 +42,32 @@ class RhythmView(msgspec.Struct, frozen=True, kw_only=True):
     unread_runs: int
 
 
-def rhythm(tx: Transaction, environment: str, *, since: int, until: int) -> RhythmView:
-    """Answer the rhythm of the Runs that started in [since, until). Looks at the newest Runs only."""
-    rows = tx.rows(
-        """SELECT p.name AS name, p.major AS major, r.started_at AS started_at, r.ended_at AS ended_at
+_RUNS = """SELECT p.name AS name, p.major AS major, r.started_at AS started_at, r.ended_at AS ended_at
            FROM (SELECT * FROM runs WHERE environment = :environment ORDER BY id DESC LIMIT :most) r
            JOIN ponds p ON p.id = r.pond
-           WHERE r.state = 'completed' AND r.started_at >= :since AND r.started_at < :until ORDER BY r.id""",
-        environment=find.environment_id(tx, environment),
-        most=MOST_RUNS,
-        since=since,
-        until=until,
-    )
+           WHERE r.state = 'completed' AND r.started_at >= :since AND r.started_at < :until ORDER BY r.id"""
+
+_RIPPLES = """SELECT p.name AS name, p.major AS major, d.node AS node, count(*) AS tries,
+                     sum(e.completed_at - e.claimed_at) AS spent
+              FROM (SELECT * FROM runs WHERE environment = :environment ORDER BY id DESC LIMIT :most) r
+              JOIN ponds p ON p.id = r.pond JOIN dispatches d ON d.run = r.id JOIN executions e ON e.dispatch = d.id
+              WHERE r.started_at >= :since AND r.started_at < :until AND e.outcome = 'ok'
+              GROUP BY p.name, p.major, d.node"""
+
+
+def rhythm(tx: Transaction, environment: str, *, since: int, until: int) -> RhythmView:
+    """Answer the rhythm of the Runs that started in [since, until). Looks at the newest Runs only."""
+    found = find.environment_id(tx, environment)
     ran: dict[str, list[Row]] = {}
-    for row in rows:
+    for row in tx.rows(_RUNS, environment=found, most=MOST_RUNS, since=since, until=until):
         ran.setdefault(pond_key(text(row, "name"), number(row, "major")), []).append(row)
-    means = {key: _mean_run(found) for key, found in ran.items()}
-    bottleneck = max(means, key=lambda key: means[key], default=None)
-    most = len(ran[bottleneck]) if bottleneck is not None else 0
-    ponds = tuple(_pond(key, found, means[key], most, until - since) for key, found in sorted(ran.items()))
+    paces: dict[str, int] = {}
+    for row in tx.rows(_RIPPLES, environment=found, most=MOST_RUNS, since=since, until=until):
+        key = pond_key(text(row, "name"), number(row, "major"))
+        paces[key] = max(paces.get(key, 0), int(str(row["spent"])) // number(row, "tries"))
+    bottleneck = max(ran, key=lambda key: paces.get(key, 0), default=None)
+    read = len(ran[bottleneck]) if bottleneck is not None else 0
+    ponds = tuple(_pond(key, rows, paces.get(key), read, until - since) for key, rows in sorted(ran.items()))
     return RhythmView(
         environment=environment,
         since=since,
@@ -68,18 +79,16 @@ def rhythm(tx: Transaction, environment: str, *, since: int, until: int) -> Rhyt
     )
 
 
-def _mean_run(rows: list[Row]) -> int:
-    return sum(number(row, "ended_at") - number(row, "started_at") for row in rows) // len(rows)
-
-
-def _pond(key: str, rows: list[Row], mean_run: int, read: int, span: int) -> PondRhythm:
+def _pond(key: str, rows: list[Row], pace: int | None, read: int, span: int) -> PondRhythm:
     ends = [number(row, "ended_at") for row in rows]
-    scheduled = span // max(mean_run, 1_000)
+    # What is quicker than a millisecond was not measured; what was not executed cannot be compared.
+    scheduled = len(rows) if pace is None else max(len(rows), span // max(pace, 1_000))
     return PondRhythm(
         key=key,
         runs=len(rows),
-        mean_run_us=mean_run,
+        mean_run_us=sum(number(row, "ended_at") - number(row, "started_at") for row in rows) // len(rows),
         mean_period_us=(ends[-1] - ends[0]) // (len(ends) - 1) if len(ends) > 1 else None,
+        pace_us=pace,
         scheduled_runs=scheduled,
-        unread_runs=max(0, scheduled - read),
+        unread_runs=max(0, scheduled - max(read, len(rows))),
     )

@@ -285,13 +285,17 @@ def _next_queued(
         if later:
             return Next(text="is tried again", at=min(later))
         return Next(text="waits for a free slot" if has_worker else "no process runs: pondage dev")
+    gating = {source.pond for source in definition.sources if source.required}
     behind = [key.partition("@")[0] for key, source in state.sources.items() if source.end_f < state.goal]
+    behind = [name for name in behind if not gating or name in gating]
     if behind:
         return Next(text=f"waits for {list_text(behind)}")
     if definition.windows:
         calendar = Calendar(definition.windows)
-        if calendar.occurrence(now) is None:
-            return Next(text="its window opens", at=calendar.next_start(now))
+        occurrence = calendar.occurrence(now)
+        # Between windows, or when the data of this one was taken already.
+        if occurrence is None or occurrence[1] < state.goal:
+            return Next(text="its next window opens", at=calendar.next_start(now))
     return Next(text="starts at the next step" if has_worker else "no process runs: pondage dev")
 
 
