@@ -113,6 +113,10 @@ def test_a_failure_shows_on_the_pond_and_blocks_its_sinks_until_cleared(world: W
     worker.fail(held)
     assert at(world, "orders@1").state == "failed"
     assert "pondage clear orders" in at(world, "orders@1").next.text
+    last = at(world, "orders@1").last_run
+    assert last is not None
+    assert last.error is not None
+    assert last.state == "failed"
     assert at(world, "reports@1").state == "blocked"
     assert at(world, "sales@1").next.text == "blocked by orders: pondage why sales"
     world.send(Clear(pond=PondKey("orders@1")))

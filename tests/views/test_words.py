@@ -43,7 +43,7 @@ def test_a_size_has_a_unit(size: int, text: str) -> None:
 
 def test_counts_and_lists_are_said_as_people_say_them() -> None:
     assert [count_text(n, "row") for n in (0, 1, 1200)] == ["0 rows", "1 row", "1,200 rows"]
-    assert count_text(2, "query") == "2 queries"
+    assert [count_text(2, word) for word in ("query", "process", "day")] == ["2 queries", "2 processes", "2 days"]
     assert [list_text(words) for words in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
         "",
         "a",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pondage.views.status import StatusView
 
 OUTLET = "reports"
+FIRST_RUN_S = 900.0
+"""A machine that is slow to start Spark gets this long; then the demo fails instead of waiting for ever."""
 SETTLE_S = 90.0
 PUBLISH_S = 30.0
 
@@ -77,7 +79,7 @@ def _walk(settings: Settings, opened: Session, seconds: float) -> None:
 
     key = find_ponds(opened, (OUTLET,))[0]
     _step(settings, 3, f"Pulse {OUTLET}: be as fresh as now. Everything it needs runs first, once. (Spark starts too.)")
-    view = pulse_and_follow(settings, opened, key)
+    view = pulse_and_follow(settings, opened, key, timeout_s=FIRST_RUN_S)
     _step(settings, 4, "The result, asked of the last completed Run:")
     for table in tables_of(opened, key):
         print_answer(settings, ask(opened, everything_of(table), limit=10))

@@ -60,8 +60,8 @@ def doing_text(pond: PondView, now: int) -> str:
     """Answer what a Pond does at this moment, or what happens to it next."""
     if pond.state == "running":
         return "; ".join(running_text(run) for run in pond.active if run.is_executing)
-    if pond.state == "failed" and pond.last_run is not None and pond.last_run.error:
-        return f"{pond.next.text}"
+    if pond.state == "failed" and pond.last_run is not None and pond.last_run.error is not None:
+        return f"{pond.last_run.error.message.partition(chr(10))[0]}; {pond.next.text}"
     return f"{pond.next.text} {age_text(pond.next.at, now)}" if pond.next.at is not None else pond.next.text
 
 
@@ -100,7 +100,7 @@ def process_text(view: StatusView) -> str:
     workers = [process for process in view.processes if process.slots > 0]
     busy, slots = sum(each.busy for each in workers), sum(each.slots for each in workers)
     states = {each.state for each in workers if each.state}
-    parts = [count_text(len(view.processes), "process").replace("processs", "processes")]
+    parts = [count_text(len(view.processes), "process")]
     if workers:
         parts.append(f"{busy} of {count_text(slots, 'slot')} busy")
     return ", ".join([*parts, *sorted(states)])

@@ -187,7 +187,8 @@ def _run(tx: Transaction, row: Row) -> RunView:
     if text(row, "state") == "failed":
         failed = tx.row(_FAILED, run=number(row, "id"))
         if failed is not None:
-            ripple, error = text(failed, "node"), read_failure(text(failed, "error"))
+            # The Run's own word comes first: after too many crashes it says more than the last of them.
+            ripple, error = text(failed, "node"), error or read_failure(text(failed, "error"))
     return RunView(
         id=text(row, "public_id"),
         pond=pond_key(text(row, "name"), number(row, "major")),

@@ -15,6 +15,7 @@ from pondage.ledger import actors
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, text, text_or_none
 from pondage.views.active import ActiveRunView, active_runs
 from pondage.views.processes import ProcessView, alive
+from pondage.views.runs import FailureView, read_failure
 from pondage.views.words import list_text
 
 State = Literal["idle", "queued", "running", "failed", "blocked", "killed"]
@@ -53,7 +54,7 @@ class LastRunView(msgspec.Struct, frozen=True, kw_only=True):
     freshness: int
     started_at: int
     ended_at: int
-    error: str | None
+    error: FailureView | None
 
 
 class Next(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,7 +215,7 @@ def _last(row: Row) -> LastRunView:
         freshness=number(row, "freshness"),
         started_at=number(row, "started_at"),
         ended_at=number_or_none(row, "ended_at") or number(row, "started_at"),
-        error=text_or_none(row, "error"),
+        error=read_failure(text_or_none(row, "error")),
     )
 
 

@@ -58,8 +58,9 @@ def count_text(count: int, thing: str) -> str:
     """Answer `1 row`, `2 rows`, `1,200 rows`, `2 queries`."""
     if count == 1:
         return f"1 {thing}"
-    many = f"{thing[:-1]}ies" if thing.endswith("y") and thing[-2:-1] not in "aeiou" else f"{thing}s"
-    return f"{count:,} {many}"
+    if thing.endswith("y") and thing[-2:-1] not in "aeiou":
+        return f"{count:,} {thing[:-1]}ies"
+    return f"{count:,} {thing}{'es' if thing.endswith('s') else 's'}"
 
 
 def list_text(words: Iterable[str], *, last: str = "and") -> str:
