@@ -41,9 +41,8 @@ def run_dev(project: Project, *, quiet: bool = False, until: Callable[[], bool] 
     with _dev_lock(config.state), _logging_to(config.state / "logs" / "dev.log"):
         ledger = config.open_ledger()
         try:
-            supervisor = Supervisor(config, ledger, say=lambda line: say(f"  {line}"))
             return supervise(
-                supervisor,
+                lambda: Supervisor(config, ledger, say=lambda line: say(f"  {line}")),
                 until=until or (lambda: False),
                 on_start=lambda: say("\n".join(_banner(project, config))),
                 on_drain=lambda n: say(_drain_words(n, config)),

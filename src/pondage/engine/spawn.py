@@ -30,12 +30,13 @@ def spawn(module: str, config: msgspec.Struct, *, output: Path, directory: Path)
         # -P: what lies in the project's directory must not stand in for an installed module.
         child = subprocess.Popen(
             [sys.executable, "-P", "-m", module], stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT,
-            cwd=directory, env=_environment(),
+            cwd=directory, env=_environment(), bufsize=0,
         )  # fmt: skip
     assert child.stdin is not None
     try:
-        child.stdin.write(msgspec.json.encode(config) + b"\n")
-        child.stdin.flush()
+        rest = memoryview(msgspec.json.encode(config) + b"\n")
+        while rest:
+            rest = rest[child.stdin.write(rest) :]
     except BrokenPipeError:
         pass  # It died at once; whoever waits for it will see.
     return child

@@ -275,30 +275,43 @@ def start_process(config: WorkerConfig) -> subprocess.Popen[bytes]:
 
 
 def supervise(
-    supervisor: Supervisor,
+    make: Callable[[], Supervisor],
     *,
     until: Callable[[], bool],
     on_start: Callable[[], None] = lambda: None,
     on_drain: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Run a supervisor in the main thread: SIGTERM, SIGINT and SIGHUP drain it, `on_drain(n)` is told the n-th time.
+    """Make a supervisor and run it in the main thread; answer its exit code.
 
-    `on_start` is called when a signal is answered already: whoever is told that it runs may end it.
+    SIGTERM, SIGINT and SIGHUP drain it, `on_drain(n)` is told the n-th time. They are answered before the supervisor is
+    known to anybody: whoever learns from the ledger or from `on_start` that it runs may end it.
     """
-    asked = 0
+    lock = threading.Lock()
+    made: list[Supervisor] = []
+    asked = told = 0
+
+    def pass_on() -> None:
+        nonlocal told
+        with lock:
+            while made and told < asked:
+                told += 1
+                made[0].drain()
 
     def on_signal(number: int) -> None:
         nonlocal asked
         if number == signal.SIGCHLD:
-            supervisor.wake()
+            for supervisor in made:
+                supervisor.wake()
             return
         asked += 1
         on_drain(asked)
-        supervisor.drain()
+        pass_on()
 
     with SignalWatch((signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD), on_signal):
+        made.append(make())
         on_start()
-        return supervisor.run(until)
+        pass_on()
+        return made[0].run(until)
 
 
 def _ended(code: int) -> str:
@@ -312,10 +325,14 @@ def main() -> int:
     config, pipe = receive(SupervisorConfig)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     ledger = config.engine.open_ledger()
-    supervisor = Supervisor(config.engine, ledger, is_standing=False)
-    parent = ParentWatch(config.parent, supervisor.drain)
-    parent.start(pipe)
-    code = supervise(supervisor, until=parent.is_gone)
+
+    def make() -> Supervisor:
+        supervisor = Supervisor(config.engine, ledger, is_standing=False)
+        parent = ParentWatch(config.parent, supervisor.drain)
+        parent.start(pipe)
+        return supervisor
+
+    code = supervise(make, until=lambda: os.getppid() != config.parent)
     ledger.close()
     return code
 
