@@ -147,5 +147,5 @@ def wait_for(world: World, is_reached: Callable[[], bool]) -> None:
         timer.cancel()
 
 
-def attempt_of(work: Work, path: Path, *, began_s: float = 0.0) -> Attempt:
-    return Attempt(work, AttemptLog(path / "attempt.log"), began_s=began_s, on_phase=lambda phase: None)
+def attempt_of(work: Work, path: Path, *, clock: Callable[[], float] = lambda: 0.0) -> Attempt:
+    return Attempt(work, AttemptLog(path / "attempt.log"), clock=clock, on_phase=lambda phase: None)

@@ -40,7 +40,8 @@ class Watched:
             world.ledger, executor, self.slots, process=process.id,
             cancel_grace_s=10, on_stuck=self.stuck.append, clock=lambda: self.now_s,
         )  # fmt: skip
-        self.slots.start(attempt_of(self.work, path))
+        self.attempt = attempt_of(self.work, path, clock=lambda: self.now_s)
+        self.slots.start(self.attempt)
         self.gate.wait_entered()
 
     def look(self, at_s: float) -> None:
@@ -118,3 +119,18 @@ def test_a_timeout_fails_the_attempt_by_the_definition(
         assert executor.cancelled
     watched.end()
     assert world.one("SELECT count(*) AS n FROM snapshots") == (0 if outcome else 1)
+
+
+def test_the_start_of_spark_is_not_part_of_the_authors_time(
+    world: World, tmp_path: Path, executor: PlainExecutor
+) -> None:
+    watched = Watched(world, tmp_path, executor, timeout_s=5.0)
+    watched.attempt.hold_timeout()
+    watched.look(8.0)
+    assert world.one("SELECT outcome FROM executions") is None
+    watched.attempt.start_timeout()
+    watched.look(12.0)
+    assert world.one("SELECT outcome FROM executions") is None
+    watched.look(13.0)
+    assert world.one("SELECT outcome FROM executions") == "failed"
+    watched.end()

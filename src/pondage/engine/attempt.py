@@ -17,15 +17,19 @@ class Attempt:
     leave it alone.
     """
 
-    def __init__(self, work: Work, log: AttemptLog, *, began_s: float, on_phase: Callable[[str], None]) -> None:
+    def __init__(
+        self, work: Work, log: AttemptLog, *, clock: Callable[[], float], on_phase: Callable[[str], None]
+    ) -> None:
         self.work = work
         self.log = log
-        self.began_s = began_s
+        self.began_s = clock()
+        self.timed_from_s: float | None = self.began_s
         self.phase = ""
         self.written_progress = ""
         self.taken_away: str | None = None
         self.taken_away_s: float | None = None
         self.is_written = threading.Event()
+        self._clock = clock
         self._on_phase = on_phase
         self._lock = threading.Lock()
         self._is_settled = False
@@ -45,6 +49,14 @@ class Attempt:
         self.phase = phase
         self.log.write("INFO", phase)
         self._on_phase(phase)
+
+    def hold_timeout(self) -> None:
+        """Do not count the time from now on: an author's timeout is for his own work, not for the start of Spark."""
+        self.timed_from_s = None
+
+    def start_timeout(self) -> None:
+        """Count the time from now on."""
+        self.timed_from_s = self._clock()
 
     def settle(self) -> bool:
         """Take the right to end this attempt. True for the first caller only."""

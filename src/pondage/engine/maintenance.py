@@ -11,6 +11,8 @@ from typing import Protocol
 from pondage.engine.backoff import Backoff, jittered
 from pondage.ledger.driver import Changes
 
+BREATH_S = 0.02
+
 _log = logging.getLogger(__name__)
 
 
@@ -46,6 +48,7 @@ class Maintenance:
         self._due_s = {service.name: 0.0 for service in services}
         self._backoffs = {service.name: Backoff(first_s=0.5, longest_s=30.0) for service in services}
         self._is_stopping = False
+        self._paused = threading.Event()
         self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
 
     def start(self) -> None:
@@ -55,6 +58,7 @@ class Maintenance:
     def stop(self) -> None:
         """End after the pass that is under way."""
         self._is_stopping = True
+        self._paused.set()
         self._changes.wake()
         self._thread.join(timeout=10.0)
 
@@ -83,7 +87,9 @@ class Maintenance:
             wait_s = self.run_due(is_changed=is_changed)
             try:
                 is_changed = self._changes.wait(wait_s)
+                # Under load somebody commits every few milliseconds: look at many changes at once.
+                self._paused.wait(BREATH_S)
             except Exception:  # noqa: BLE001 - logged; the services go on by their own times
                 _log.exception("cannot watch the ledger for changes")
                 is_changed = False
-                threading.Event().wait(jittered(1.0))
+                self._paused.wait(jittered(1.0))

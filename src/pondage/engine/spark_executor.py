@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STARTING = "starting spark"
+RUNNING = "running"
 
 _log = logging.getLogger(__name__)
 
@@ -96,17 +97,21 @@ class SparkExecutor:
             self._driver.stop()
 
     def _started(self, attempt: Attempt) -> SparkDriver:
+        attempt.hold_timeout()
+        if self._driver is None:
+            attempt.enter(STARTING)
         with self._lock:
             if self._driver is None:
-                attempt.enter(STARTING)
                 driver = SparkDriver.start(
                     self._config.spark, self._config.state, on_phase=lambda phase: attempt.enter(f"{STARTING}: {phase}")
                 )
                 if self._has_code:
                     driver.add_python_path(self._code.place())
                 self._driver = driver
-                attempt.enter("running")
-        attempt.phase = "running"
+        if attempt.phase:
+            attempt.enter(RUNNING)
+        attempt.phase = RUNNING
+        attempt.start_timeout()
         return self._driver
 
     def _ripple(self, session: SparkSession, attempt: Attempt, task: RippleTask) -> Result:

@@ -33,6 +33,7 @@ from pondage.engine.timer import Timer
 from pondage.ledger import executions, processes, reap, retention
 from pondage.ledger.ledger import Ledger
 
+BREATH_S = 0.02
 KILL_AFTER_S = 10.0
 """How much longer than its own drain a worker may take to end before it is killed."""
 
@@ -86,6 +87,7 @@ class Supervisor:
         self._restarts = Restarts()
         self._requests = 0
         self._is_lost = False
+        self._paused = threading.Event()
         self._lock = threading.Lock()
         self._changes = ledger.driver.changes()
         self._process = self._register(is_standing)
@@ -129,9 +131,11 @@ class Supervisor:
                     self.tick()
                     backoff.succeeded()
                     self._changes.wait(jittered(self._ledger.durability.poll_s))
+                    # Under load somebody commits every few milliseconds; starting workers is not that urgent.
+                    self._paused.wait(BREATH_S)
                 except Exception:  # noqa: BLE001 - logged; the workers go on, and so must we
                     _log.exception("cannot look after the workers")
-                    threading.Event().wait(backoff.failed())
+                    self._paused.wait(backoff.failed())
             return self._finish()
         finally:
             self._maintenance.stop()

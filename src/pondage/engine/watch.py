@@ -77,8 +77,8 @@ class Watch:
                 attempt.take_away("it was cancelled or given to another process", now_s)
 
     def _check_timeout(self, attempt: Attempt, now_s: float) -> None:
-        timeout_s = attempt.work.claim.timeout_s
-        if timeout_s is None or attempt.taken_away is not None or now_s - attempt.began_s < timeout_s:
+        timeout_s, from_s = attempt.work.claim.timeout_s, attempt.timed_from_s
+        if timeout_s is None or from_s is None or attempt.taken_away is not None or now_s - from_s < timeout_s:
             return
         attempt.take_away(f"it ran longer than {timeout_s:g} s", now_s)
         self._slots.fail(

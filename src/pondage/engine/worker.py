@@ -166,7 +166,7 @@ class Worker:
             if work is None:
                 return False
             log = AttemptLog(log_path(self._logs, work))
-            self.slots.start(Attempt(work, log, began_s=self._clock(), on_phase=self._on_phase))
+            self.slots.start(Attempt(work, log, clock=self._clock, on_phase=self._on_phase))
             return True
         finally:
             self.slots.forget(token)
