@@ -19,8 +19,7 @@ PATIENCE_S = 90.0
 PLUGIN = Path(__file__).parent / "plugin"
 ROOT = Path(__file__).parents[2]
 
-_DEV = "import sys; from pathlib import Path; from pondage.engine.dev import run_dev; \
-from pondage.read.project import load_project; sys.exit(run_dev(load_project(Path(sys.argv[1]))))"
+_PONDAGE = "from pondage.cli.main import main; main()"
 
 
 class Dev:
@@ -41,9 +40,9 @@ class Dev:
             }
         self._output = (project.root / "dev.out").open("ab")
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _DEV, str(project.root)],
+            [sys.executable, "-P", "-c", _PONDAGE, "dev"],
             stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT,
-            env=environment, start_new_session=True,
+            env=environment, cwd=project.root, start_new_session=True,
         )  # fmt: skip
 
     def wait_reached(self) -> int:
@@ -75,6 +74,11 @@ class Dev:
             os.close(self._pipe)
             self._pipe = None
         return code
+
+
+def parent_of(pid: int) -> int:
+    """Answer the pid of a process's parent."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def wait_ended(pid: int) -> None:

@@ -13,7 +13,7 @@ from pondage.kernel.demand.events import Pulse
 from pondage.ledger import processes, verbs
 from pondage.ledger.ledger import Ledger
 from pondage.read.project import Project
-from tests.chaos.fault import Dev, opened, wait_ended, wait_for
+from tests.chaos.fault import Dev, opened, parent_of, wait_ended, wait_for
 from tests.chaos.invariants import violations
 from tests.engine.projects import deploy_project, write_project
 
@@ -135,6 +135,17 @@ def test_kill_9_of_a_worker_is_noticed_by_its_supervisor(project: Project, ledge
     verbs.send(ledger, "main", Pulse(pond="reports@1"))
     dev = Dev(project, point="in_attempt")
     os.kill(dev.wait_reached(), signal.SIGKILL)
+    wait_for(ledger, lambda: is_finished(ledger))
+    assert dev.drain() == 0
+    assert violations(ledger, Path(project.warehouse)) == []
+    assert crashes(ledger) == 1
+
+
+def test_kill_9_of_the_jvm_costs_one_worker_and_nothing_else(project: Project, ledger: Ledger) -> None:
+    verbs.send(ledger, "main", Pulse(pond="reports@1"))
+    dev = Dev(project, point="while_spark_runs")
+    # A Python worker of Spark is the child of a daemon, which is the child of the JVM.
+    os.kill(parent_of(parent_of(dev.wait_reached())), signal.SIGKILL)
     wait_for(ledger, lambda: is_finished(ledger))
     assert dev.drain() == 0
     assert violations(ledger, Path(project.warehouse)) == []
