@@ -8,7 +8,7 @@ import pytest
 
 from pondage.kernel.demand import Effect, MemoryPonds, Pacing, PondKey
 from pondage.kernel.demand.effects import Timer
-from pondage.kernel.demand.events import Calm, Event, Kill, Tide, Verb, Wave
+from pondage.kernel.demand.events import Calm, Event, Kill, Tick, Tide, Verb, Wave
 from tests.kernel.driving import Driver
 from tests.kernel.graphs import SECOND, Graph, Outcome, Play, chain, pond_graph, random_graph
 
@@ -146,3 +146,23 @@ def test_a_reused_completion_never_enters_the_pace() -> None:
     assert driver.state("q").ripples["r"].estimate == 1000
     driver.done("p.r", at=3000, reused=True)
     assert driver.state("p").ripples["r"].estimate == 1000
+
+
+def test_the_estimate_is_the_first_duration_and_then_a_moving_average() -> None:
+    driver = Driver(*chain(1).shapes)
+    driver.give(Tide(pond=PondKey("p0"), limit=1))
+    driver.done("p0.r", at=1000)
+    assert driver.state("p0").ripples["r"].estimate == 1000
+    driver.done("p0.r", at=3000)
+    assert driver.state("p0").ripples["r"].estimate == (7 * 1000 + 3 * 2000) // 10
+
+
+def test_targets_do_not_pile_up_behind_a_source_that_stalls() -> None:
+    driver = Driver(*chain(2).shapes)
+    driver.give(Tide(pond=PondKey("p1"), limit=500))
+    driver.done("p0.r", at=1000)
+    driver.give(driver.report("p0.r"), driver.report("p1.r"), at=2000)
+    for at in range(2100, 60000, 100):
+        driver.give(Tick(pond=PondKey("p1")), at=at)
+    state = driver.state("p1")
+    assert sum(target > state.start_f for target in state.targets) == 2  # ceil(lead 1 s / period 1 s) + 1

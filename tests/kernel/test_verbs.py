@@ -137,3 +137,52 @@ def test_a_clock_that_steps_back_lets_a_live_inlet_wait(driver: Driver) -> None:
     assert driver.state("a").timer == 5001
     driver.give(Tap(pond=A), at=5001)
     assert driver.started() == [("a.r", 5001)]
+
+
+def test_a_want_that_an_older_run_than_the_latest_already_served_asks_nobody() -> None:
+    driver = Driver(
+        PondShape.of("a", {"r": ()}),
+        PondShape.of("b", {"r": ()}, sources={"a": True}),
+        PondShape.of("c", {"r": ()}, sources={"b": True}),
+    )
+    driver.give(Pulse(pond=C))
+    driver.done("a.r", at=1000)
+    driver.done("b.r", at=2000)  # c runs for long at 0
+    for at in (3000, 6000):
+        driver.give(Pulse(pond=B), at=at)
+        driver.done("a.r", at=at + 1000)
+        assert driver.started() == [("b.r", at)]
+        if at == 3000:
+            driver.done("b.r", at=5000)
+    driver.give(Tap(pond=C), at=8000)
+    assert driver.state("c").has_pull  # b published 3000 meanwhile: that is what c takes next
+    assert driver.started() == []
+    driver.done("c.r", at=9000)
+    assert ("c.r", 3000) in driver.started()
+
+
+def test_an_optional_source_that_ignored_a_pull_while_it_was_blocked_is_asked_by_the_next_one() -> None:
+    driver = Driver(
+        PondShape.of("a", {"r": ()}),
+        PondShape.of("z", {"r": ()}),
+        PondShape.of("b", {"r": ()}, sources={"a": True, "z": False}),
+    )
+    driver.give(Pulse(pond=PondKey("z")))
+    driver.fail("z.r", at=100)
+    driver.give(Kill(pond=PondKey("z")))  # forget the Pulse, stay blocked
+    driver.give(Tap(pond=B), at=1000)
+    driver.done("a.r", at=2000)
+    driver.give(driver.report("a.r"), driver.report("b.r"), at=3000)
+    driver.give(Clear(pond=PondKey("z")), at=4000)
+    assert driver.started() == []
+    driver.give(Tap(pond=B), at=5000)
+    assert ("z.r", 5000) in driver.started()
+
+
+def test_sinks_hear_nothing_of_a_repeated_run(driver: Driver) -> None:
+    driver.give(Pulse(pond=B))
+    driver.done("a.r", at=1000)
+    driver.done("b.r", at=2000)
+    driver.give(Force(pond=B), at=3000)
+    driver.done("b.r", at=4000)
+    assert driver.state("c").arrived_at == 2000
