@@ -59,8 +59,12 @@ def test_the_jvm_dies_with_a_killed_python_and_its_scratch_files_are_swept(tmp_p
     [left] = (tmp_path / "spark").glob("run-*.lock")
     from pondage.spark.workspace import Workspace
 
-    Workspace.create(tmp_path).remove()
-    assert not left.exists()
+    def is_swept() -> bool:
+        Workspace.create(tmp_path).remove()
+        return not left.exists()
+
+    # The last thread of a killed process may hold its files for a moment after the process is gone.
+    until(is_swept, "the sweep")
 
 
 DIES = """
@@ -93,7 +97,7 @@ def test_a_start_that_fails_says_what_the_jvm_said(tmp_path: Path) -> None:
     said, complained = process.communicate(timeout=180)
     assert process.returncode == 0, complained
     assert said.startswith("SPARK_START Spark did not start: the JVM ended with code 1")
-    assert "Invalid maximum heap size" in said or "Could not create" in said
+    assert "Invalid maximum heap size" in said
     assert "run-" in said  # where the log is
     assert not list((tmp_path / "spark").glob("run-*"))
 

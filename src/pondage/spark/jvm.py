@@ -31,6 +31,8 @@ OnPhase = Callable[[str], None]
 _START_TIMEOUT_S = 120.0
 _PACKAGES_TIMEOUT_S = 900.0
 _POLL_S = 0.02
+# What every JVM says last when it does not start; the reason is above it.
+_SAYS_NOTHING = ("Error: Could not create the Java Virtual Machine", "Error: A fatal exception has occurred")
 
 
 class SparkStartError(PondageError):
@@ -185,8 +187,8 @@ def log_end(log: Path, limit: int = 500) -> str:
             lines = [line.strip() for line in file.read().decode("utf-8", "replace").splitlines()]
     except OSError:
         return ""
-    lines = [line for line in lines if line and not line.startswith("at ")]
-    telling = [line for line in lines if "Error" in line or "Exception" in line or "Could not" in line]
+    lines = [line for line in lines if line and not line.startswith(("at ", *_SAYS_NOTHING))]
+    telling = [line for line in lines if any(word in line for word in ("Error", "Exception", "Invalid", "nrecognized"))]
     return (telling or lines or [""])[-1][:limit]
 
 

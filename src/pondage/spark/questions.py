@@ -23,6 +23,7 @@ _OPERATORS = frozenset(
         "UnresolvedSubqueryColumnAliases", "UnresolvedTVFAliases", "UnresolvedTableValuedFunction",
         "UnresolvedTranspose",
     )}
+    | {_EXPRESSIONS + "PipeOperator"}
 )  # fmt: skip
 # Expressions that are looked up later. An IDENTIFIER clause is not among them: it hides the name from us.
 _LOOKED_UP = frozenset(
