@@ -54,9 +54,7 @@ def test_a_process_that_is_gone_is_named(project: Project) -> None:
     from pondage.engine import identity
 
     with ledger.transaction() as tx:
-        processes.register(
-            tx, public_id="pgone", machine=identity.machine(), pid=1, pid_started=-1, role="worker"
-        )
+        processes.register(tx, public_id="pgone", machine=identity.machine(), pid=1, pid_started=-1, role="worker")
     ledger.close()
     finding = found(project, "processes")
     assert not finding.ok

@@ -29,9 +29,7 @@ def outcomes(world: World) -> list[object]:
     return [row["outcome"] for row in world.rows("SELECT outcome FROM executions ORDER BY id")]
 
 
-def test_a_worker_carries_a_pulse_through_every_pond(
-    world: World, tmp_path: Path, executor: PlainExecutor
-) -> None:
+def test_a_worker_carries_a_pulse_through_every_pond(world: World, tmp_path: Path, executor: PlainExecutor) -> None:
     world.deploy(*chain())
     with Running(make_worker(world, tmp_path, executor)) as running:
         world.send(Pulse(pond="reports@1"))
@@ -229,9 +227,7 @@ def test_isolated_work_runs_alone(world: World, tmp_path: Path, executor: PlainE
         wait_for(world, lambda: outcomes(world) == ["ok", "ok"])
 
 
-def test_a_process_that_was_declared_dead_stops_and_touches_nothing(
-    tmp_path: Path, executor: PlainExecutor
-) -> None:
+def test_a_process_that_was_declared_dead_stops_and_touches_nothing(tmp_path: Path, executor: PlainExecutor) -> None:
     world = sqlite_world(tmp_path, Durability(poll_s=0.05, heartbeat_s=0.05))
     world.deploy(pond("orders"))
     world.send(Tap(pond="orders@1"))

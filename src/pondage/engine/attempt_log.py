@@ -27,7 +27,7 @@ class AttemptLog:
 
     def write(self, level: str, message: str) -> None:
         """Append a message; each of its lines becomes one of the file. What is too much is cut off."""
-        moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+        moment = _moment()
         for line in message.splitlines() or [""]:
             self._append(f"{moment} {level} {line[:LONGEST_LINE]}\n")
 
@@ -42,16 +42,24 @@ class AttemptLog:
         with self._lock:
             if self._size >= LARGEST_FILE:
                 return
+            if self._size + len(line) >= LARGEST_FILE:
+                line = f"{_moment()} WARNING the log is full; the rest is left out\n"
+                self._size = LARGEST_FILE
             try:
                 if self._file is None:
                     self.path.parent.mkdir(parents=True, exist_ok=True)
                     self._file = self.path.open("a", encoding="utf-8", errors="backslashreplace")
                 self._size += len(line)
-                self._file.write(line if self._size < LARGEST_FILE else "… the log is full; the rest is left out\n")
+                self._file.write(line)
                 self._file.flush()
             except OSError as error:
                 # A full disk must not fail the work itself: what is missing is said where it can be.
-                sys.__stderr__.write(f"attempt log {self.path}: {error}\n") if sys.__stderr__ else None
+                if sys.__stderr__ is not None:
+                    sys.__stderr__.write(f"attempt log {self.path}: {error}\n")
+
+
+def _moment() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
 class Bound(threading.local):
@@ -91,8 +99,7 @@ class AttemptHandler(logging.Handler):
             if _bound.log is not None:
                 _bound.log.write(record.levelname, message)
             else:
-                moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-                self._otherwise.write(f"{moment} {record.levelname} {message}\n")
+                self._otherwise.write(f"{_moment()} {record.levelname} {message}\n")
                 self._otherwise.flush()
         except Exception:  # noqa: BLE001 - the way in which logging reports its own errors
             self.handleError(record)

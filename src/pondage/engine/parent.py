@@ -39,6 +39,9 @@ class ParentWatch:
 
 
 def ask_for_signal() -> None:
-    """Ask Linux to send SIGTERM to this process when its parent ends; elsewhere nothing happens."""
+    """Ask Linux to send SIGTERM to this process when its parent ends; elsewhere nothing happens.
+
+    Linux means the thread that started us: supervisors and commands start their children in their main thread.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)

@@ -182,14 +182,16 @@ class Supervisor:
             code = child.process.poll()
             if code is None:
                 continue
-            del self._children[child.public_id]
-            if not child.is_ending:
-                self._restarts.died(child.code, lived_s=self._clock() - child.started_s, now_s=self._clock())
             with self._ledger.reading() as tx:
                 row = next((row for row in processes.alive(tx) if row.public_id == child.public_id), None)
             reaped = row and reap.reap_process(self._ledger, row, reason=_ended(code), reaper=self._process)
             if reaped:
                 self._say(f"worker {child.public_id} {_ended(code)}; it held {reaped.executions}")
+            # Only now: when the ledger did not answer, the next look tries again.
+            del self._children[child.public_id]
+            if not child.is_ending:
+                now_s = self._clock()
+                self._restarts.died(child.code, lived_s=now_s - child.started_s, now_s=now_s)
 
     def _services(self) -> list[Service]:
         return [

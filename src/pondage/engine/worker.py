@@ -91,7 +91,7 @@ class Worker:
             executor,
             process=self._process,
             size=config.engine.slots,
-            on_end=self._stir,
+            on_end=self._on_end,
             on_fatal=lambda reason: self.end(Ending.CRASH, reason),
             is_fenced=lambda: self._ending is Ending.FENCED,
         )
@@ -256,6 +256,11 @@ class Worker:
     def _on_phase(self, phase: str) -> None:
         self._phase = phase if phase.startswith("starting spark") else ""
         self._heartbeat.poke()
+
+    def _on_end(self) -> None:
+        if self.slots.is_empty:
+            self._phase = ""
+        self._stir()
 
     def _stir(self) -> None:
         self._stirred.set()
