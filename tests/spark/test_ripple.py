@@ -168,6 +168,14 @@ def test_an_error_of_the_author_s_own_has_its_type_words_and_place(
     assert "rates[" in error.trace  # type: ignore[attr-defined]
 
 
+def test_an_exit_ends_the_ripple_and_not_the_worker(spark: SparkSession, place: Callable[[], Path]) -> None:
+    def leaves(spark: SparkSession) -> NoReturn:
+        raise SystemExit(3)
+
+    error = failure(spark, work(leaves, place()))
+    assert (error.message, error.place) == ("sales.clean: SystemExit: 3", line_of(leaves, 1))
+
+
 def test_what_spark_finds_while_it_runs_has_its_error_class_and_the_author_s_line(
     spark: SparkSession, place: Callable[[], Path]
 ) -> None:

@@ -77,7 +77,8 @@ def run_ripple(session: SparkSession, work: RippleWork) -> SnapshotContent | Lit
         except Unchanged:
             return UNCHANGED
         return _snapshot(frame, work)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        # An author's `sys.exit()` ends his Ripple, not the worker's thread.
         shown = explained(error, where=work.where, fallback_place=_place(work))
         if shown is error:
             raise
