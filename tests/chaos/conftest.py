@@ -3,7 +3,7 @@ import pytest
 from pondage.spark.warmup import is_warm, warm
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="session")
 def warm_spark() -> None:
     """Every test here starts Spark several times: with the class-data archive each start takes half as long."""
     if not is_warm():

@@ -69,7 +69,7 @@ def reports(sales: DataFrame) -> DataFrame:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path, warm_spark: None) -> Project:
     made = write_project(tmp_path / "project", PONDS, SETTINGS)
     deploy_project(made)
     return made
