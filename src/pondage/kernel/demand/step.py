@@ -89,13 +89,9 @@ def _settle(work: Work) -> None:
             pond = work.load(key)
             if pond is not None:
                 _take_up(work, pond, demand)
-        elif work.ready:
-            key = next(iter(work.ready))
-            del work.ready[key]
-            pond = work.load(key)
-            if pond is not None:
-                adopt(work, pond)
-                evaluate(work, pond)
+        elif (pond := work.next_ready()) is not None:
+            adopt(work, pond)
+            evaluate(work, pond)
         else:
             return
 

@@ -24,14 +24,27 @@ class Pond:
 class Work:
     """Everything under way in one step. Handlers get it with the Pond they are about, and touch no other Pond."""
 
-    __slots__ = ("_loaded", "changed", "demands", "effects", "facts", "now", "ponds", "ready", "slept", "touched")
+    __slots__ = (
+        "_loaded",
+        "_queue",
+        "_ready",
+        "changed",
+        "demands",
+        "effects",
+        "facts",
+        "now",
+        "ponds",
+        "slept",
+        "touched",
+    )
 
     def __init__(self, ponds: Ponds, now: int) -> None:
         self.ponds = ponds
         self.now = now
         self.facts: deque[tuple[PondKey, Fact]] = deque()
         self.demands: deque[tuple[PondKey, Demand]] = deque()
-        self.ready: dict[PondKey, None] = {}
+        self._ready: set[PondKey] = set()
+        self._queue: deque[PondKey] = deque()
         self.touched: dict[PondKey, None] = {}
         self.changed: dict[PondKey, None] = {}
         self.slept: set[tuple[PondKey, int]] = set()
@@ -56,13 +69,27 @@ class Work:
     def forget(self, key: PondKey) -> None:
         """Forget a Pond that this step removed: nothing reaches it and nothing of it is written any more."""
         self._loaded[key] = None
-        for members in (self.ready, self.touched, self.changed):
-            members.pop(key, None)
+        self._ready.discard(key)
+        self.touched.pop(key, None)
+        self.changed.pop(key, None)
 
     def look(self, pond: Pond) -> None:
         """Have the Pond looked at again before the step ends: can it start, is its Tide due?"""
-        self.ready[pond.key] = None
         self.touched[pond.key] = None
+        if pond.key not in self._ready:
+            self._ready.add(pond.key)
+            self._queue.append(pond.key)
+
+    def next_ready(self) -> Pond | None:
+        """Give the next Pond to look at, each once however often it was named; None when there is none."""
+        while self._queue:
+            key = self._queue.popleft()
+            if key in self._ready:
+                self._ready.remove(key)
+                pond = self.load(key)
+                if pond is not None:
+                    return pond
+        return None
 
     def change(self, pond: Pond) -> None:
         """Say that the Pond's state changed: it is looked at again, and the host writes it."""
