@@ -29,7 +29,7 @@ PUBLISH_S = 30.0
 @click.option("--into", type=click.Path(file_okay=False, path_type=Path), help="Where to copy the example.")
 @click.option("--temporary", is_flag=True, help="Use a directory that is deleted at the end.")
 @click.option(
-    "--seconds", type=click.FloatRange(1, 3600), default=15.0, show_default=True, help="How long the Wave is."
+    "--seconds", type=click.FloatRange(1, 3600), default=25.0, show_default=True, help="How long the Wave is."
 )
 @pass_settings
 def demo(settings: Settings, into: Path | None, temporary: bool, seconds: float) -> None:
