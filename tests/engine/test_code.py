@@ -54,6 +54,13 @@ def test_what_is_not_there_is_said(code: DeployedCode) -> None:
         code.pond("ponds:nothing")
 
 
+def test_places_are_shown_as_the_author_knows_them(code: DeployedCode) -> None:
+    unpacked = code.place()
+    assert code.shown(f"{unpacked}/ponds.py:7") == "ponds.py:7"
+    assert code.shown("ponds.py:7") == "ponds.py:7"
+    assert code.shown(None) is None
+
+
 def test_a_module_of_another_place_is_refused(code: DeployedCode) -> None:
     with pytest.raises(CodeError, match="not from the deployed code"):
         code.pond("json:shop")

@@ -44,6 +44,12 @@ class DeployedCode:
                 self._place = place
             return self._place
 
+    def shown(self, place: str | None) -> str | None:
+        """Answer a place in the unpacked code as the author knows it: `ponds.py:7`, relative to the project."""
+        if place is None or self._place is None:
+            return place
+        return place.removeprefix(f"{self._place}{os.sep}")
+
     def pond(self, entry: str) -> Pond:
         """Answer the author's object at `module:attribute`; raises `CodeError`, or what the module raises."""
         place = self.place()

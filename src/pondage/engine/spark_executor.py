@@ -15,6 +15,7 @@ from pondage.engine.code import DeployedCode
 from pondage.engine.config import WorkerConfig
 from pondage.engine.executor import Answered, JobProgress, Result, Same, Written
 from pondage.engine.places import code_directory, local_warehouse, snapshot_path
+from pondage.engine.probe import Probe, probe_of
 from pondage.errors import PondageError
 from pondage.ledger import work as ledger_work
 from pondage.ledger.ledger import Ledger
@@ -43,12 +44,25 @@ class SparkExecutor:
         self._is_stopped = False
 
     def execute(self, attempt: Attempt) -> Result:
-        """Run the Ripple or the query of an attempt in a session of its own."""
+        """Run the Ripple or the query of an attempt in a session of its own.
+
+        An Inlet's probe comes first. When it answers as it did for the last snapshot, nothing else is done; one that
+        does not ask for `spark` does not even start it.
+        """
         work = attempt.work
+        probe, answer = self._probe(work.ripple), None
+        if work.ripple is not None and probe is not None and not probe.needs_spark:
+            answer = probe.answer(_run(work.ripple))
+            if answer == work.ripple.probe:
+                return Same()
         driver = self._started(attempt)
         with driver.attempt(work.claim.token, _description(attempt)) as session:
             if work.ripple is not None:
-                return self._ripple(session, attempt, work.ripple)
+                if probe is not None and answer is None:
+                    answer = probe.answer(_run(work.ripple), session)
+                    if answer == work.ripple.probe:
+                        return Same()
+                return self._ripple(session, attempt, work.ripple, answer)
             assert work.query is not None, "a claim is a Ripple's or a query's"
             return self._query(session, attempt, work.query)
 
@@ -63,7 +77,7 @@ class SparkExecutor:
         return Failure(
             code=error.code,
             message=f"{error.message}{hint}",
-            place=error.place,
+            place=self._code.shown(error.place),
             trace=trace if isinstance(trace, str) else None,
         )
 
@@ -114,7 +128,12 @@ class SparkExecutor:
         attempt.start_timeout()
         return self._driver
 
-    def _ripple(self, session: SparkSession, attempt: Attempt, task: RippleTask) -> Result:
+    def _probe(self, task: RippleTask | None) -> Probe | None:
+        if task is None or not task.ripple.has_probe:
+            return None
+        return probe_of(self._code.pond(task.definition.entry), task.ripple.name)
+
+    def _ripple(self, session: SparkSession, attempt: Attempt, task: RippleTask, probe: str | None) -> Result:
         from pondage.spark.ripple import UNCHANGED, RippleWork, run_ripple
 
         pond = self._code.pond(task.definition.entry)
@@ -126,20 +145,14 @@ class SparkExecutor:
                 ripple=task.ripple,
                 function=ripple.function,
                 inputs=task.inputs,
-                run=Run(
-                    freshness_us=task.freshness,
-                    previous_freshness_us=task.previous_freshness,
-                    parameters=task.ripple.parameters,
-                    logger=logging.getLogger(f"pondage.ripple.{task.definition.name}.{task.ripple.name}"),
-                    idempotency_key=task.idempotency_key,
-                ),
+                run=_run(task),
                 destination=self._destination(attempt, task),
                 checks={each.name: each.function for each in ripple.expectations if each.function is not None},
                 contract=task.contract,
             ),
         )
         if result is not UNCHANGED:
-            return Written(result)
+            return Written(msgspec.structs.replace(result, probe=probe))
         if not ledger_work.has_snapshot(self._ledger, attempt.work):
             raise PondageError(
                 f"{task.definition.name}.{task.ripple.name} called run.unchanged() before it ever published",
@@ -162,6 +175,17 @@ class SparkExecutor:
         return snapshot_path(
             self._config.warehouse, dataset=task.dataset_id, run=task.run_id, token=attempt.work.claim.token
         )
+
+
+def _run(task: RippleTask) -> Run:
+    """Answer what the author's functions may know about their Run."""
+    return Run(
+        freshness_us=task.freshness,
+        previous_freshness_us=task.previous_freshness,
+        parameters=task.ripple.parameters,
+        logger=logging.getLogger(f"pondage.ripple.{task.definition.name}.{task.ripple.name}"),
+        idempotency_key=task.idempotency_key,
+    )
 
 
 def _description(attempt: Attempt) -> str:
