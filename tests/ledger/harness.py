@@ -22,6 +22,7 @@ from pondage.ledger import advance, processes, verbs, work
 from pondage.ledger.clock import FakeClock
 from pondage.ledger.deploy import deploy, deployed
 from pondage.ledger.driver import Driver
+from pondage.ledger.executions import Queue
 from pondage.ledger.ids import SeededIds
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.migrate import migrate
@@ -43,6 +44,7 @@ def pond(
     retries: Retries | None = None,
     always: bool = False,
     labels: tuple[str, ...] = (),
+    pool: str | None = None,
 ) -> PondDefinition:
     """A Pond whose root Ripples read the same-named Ripple of every Source; Ripples are given with their parents."""
     shape = ripples or {name: []}
@@ -71,6 +73,7 @@ def pond(
         triggers=triggers or Triggers(),
         retries=retries or Retries(),
         labels=labels,
+        pool=pool,
     )
 
 
@@ -116,7 +119,7 @@ class World:
     def send(self, event: Event) -> None:
         verbs.send(self.ledger, "main", event)
 
-    def worker(self, code: str | None = None, **options: object) -> Worker:
+    def worker(self, **options: object) -> Worker:
         return Worker(self, **options)  # type: ignore[arg-type]
 
     def pass_time(self, seconds: float) -> None:
@@ -159,18 +162,19 @@ class Worker:
         with self.world.ledger.reading() as tx:
             return next(row for row in processes.alive(tx) if row.id == self.id)
 
-    def queues(self) -> list[int]:
-        return [
-            queue
+    def queues(self) -> list[Queue]:
+        found = {
+            queue.id: queue
             for code in {str(row["code"]) for row in self.world.rows("SELECT code FROM queues")}
             for queue in work.queues_for(self.world.ledger, code=code, labels=self.labels)
-        ]
+        }
+        return [found[identity] for identity in sorted(found)]
 
     def claim(self, *, token: str | None = None, is_alone: bool = True) -> Work | None:
         return work.claim_work(
             self.world.ledger,
             process=self.id,
-            queues=sorted(set(self.queues())),
+            queues=self.queues(),
             token=token or self.world.ledger.ids.new("t"),
             is_alone=is_alone,
         )

@@ -34,7 +34,10 @@ class ExpectationResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
-    """An immutable table: exactly these files under `path`, read with exactly this schema (Spark's JSON form)."""
+    """An immutable table: exactly these files under `path`, read with exactly this schema (Spark's JSON form).
+
+    `probe` is what the Inlet's probe answered just before the data was read, as JSON; None where there is no probe.
+    """
 
     path: str
     files: tuple[DataFile, ...]
@@ -43,6 +46,7 @@ class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     expectations: tuple[ExpectationResult, ...] = ()
     read_freshness: bool = False
+    probe: str | None = None
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -154,6 +154,7 @@ class Catchment:
             snapshots={
                 read.parameter: self._input(read, pond.id, run, effect.freshness, majors) for read in ripple.reads
             },
+            is_forced=run.is_forced,
         )
         digest = _digest(ripple, inputs.snapshots)
         work = Dispatch(
@@ -270,5 +271,8 @@ class Catchment:
 
 def _digest(ripple: RippleDefinition, inputs: dict[str, int | None]) -> str:
     """Answer what decides whether the work would give the same data again."""
-    parts = [ripple.digest, dict(sorted(ripple.parameters.items())), dict(sorted(inputs.items()))]
+    parts: list[object] = [ripple.digest, dict(sorted(ripple.parameters.items())), dict(sorted(inputs.items()))]
+    if ripple.has_probe:
+        # The answers of another probe cannot be compared with those of this one.
+        parts.append(ripple.probe_digest)
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from pondage.ledger import processes
+from pondage.ledger import pools, processes
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, numbered, text, text_or_none
 
 Outcome = Literal["ok", "reused", "failed", "crashed", "released", "cancelled", "abandoned"]
@@ -53,6 +53,14 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     digest: str | None
     timeout_s: float | None
     is_isolated: bool
+    pool: str
+
+
+class Queue(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue that a process may claim from; its pool limits how many of its executions run at once, anywhere."""
+
+    id: int
+    pool: str = ""
 
 
 def queue(tx: Transaction, *, code: str, pool: str, labels: str) -> int:
@@ -136,27 +144,33 @@ _PROBE = """SELECT execution FROM availabilities
 
 _CLAIMED = """SELECT e.id AS execution, e.token, e.epoch, e.is_isolated, e.completed_at, e.outcome,
                      d.id AS dispatch, d.kind, d.node, d.number, d.environment, d.actor, d.run, d.freshness,
-                     d.inputs, d.digest, d.timeout_s
-              FROM executions e JOIN dispatches d ON d.id = e.dispatch WHERE e.token = :token"""
+                     d.inputs, d.digest, d.timeout_s, q.pool
+              FROM executions e JOIN dispatches d ON d.id = e.dispatch JOIN queues q ON q.id = d.queue
+              WHERE e.token = :token"""
 
 
-def claim(tx: Transaction, *, process: int, queues: list[int], token: str, is_alone: bool) -> Claim | None:
+def claim(tx: Transaction, *, process: int, queues: list[Queue], token: str, is_alone: bool) -> Claim | None:
     """Take the best claimable execution of these queues, or None.
 
     The token is chosen by the caller before: after any error `find` tells whether the claim was made. A process that
     was declared dead gets nothing. Isolated work (it was near a crash) is taken only by a process that holds nothing.
+    A queue whose pool is full is not looked at, so it blocks nobody.
     """
     if not queues or not processes.is_alive(tx, process):
         return None
-    marks, values = numbered("queue", queues)
+    slots = {pool: pools.free_slot(tx, pool) for pool in sorted({one.pool for one in queues if one.pool})}
+    open_queues = [one.id for one in queues if not one.pool or slots[one.pool] is not None]
+    if not open_queues:
+        return None
+    marks, values = numbered("queue", open_queues)
     for priority in PRIORITIES:
         found = tx.row(_PROBE.format(queues=marks), priority=priority, alone=int(is_alone), **values)
         if found is not None:
-            return _take(tx, number(found, "execution"), process=process, token=token)
+            return _take(tx, number(found, "execution"), process=process, token=token, slots=slots)
     return None
 
 
-def _take(tx: Transaction, execution: int, *, process: int, token: str) -> Claim | None:
+def _take(tx: Transaction, execution: int, *, process: int, token: str, slots: dict[str, int | None]) -> Claim | None:
     if tx.change("DELETE FROM availabilities WHERE execution = :id AND available_at <= :now", id=execution) != 1:
         return None
     stamped = tx.change(
@@ -167,7 +181,13 @@ def _take(tx: Transaction, execution: int, *, process: int, token: str) -> Claim
         id=execution,
     )
     assert stamped == 1, f"execution {execution} was claimable and yet not free"
-    return find(tx, token)
+    claimed = find(tx, token)
+    assert claimed is not None
+    if claimed.pool:
+        slot = slots[claimed.pool]
+        is_taken = slot is not None and pools.take(tx, claimed.pool, slot, execution)
+        assert is_taken, f"pool {claimed.pool} had a free slot and yet none was taken"
+    return claimed
 
 
 def find(tx: Transaction, token: str) -> Claim | None:
@@ -201,12 +221,15 @@ def _claim(row: Row) -> Claim:
         digest=text_or_none(row, "digest"),
         timeout_s=float(timeout) if isinstance(timeout, int | float) else None,
         is_isolated=bool(row["is_isolated"]),
+        pool=text(row, "pool"),
     )
 
 
-def close(tx: Transaction, *, execution: int, token: str, outcome: Outcome, error: str | None = None) -> bool:
+def close(
+    tx: Transaction, *, execution: int, token: str, outcome: Outcome, pool: str = "", error: str | None = None
+) -> bool:
     """Close an execution that the holder of this token still holds. False means fenced: somebody else closed it."""
-    return (
+    is_closed = (
         tx.change(
             """UPDATE executions SET completed_at = :now, outcome = :outcome, error = :error, progress = NULL
                WHERE id = :id AND token = :token AND completed_at IS NULL""",
@@ -217,6 +240,9 @@ def close(tx: Transaction, *, execution: int, token: str, outcome: Outcome, erro
         )
         == 1
     )
+    if is_closed and pool:
+        pools.free(tx, execution)
+    return is_closed
 
 
 def close_dispatch(tx: Transaction, dispatch: int, *, outcome: Outcome, result: str | None = None) -> bool:
@@ -241,11 +267,12 @@ def cancel(tx: Transaction, dispatch: int) -> None:
            (SELECT id FROM executions WHERE dispatch = :id AND completed_at IS NULL)""",
         id=dispatch,
     )
-    tx.change(
+    for row in tx.rows(
         """UPDATE executions SET completed_at = :now, outcome = 'cancelled', progress = NULL
-           WHERE dispatch = :id AND completed_at IS NULL""",
+           WHERE dispatch = :id AND completed_at IS NULL RETURNING id""",
         id=dispatch,
-    )
+    ):
+        pools.free(tx, number(row, "id"))
     close_dispatch(tx, dispatch, outcome="cancelled")
 
 
@@ -266,6 +293,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     kind: str
     inputs: str
+    pool: str
 
 
 def held_by(tx: Transaction, process: int) -> list[Held]:
@@ -286,11 +314,12 @@ def held_by(tx: Transaction, process: int) -> list[Held]:
             number=number(row, "number"),
             kind=text(row, "kind"),
             inputs=text(row, "inputs"),
+            pool=text(row, "pool"),
         )
         for row in tx.rows(
             """SELECT e.id AS execution, e.token, e.epoch, e.is_isolated, d.id AS dispatch, d.queue, d.priority,
-                      d.crashes, d.crash_budget, d.actor, d.node, d.number, d.kind, d.inputs
-               FROM executions e JOIN dispatches d ON d.id = e.dispatch
+                      d.crashes, d.crash_budget, d.actor, d.node, d.number, d.kind, d.inputs, q.pool
+               FROM executions e JOIN dispatches d ON d.id = e.dispatch JOIN queues q ON q.id = d.queue
                WHERE e.process = :process AND e.completed_at IS NULL ORDER BY e.id""",
             process=process,
         )

@@ -18,6 +18,7 @@ class RippleInputs(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     previous_freshness: int | None
     snapshots: dict[str, int | None]
+    is_forced: bool = False
 
 
 class QueryInputs(msgspec.Struct, frozen=True, kw_only=True):

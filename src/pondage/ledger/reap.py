@@ -60,7 +60,7 @@ def abandon(ledger: Ledger, *, process: int, tokens: list[str]) -> int:
     with ledger.transaction() as tx:
         for held in executions.held_by(tx, process):
             if held.token in tokens and executions.close(
-                tx, execution=held.execution, token=held.token, outcome="abandoned"
+                tx, execution=held.execution, token=held.token, outcome="abandoned", pool=held.pool
             ):
                 executions.enqueue(
                     tx,
@@ -78,7 +78,10 @@ def crashed(tx: Transaction, held: Held, *, reason: str, is_blamed: bool) -> Non
     """Close an execution as crashed, and either run its dispatch again or, when the budget is spent, fail it."""
     failure = Failure(code="CRASHED", message=f"the process died while this ran ({reason})")
     error = msgspec.json.encode(failure).decode()
-    if not executions.close(tx, execution=held.execution, token=held.token, outcome="crashed", error=error):
+    is_ours = executions.close(
+        tx, execution=held.execution, token=held.token, outcome="crashed", pool=held.pool, error=error
+    )
+    if not is_ours:
         return
     crashes = held.crashes + int(is_blamed)
     tx.change("UPDATE dispatches SET crashes = :crashes WHERE id = :id", crashes=crashes, id=held.dispatch)

@@ -99,11 +99,13 @@ def load(tx: Transaction, ids: list[int]) -> dict[int, SnapshotRow]:
 
 
 class Newest(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest snapshot of a dataset, and whether its data may serve again."""
+    """The newest snapshot of a dataset, whether its data may serve again, and what its probe answered."""
 
     id: int
     digest: str
     is_reusable: bool
+    is_deleted: bool
+    probe: str | None
 
 
 def newest(tx: Transaction, dataset_id: int) -> Newest | None:
@@ -115,8 +117,15 @@ def newest(tx: Transaction, dataset_id: int) -> Newest | None:
     )
     if row is None:
         return None
-    is_reusable = row["tombstoned_at"] is None and not _decode_content(text(row, "content")).read_freshness
-    return Newest(id=number(row, "id"), digest=text(row, "digest"), is_reusable=is_reusable)
+    content = _decode_content(text(row, "content"))
+    is_deleted = row["tombstoned_at"] is not None
+    return Newest(
+        id=number(row, "id"),
+        digest=text(row, "digest"),
+        is_reusable=not is_deleted and not content.read_freshness,
+        is_deleted=is_deleted,
+        probe=content.probe,
+    )
 
 
 def published_schema(tx: Transaction, *, pond: int, ripple: str) -> str | None:

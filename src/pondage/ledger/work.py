@@ -14,7 +14,7 @@ from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Done, Event, Fail
 from pondage.ledger import advance, executions, snapshots
 from pondage.ledger.driver import LedgerUnavailable, Transaction, number, text
-from pondage.ledger.executions import Claim, Outcome
+from pondage.ledger.executions import Claim, Outcome, Queue
 from pondage.ledger.inputs import RippleInputs, query_inputs, ripple_inputs
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.patience import persist
@@ -33,6 +33,8 @@ class RippleTask(msgspec.Struct, frozen=True, kw_only=True):
     inputs: dict[str, SnapshotContent | None]
     contract: str | None
     idempotency_key: str
+    probe: str | None = None
+    """What the probe answered for the newest snapshot; None when that snapshot cannot serve again anyway."""
 
 
 class QueryTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,11 +71,15 @@ def never() -> bool:
     return False
 
 
-def queues_for(ledger: Ledger, *, code: str, labels: frozenset[str] = frozenset()) -> list[int]:
+def queues_for(ledger: Ledger, *, code: str, labels: frozenset[str] = frozenset()) -> list[Queue]:
     """Answer the queues that a process with this code and these labels may claim from. Queries need no code."""
     with ledger.reading() as tx:
-        rows = tx.rows("SELECT id, labels FROM queues WHERE code = :code OR code = ''", code=code)
-        return [number(row, "id") for row in rows if set(text(row, "labels").split()) <= labels]
+        rows = tx.rows("SELECT id, pool, labels FROM queues WHERE code = :code OR code = ''", code=code)
+        return [
+            Queue(id=number(row, "id"), pool=text(row, "pool"))
+            for row in rows
+            if set(text(row, "labels").split()) <= labels
+        ]
 
 
 def archive(ledger: Ledger, digest: str) -> bytes:
@@ -89,7 +95,7 @@ def claim_work(
     ledger: Ledger,
     *,
     process: int,
-    queues: list[int],
+    queues: list[Queue],
     token: str,
     is_alone: bool,
     give_up: Callable[[], bool] = never,
@@ -138,8 +144,16 @@ def _work(tx: Transaction, ledger: Ledger, claim: Claim) -> Work:
             },
             contract=snapshots.published_schema(tx, pond=inputs.pond_id, ripple=claim.node),
             idempotency_key=_idempotency_key(claim, inputs),
+            probe=_last_probe(tx, claim, inputs) if definition.ripple(claim.node).has_probe else None,
         ),
     )
+
+
+def _last_probe(tx: Transaction, claim: Claim, inputs: RippleInputs) -> str | None:
+    newest = snapshots.newest(tx, inputs.dataset)
+    if newest is None or inputs.is_forced or newest.is_deleted or newest.digest != claim.digest:
+        return None
+    return newest.probe
 
 
 def _idempotency_key(claim: Claim, inputs: RippleInputs) -> str:
@@ -233,7 +247,10 @@ def release(ledger: Ledger, work: Work, *, reason: str = "", give_up: Callable[[
     def act() -> bool:
         with ledger.transaction() as tx:
             claim = work.claim
-            if not executions.close(tx, execution=claim.execution, token=claim.token, outcome="released", error=error):
+            is_ours = executions.close(
+                tx, execution=claim.execution, token=claim.token, outcome="released", pool=claim.pool, error=error
+            )
+            if not is_ours:
                 return False
             row = tx.row("SELECT queue, priority FROM dispatches WHERE id = :id", id=claim.dispatch)
             assert row is not None
@@ -267,7 +284,10 @@ def _commit(
     def act() -> bool:
         nonlocal is_advanced
         with ledger.transaction() as tx:
-            if not executions.close(tx, execution=claim.execution, token=claim.token, outcome=outcome, error=error):
+            is_ours = executions.close(
+                tx, execution=claim.execution, token=claim.token, outcome=outcome, pool=claim.pool, error=error
+            )
+            if not is_ours:
                 # Our own commit may have landed and only its answer was lost: the row then shows what we wrote.
                 return executions.outcome_of(tx, claim.token) == outcome
             executions.close_dispatch(tx, claim.dispatch, outcome=outcome, result=result)

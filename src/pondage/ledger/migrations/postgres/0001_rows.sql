@@ -242,6 +242,10 @@ CREATE TABLE run_outputs (
 CREATE INDEX run_outputs_of_run ON run_outputs (run, node);
 CREATE INDEX run_outputs_choice ON run_outputs (pond, node, freshness, id);
 
+CREATE TABLE pools (
+    name text PRIMARY KEY,
+    size bigint NOT NULL
+);
 CREATE TABLE pool_slots (
     pool text NOT NULL,
     n bigint NOT NULL,
