@@ -122,7 +122,7 @@ def test_draining_waits_for_what_runs(world: World, tmp_path: Path, executor: Pl
     world.deploy(*chain())
     world.send(Pulse(pond="reports@1"))
     gate = executor.act = Gate()
-    with Running(make_worker(world, tmp_path, executor)) as running:
+    with Running(make_worker(world, tmp_path, executor, slots=1)) as running:
         gate.wait_entered()
         running.worker.drain()
         gate.opened.set()
@@ -249,8 +249,9 @@ def test_a_claim_whose_answer_was_lost_for_good_is_given_back(
     world.deploy(pond("orders"))
     world.send(Tap(pond="orders@1"))
     worker = make_worker(world, tmp_path, executor)
+    code = str(world.one("SELECT archive FROM deployments"))
+    queues = ledger_work.queues_for(world.ledger, code=code)
     with world.ledger.transaction() as tx:
-        queues = [int(str(row["id"])) for row in tx.rows("SELECT id FROM queues")]
         assert executions.claim(tx, process=worker.process, queues=queues, token="tlost", is_alone=True)
     assert close_unknown_claims(world.ledger, worker.slots, process=worker.process) == 1
     assert outcomes(world) == ["abandoned", None]
