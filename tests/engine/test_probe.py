@@ -140,7 +140,7 @@ def test_a_quiet_inlet_whose_probe_needs_no_spark_does_not_start_it(bench: Bench
 def test_a_probe_that_raises_fails_its_ripple_at_the_authors_line(bench: Bench) -> None:
     bench.answers.unlink()
     attempt = bench.attempt()
-    with pytest.raises(ProbeFailed, match="the probe of shop.orders: FileNotFoundError") as raised:
+    with pytest.raises(ProbeFailed, match=r"the probe of shop\.orders: FileNotFoundError") as raised:
         bench.executor.execute(attempt)
     failure = bench.executor.failure(raised.value)
     assert failure.code == "PROBE_FAILED"
