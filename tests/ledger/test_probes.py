@@ -21,7 +21,7 @@ def probed(definition: PondDefinition, *, probe_digest: str = "p1") -> PondDefin
 
 
 @pytest.fixture
-def worker(world: World) -> Worker:
+def probing(world: World) -> Worker:
     world.deploy(probed(pond("orders")))
     worker = world.worker()
     world.send(Pulse(pond=ORDERS))
@@ -42,23 +42,23 @@ def claimed(worker: Worker) -> RippleTask:
     return held.ripple
 
 
-def test_a_claim_brings_what_the_probe_answered_for_the_last_snapshot(world: World, worker: Worker) -> None:
+def test_a_claim_brings_what_the_probe_answered_for_the_last_snapshot(world: World, probing: Worker) -> None:
     world.send(Pulse(pond=ORDERS))
-    assert claimed(worker).probe == "17"
+    assert claimed(probing).probe == "17"
 
 
-def test_a_forced_run_reads_whatever_the_probe_says(world: World, worker: Worker) -> None:
+def test_a_forced_run_reads_whatever_the_probe_says(world: World, probing: Worker) -> None:
     world.send(Force(pond=ORDERS))
-    assert claimed(worker).probe is None
+    assert claimed(probing).probe is None
 
 
 @pytest.mark.parametrize(
     "changed", [probed(pond("orders", code="c2")), probed(pond("orders"), probe_digest="p2")], ids=["ripple", "probe"]
 )
-def test_other_code_reads_whatever_the_probe_says(world: World, worker: Worker, changed: PondDefinition) -> None:
+def test_other_code_reads_whatever_the_probe_says(world: World, probing: Worker, changed: PondDefinition) -> None:
     world.deploy(changed)
     world.send(Pulse(pond=ORDERS))
-    assert claimed(worker).probe is None
+    assert claimed(probing).probe is None
 
 
 def test_a_run_that_a_probe_ended_asks_no_sink_to_compute(world: World) -> None:

@@ -107,6 +107,9 @@ class Catchment:
         self._runs[pond.id, effect.number] = run
 
     def _pins(self, effect: does.StartRun, pond: PondRow) -> Chosen:
+        if effect.rollback is not None:
+            # What it shows was made from these, so a diamond below compares these.
+            return runs.chosen_by(self._tx, effect.rollback)
         if not effect.taken:
             return Chosen(pins={}, standing={}, is_spliced=False)
         definition = self._ledger.definition(self._tx, pond.definition)
@@ -208,9 +211,7 @@ class Catchment:
         return given[read.ripple].snapshot if read.ripple in given else None
 
     def _reusable(self, run: RunRow, ripple: RippleDefinition, dataset: int, digest: str) -> int | None:
-        """Answer the snapshot that serves again: same code, same parameters, same inputs, or that of a rollback."""
-        if run.rollback_of is not None:
-            return snapshots.outputs(self._tx, run.rollback_of)[ripple.name].snapshot
+        """Answer the snapshot that serves again: same code, same parameters, same inputs."""
         # A Ripple that reads nothing brings data in from outside: equal code says nothing about it.
         if not self._ledger.is_reusing or run.is_forced or ripple.always or not ripple.reads:
             return None
@@ -245,12 +246,24 @@ class Catchment:
         pond = self.ponds.known(effect.pond)
         run = self._run(pond.id, effect.number)
         definition = self._ledger.definition(self._tx, run.definition)
-        runs.publish(self._tx, run=run, pond=pond.id, ripples=[ripple.name for ripple in definition.ripples])
+        ripples = [ripple.name for ripple in definition.ripples]
+        if run.rollback_of is not None:
+            ripples = self._take_outputs(run, pond.id, run.rollback_of)
+        runs.publish(self._tx, run=run, pond=pond.id, ripples=ripples)
         for subsumed in effect.subsumed:
             runs.end(self._tx, self._run(pond.id, subsumed).id, state="subsumed")
         history.put_outbox(
             self._tx, environment=self._environment, kind="publish", payload={"pond": pond.id, "run": run.public_id}
         )
+
+    def _take_outputs(self, run: RunRow, pond: int, older: int) -> list[str]:
+        """Give a Run everything that an older one showed, and answer of which Ripples that is."""
+        given = snapshots.outputs(self._tx, older)
+        for ripple, output in given.items():
+            snapshots.put_output(
+                self._tx, run=run.id, pond=pond, node=ripple, freshness=run.freshness, snapshot=output.snapshot
+            )
+        return list(given)
 
     def _drop_runs(self, effect: does.RunDropped) -> None:
         pond = self.ponds.known(effect.pond)

@@ -50,12 +50,13 @@ def deploy(
     archive: bytes,
     summary: str,
     expected: list[Deployed],
+    restored: int | None = None,
     who: str = "",
 ) -> str:
     """Put bound definitions in force and take Ponds away; answer the digest of the code archive.
 
     `expected` is what the plan was made against: when somebody else deployed since, this refuses and changes nothing.
-    Raises `LedgerError` then.
+    Raises `LedgerError` then. `restored` is the older deployment that a rollback brings back.
     """
     digest = hashlib.sha256(archive).hexdigest()
     with ledger.transaction() as tx:
@@ -87,7 +88,8 @@ def deploy(
             assert row is not None, f"{key} was deployed and has no row"
             schedules.put(tx, row.id, complete.triggers.schedules)
         _track_diamonds(tx, ledger, environment, identity)
-        _record(tx, identity, project, digest, summary, who)
+        kept = [definition_id for definition_id, _ in stored.values()]
+        _record(tx, identity, project, digest, summary, who, definitions=kept, restored=restored)
     return digest
 
 
@@ -227,17 +229,29 @@ def _move(tx: Transaction, key: PondKey, home: tuple[int, int], to: int) -> None
     tx.change("UPDATE signals SET actor = :new WHERE actor = :old AND pond = :pond", new=to, old=old, pond=key)
 
 
-def _record(tx: Transaction, environment: int, project: str, digest: str, summary: str, who: str) -> None:
+def _record(
+    tx: Transaction,
+    environment: int,
+    project: str,
+    digest: str,
+    summary: str,
+    who: str,
+    *,
+    definitions: list[int],
+    restored: int | None,
+) -> None:
     tx.change(
-        """INSERT INTO deployments (environment, project, archive, plan, deployed_at)
-           VALUES (:environment, :project, :archive, :plan, :now)""",
+        """INSERT INTO deployments (environment, project, archive, plan, definitions, restored, deployed_at)
+           VALUES (:environment, :project, :archive, :plan, :definitions, :restored, :now)""",
         environment=environment,
         project=project,
         archive=digest,
         plan=summary,
+        definitions=msgspec.json.encode(definitions).decode(),
+        restored=restored,
     )
     history.record(tx, environment=environment, kind="deployment", payload={"project": project, "archive": digest})
-    history.audit(tx, environment=environment, who=who, verb="deploy", target=project)
+    history.audit(tx, environment=environment, who=who, verb="deploy" if restored is None else "rollback", target=project)
 
 
 def newest_deployment(tx: Transaction, environment: int) -> int | None:

@@ -11,6 +11,7 @@ from pondage.ledger.driver import Row, Transaction, number, number_or_none, text
 from pondage.ledger.pins import Chosen
 
 _pins = msgspec.json.Decoder(dict[str, int | None])
+_standing = msgspec.json.Decoder(dict[str, tuple[str, ...]])
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,9 +80,23 @@ def by_number(tx: Transaction, pond: int, run_number: int) -> RunRow:
 
 
 def latest_pins(tx: Transaction, pond: int) -> dict[str, int | None]:
-    """Answer the pins of the Pond's latest started Run: a new Run never goes back behind them."""
-    row = tx.row("SELECT pins FROM runs WHERE pond = :pond ORDER BY id DESC LIMIT 1", pond=pond)
+    """Answer the pins of the Pond's latest started Run: a new Run never goes back behind them.
+
+    A rollback read nothing itself, so it moves nothing back.
+    """
+    row = tx.row("SELECT pins FROM runs WHERE pond = :pond AND rollback_of IS NULL ORDER BY id DESC LIMIT 1", pond=pond)
     return {} if row is None else _pins.decode(text(row, "pins"))
+
+
+def chosen_by(tx: Transaction, public_id: str) -> Chosen:
+    """Answer what an older Run was made from."""
+    row = tx.row("SELECT pins, ancestry, is_spliced FROM runs WHERE public_id = :public_id", public_id=public_id)
+    assert row is not None, f"there is no run {public_id} to go back to"
+    return Chosen(
+        pins=_pins.decode(text(row, "pins")),
+        standing=_standing.decode(text(row, "ancestry")),
+        is_spliced=bool(row["is_spliced"]),
+    )
 
 
 def _run(row: Row) -> RunRow:

@@ -85,7 +85,12 @@ def queues_for(ledger: Ledger, *, code: str, labels: frozenset[str] = frozenset(
 def archive(ledger: Ledger, digest: str) -> bytes:
     """Answer a deployed code archive; raises `LedgerError` when it is not there."""
     with ledger.reading() as tx:
-        row = tx.row("SELECT data FROM archives WHERE digest = :digest", digest=digest)
+        return stored_archive(tx, digest)
+
+
+def stored_archive(tx: Transaction, digest: str) -> bytes:
+    """Answer a code archive; raises `LedgerError` when it is not there."""
+    row = tx.row("SELECT data FROM archives WHERE digest = :digest", digest=digest)
     if row is None or not isinstance(row["data"], bytes):
         raise LedgerError(f"code archive {digest[:12]} is not in the ledger", code="NO_ARCHIVE")
     return row["data"]

@@ -23,6 +23,10 @@ CREATE TABLE deployments (
     project text NOT NULL,
     archive text NOT NULL REFERENCES archives,
     plan text NOT NULL,
+    -- The ids of the definitions that were in force for the project afterwards: what a rollback deploys again.
+    definitions text NOT NULL DEFAULT '[]',
+    -- For a rollback: the deployment whose state it brought back, so that the next one goes behind it.
+    restored bigint REFERENCES deployments,
     deployed_at bigint NOT NULL
 );
 CREATE INDEX deployments_newest ON deployments (environment, project, id);

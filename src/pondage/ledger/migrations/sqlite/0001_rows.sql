@@ -23,6 +23,10 @@ CREATE TABLE deployments (
     project TEXT NOT NULL,
     archive TEXT NOT NULL REFERENCES archives,
     plan TEXT NOT NULL,
+    -- The ids of the definitions that were in force for the project afterwards: what a rollback deploys again.
+    definitions TEXT NOT NULL DEFAULT '[]',
+    -- For a rollback: the deployment whose state it brought back, so that the next one goes behind it.
+    restored INTEGER REFERENCES deployments,
     deployed_at INTEGER NOT NULL
 );
 CREATE INDEX deployments_newest ON deployments (environment, project, id);
