@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Kill, Tap
 from pondage.ledger import pools, reap, work
 from tests.ledger.harness import Worker, World, pond
@@ -76,3 +77,9 @@ def test_work_with_labels_waits_for_a_process_that_has_them(world: World) -> Non
     world.send(Tap(pond="plain@1"))
     assert world.worker(labels=frozenset({"gpu"})).drain() == ["plain"]
     assert world.worker(labels=frozenset({"gpu", "big", "more"})).drain() == ["gpu"]
+
+
+def test_a_pond_of_a_pool_that_nobody_declared_is_refused(world: World) -> None:
+    with pytest.raises(LedgerError, match="nobody has declared"):
+        world.deploy(pond("orders", pool="api"))
+    assert world.rows("SELECT name FROM ponds") == []

@@ -122,6 +122,7 @@ def deploy_project(opened: Session, *, is_dry: bool = False) -> PlanView:
         archive=pack_project(opened.project).data,
         summary=msgspec.json.encode(view).decode(),
         expected=found,
+        pool_sizes=opened.project.pools,
     )
     return view
 

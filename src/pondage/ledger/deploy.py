@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 import msgspec
 
@@ -11,7 +12,7 @@ from pondage.define.names import PondKey, pond_key
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Calm, Deploy, Event, Remove, Tide, Wave
 from pondage.kernel.demand.state import Pacing
-from pondage.ledger import actors, advance, history, schedules
+from pondage.ledger import actors, advance, history, pools, schedules
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, number_or_none, text
 from pondage.ledger.ledger import Ledger
@@ -51,6 +52,7 @@ def deploy(
     summary: str,
     expected: list[Deployed],
     restored: int | None = None,
+    pool_sizes: Mapping[str, int] | None = None,
     who: str = "",
 ) -> str:
     """Put bound definitions in force and take Ponds away; answer the digest of the code archive.
@@ -68,6 +70,8 @@ def deploy(
             raise LedgerError(
                 "somebody else has deployed since this plan was made", hint="pondage plan", code="PLAN_OUTDATED"
             )
+        pools.resize(tx, pool_sizes or {})
+        _refuse_unknown_pools(definitions, set(pools.sizes(tx)))
         _store_archive(tx, digest, archive)
         former = {one.key: one.definition for one in before}
         stored: dict[PondKey, tuple[int, PondDefinition]] = {}
@@ -100,6 +104,17 @@ def _track_diamonds(tx: Transaction, ledger: Ledger, environment: str, identity:
         for one in now
     }
     actors.save_tracks(tx, identity, tracked(sources, [_key(one) for one in now if one.coherent]))
+
+
+def _refuse_unknown_pools(definitions: list[PondDefinition], known: set[str]) -> None:
+    for one in definitions:
+        if one.pool is not None and one.pool not in known:
+            raise LedgerError(
+                f"{one.name} wants the pool {one.pool}, which nobody has declared",
+                hint=f"write [pools] and under it {one.pool} = 4 into pondage.toml",
+                place=one.place or None,
+                code="NO_SUCH_POOL",
+            )
 
 
 def _key(definition: PondDefinition) -> PondKey:
@@ -251,7 +266,9 @@ def _record(
         restored=restored,
     )
     history.record(tx, environment=environment, kind="deployment", payload={"project": project, "archive": digest})
-    history.audit(tx, environment=environment, who=who, verb="deploy" if restored is None else "rollback", target=project)
+    history.audit(
+        tx, environment=environment, who=who, verb="deploy" if restored is None else "rollback", target=project
+    )
 
 
 def newest_deployment(tx: Transaction, environment: int) -> int | None:

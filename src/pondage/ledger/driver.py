@@ -63,6 +63,15 @@ class Transaction(Protocol):
     def savepoint(self) -> AbstractContextManager[None]:
         """Open a block whose changes alone are undone when it raises."""
 
+    def server_age_us(self) -> int | None:
+        """Answer how long the server has been up; None where there is no server that could have been down."""
+
+    def announce(self, process: int) -> None:
+        """Hold a lock for as long as this connection lives, so that others can see when it ends."""
+
+    def is_gone(self, process: int) -> bool:
+        """Answer whether the announced connection of a process has ended. A suspicion, not a proof."""
+
 
 class Driver(Protocol):
     """A database. One object for a process; safe to use from several threads."""
@@ -94,6 +103,9 @@ class Changes(Protocol):
 
     def wake(self) -> None:
         """End a running wait of this object from another thread."""
+
+    def close(self) -> None:
+        """Give the connection back."""
 
 
 def text(row: Row, column: str) -> str:

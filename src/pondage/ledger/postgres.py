@@ -15,6 +15,8 @@ from pondage.ledger.clock import Clock
 from pondage.ledger.driver import Counts, LedgerUnavailable, Row, Value
 
 CHANNEL = "pondage"
+PRESENCE = 7307
+"""The first key of the advisory locks that processes hold while their heartbeat's connection lives."""
 CLOCK = "(SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
 """In a subselect, so that a predicate with it can use an index: a bare call is evaluated for each row."""
 
@@ -88,6 +90,27 @@ class PostgresTransaction:
             raise
         self._connection.execute("RELEASE SAVEPOINT inner_step")
 
+    def server_age_us(self) -> int | None:
+        """Answer how long the server has been up; None when a test's clock is used, which cannot be compared."""
+        if self._driver.has_own_clock:
+            return None
+        started = self.row("SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint AS at")
+        assert started is not None
+        at = started["at"]
+        assert isinstance(at, int)
+        return self.now - at
+
+    def announce(self, process: int) -> None:
+        """Hold a session lock on this thread's connection; a new connection takes it anew."""
+        if self._driver.announced() != process:
+            self.row("SELECT pg_try_advisory_lock(:space, :process) AS held", space=PRESENCE, process=process)
+            self._driver.remember_announced(process)
+
+    def is_gone(self, process: int) -> bool:
+        """Answer whether nobody holds the lock of that process: it is free for us until this transaction ends."""
+        row = self.row("SELECT pg_try_advisory_xact_lock(:space, :process) AS free", space=PRESENCE, process=process)
+        return row is not None and bool(row["free"])
+
     def _run(self, statement: str, values: dict[str, Value]) -> psycopg.Cursor[dict[str, object]]:
         self._driver.counts.statements += 1
         values["now"] = self.now
@@ -111,8 +134,14 @@ class PostgresDriver:
         self._local = threading.local()
         self._all: list[Connection] = []
         self._guard = threading.Lock()
+        self._watches: list[PostgresChanges] = []
         self._statements: dict[str, str] = {}
         self._notifier = Notifier(self)
+
+    @property
+    def has_own_clock(self) -> bool:
+        """Answer whether a test's clock replaces the server's."""
+        return self._clock is not None
 
     def statement(self, text: str) -> str:
         """Answer the translation of a statement, made once."""
@@ -145,7 +174,10 @@ class PostgresDriver:
 
     def changes(self) -> PostgresChanges:
         """Answer a new watch for changes that anybody commits."""
-        return PostgresChanges(self)
+        watch = PostgresChanges(self)
+        with self._guard:
+            self._watches.append(watch)
+        return watch
 
     def connect(self) -> Connection:
         """Open a connection; raises `LedgerUnavailable`."""
@@ -167,13 +199,24 @@ class PostgresDriver:
         return connection
 
     def close(self) -> None:
-        """Close every connection that any thread opened."""
+        """Close every connection that any thread opened, and every watch."""
         self._notifier.close()
         with self._guard:
+            for watch in self._watches:
+                watch.close()
             for connection in self._all:
                 connection.close()
             self._all.clear()
             self._local = threading.local()
+
+    def announced(self) -> int | None:
+        """Answer whose presence this thread's connection announces."""
+        found: int | None = getattr(self._local, "announced", None)
+        return found
+
+    def remember_announced(self, process: int) -> None:
+        """Remember that this thread's connection holds the lock of a process."""
+        self._local.announced = process
 
     @contextmanager
     def _block(self, begin: str) -> Iterator[PostgresTransaction]:
@@ -204,6 +247,7 @@ class PostgresDriver:
         if connection is None or connection.closed:
             connection = self.connect()
             self._local.connection = connection
+            self._local.announced = None
             with self._guard:
                 self._all.append(connection)
         return connection
@@ -298,3 +342,9 @@ class PostgresChanges:
     def wake(self) -> None:
         """End a running wait from another thread, within a tenth of a second."""
         self._woken.set()
+
+    def close(self) -> None:
+        """Give the connection back."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

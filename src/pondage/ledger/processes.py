@@ -65,6 +65,7 @@ def register(
 
 def beat(tx: Transaction, process: int, *, state: str = "") -> bool:
     """Say that a process is alive. False when it was declared dead: it must stop, its work is no longer its own."""
+    tx.announce(process)
     return (
         tx.change(
             "UPDATE processes SET heartbeat_at = :beat, state = :state WHERE id = :id AND dead_at IS NULL",

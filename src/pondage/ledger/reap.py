@@ -26,15 +26,37 @@ class Reaped(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+MISSED_BEATS = 2.5
+"""So many heartbeats must be missing before the end of a connection is taken for the end of its process."""
+
+
 def reap_stale(ledger: Ledger, *, process: int | None) -> list[Reaped]:
-    """Take back what silent processes hold. Every role calls this; a process never reaps itself."""
-    limit = int(ledger.durability.reap_after_s * 1_000_000)
+    """Take back what silent processes hold. Every role calls this; a process never reaps itself.
+
+    Silence for `reap_after_s` is enough. Silence for some beats is, too, when the server has seen the process's
+    connection end. After the server itself was down, nobody is reaped for one threshold: nobody could beat.
+    """
+    durability = ledger.durability
+    limit = int(durability.reap_after_s * 1_000_000)
+    suspicious = min(limit, int(MISSED_BEATS * durability.heartbeat_s * 1_000_000))
     with ledger.reading() as tx:
-        silent = processes.stale(tx, older_than_us=limit, not_id=process)
-    reaped = [
-        reap_process(ledger, row, reason="silent for too long", reaper=process, is_certain=False) for row in silent
-    ]
+        silent = processes.stale(tx, older_than_us=suspicious, not_id=process)
+        age = tx.server_age_us() if silent else None
+        if age is not None and age < limit:
+            return []
+        now, boot = tx.beat, tx.boot
+    reaped: list[Reaped | None] = []
+    for row in silent:
+        if now - row.heartbeat_at > limit or row.boot != boot:
+            reaped.append(reap_process(ledger, row, reason="silent for too long", reaper=process, is_certain=False))
+        elif _is_gone(ledger, row):
+            reaped.append(reap_process(ledger, row, reason="its connection ended", reaper=process, is_certain=False))
     return [each for each in reaped if each is not None]
+
+
+def _is_gone(ledger: Ledger, row: ProcessRow) -> bool:
+    with ledger.transaction() as tx:
+        return tx.is_gone(row.id)
 
 
 def reap_process(

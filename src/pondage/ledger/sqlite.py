@@ -62,6 +62,17 @@ class SqliteTransaction:
             raise
         self._connection.execute("RELEASE inner_step")
 
+    def server_age_us(self) -> int | None:
+        """A file is never down."""
+        return None
+
+    def announce(self, process: int) -> None:
+        """Do nothing. Nobody could see it: processes on one machine are watched by their pid."""
+
+    def is_gone(self, process: int) -> bool:  # noqa: ARG002 - what a driver with connections needs
+        """Never a suspicion."""
+        return False
+
     def _run(self, statement: str, values: dict[str, Value]) -> sqlite3.Cursor:
         self._counts.statements += 1
         values["now"] = self.now
@@ -85,6 +96,7 @@ class SqliteDriver:
         self._local = threading.local()
         self._all: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
+        self._watches: list[SqliteChanges] = []
         path.parent.mkdir(parents=True, exist_ok=True)
 
     @contextmanager
@@ -113,7 +125,10 @@ class SqliteDriver:
 
     def changes(self) -> SqliteChanges:
         """Answer a new watch for changes that other connections commit."""
-        return SqliteChanges(self.path)
+        watch = SqliteChanges(self.path)
+        with self._guard:
+            self._watches.append(watch)
+        return watch
 
     def backup(self, target: Path) -> None:
         """Copy the ledger while it is in use."""
@@ -122,8 +137,10 @@ class SqliteDriver:
         copy.close()
 
     def close(self) -> None:
-        """Close every connection that any thread opened."""
+        """Close every connection that any thread opened, and every watch."""
         with self._guard:
+            for watch in self._watches:
+                watch.close()
             for connection in self._all:
                 connection.close()
             self._all.clear()
@@ -187,6 +204,10 @@ class SqliteChanges:
     def wake(self) -> None:
         """End a running wait from another thread."""
         self._woken.set()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
 
     def _version(self) -> int:
         version: int = self._connection.execute("PRAGMA data_version").fetchone()[0]

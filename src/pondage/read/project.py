@@ -48,6 +48,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     spark: SparkTable = SparkTable()
     durability: Durability = Durability()
     worker: WorkerTable = WorkerTable()
+    pools: dict[str, int] = {}
 
     @property
     def state(self) -> Path:
@@ -92,7 +93,8 @@ def load_project(root: Path) -> Project:
 
 
 def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) -> Project:
-    head = {key: value for key, value in data.items() if key not in ("project", "spark", "durability", "worker")}
+    tables = ("project", "spark", "durability", "worker", "pools")
+    head = {key: value for key, value in data.items() if key not in tables}
     project = checked_table(_ProjectTable, data.get("project", {}), "project", errors)
     # The settings of `[project]` may also stand at the top of the file, before any table.
     top = checked_table(_ProjectTable, head, "", errors)
@@ -112,6 +114,7 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         spark=msgspec.convert(spark, SparkTable),
         durability=msgspec.convert(durability, Durability),
         worker=msgspec.convert(worker, WorkerTable),
+        pools=_pools(data.get("pools", {}), errors),
     )
     _check_numbers(result, errors)
     return result
@@ -176,6 +179,19 @@ def _is_skipped(path: Path) -> bool:
     return any(part.startswith((".", "__pycache__")) or part == "tests" for part in path.parts) or path.name.startswith(
         "test_"
     )
+
+
+def _pools(given: object, errors: list[ProjectError]) -> dict[str, int]:
+    """`[pools]`: how many Ripples of a pool may run at once, over all machines."""
+    pools: dict[str, int] = {}
+    for name, size in given.items() if isinstance(given, dict) else ():
+        if isinstance(size, int) and not isinstance(size, bool) and size >= 1:
+            pools[_name(str(name), "pools", errors)] = size
+        else:
+            errors.append(_refused(f"pools.{name}", f"is {size!r}", "give the number of slots, from 1"))
+    if not isinstance(given, dict):
+        errors.append(_refused("pools", "is not a table", "write [pools] and under it name = 4"))
+    return pools
 
 
 def _conf(given: object, errors: list[ProjectError]) -> dict[str, str]:

@@ -204,6 +204,7 @@ CREATE TABLE executions (
 );
 CREATE UNIQUE INDEX executions_open ON executions (dispatch) WHERE completed_at IS NULL;
 CREATE INDEX executions_of_dispatch ON executions (dispatch, id);
+CREATE INDEX executions_leased ON executions (healthy_until) WHERE completed_at IS NULL AND healthy_until IS NOT NULL;
 CREATE INDEX executions_held ON executions (process) WHERE completed_at IS NULL AND process IS NOT NULL;
 
 CREATE TABLE availabilities (

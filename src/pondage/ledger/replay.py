@@ -1,0 +1,78 @@
+"""Replay: the recorded advancements, stepped again from nothing, must give the stored states.
+
+An advancement keeps the events as they were given, the step's time, and the answers of look-ups as further rounds of
+events. The machine is pure, so the same history gives the same state; a difference is a defect or a foreign write.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.define.names import PondKey
+from pondage.kernel.demand import MemoryPonds, PondShape, encode_state, step
+from pondage.kernel.demand.events import Event
+from pondage.ledger import actors
+from pondage.ledger.driver import Transaction, number, text
+from pondage.ledger.ledger import Ledger
+
+_rounds = msgspec.json.Decoder(tuple[tuple[Event, ...], ...])
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """A Pond whose stored state is not what its history gives; None where one of the two has no such Pond."""
+
+    pond: PondKey
+    stored: str | None
+    replayed: str | None
+
+
+class Replayed(msgspec.Struct, frozen=True, kw_only=True):
+    """How a replay went. `is_complete` is False when retention has taken the beginning: then nothing can be said."""
+
+    advancements: int
+    is_complete: bool
+    differences: tuple[Difference, ...] = ()
+
+
+class _HistoricPonds(MemoryPonds):
+    """Ponds in memory whose definitions are those of the ledger."""
+
+    def __init__(self, tx: Transaction, ledger: Ledger) -> None:
+        super().__init__()
+        self._tx = tx
+        self._ledger = ledger
+
+    def definition(self, key: PondKey, definition: str) -> PondShape | None:
+        shape = self._ledger.shape(self._tx, int(definition))
+        return shape if shape.key == key else None
+
+
+def replay(tx: Transaction, ledger: Ledger, environment: int) -> Replayed:
+    """Step the whole recorded history of an environment again and compare."""
+    ponds = _HistoricPonds(tx, ledger)
+    rows = tx.rows(
+        """SELECT v.at AS at, v.signals AS signals FROM advancements v JOIN actors a ON a.id = v.actor
+           WHERE a.environment = :environment AND v.error IS NULL ORDER BY v.id""",
+        environment=environment,
+    )
+    taken = tx.row(
+        "SELECT coalesce(sum(version), 0) AS steps FROM actors WHERE environment = :environment",
+        environment=environment,
+    )
+    assert taken is not None
+    if int(str(taken["steps"])) > len(rows):
+        return Replayed(advancements=len(rows), is_complete=False)
+    for row in rows:
+        for events in _rounds.decode(text(row, "signals")):
+            step(ponds, events, number(row, "at"))
+    stored = {row.key: row.state for row in actors.ponds(tx, environment)}
+    replayed = {key: encode_state(state).decode() for key, state in ponds.states.items()}
+    return Replayed(
+        advancements=len(rows),
+        is_complete=True,
+        differences=tuple(
+            Difference(pond=key, stored=stored.get(key), replayed=replayed.get(key))
+            for key in sorted({*stored, *replayed})
+            if stored.get(key) != replayed.get(key)
+        ),
+    )
