@@ -46,6 +46,20 @@ def test_both_launches_work_and_stop_leaves_nothing(tmp_path: Path, way: str) ->
     assert not list((tmp_path / "spark").glob("run-*"))
 
 
+def test_isolated_tasks_have_a_process_of_their_own(tmp_path: Path) -> None:
+    is_mine = """
+with driver.attempt("u", "the process for tasks is there once a task has run") as session:
+    session.range(1).count()
+left = [str(path) for path in (pathlib.Path(sys.argv[1]) / "spark").glob("run-*/spark-home/work/*")]
+assert len(left) == 1, left
+"""
+    process = python(START.replace("cores=1", "cores=1, isolated=True") + is_mine + WRITE, tmp_path, "own", {})
+    said, complained = process.communicate(timeout=180)
+    assert process.returncode == 0, complained
+    assert said.splitlines()[2] == "False"
+    assert list((tmp_path / "out").glob("*.parquet"))
+
+
 def test_the_jvm_dies_with_a_killed_python_and_its_scratch_files_are_swept(tmp_path: Path) -> None:
     process = python(START + "import time; time.sleep(600)", tmp_path, "own", {})
     assert process.stdout is not None

@@ -48,7 +48,7 @@ class ClassicBackend:
                 self._root = SparkSession.builder.getOrCreate()
         except Py4JJavaError as error:
             raise SparkStartError(
-                f"Spark did not start: {error.java_exception.toString()}",
+                f"Spark did not start: {str(error.java_exception.toString()).partition(chr(10))[0]}",
                 hint=f"look at [spark] in the project file; the JVM's log is {jvm.log}",
             ) from error
         self._lock = threading.Lock()
@@ -207,7 +207,8 @@ def stopped_after(session: SparkSession, timeout_s: float, *, what: str) -> Iter
     except Exception as error:
         if is_over.is_set():
             raise PondageError(
-                f"{what} took longer than {timeout_s:g} s and was stopped", code="QUERY_TIMEOUT",
+                f"{what} took longer than {timeout_s:g} s and was stopped",
+                code="QUERY_TIMEOUT",
                 hint="ask for less, or give it more time",
             ) from error
         raise

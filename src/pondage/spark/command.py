@@ -75,6 +75,8 @@ def jvm_environment(java_home: Path, home: Path, settings: SparkSettings) -> dic
         "JAVA_HOME": str(java_home),
         "SPARK_HOME": str(home),
         "SPARK_CONNECT_MODE": "0",
+        # Spark's scripts set it; without it, no process for tasks can be started (`isolated`).
+        "SPARK_SCALA_VERSION": "2.13",
         "SPARK_REMOTE": None,
         "PYSPARK_SUBMIT_ARGS": None,
         "PYSPARK_GATEWAY_PORT": None,

@@ -62,9 +62,7 @@ class SparkDriver:
         cache = cache_directory() if cache is None else cache
         workspace = Workspace.create(state_directory)
         try:
-            conf = session_conf(
-                settings, local_directory=workspace.local, warehouse=workspace.warehouse, cache=cache
-            )
+            conf = session_conf(settings, local_directory=workspace.local, warehouse=workspace.warehouse, cache=cache)
             archive = archive_for(
                 java, command.class_path(command.spark_home(), conf), cache, pyspark_version=pyspark.__version__
             )

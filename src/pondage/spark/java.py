@@ -112,7 +112,11 @@ def _asked_version(executable: Path) -> str | None:
     try:
         answer = subprocess.run(
             [str(executable), "-version"],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_PROBE_TIMEOUT_S,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -108,7 +108,7 @@ def _own_launch(plan: LaunchPlan) -> Jvm:
         encoding="utf-8",
     )
     submit = ["org.apache.spark.deploy.SparkSubmit", *command.submit_arguments(_properties(plan))]
-    changes = command.jvm_environment(_java_home(plan), home, plan.settings)
+    changes = command.jvm_environment(_java_home(plan), _spark_home(plan), plan.settings)
     changes["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(connection)
     with workspace.log.open("ab") as log:
         process = subprocess.Popen(
@@ -133,7 +133,7 @@ def _own_launch(plan: LaunchPlan) -> Jvm:
 
 def _ordinary_launch(plan: LaunchPlan) -> Jvm:
     workspace = plan.workspace
-    changes = command.jvm_environment(_java_home(plan), command.spark_home(), plan.settings)
+    changes = command.jvm_environment(_java_home(plan), _spark_home(plan), plan.settings)
     changes["PYSPARK_SUBMIT_ARGS"] = shlex.join(command.submit_arguments(_properties(plan)))
     with workspace.log.open("ab") as log, _environment(changes):
         options: dict[str, object] = {
@@ -220,6 +220,23 @@ def _java_home(plan: LaunchPlan) -> Path:
             encoding="utf-8",
         )
         shim.chmod(shim.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    return home
+
+
+def _spark_home(plan: LaunchPlan) -> Path:
+    """Answer the Spark home for the JVM: with tasks in processes of their own, a copy of it made of links.
+
+    Such processes work in `SPARK_HOME/work`, and where Spark is installed is no place of ours to write to.
+    """
+    installed = command.spark_home()
+    if not plan.conf.get("spark.master", "").startswith("local-cluster["):
+        return installed
+    home = plan.workspace.path / "spark-home"
+    if not home.exists():
+        home.mkdir()
+        for each in installed.iterdir():
+            if each.name != "work":
+                (home / each.name).symlink_to(each)
     return home
 
 

@@ -115,7 +115,8 @@ def _sql_result(session: SparkSession, work: RippleWork, frames: Mapping[str, Da
     missing = sorted(frames.keys() - present.keys())
     if missing:
         raise PondageError(
-            f"{work.where} reads {missing[0]}, which has never published", code="NEVER_PUBLISHED",
+            f"{work.where} reads {missing[0]}, which has never published",
+            code="NEVER_PUBLISHED",
             hint="an SQL Ripple cannot do without one of its tables: make the Source required",
         )
     text, _ = bound_sql(ParsedSql(session, work.ripple.sql or ""), present)
@@ -130,9 +131,7 @@ def _snapshot(frame: DataFrame, work: RippleWork) -> SnapshotContent:
     written = write_files(plan.observed(frame), work.destination)
     results = plan.results(written)
     require_kept(results, where=work.where)
-    return msgspec.structs.replace(
-        written.as_content(), expectations=results, read_freshness=work.run.read_freshness
-    )
+    return msgspec.structs.replace(written.as_content(), expectations=results, read_freshness=work.run.read_freshness)
 
 
 def _place(work: RippleWork) -> str | None:

@@ -58,7 +58,8 @@ def session_conf(settings: SparkSettings, *, local_directory: Path, warehouse: P
     """
     if settings.remote is not None:
         raise PondageError(
-            "a Spark Connect remote is not supported yet", code="NO_CONNECT",
+            "a Spark Connect remote is not supported yet",
+            code="NO_CONNECT",
             hint="use `master` in the [spark] table of the project file",
         )
     conf = _common_conf(settings, warehouse)

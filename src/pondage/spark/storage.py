@@ -83,7 +83,8 @@ def _resolved(place: str) -> tuple[fs.FileSystem, str]:
         file_system, path = fs.FileSystem.from_uri(uri)
     except (ValueError, OSError) as error:
         raise PondageError(
-            f"the warehouse {place} cannot be read by this process: {error}", code="WAREHOUSE",
+            f"the warehouse {place} cannot be read by this process: {error}",
+            code="WAREHOUSE",
             hint="use a local path, s3a://, gs:// or hdfs://, and see that this machine can reach it",
         ) from error
     return file_system, path
