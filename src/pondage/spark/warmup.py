@@ -12,11 +12,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pondage.errors import PondageError
 from pondage.spark.archive import ClassArchive, archive_for, cache_directory
 from pondage.spark.java import Java, find_java
-from pondage.spark.jvm import OnPhase
+
+if TYPE_CHECKING:
+    from pondage.spark.jvm import OnPhase
 
 _TIMEOUT_S = 300.0
 
