@@ -55,6 +55,8 @@ class Played:
 
     figures: Figures
     recorder: Recorder
+    conditions: Mapping[PondKey, str]
+    """The Ponds that were not well at the end (failed, blocked, killed), and how."""
 
 
 def _silent(_policy: str, _share: float) -> None:
@@ -80,13 +82,14 @@ def play(
             # The end itself is excluded: what would happen there belongs to the time after.
             simulation.run_until(question.start + question.length * number // _SLICES - (number == _SLICES))
             progress(name, number / _SLICES)
+        conditions = {key: state.condition.value for key, state in host.states().items() if state.condition != "ok"}
     finally:
         host.close()
     got = None
     if question.trace is not None:
         got = answers(question.trace, recorder.completed, can_ask=isinstance(host, VirtualHost))
     figures = measure(name, pipeline, recorder, start=question.start, end=question.end, answers=got)
-    return Played(figures=figures, recorder=recorder)
+    return Played(figures=figures, recorder=recorder, conditions=conditions)
 
 
 def play_pondage(question: Question, *, name: str = "pondage", progress: Progress = _silent) -> Played:

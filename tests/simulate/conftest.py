@@ -1,0 +1,3 @@
+from tests.cli.conftest import call, project, world
+
+__all__ = ["call", "project", "world"]
