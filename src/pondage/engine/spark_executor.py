@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pondage.define.run import Run
+from pondage.engine import trials
 from pondage.engine.attempt import Attempt
 from pondage.engine.code import DeployedCode
 from pondage.engine.config import WorkerConfig
@@ -63,7 +64,11 @@ class SparkExecutor:
                     if answer == work.ripple.probe:
                         return Same()
                 return self._ripple(session, attempt, work.ripple, answer)
-            assert work.query is not None, "a claim is a Ripple's or a query's"
+            if work.sample is not None:
+                return trials.sample(session, self._code, work.sample)
+            if work.infer is not None:
+                return trials.infer(session, self._code, work.infer)
+            assert work.query is not None, "a claim has a task"
             return self._query(session, attempt, work.query)
 
     def failure(self, error: BaseException) -> Failure:
@@ -192,5 +197,5 @@ def _description(attempt: Attempt) -> str:
     """Answer what Spark's own tools show for the attempt's jobs."""
     work = attempt.work
     if work.ripple is None:
-        return "query"
+        return work.claim.kind if work.query is not None else f"{work.claim.kind} of {work.claim.node}"
     return f"{work.ripple.definition.name}.{work.ripple.ripple.name} of run {work.ripple.run_id}"

@@ -9,6 +9,7 @@ import msgspec
 from pondage.ledger import pools, processes
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, numbered, text, text_or_none
 
+Kind = Literal["ripple", "query", "sample", "infer"]
 Outcome = Literal["ok", "reused", "failed", "crashed", "released", "cancelled", "abandoned"]
 
 PRIORITIES = (0, 1, 2, 3)
@@ -19,7 +20,7 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     """A decision that a piece of work must be done."""
 
     environment: int
-    kind: Literal["ripple", "query"]
+    kind: Kind
     node: str
     number: int
     queue: int

@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from pondage.ledger import actors, executions, snapshots
+from pondage.ledger.as_of import AsOf, run_then
 from pondage.ledger.driver import Transaction, text, text_or_none
 from pondage.ledger.executions import Dispatch
 from pondage.ledger.inputs import QueryInputs
@@ -16,7 +17,7 @@ from pondage.ledger.work import Failure
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """How a query ended: the worker's result as JSON, or why there is none."""
+    """How a query, a sample or an analysis ended: the worker's result as JSON, or why there is none."""
 
     result: str | None = None
     failure: Failure | None = None
@@ -25,11 +26,23 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def submit(ledger: Ledger, environment: str, sql: str, *, limit: int) -> int:
-    """Ask a question and answer its id. It may see the last completed Run of every Pond whose name occurs in it."""
+def submit(
+    ledger: Ledger,
+    environment: str,
+    sql: str,
+    *,
+    limit: int,
+    as_of: AsOf | None = None,
+    tables: frozenset[str] | None = None,
+) -> int:
+    """Ask a question and answer its id. It may see the last completed Run of every Pond whose name occurs in it.
+
+    `as_of` shows an older Run of each instead; `NotThere` is raised when one of the `tables` (names of Ponds that are
+    known to be read, when that is known) has none.
+    """
     with ledger.transaction() as tx:
         identity = environment_id(tx, environment)
-        inputs = QueryInputs(sql=sql, limit=limit, views=_views(tx, ledger, identity, sql))
+        inputs = QueryInputs(sql=sql, limit=limit, views=_views(tx, ledger, identity, sql, as_of, tables))
         return executions.dispatch(
             tx,
             Dispatch(
@@ -45,12 +58,26 @@ def submit(ledger: Ledger, environment: str, sql: str, *, limit: int) -> int:
         )
 
 
-def _views(tx: Transaction, ledger: Ledger, environment: int, sql: str) -> dict[str, int]:
-    words = {word.lower() for word in _WORD.findall(sql)}
+def words_of(sql: str) -> frozenset[str]:
+    """Answer every word of a text in lower case: each Pond that it reads is among them."""
+    return frozenset(word.lower() for word in _WORD.findall(sql))
+
+
+def _views(
+    tx: Transaction,
+    ledger: Ledger,
+    environment: int,
+    sql: str,
+    as_of: AsOf | None,
+    tables: frozenset[str] | None,
+) -> dict[str, int]:
+    words = words_of(sql) if tables is None else tables
     views: dict[str, int] = {}
     for row in actors.ponds(tx, environment):
         name = row.key.partition("@")[0]
-        run = snapshots.current_run(tx, row.id) if name in words else None
+        if name not in words:
+            continue
+        run = snapshots.current_run(tx, row.id) if as_of is None else run_then(tx, row, as_of)
         if run is None:
             continue
         given = snapshots.outputs(tx, run)
@@ -64,12 +91,12 @@ def _views(tx: Transaction, ledger: Ledger, environment: int, sql: str) -> dict[
 
 
 def result(ledger: Ledger, dispatch: int) -> Answer | None:
-    """Answer how a query ended, or None while it is waiting or running."""
+    """Answer how a query, a sample or an analysis ended, or None while it is waiting or running."""
     with ledger.reading() as tx:
         row = tx.row(
             """SELECT d.outcome AS outcome, d.result AS result,
                       (SELECT e.error FROM executions e WHERE e.dispatch = d.id ORDER BY e.id DESC LIMIT 1) AS error
-               FROM dispatches d WHERE d.id = :id AND d.kind = 'query'""",
+               FROM dispatches d WHERE d.id = :id AND d.kind IN ('query', 'sample', 'infer')""",
             id=dispatch,
         )
     if row is None or row["outcome"] is None:
@@ -78,7 +105,7 @@ def result(ledger: Ledger, dispatch: int) -> Answer | None:
         return Answer(result=text(row, "result"))
     error = text_or_none(row, "error")
     if error is None:
-        return Answer(failure=Failure(code="QUERY_LOST", message="the worker that ran the query died; ask again"))
+        return Answer(failure=Failure(code="QUERY_LOST", message="the worker that did this died; ask again"))
     return Answer(failure=msgspec.json.decode(error, type=Failure))
 
 

@@ -18,6 +18,7 @@ from pondage.ledger.executions import Claim, Outcome, Queue
 from pondage.ledger.inputs import RippleInputs, query_inputs, ripple_inputs
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.patience import persist
+from pondage.ledger.trials import InferTask, SampleTask, infer_task, sample_task
 
 
 class RippleTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,11 +47,13 @@ class QueryTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """A claimed execution and what it is about; exactly one of `ripple` and `query` is given."""
+    """A claimed execution and what it is about; exactly one of the tasks is given."""
 
     claim: Claim
     ripple: RippleTask | None = None
     query: QueryTask | None = None
+    sample: SampleTask | None = None
+    infer: InferTask | None = None
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,6 +132,10 @@ def _work(tx: Transaction, ledger: Ledger, claim: Claim) -> Work:
         loaded = snapshots.load(tx, list(asked.views.values()))
         views = {name: loaded[identity].content for name, identity in asked.views.items()}
         return Work(claim=claim, query=QueryTask(sql=asked.sql, limit=asked.limit, views=views))
+    if claim.kind == "sample":
+        return Work(claim=claim, sample=sample_task(tx, claim.inputs))
+    if claim.kind == "infer":
+        return Work(claim=claim, infer=infer_task(claim.inputs))
     inputs = ripple_inputs(claim.inputs)
     definition = ledger.definition(tx, inputs.definition)
     loaded = snapshots.load(tx, [identity for identity in inputs.snapshots.values() if identity is not None])
@@ -241,7 +248,7 @@ def commit_failed(
 
 
 def commit_query(ledger: Ledger, work: Work, result: str, *, process: int, give_up: Callable[[], bool] = never) -> bool:
-    """Hand over the answer of a query, as JSON. False means that nobody waits for it any more."""
+    """Hand over the answer of a query, a sample or an analysis, as JSON. False means that nobody waits for it."""
     return _commit(ledger, work, "ok", _nothing, process=process, give_up=give_up, result=result)
 
 

@@ -76,7 +76,7 @@ def run_query(
         with stopped_after(session, timeout, what="the query"):
             frame = session.sql(bound)
             _require_only(frame, contents)
-            return _answer(frame, limit)
+            return answer_of(frame, limit)
     except PondageError:
         raise
     except Exception as error:
@@ -90,7 +90,7 @@ def run_query(
 def sample(session: SparkSession, content: SnapshotContent, limit: int = 20, timeout: float = 60.0) -> QueryResult:
     """Answer some rows of one snapshot, in no promised order."""
     with stopped_after(session, timeout, what="the sample"):
-        return _answer(read_snapshot(session, content), limit)
+        return answer_of(read_snapshot(session, content), limit)
 
 
 def _require_only(frame: DataFrame, contents: Mapping[str, SnapshotContent]) -> None:
@@ -103,7 +103,8 @@ def _require_only(frame: DataFrame, contents: Mapping[str, SnapshotContent]) -> 
             raise PondageError("the query reads files outside of the published tables", code="QUERY_REFUSED")
 
 
-def _answer(frame: DataFrame, limit: int) -> QueryResult:
+def answer_of(frame: DataFrame, limit: int) -> QueryResult:
+    """Answer the first rows of a DataFrame, in one Spark job."""
     limit = max(0, min(limit, _MOST_ROWS))
     fields = frame.schema.fields
     # By position: an answer may have two columns of one name.

@@ -79,7 +79,7 @@ def run_ripple(session: SparkSession, work: RippleWork) -> SnapshotContent | Lit
         return _snapshot(frame, work)
     except (Exception, SystemExit) as error:
         # An author's `sys.exit()` ends his Ripple, not the worker's thread.
-        shown = explained(error, where=work.where, fallback_place=_place(work))
+        shown = explained(error, where=work.where, fallback_place=place_of(work))
         if shown is error:
             raise
         raise shown from error
@@ -91,6 +91,11 @@ def _result(session: SparkSession, work: RippleWork) -> DataFrame:
         parameter: None if content is None else read_snapshot(session, content, columns=reads[parameter].columns)
         for parameter, content in work.inputs.items()
     }
+    return call_ripple(session, work, frames)
+
+
+def call_ripple(session: SparkSession, work: RippleWork, frames: Mapping[str, DataFrame | None]) -> DataFrame:
+    """Call the author's function, or bind his SQL, with these tables instead of the work's; raises as they do."""
     if work.ripple.kind == "sql":
         return _sql_result(session, work, frames)
     if work.function is None:
@@ -105,7 +110,7 @@ def _result(session: SparkSession, work: RippleWork) -> DataFrame:
         raise WrongReturn(
             f"{work.where} returned {_described(returned)}, not a DataFrame",
             hint="return the DataFrame to store" + (": is a `return` missing?" if returned is None else ""),
-            place=_place(work),
+            place=place_of(work),
         )
     return returned
 
@@ -134,7 +139,8 @@ def _snapshot(frame: DataFrame, work: RippleWork) -> SnapshotContent:
     return msgspec.structs.replace(written.as_content(), expectations=results, read_freshness=work.run.read_freshness)
 
 
-def _place(work: RippleWork) -> str | None:
+def place_of(work: RippleWork) -> str | None:
+    """Answer where the Ripple's code begins."""
     code = getattr(work.function, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else work.ripple.source or None
 

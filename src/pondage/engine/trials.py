@@ -1,0 +1,112 @@
+"""Trials on Spark: the author's code of an archive that need not be deployed, on a few rows or on none."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pondage.define.definition import PondDefinition, RippleDefinition
+from pondage.define.names import pond_key
+from pondage.define.run import Run
+from pondage.engine.code import DeployedCode
+from pondage.engine.executor import Answered
+from pondage.ledger.trials import InferTask, SampleTask, table_key
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pondage.define.snapshot import SnapshotContent
+    from pondage.spark.ripple import RippleWork
+
+
+def sample(session: SparkSession, code: DeployedCode, task: SampleTask) -> Answered:
+    """Run the Ripples of a sample and answer their rows."""
+    from pondage.spark.trial import run_sample
+
+    works = [
+        _work(
+            code,
+            task.definition,
+            task.definition.ripple(name),
+            inputs=task.inputs[name],
+            contract=task.contracts.get(name),
+            freshness=task.freshness,
+            previous=task.previous_freshness,
+        )
+        for name in task.ripples
+    ]
+    tables = run_sample(session, works, rows=task.rows, limit=task.limit)
+    return Answered(msgspec.json.encode(tables).decode())
+
+
+def infer(session: SparkSession, code: DeployedCode, task: InferTask) -> Answered:
+    """Find the schemas that were asked for and answer them."""
+    from pondage.spark.trial import infer_schemas
+
+    works: list[tuple[str, RippleWork, dict[str, str | None]]] = []
+    asked = set(task.asked)
+    for pond in task.ponds:
+        key = pond_key(pond.name, pond.major)
+        for ripple in _in_order(pond):
+            table = table_key(key, ripple.name)
+            if table in asked:
+                contract = task.known.get(table)
+                work = _work(code, pond, ripple, inputs={}, contract=contract, freshness=task.freshness, previous=None)
+                works.append((table, work, _tables(task, asked, pond, ripple)))
+    found = infer_schemas(
+        session,
+        works,
+        known={table: schema for table, schema in task.known.items() if table not in asked},
+    )
+    return Answered(msgspec.json.encode(found).decode())
+
+
+def _tables(task: InferTask, asked: set[str], pond: PondDefinition, ripple: RippleDefinition) -> dict[str, str | None]:
+    majors = {source.pond: source.major or 1 for source in pond.sources}
+    found: dict[str, str | None] = {}
+    for read in ripple.reads:
+        owner = pond_key(pond.name, pond.major) if read.pond is None else pond_key(read.pond, majors[read.pond])
+        table = table_key(owner, read.ripple)
+        is_absent = read.optional and table not in task.known and table not in asked
+        found[read.parameter] = None if is_absent else table
+    return found
+
+
+def _in_order(pond: PondDefinition) -> list[RippleDefinition]:
+    done: dict[str, RippleDefinition] = {}
+    while len(done) < len(pond.ripples):
+        ready = [each for each in pond.ripples if each.name not in done and all(up in done for up in each.parents)]
+        assert ready, f"the Ripples of {pond.name} wait for each other"
+        done.update({each.name: each for each in ready})
+    return list(done.values())
+
+
+def _work(
+    code: DeployedCode,
+    pond: PondDefinition,
+    ripple: RippleDefinition,
+    *,
+    inputs: dict[str, SnapshotContent | None],
+    contract: str | None,
+    freshness: int,
+    previous: int | None,
+) -> RippleWork:
+    from pondage.spark.ripple import RippleWork
+
+    declared = code.pond(pond.entry).ripples[ripple.name]
+    return RippleWork(
+        pond=pond.name,
+        ripple=ripple,
+        function=declared.function,
+        inputs=inputs,
+        run=Run(
+            freshness_us=freshness,
+            previous_freshness_us=previous,
+            parameters=ripple.parameters,
+            logger=logging.getLogger(f"pondage.ripple.{pond.name}.{ripple.name}"),
+        ),
+        destination="",
+        contract=contract,
+    )

@@ -1,0 +1,122 @@
+"""Samples and analyses in the ledger: code that is not deployed, work without a machine, nothing changed."""
+
+import pytest
+
+from pondage.define.names import PondKey
+from pondage.errors import NotFound
+from pondage.kernel.demand.events import Pulse
+from pondage.ledger import queries, trials, work
+from pondage.ledger.work import Failure
+from tests.ledger.harness import SCHEMA, SECOND, Worker, World, pond
+
+SALES = pond("sales", sources={"orders": True, "rates": False}, ripples={"clean": [], "sales": ["clean"]}, code="new")
+
+
+@pytest.fixture
+def published(world: World) -> Worker:
+    """`orders` and `sales` have published, `rates` (optional) never has."""
+    world.deploy(
+        pond("orders"),
+        pond("rates"),
+        pond("sales", sources={"orders": True, "rates": False}, ripples={"clean": [], "sales": ["clean"]}),
+    )
+    worker = world.worker()
+    world.send(Pulse(pond=PondKey("sales@1")))
+    assert worker.drain() == ["orders", "clean", "sales"]
+    return worker
+
+
+def sample(world: World, ripple: str | None = None) -> int:
+    return trials.submit_sample(world.ledger, "main", SALES, archive=b"new", ripple=ripple, rows=100, limit=5)
+
+
+def states(world: World) -> list[dict[str, object]]:
+    return world.rows("SELECT id, state, definition FROM ponds ORDER BY id")
+
+
+def test_a_sample_is_claimed_with_the_snapshots_it_reads_and_changes_nothing(world: World, published: Worker) -> None:
+    before, runs = states(world), world.one("SELECT count(*) FROM runs")
+    asked = sample(world)
+    assert queries.result(world.ledger, asked) is None
+    held = published.claim()
+    assert held is not None
+    task = held.sample
+    assert task is not None
+    assert task.ripples == ("clean", "sales")
+    assert task.inputs["clean"]["orders"] is not None
+    assert task.inputs["clean"]["rates"] is None
+    assert task.inputs["sales"] == {}, "its parent is part of the sample"
+    assert task.contracts == {"clean": SCHEMA, "sales": SCHEMA}
+    assert work.commit_query(world.ledger, held, "[]", process=published.id)
+    answer = queries.result(world.ledger, asked)
+    assert answer is not None
+    assert answer.result == "[]"
+    assert states(world) == before
+    assert world.one("SELECT count(*) FROM runs") == runs
+    assert published.claim() is None
+
+
+def test_one_ripple_reads_what_its_sibling_published(world: World, published: Worker) -> None:
+    sample(world, "sales")
+    held = published.claim()
+    assert held is not None
+    assert held.sample is not None
+    assert held.sample.ripples == ("sales",)
+    assert held.sample.inputs["sales"]["clean"] is not None
+
+
+def test_a_sibling_that_never_published_is_run_too(world: World) -> None:
+    world.deploy(pond("orders"))
+    worker = world.worker()
+    world.send(Pulse(pond=PondKey("orders@1")))
+    worker.drain()
+    sample(world, "sales")
+    held = worker.claim()
+    assert held is not None
+    assert held.sample is not None
+    assert held.sample.ripples == ("clean", "sales")
+
+
+def test_a_source_that_never_published_is_an_error_with_what_to_type(world: World) -> None:
+    with pytest.raises(NotFound, match=r"sales\.clean reads orders\.orders, which has never published") as refused:
+        sample(world)
+    assert refused.value.code == "NEVER_PUBLISHED"
+    assert "pondage run orders" in (refused.value.hint or "")
+
+
+def test_a_sample_that_fails_is_not_tried_again(world: World, published: Worker) -> None:
+    asked = sample(world)
+    held = published.claim()
+    assert held is not None
+    failure = Failure(code="RIPPLE_FAILED", message="no", place="ponds.py:3")
+    assert work.commit_failed(world.ledger, held, failure, process=published.id)
+    answer = queries.result(world.ledger, asked)
+    assert answer is not None
+    assert answer.failure == failure
+    assert published.claim() is None
+
+
+def test_the_code_of_a_sample_is_kept_for_a_worker_and_goes_after_a_day(world: World, published: Worker) -> None:
+    sample(world)
+    held = published.claim()
+    assert held is not None
+    work.commit_query(world.ledger, held, "[]", process=published.id)
+    assert world.one("SELECT count(*) FROM archives") == 2
+    world.clock.time += 90_000 * SECOND
+    trials.submit_sample(world.ledger, "main", SALES, archive=b"newer", ripple=None, rows=1, limit=1)
+    left = {bytes(row["data"]) for row in world.rows("SELECT data FROM archives")}  # type: ignore[call-overload]
+    assert left == {b"a", b"newer"}, "deployed code stays"
+
+
+def test_an_analysis_brings_its_ponds_and_what_is_known(world: World, published: Worker) -> None:
+    with world.ledger.reading() as tx:
+        known = trials.published_schemas(tx, "main")
+        assert trials.published_schemas(tx, "elsewhere") == {}
+    assert known == {"orders@1.orders": SCHEMA, "sales@1.clean": SCHEMA, "sales@1.sales": SCHEMA}
+    trials.submit_infer(world.ledger, "main", [SALES], asked=["sales@1.clean"], known=known, archive=b"new")
+    held = published.claim()
+    assert held is not None
+    assert held.infer is not None
+    assert held.infer.asked == ("sales@1.clean",)
+    assert held.infer.ponds == (SALES,)
+    assert held.infer.known == known
