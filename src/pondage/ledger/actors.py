@@ -112,7 +112,7 @@ def _actor(row: Row) -> ActorRow:
 
 def stepped(tx: Transaction, actor: int) -> None:
     """Count a step that succeeded: caches of older versions are void."""
-    tx.change("UPDATE actors SET version = version + 1, errors = 0 WHERE id = :id", id=actor)
+    tx.write("UPDATE actors SET version = version + 1, errors = 0 WHERE id = :id", id=actor)
 
 
 def count_error(tx: Transaction, actor: int, *, halt_after: int, reason: str) -> bool:
@@ -131,14 +131,14 @@ def count_error(tx: Transaction, actor: int, *, halt_after: int, reason: str) ->
 
 def unhalt(tx: Transaction, actor: int) -> None:
     """Let a halted actor step again: the operator has looked."""
-    tx.change("UPDATE actors SET halted = NULL, errors = 0 WHERE id = :id", id=actor)
+    tx.write("UPDATE actors SET halted = NULL, errors = 0 WHERE id = :id", id=actor)
 
 
 def put_signal(
     tx: Transaction, *, actor: int, kind: str, payload: str, pond: str | None = None, delay_us: int = 0
 ) -> None:
     """Write something that happened to an actor, due now or after a delay."""
-    tx.change(
+    tx.write(
         """INSERT INTO signals (actor, kind, pond, payload, due_at)
            VALUES (:actor, :kind, :pond, :payload, :due_at)""",
         actor=actor,
@@ -151,8 +151,8 @@ def put_signal(
 
 def put_timer(tx: Transaction, *, actor: int, pond: str, at: int, payload: str) -> None:
     """Set the one timer of a Pond; an earlier one is replaced."""
-    tx.change("DELETE FROM signals WHERE actor = :actor AND pond = :pond AND kind = 'tick'", actor=actor, pond=pond)
-    tx.change(
+    tx.write("DELETE FROM signals WHERE actor = :actor AND pond = :pond AND kind = 'tick'", actor=actor, pond=pond)
+    tx.write(
         """INSERT INTO signals (actor, kind, pond, payload, due_at)
            VALUES (:actor, 'tick', :pond, :payload, :at)""",
         actor=actor,
@@ -182,7 +182,7 @@ def delete_signals(tx: Transaction, ids: list[int]) -> None:
     """Consume signals, by the ids that were read."""
     for some in batches(ids):
         marks, values = numbered("id", some)
-        tx.change(f"DELETE FROM signals WHERE id IN ({marks})", **values)
+        tx.write(f"DELETE FROM signals WHERE id IN ({marks})", **values)
 
 
 def readdress(tx: Transaction, signal: SignalRow, *, to: int) -> None:
@@ -268,18 +268,18 @@ def insert_pond(
 
 def save_state(tx: Transaction, pond_id: int, state: str) -> None:
     """Write what the machine knows of a Pond now."""
-    tx.change("UPDATE ponds SET state = :state WHERE id = :id", id=pond_id, state=state)
+    tx.write("UPDATE ponds SET state = :state WHERE id = :id", id=pond_id, state=state)
 
 
 def save_definition(
     tx: Transaction, pond_id: int, environment_id: int, definition_id: int, sources: Sequence[str]
 ) -> None:
     """Put a definition in force: what the Pond is, and whose Sink it is."""
-    tx.change("UPDATE ponds SET definition = :definition WHERE id = :id", id=pond_id, definition=definition_id)
-    tx.change("DELETE FROM pond_sources WHERE pond = :pond", pond=pond_id)
+    tx.write("UPDATE ponds SET definition = :definition WHERE id = :id", id=pond_id, definition=definition_id)
+    tx.write("DELETE FROM pond_sources WHERE pond = :pond", pond=pond_id)
     for key in sources:
         name, major = split_key(key)
-        tx.change(
+        tx.write(
             """INSERT INTO pond_sources (pond, environment, source_name, source_major)
                VALUES (:pond, :environment, :name, :major)""",
             pond=pond_id,
@@ -295,17 +295,17 @@ def save_tracks(tx: Transaction, environment_id: int, tracks: Mapping[PondKey, S
         wanted = tuple(tracks.get(row.key, ()))
         if row.tracks != wanted:
             encoded = msgspec.json.encode(wanted).decode()
-            tx.change("UPDATE ponds SET tracks = :tracks WHERE id = :id", id=row.id, tracks=encoded)
+            tx.write("UPDATE ponds SET tracks = :tracks WHERE id = :id", id=row.id, tracks=encoded)
 
 
 def remove_pond(tx: Transaction, pond_id: int) -> None:
     """Take a Pond out of the deployment; its Runs and data stay for history and retention."""
-    tx.change("UPDATE ponds SET removed_at = :now WHERE id = :id", id=pond_id)
+    tx.write("UPDATE ponds SET removed_at = :now WHERE id = :id", id=pond_id)
 
 
 def move_pond(tx: Transaction, pond_id: int, actor: int) -> None:
     """Give a Pond to another catchment."""
-    tx.change("UPDATE ponds SET actor = :actor WHERE id = :id", id=pond_id, actor=actor)
+    tx.write("UPDATE ponds SET actor = :actor WHERE id = :id", id=pond_id, actor=actor)
 
 
 def sinks(tx: Transaction, environment_id: int, key: str) -> list[PondKey]:

@@ -132,7 +132,7 @@ def _settle(
 
 
 def _write_advancement(tx: Transaction, actor: int, process: int | None, settled: Settled) -> None:
-    tx.change(
+    tx.write(
         """INSERT INTO advancements (actor, at, process, signals, touched, effects)
            VALUES (:actor, :now, :process, :signals, :touched, :effects)""",
         actor=actor,
@@ -144,7 +144,7 @@ def _write_advancement(tx: Transaction, actor: int, process: int | None, settled
 
 
 def _write_failure(tx: Transaction, actor: int, process: int | None, signals: list[SignalRow], error: str) -> None:
-    tx.change(
+    tx.write(
         """INSERT INTO advancements (actor, at, process, signals, touched, effects, error)
            VALUES (:actor, :now, :process, :signals, '[]', '[]', :error)""",
         actor=actor,

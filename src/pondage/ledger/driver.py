@@ -60,6 +60,9 @@ class Transaction(Protocol):
     def change(self, statement: str, **values: Value) -> int:
         """Run a statement and answer how many rows it changed."""
 
+    def write(self, statement: str, **values: Value) -> None:
+        """Run a statement whose answer nobody needs. It may be sent together with later ones, but before any read."""
+
     def savepoint(self) -> AbstractContextManager[None]:
         """Open a block whose changes alone are undone when it raises."""
 

@@ -127,7 +127,7 @@ def enqueue(
     )
     assert row is not None
     execution = number(row, "id")
-    tx.change(
+    tx.write(
         """INSERT INTO availabilities (execution, queue, priority, is_isolated, available_at)
            VALUES (:execution, :queue, :priority, :is_isolated, :available_at)""",
         execution=execution,

@@ -11,7 +11,7 @@ def record(
     tx: Transaction, *, environment: int, kind: str, pond: str | None = None, run: str | None = None, payload: object
 ) -> None:
     """Write one line of history."""
-    tx.change(
+    tx.write(
         """INSERT INTO history (environment, at, kind, pond, run, payload)
            VALUES (:environment, :now, :kind, :pond, :run, :payload)""",
         environment=environment,
@@ -24,7 +24,7 @@ def record(
 
 def audit(tx: Transaction, *, environment: int, who: str, verb: str, target: str, note: str = "") -> None:
     """Write down that somebody changed something."""
-    tx.change(
+    tx.write(
         """INSERT INTO audit (environment, at, who, verb, target, note)
            VALUES (:environment, :now, :who, :verb, :target, :note)""",
         environment=environment,
@@ -47,7 +47,7 @@ class OutboxRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def put_outbox(tx: Transaction, *, environment: int, kind: str, payload: object) -> None:
     """Write what must be carried out once this transaction is committed."""
-    tx.change(
+    tx.write(
         """INSERT INTO outbox (environment, kind, payload, created_at, available_at)
            VALUES (:environment, :kind, :payload, :now, :now)""",
         environment=environment,
@@ -84,12 +84,12 @@ def take_outbox(tx: Transaction, *, lease_us: int) -> OutboxRow | None:
 
 def outbox_done(tx: Transaction, row: int) -> None:
     """Say that a row was carried out."""
-    tx.change("UPDATE outbox SET done_at = :now, error = NULL WHERE id = :id", id=row)
+    tx.write("UPDATE outbox SET done_at = :now, error = NULL WHERE id = :id", id=row)
 
 
 def outbox_failed(tx: Transaction, row: int, *, error: str, retry_in_us: int) -> None:
     """Say that carrying out a row failed; it is tried again later."""
-    tx.change(
+    tx.write(
         "UPDATE outbox SET error = :error, available_at = :at WHERE id = :id AND done_at IS NULL",
         id=row,
         error=error,

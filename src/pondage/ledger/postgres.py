@@ -56,6 +56,8 @@ class PostgresTransaction:
     def __init__(self, connection: Connection, now: int, driver: PostgresDriver) -> None:
         self._connection = connection
         self._driver = driver
+        self._cursor = connection.cursor()
+        self._waiting: list[tuple[str, dict[str, Value]]] = []
         self.now = now
         self.seen: dict[tuple[str, object], object] = {}
 
@@ -76,19 +78,48 @@ class PostgresTransaction:
         """Run a statement and answer how many rows it changed."""
         return self._run(statement, values).rowcount
 
+    def write(self, statement: str, **values: Value) -> None:
+        """Keep a statement until the next one that is answered: then all are sent in one go."""
+        self._driver.counts.statements += 1
+        values["now"] = self.now
+        self._waiting.append((self._driver.statement(statement), values))
+
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """Open a block whose changes alone are undone when it raises."""
-        self._connection.execute("SAVEPOINT inner_step")
+        self._waiting.append(("SAVEPOINT inner_step", {}))
         try:
             yield
-        except psycopg.OperationalError:
+            # What waits belongs to the block: an error in it must be seen here, not at the commit.
+            self.flush()
+        except LedgerUnavailable:
             raise
         except BaseException:
             self.seen.clear()
-            self._connection.execute("ROLLBACK TO SAVEPOINT inner_step")
+            self._undo()
             raise
-        self._connection.execute("RELEASE SAVEPOINT inner_step")
+        self._waiting.append(("RELEASE SAVEPOINT inner_step", {}))
+
+    def _undo(self) -> None:
+        is_open = ("SAVEPOINT inner_step", {}) not in self._waiting
+        self._waiting.clear()
+        if is_open:
+            self._connection.execute("ROLLBACK TO SAVEPOINT inner_step")
+
+    def flush(self, *last: str) -> None:
+        """Send what waits, and `last` after it, in one round trip."""
+        waiting, self._waiting = self._waiting, []
+        try:
+            if len(waiting) + len(last) == 1:
+                self._cursor.execute(last[0] if last else waiting[0][0], None if last else waiting[0][1])
+                return
+            with self._connection.pipeline():
+                for statement, values in waiting:
+                    self._cursor.execute(statement, values)
+                for statement in last:
+                    self._cursor.execute(statement)
+        except psycopg.OperationalError as error:
+            raise LedgerUnavailable(f"the ledger cannot be used now: {error}") from error
 
     def server_age_us(self) -> int | None:
         """Answer how long the server has been up; None when a test's clock is used, which cannot be compared."""
@@ -114,8 +145,10 @@ class PostgresTransaction:
     def _run(self, statement: str, values: dict[str, Value]) -> psycopg.Cursor[dict[str, object]]:
         self._driver.counts.statements += 1
         values["now"] = self.now
+        if self._waiting:
+            self.flush()
         try:
-            return self._connection.execute(self._driver.statement(statement), values)
+            return self._cursor.execute(self._driver.statement(statement), values)
         except psycopg.OperationalError as error:
             raise LedgerUnavailable(f"the ledger cannot be used now: {error}") from error
 
@@ -228,13 +261,14 @@ class PostgresDriver:
             assert row is not None
             now = row["now"] if self._clock is None else self._clock.now()
             assert isinstance(now, int)
+            transaction = PostgresTransaction(connection, now, self)
             try:
-                yield PostgresTransaction(connection, now, self)
+                yield transaction
             except BaseException:
                 if not connection.broken:
                     connection.execute("ROLLBACK")
                 raise
-            connection.execute("COMMIT")
+            transaction.flush("COMMIT")
         except LedgerUnavailable:
             self._forget(connection)
             raise

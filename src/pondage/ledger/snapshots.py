@@ -141,7 +141,7 @@ def published_schema(tx: Transaction, *, pond: int, ripple: str) -> str | None:
 
 def put_output(tx: Transaction, *, run: int, pond: int, node: str, freshness: int, snapshot: int) -> None:
     """Say which snapshot a Ripple gave at a freshness."""
-    tx.change(
+    tx.write(
         """INSERT INTO run_outputs (run, pond, node, freshness, snapshot)
            VALUES (:run, :pond, :node, :freshness, :snapshot)""",
         run=run,

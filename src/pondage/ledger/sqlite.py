@@ -49,6 +49,10 @@ class SqliteTransaction:
         """Run a statement and answer how many rows it changed."""
         return self._run(statement, values).rowcount
 
+    def write(self, statement: str, **values: Value) -> None:
+        """Run a statement whose answer nobody needs."""
+        self._run(statement, values)
+
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """Open a block whose changes alone are undone when it raises."""
