@@ -113,6 +113,7 @@ class RippleDefinition(msgspec.Struct, frozen=True, kw_only=True):
     has_probe: bool = False
     probe_digest: str = ""
     timeout_s: float | None = None
+    progress_lease_s: float | None = None
 
     @property
     def parents(self) -> tuple[str, ...]:

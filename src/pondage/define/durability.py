@@ -19,6 +19,8 @@ class Durability(msgspec.Struct, frozen=True, kw_only=True):
     drain_s: float = 30.0
     keep_runs: int = 5
     retention_days: float = 30.0
+    progress_lease_s: float | None = None
+    """Without a finished task for so long a Ripple fails; None, the default, leaves it its time."""
 
     @property
     def can_miss_two_beats(self) -> bool:

@@ -26,3 +26,8 @@ def parsed_duration(text: object, *, what: str = "duration", place: str | None =
             f"{what} {text!r} is zero", hint="give a duration above zero", place=place, code="BAD_DURATION"
         )
     return length
+
+
+def parsed_seconds(text: str | None, what: str, place: str) -> float | None:
+    """Answer a duration that may be left out, in seconds; None when it is."""
+    return None if text is None else parsed_duration(text, what=what, place=place) / 1e6

@@ -55,6 +55,7 @@ def pond(
     mode: Mode = "replace",
     coherent: bool = True,
     timeout: str | None = None,
+    progress_lease: str | None = None,
     pool: str | None = None,
     labels: Iterable[str] = (),
     always: bool = False,
@@ -82,6 +83,7 @@ def pond(
     mode: Mode = "replace",
     coherent: bool = True,
     timeout: str | None = None,
+    progress_lease: str | None = None,
     pool: str | None = None,
     labels: Iterable[str] = (),
     always: bool = False,
@@ -97,7 +99,8 @@ def pond(
         made: PondFunction[P, R] = PondFunction(
             function.__name__, version, description=description or inspect.cleandoc(function.__doc__ or ""),
             owner=owner, tags=tags, window=window, wave=wave, pacing=pacing, tide=tide, schedule=schedule,
-            retries=retries, mode=mode, coherent=coherent, timeout=timeout, pool=pool, labels=labels,
+            retries=retries, mode=mode, coherent=coherent, timeout=timeout,
+            progress_lease=progress_lease, pool=pool, labels=labels,
         )  # fmt: skip
         made.function = function
         made.place = place_of_function(function)

@@ -18,6 +18,7 @@ from pondage.define.definition import (
     RippleDefinition,
     Scalar,
 )
+from pondage.define.duration import parsed_seconds
 from pondage.define.expectation import Expectations, flattened
 from pondage.define.names import checked_name
 from pondage.define.place import place_of_caller, place_of_function
@@ -29,7 +30,6 @@ from pondage.define.ripple import (
     SqlInputs,
     checked_parameters,
     source_text,
-    timeout_seconds,
 )
 from pondage.define.settings import Mode, Pacing, PondSettings, Schedules, Tides, Windows, checked_settings
 from pondage.define.signature import signature_of
@@ -65,6 +65,7 @@ class Pond:
         mode: Mode = "replace",
         coherent: bool = True,
         timeout: str | None = None,
+        progress_lease: str | None = None,
         pool: str | None = None,
         labels: Iterable[str] = (),
     ) -> None:
@@ -72,8 +73,8 @@ class Pond:
         self.name = checked_name(name, what="Pond", place=self.place)
         self.settings: PondSettings = checked_settings(
             version=version, description=description, owner=owner, tags=tags, window=window, wave=wave, pacing=pacing,
-            tide=tide, schedule=schedule, retries=retries, mode=mode, coherent=coherent, timeout=timeout, pool=pool,
-            labels=labels, place=self.place,
+            tide=tide, schedule=schedule, retries=retries, mode=mode, coherent=coherent, timeout=timeout,
+            progress_lease=progress_lease, pool=pool, labels=labels, place=self.place,
         )  # fmt: skip
         self.ripples: dict[str, Ripple] = {}
         self.sources: dict[str, Source] = {}
@@ -105,6 +106,7 @@ class Pond:
         expect: Expectations = (),
         parameters: Mapping[str, Scalar] | None = None,
         timeout: str | None = None,
+        progress_lease: str | None = None,
         always: bool = False,
         description: str = "",
     ) -> Callable[[F], F]: ...
@@ -118,6 +120,7 @@ class Pond:
         expect: Expectations = (),
         parameters: Mapping[str, Scalar] | None = None,
         timeout: str | None = None,
+        progress_lease: str | None = None,
         always: bool = False,
         description: str = "",
     ) -> F | Callable[[F], F]:
@@ -125,7 +128,8 @@ class Pond:
 
         A parameter is a Ripple of this Pond, or a Source's Ripple of the same name, or what `reads` says it is: a
         `source["ripple"]`, a function that is a Ripple here, or a text `"pond.ripple"`. `always=True` runs it even when
-        its code and inputs are unchanged. `timeout` ends it; without one the Pond's counts.
+        its code and inputs are unchanged. `timeout` ends it, and `progress_lease` ends it when
+        no Spark task finished for so long; without them the Pond's count.
         """
 
         def declared(function: F) -> F:
@@ -141,7 +145,8 @@ class Pond:
                     parameters=checked_parameters(parameters or {}, place),
                     description=description or inspect.cleandoc(function.__doc__ or ""),
                     always=always,
-                    timeout_s=timeout_seconds(timeout, place),
+                    timeout_s=parsed_seconds(timeout, "timeout", place),
+                    progress_lease_s=parsed_seconds(progress_lease, "progress_lease", place),
                 )
             )
             return function
@@ -156,6 +161,7 @@ class Pond:
         reads: Mapping[str, RippleReference | str] | None = None,
         expect: Expectations = (),
         timeout: str | None = None,
+        progress_lease: str | None = None,
         always: bool = False,
         description: str = "",
     ) -> None:
@@ -173,7 +179,8 @@ class Pond:
                 expectations=flattened(expect, place=place),
                 description=description,
                 always=always,
-                timeout_s=timeout_seconds(timeout, place),
+                timeout_s=parsed_seconds(timeout, "timeout", place),
+                progress_lease_s=parsed_seconds(progress_lease, "progress_lease", place),
             )
         )
 
@@ -272,7 +279,8 @@ class Pond:
             source=source_text(ripple, inputs),
             sql=None if inputs is None else inputs.text,
             always=ripple.always,
-            timeout_s=ripple.timeout_s if ripple.timeout_s is not None else self.settings.timeout_s,
+            timeout_s=_first(ripple.timeout_s, self.settings.timeout_s),
+            progress_lease_s=_first(ripple.progress_lease_s, self.settings.progress_lease_s),
         )
 
     def _probes_by_ripple(self, ripples: Sequence[RippleDefinition]) -> dict[str, Probe]:
@@ -377,3 +385,7 @@ def _probe_refused(name: str, place: str) -> DefinitionError:
         place=place,
         code="PROBE_WITHOUT_INLET",
     )
+
+
+def _first(own: float | None, of_pond: float | None) -> float | None:
+    return own if own is not None else of_pond

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from pondage.define.definition import Scalar, SourceDefinition
-from pondage.define.duration import parsed_duration
 from pondage.define.expectation import Expectation
 from pondage.define.names import checked_name, parsed_minimum
 from pondage.define.place import place_of_caller
@@ -78,6 +77,7 @@ class Ripple(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     always: bool = False
     timeout_s: float | None = None
+    progress_lease_s: float | None = None
 
     def expectation(self, name: str) -> Expectation:
         """Answer the expectation of that name, with the author's function; raises KeyError when there is none."""
@@ -110,11 +110,6 @@ def checked_parameters(parameters: Mapping[str, Scalar], place: str) -> dict[str
                 code="BAD_PARAMETER",
             )
     return dict(parameters)
-
-
-def timeout_seconds(timeout: str | None, place: str) -> float | None:
-    """Answer a declared timeout in seconds, None when there is none."""
-    return None if timeout is None else parsed_duration(timeout, what="timeout", place=place) / 1e6
 
 
 def source_text(ripple: Ripple, inputs: SqlInputs | None) -> str:

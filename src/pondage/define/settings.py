@@ -9,7 +9,7 @@ import msgspec
 
 from pondage.define.calendar import checked_windows
 from pondage.define.definition import Retries, TideDefinition, Triggers, WindowDefinition
-from pondage.define.duration import parsed_duration
+from pondage.define.duration import parsed_duration, parsed_seconds
 from pondage.define.names import checked_name, parsed_version
 from pondage.define.window import Schedule, Window
 from pondage.errors import DefinitionError
@@ -35,6 +35,7 @@ class PondSettings(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode
     coherent: bool
     timeout_s: float | None
+    progress_lease_s: float | None
     pool: str | None
     labels: tuple[str, ...]
 
@@ -54,6 +55,7 @@ def checked_settings(
     mode: Mode,
     coherent: bool,
     timeout: str | None,
+    progress_lease: str | None,
     pool: str | None,
     labels: Iterable[str],
     place: str,
@@ -79,7 +81,8 @@ def checked_settings(
         retries=_retries(retries, place),
         mode=mode,
         coherent=coherent,
-        timeout_s=None if timeout is None else parsed_duration(timeout, what="timeout", place=place) / 1e6,
+        timeout_s=parsed_seconds(timeout, "timeout", place),
+        progress_lease_s=parsed_seconds(progress_lease, "progress_lease", place),
         pool=None if pool is None else checked_name(pool, what="pool", place=place),
         labels=_texts(labels, "labels", place),
     )

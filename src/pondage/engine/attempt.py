@@ -24,6 +24,7 @@ class Attempt:
         self.log = log
         self.began_s = clock()
         self.timed_from_s: float | None = self.began_s
+        self.progressed_s = self.began_s
         self.phase = ""
         self.written_progress = ""
         self.taken_away: str | None = None

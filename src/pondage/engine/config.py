@@ -73,7 +73,9 @@ def config_of(project: Project) -> EngineConfig:
         environment=project.environment,
         spark=msgspec.convert(msgspec.structs.asdict(project.spark), SparkSettings),
         durability=project.durability,
+        workers=project.worker.workers,
         slots=project.worker.slots or min(MOST_SLOTS, available_cores()),
+        labels=project.worker.labels,
     )
 
 

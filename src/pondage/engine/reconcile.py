@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from pondage.engine.slots import Slots
-from pondage.ledger import executions
+from pondage.ledger import executions, reap
 from pondage.ledger.ledger import Ledger
 
 _log = logging.getLogger(__name__)
@@ -23,20 +23,6 @@ def close_unknown_claims(ledger: Ledger, slots: Slots, *, process: int) -> int:
     unknown = held - slots.known_tokens()
     if not unknown:
         return 0
-    closed = 0
-    with ledger.transaction() as tx:
-        for one in executions.held_by(tx, process):
-            if one.token not in unknown:
-                continue
-            if executions.close(tx, execution=one.execution, token=one.token, outcome="abandoned"):
-                executions.enqueue(
-                    tx,
-                    dispatch=one.dispatch,
-                    queue_id=one.queue,
-                    priority=one.priority,
-                    epoch=one.epoch,
-                    is_isolated=one.is_isolated,
-                )
-                closed += 1
+    closed = reap.abandon(ledger, process=process, tokens=sorted(unknown))
     _log.warning("gave back %d claims that nobody here knew of", closed)
     return closed

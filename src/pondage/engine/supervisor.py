@@ -22,6 +22,7 @@ from pondage.engine.backoff import Backoff, jittered
 from pondage.engine.children import Child, Restarts, RetireWorker, StartWorker, decide
 from pondage.engine.config import EngineConfig, SupervisorConfig, WorkerConfig
 from pondage.engine.heartbeat import Heartbeat
+from pondage.engine.leases import Leases
 from pondage.engine.maintenance import Maintenance, Service
 from pondage.engine.outbox import Outbox
 from pondage.engine.parent import ParentWatch
@@ -152,7 +153,7 @@ class Supervisor:
                 for public_id in self._children
                 if public_id in rows
             }
-            waiting = executions.waiting_codes(tx)
+            waiting = executions.waiting_codes(tx, frozenset(self._config.labels))
             newest = retention.newest_archive(tx)
             beat = tx.beat
         self._kill_silent({public_id: beat - row.heartbeat_at for public_id, row in rows.items()})
@@ -197,6 +198,7 @@ class Supervisor:
         return [
             Timer(self._ledger, process=self._process),
             Reaper(self._ledger, process=self._process),
+            Leases(self._ledger, process=self._process),
             Outbox(self._ledger, self._config.warehouse),
             Sweeper(self._ledger, self._config),
         ]

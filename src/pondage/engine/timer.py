@@ -18,12 +18,10 @@ class Timer:
 
     def run_once(self) -> float:
         """Advance what is due; the next pass is due with the next timer, or after `poll_s`."""
-        advance.advance_due(self._ledger, process=self._process)
+        left_s = advance.next_in(self._ledger)
+        if left_s is not None and left_s <= 0:
+            advance.advance_due(self._ledger, process=self._process)
+            left_s = advance.next_in(self._ledger)
         poll_s = self._ledger.durability.poll_s
-        next_at = advance.next_due(self._ledger)
-        if next_at is None:
-            return poll_s
-        with self._ledger.reading() as tx:
-            left_s = (next_at - tx.now) / 1e6
         # Something that stays due (a halted actor's signal) must not make this loop spin.
-        return poll_s if left_s <= 0 else min(poll_s, left_s)
+        return poll_s if left_s is None or left_s <= 0 else min(poll_s, left_s)

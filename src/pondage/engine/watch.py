@@ -10,12 +10,14 @@ import msgspec
 from pondage.engine.attempt import Attempt
 from pondage.engine.executor import Executor
 from pondage.engine.slots import Slots
-from pondage.ledger import executions
+from pondage.ledger import executions, leases
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.work import Failure
 
 PROGRESS_EVERY_S = 0.5
 LOOK_EVERY_S = 1.0
+TIMEOUT_SLACK_S = 2.0
+"""How much longer than the timeout the ledger waits: a worker that can ends the attempt itself, with the place."""
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +30,31 @@ class ProgressText(msgspec.Struct, frozen=True, kw_only=True):
     stages: int
     tasks_done: int
     tasks_all: int
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """Until when, by this process's clock, an attempt is well, and what it fails of when nothing changes."""
+
+    until_s: float
+    reason: leases.Reason
+
+
+def lease_of(attempt: Attempt, default_s: float | None) -> Lease | None:
+    """Answer the lease that an attempt should have; None while its author's time does not count, or has no limit.
+
+    `default_s` is the progress lease of the project, for Ripples without one of their own.
+    """
+    from_s, timeout_s = attempt.timed_from_s, attempt.work.claim.timeout_s
+    if from_s is None:
+        return None
+    found: list[Lease] = []
+    if timeout_s is not None:
+        found.append(Lease(until_s=from_s + timeout_s + TIMEOUT_SLACK_S, reason="TIMEOUT"))
+    task = attempt.work.ripple
+    lease_s = default_s if task is None or task.ripple.progress_lease_s is None else task.ripple.progress_lease_s
+    if task is not None and lease_s is not None:
+        found.append(Lease(until_s=max(from_s, attempt.progressed_s) + lease_s, reason="NO_PROGRESS"))
+    return min(found, key=lambda each: each.until_s, default=None)
 
 
 class Watch:
@@ -52,6 +79,7 @@ class Watch:
         self._on_stuck = on_stuck
         self._clock = clock
         self._looked_s = clock()
+        self._leases: dict[str, Lease] = {}
 
     def look(self) -> None:
         """Look once; called about twice a second. Raises `LedgerUnavailable`: then the next look catches up."""
@@ -61,10 +89,12 @@ class Watch:
         if watched and is_time:
             self._looked_s = now_s
             self._find_taken_away(watched, now_s)
+        known = {each.token for each in watched}
+        self._leases = {token: lease for token, lease in self._leases.items() if token in known}
         for attempt in watched:
             self._check_timeout(attempt, now_s)
             if attempt.taken_away is None:
-                self._write_progress(attempt, now_s)
+                self._write(attempt, now_s)
             elif is_time:
                 self._stop(attempt, now_s)
 
@@ -90,22 +120,38 @@ class Watch:
             ),
         )
 
-    def _write_progress(self, attempt: Attempt, now_s: float) -> None:
+    def _write(self, attempt: Attempt, now_s: float) -> None:
+        """Write progress that people have not seen and a lease that has moved, in one transaction, or nothing."""
+        progress = self._progress(attempt)
+        if progress != attempt.written_progress:
+            attempt.progressed_s = now_s
+        lease = lease_of(attempt, self._ledger.durability.progress_lease_s)
+        is_same_lease = lease == self._leases.get(attempt.token)
+        if progress == attempt.written_progress and is_same_lease:
+            return
+        claim = attempt.work.claim
+        with self._ledger.transaction() as tx:
+            is_ours = executions.put_progress(tx, execution=claim.execution, token=claim.token, progress=progress)
+            if not is_same_lease:
+                for_us = None if lease is None else max(0, int((lease.until_s - now_s) * 1e6))
+                reason: leases.Reason = "TIMEOUT" if lease is None else lease.reason
+                leases.extend(tx, execution=claim.execution, token=claim.token, for_us=for_us, reason=reason)
+        attempt.written_progress = progress
+        if lease is None:
+            self._leases.pop(attempt.token, None)
+        else:
+            self._leases[attempt.token] = lease
+        if not is_ours and not attempt.is_settled:
+            attempt.take_away("it was cancelled or given to another process", now_s)
+
+    def _progress(self, attempt: Attempt) -> str:
         jobs = self._executor.progress(attempt.token)
-        text = msgspec.json.encode(
+        return msgspec.json.encode(
             ProgressText(
                 phase=attempt.phase, jobs=jobs.jobs, stages=jobs.stages,
                 tasks_done=jobs.tasks_done, tasks_all=jobs.tasks_all,
             )
         ).decode()  # fmt: skip
-        if text == attempt.written_progress:
-            return
-        claim = attempt.work.claim
-        with self._ledger.transaction() as tx:
-            is_ours = executions.put_progress(tx, execution=claim.execution, token=claim.token, progress=text)
-        attempt.written_progress = text
-        if not is_ours and not attempt.is_settled:
-            attempt.take_away("it was cancelled or given to another process", now_s)
 
     def _stop(self, attempt: Attempt, now_s: float) -> None:
         # Again each second: a cancel stops the jobs of the moment, not the attempt's next one.

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pondage.engine import identity
+from pondage.engine.aside import Aside
 from pondage.engine.attempt import Attempt, log_path
 from pondage.engine.attempt_log import AttemptLog, route_output
 from pondage.engine.backoff import Backoff, jittered
@@ -30,12 +31,15 @@ from pondage.engine.slots import Slots
 from pondage.engine.spawn import receive
 from pondage.engine.watch import PROGRESS_EVERY_S, Watch
 from pondage.errors import LedgerError
-from pondage.ledger import processes, reap
+from pondage.ledger import polling, processes, reap
 from pondage.ledger import work as ledger_work
+from pondage.ledger.executions import Queue
 from pondage.ledger.ledger import Ledger
 
 RECONCILE_EVERY_BEATS = 3
 COMMIT_PATIENCE_S = 10.0
+QUEUES_KEPT_S = 1.0
+"""How long a busy worker goes by the queues it knows: a deploy may have made new ones."""
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +79,9 @@ class Worker:
         self._stirred = threading.Event()
         self._is_over = threading.Event()
         self._phase = ""
+        self._queues: list[Queue] = []
+        self._polled_s = 0.0
+        self._is_busy = False
         self._changes = ledger.driver.changes()
         self._logs = logs_directory(config.engine)
         self._process = self._register()
@@ -149,10 +156,11 @@ class Worker:
 
     def claim_one(self) -> bool:
         """Claim a piece of work and start it in a slot. False when there is none for us."""
-        queues = ledger_work.queues_for(
-            self._ledger, code=self._config.code, labels=frozenset(self._config.engine.labels)
-        )
+        queues = self._queues_with_work()
+        if not queues:
+            return False
         token = self._ledger.ids.new("t")
+        self._is_busy = False
         self.slots.expect(token)
         try:
             work = ledger_work.claim_work(
@@ -165,11 +173,29 @@ class Worker:
             )
             if work is None:
                 return False
+            self._is_busy = True
             log = AttemptLog(log_path(self._logs, work))
             self.slots.start(Attempt(work, log, clock=self._clock, on_phase=self._on_phase))
             return True
         finally:
             self.slots.forget(token)
+
+    def _queues_with_work(self) -> list[Queue]:
+        """Answer where to claim; empty when a look, which writes nothing, finds that there is nothing for us.
+
+        After a claim that gave something there is probably more: the next one is made without looking first.
+        """
+        now_s = self._clock()
+        if self._is_busy and now_s - self._polled_s < QUEUES_KEPT_S:
+            return self._queues
+        found = polling.poll(
+            self._ledger,
+            code=self._config.code,
+            labels=frozenset(self._config.engine.labels),
+            is_alone=self.slots.is_empty,
+        )
+        self._queues, self._polled_s = found.queues, now_s
+        return found.queues if found.has_work else []
 
     def _register(self) -> int:
         with self._ledger.transaction() as tx:
@@ -182,7 +208,7 @@ class Worker:
                 role="worker",
                 slots=self._config.engine.slots,
                 code=self._config.code,
-                labels=",".join(self._config.engine.labels),
+                labels=" ".join(sorted(self._config.engine.labels)),
             )
 
     def _claim_until_told(self) -> None:
@@ -280,7 +306,7 @@ def main() -> int:
     from pondage.engine.spark_executor import SparkExecutor
 
     ledger = config.engine.open_ledger()
-    worker = Worker(config, ledger, SparkExecutor(config, ledger))
+    worker = Worker(config, ledger, Aside(SparkExecutor(config, ledger)))
     parent = ParentWatch(config.parent, lambda: worker.end(Ending.RELEASE, "the supervisor has died"))
 
     def on_signal(number: int) -> None:

@@ -78,11 +78,17 @@ def advance_due(ledger: Ledger, *, process: int | None) -> int:
     return len(due)
 
 
-def next_due(ledger: Ledger) -> int | None:
+def next_due(tx: Transaction) -> int | None:
     """Answer the time at which something will be due, in microseconds, or None."""
-    with ledger.reading() as tx:
-        times = [time for time in (actors.next_due(tx), schedules.next_due(tx)) if time is not None]
+    times = [time for time in (actors.next_due(tx), schedules.next_due(tx)) if time is not None]
     return min(times, default=None)
+
+
+def next_in(ledger: Ledger) -> float | None:
+    """Answer in how many seconds something will be due, not above 0 when it is now, None when nothing ever will."""
+    with ledger.reading() as tx:
+        at = next_due(tx)
+        return None if at is None else (at - tx.now) / 1e6
 
 
 def _advance(

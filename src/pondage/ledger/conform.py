@@ -109,7 +109,8 @@ class LedgerHost:
 
     def next_timer(self) -> int | None:
         """Give the time of the earliest timer row."""
-        return advance.next_due(self._ledger)
+        with self._ledger.reading() as tx:
+            return advance.next_due(tx)
 
     def states(self) -> Mapping[PondKey, PondState]:
         """Give the stored states."""

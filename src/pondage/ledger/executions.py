@@ -12,9 +12,6 @@ from pondage.ledger.driver import Row, Transaction, number, number_or_none, numb
 Kind = Literal["ripple", "query", "sample", "infer"]
 Outcome = Literal["ok", "reused", "failed", "crashed", "released", "cancelled", "abandoned"]
 
-PRIORITIES = (0, 1, 2, 3)
-"""Four fixed priorities, one index probe for each: a query somebody waits for, then work, then the rest."""
-
 
 class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     """A decision that a piece of work must be done."""
@@ -139,8 +136,18 @@ def enqueue(
     return execution
 
 
+# The head of each queue at each priority: one probe of an index for each, however much is due or will be.
+_HEADS = """SELECT q.id AS queue, p.priority AS priority,
+                   (SELECT a.available_at FROM availabilities a
+                    WHERE a.queue = q.id AND a.priority = p.priority AND a.available_at <= :now
+                          AND a.is_isolated <= :alone
+                    ORDER BY a.available_at LIMIT 1) AS available_at
+            FROM queues q
+            CROSS JOIN (SELECT 0 AS priority UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) p
+            WHERE q.id IN ({queues})"""
+
 _PROBE = """SELECT execution FROM availabilities
-            WHERE queue IN ({queues}) AND priority = :priority AND available_at <= :now AND is_isolated <= :alone
+            WHERE queue = :queue AND priority = :priority AND available_at <= :now AND is_isolated <= :alone
             ORDER BY available_at, execution LIMIT 1 /*lock skip*/"""
 
 _CLAIMED = """SELECT e.id AS execution, e.token, e.epoch, e.is_isolated, e.completed_at, e.outcome,
@@ -163,12 +170,20 @@ def claim(tx: Transaction, *, process: int, queues: list[Queue], token: str, is_
     open_queues = [one.id for one in queues if not one.pool or slots[one.pool] is not None]
     if not open_queues:
         return None
-    marks, values = numbered("queue", open_queues)
-    for priority in PRIORITIES:
-        found = tx.row(_PROBE.format(queues=marks), priority=priority, alone=int(is_alone), **values)
+    for queue_id, priority in heads(tx, open_queues, is_alone=is_alone):
+        found = tx.row(_PROBE, queue=queue_id, priority=priority, alone=int(is_alone))
         if found is not None:
             return _take(tx, number(found, "execution"), process=process, token=token, slots=slots)
     return None
+
+
+def heads(tx: Transaction, queue_ids: list[int], *, is_alone: bool) -> list[tuple[int, int]]:
+    """Answer which queues have something claimable, each with its priority: the best first."""
+    marks, values = numbered("queue", queue_ids)
+    rows = tx.rows(_HEADS.format(queues=marks), alone=int(is_alone), **values)
+    found = [row for row in rows if row["available_at"] is not None]
+    found.sort(key=lambda row: (number(row, "priority"), number(row, "available_at"), number(row, "queue")))
+    return [(number(row, "queue"), number(row, "priority")) for row in found]
 
 
 def _take(tx: Transaction, execution: int, *, process: int, token: str, slots: dict[str, int | None]) -> Claim | None:
@@ -361,12 +376,21 @@ def held_counts(tx: Transaction) -> dict[int, int]:
     }
 
 
-def waiting_codes(tx: Transaction) -> list[str]:
-    """Answer the code digests for which something is claimable or held: what workers must be kept for."""
-    return [
-        text(row, "code")
-        for row in tx.rows(
-            """SELECT DISTINCT q.code AS code FROM queues q
-               WHERE EXISTS (SELECT 1 FROM availabilities a WHERE a.queue = q.id) ORDER BY 1"""
-        )
-    ]
+# One probe for each queue that has something, of however many there ever were.
+_WAITING = """WITH RECURSIVE present(queue) AS (
+                  SELECT min(queue) FROM availabilities
+                  UNION ALL
+                  SELECT (SELECT min(a.queue) FROM availabilities a WHERE a.queue > p.queue)
+                  FROM present p WHERE p.queue IS NOT NULL)
+              SELECT q.code AS code, q.labels AS labels FROM present p JOIN queues q ON q.id = p.queue"""
+
+
+def waiting_codes(tx: Transaction, labels: frozenset[str] | None = None) -> list[str]:
+    """Answer the code digests for which something waits, now or later: what workers must be kept for.
+
+    With `labels`, only what a process that has these labels may claim.
+    """
+    rows = tx.rows(_WAITING)
+    return sorted(
+        {text(row, "code") for row in rows if labels is None or labels.issuperset(text(row, "labels").split())}
+    )

@@ -66,7 +66,7 @@ def _respects(
         found.append("expectations")
     if old.parameters != new.parameters:
         found.append("parameters")
-    fields = ("always", "has_probe", "probe_digest", "timeout_s", "description", "injects")
+    fields = ("always", "has_probe", "probe_digest", "timeout_s", "progress_lease_s", "description", "injects")
     if any(getattr(old, field) != getattr(new, field) for field in fields):
         found.append("settings")
     return tuple(found)

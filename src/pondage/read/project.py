@@ -31,9 +31,12 @@ class SparkTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerTable(msgspec.Struct, frozen=True, kw_only=True):
-    """`[worker]`: how many Ripples one worker process runs side by side; None lets the engine choose by the cores."""
+    """`[worker]`: how many Ripples one worker process runs side by side (None lets the engine choose by the cores), how
+    many worker processes a machine has at most, and what this machine offers to Ponds that ask for labels."""
 
     slots: int | None = None
+    workers: int = 2
+    labels: tuple[str, ...] = ()
 
 
 class Project(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,10 +131,20 @@ class _ProjectTable(msgspec.Struct, frozen=True, kw_only=True):
     ledger: str = ""
 
 
+_ABOVE_ZERO = ("heartbeat_s", "poll_s", "reap_after_s", "keep_runs", "progress_lease_s")
+
+
+def is_label(text: str) -> bool:
+    """Answer whether a text can be a label: one word, because labels are kept side by side."""
+    return bool(text) and not re.search(r"[\s,]", text)
+
+
 def _check_numbers(project: Project, errors: list[ProjectError]) -> None:
     durability = project.durability
     for key, value in msgspec.structs.asdict(durability).items():
-        if value < 0 or (value == 0 and key in ("heartbeat_s", "poll_s", "reap_after_s", "keep_runs")):
+        if value is None:
+            continue
+        if value < 0 or (value == 0 and key in _ABOVE_ZERO):
             errors.append(_refused(f"durability.{key}", f"is {value:g}", "give a number above zero"))
     if not durability.can_miss_two_beats:
         errors.append(
@@ -141,9 +154,19 @@ def _check_numbers(project: Project, errors: list[ProjectError]) -> None:
                 "a process must be able to miss two beats: raise reap_after_s or lower heartbeat_s",
             )
         )
-    for key, number in (("worker.slots", project.worker.slots), ("spark.cores", project.spark.cores)):
+    counts = {
+        "worker.slots": project.worker.slots,
+        "worker.workers": project.worker.workers,
+        "spark.cores": project.spark.cores,
+    }
+    for key, number in counts.items():
         if number is not None and number < 1:
             errors.append(_refused(key, f"is {number}", "give a number from 1"))
+    errors.extend(
+        _refused("worker.labels", f"has {label!r}", 'give words without spaces: labels = ["gpu", "eu"]')
+        for label in project.worker.labels
+        if not is_label(label)
+    )
 
 
 def _modules(root: Path, given: object, errors: list[ProjectError]) -> tuple[str, ...]:

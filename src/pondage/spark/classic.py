@@ -137,12 +137,20 @@ class ClassicBackend:
             if self._is_stopped:
                 return
             self._is_stopped = True
-        with suppress(Exception):  # a JVM that is dead cannot be asked to stop
-            self._root.stop()
+        # A JVM that is suspended answers nobody: it is asked from a thread that may be left behind.
+        asking = threading.Thread(target=self._ask_to_stop, name="pondage-stop", daemon=True)
+        asking.start()
+        asking.join(timeout_s)
+        if asking.is_alive():
+            self._jvm.process.kill()
         self._jvm.stop(timeout_s)
         # PySpark keeps the gateway for ever: a later start in this process would talk to the dead one.
         SparkContext._gateway = None
         SparkContext._jvm = None
+
+    def _ask_to_stop(self) -> None:
+        with suppress(Exception):  # a JVM that is dead cannot be asked to stop
+            self._root.stop()
 
     def _set_active(self, session: SparkSession | None) -> None:
         """Make this thread's active session in the JVM the attempt's, so that its settings hold in all that it runs.

@@ -126,6 +126,7 @@ CREATE INDEX runs_completed ON runs (pond, id) WHERE state = 'completed';
 CREATE INDEX runs_open ON runs (environment, id) WHERE ended_at IS NULL;
 CREATE INDEX runs_newest ON runs (environment, id);
 CREATE INDEX runs_by_freshness ON runs (pond, freshness, id);
+CREATE INDEX runs_gone_back_to ON runs (rollback_of) WHERE rollback_of IS NOT NULL;
 
 CREATE TABLE datasets (
     id INTEGER PRIMARY KEY,
@@ -168,6 +169,9 @@ CREATE TABLE dispatches (
 );
 CREATE INDEX dispatches_of_run ON dispatches (run, node, number);
 CREATE INDEX dispatches_of_dataset ON dispatches (dataset, id);
+CREATE INDEX dispatches_open ON dispatches (dataset, number) WHERE outcome IS NULL;
+-- Questions, which have no Run: what retention goes through.
+CREATE INDEX dispatches_asked ON dispatches (id) WHERE run IS NULL;
 
 CREATE TABLE processes (
     id INTEGER PRIMARY KEY,
@@ -186,18 +190,22 @@ CREATE TABLE processes (
     dead_at INTEGER
 );
 CREATE INDEX processes_alive ON processes (heartbeat_at) WHERE dead_at IS NULL;
+CREATE INDEX processes_dead ON processes (dead_at) WHERE dead_at IS NOT NULL;
 
 CREATE TABLE executions (
     id INTEGER PRIMARY KEY,
     dispatch INTEGER NOT NULL REFERENCES dispatches,
     token TEXT UNIQUE,
-    process INTEGER REFERENCES processes,
+    -- No foreign key: a dead process goes by its age, and the newest Runs of a Pond may be older than that.
+    process INTEGER,
     epoch INTEGER NOT NULL,
     is_isolated INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL,
     claimed_at INTEGER,
     completed_at INTEGER,
     healthy_until INTEGER,
+    -- What runs out then: TIMEOUT or NO_PROGRESS.
+    lease TEXT,
     outcome TEXT,
     error TEXT,
     progress TEXT
@@ -214,7 +222,7 @@ CREATE TABLE availabilities (
     is_isolated INTEGER NOT NULL DEFAULT 0,
     available_at INTEGER NOT NULL
 );
-CREATE INDEX availabilities_next ON availabilities (queue, priority, available_at);
+CREATE INDEX availabilities_next ON availabilities (queue, priority, available_at, execution);
 
 CREATE TABLE snapshots (
     id INTEGER PRIMARY KEY,
@@ -235,6 +243,8 @@ CREATE TABLE snapshots (
     swept_at INTEGER
 );
 CREATE INDEX snapshots_newest ON snapshots (dataset, id);
+CREATE INDEX snapshots_of_run ON snapshots (run);
+CREATE INDEX snapshots_marked ON snapshots (tombstoned_at) WHERE tombstoned_at IS NOT NULL AND swept_at IS NULL;
 
 CREATE TABLE run_outputs (
     id INTEGER PRIMARY KEY,
@@ -246,6 +256,7 @@ CREATE TABLE run_outputs (
 );
 CREATE INDEX run_outputs_of_run ON run_outputs (run, node);
 CREATE INDEX run_outputs_choice ON run_outputs (pond, node, freshness, id);
+CREATE INDEX run_outputs_of_snapshot ON run_outputs (snapshot);
 
 CREATE TABLE pools (
     name TEXT PRIMARY KEY,
