@@ -85,6 +85,8 @@ class Catchment:
                 tick = msgspec.json.encode(happens.Tick(pond=effect.pond)).decode()
                 actors.put_timer(self._tx, actor=self._actor, pond=effect.pond, at=effect.at, payload=tick)
             case does.Failed() | does.Recovered() | does.Blocked() | does.Unblocked() | does.Deployed():
+                if isinstance(effect, does.Deployed):
+                    self.ponds.deployed(effect.pond)
                 self._record(effect)
 
     def _start_run(self, effect: does.StartRun) -> None:

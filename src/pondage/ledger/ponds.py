@@ -23,6 +23,7 @@ class LedgerPonds:
         self._actor = actor
         self._rows: dict[PondKey, PondRow | None] = {}
         self._states: dict[PondKey, PondState] = {}
+        self._removed: dict[PondKey, PondRow] = {}
 
     def row(self, key: PondKey) -> PondRow | None:
         """Answer the row of a deployed Pond."""
@@ -31,8 +32,8 @@ class LedgerPonds:
         return self._rows[key]
 
     def known(self, key: PondKey) -> PondRow:
-        """Answer the row of a Pond that the machine has just spoken of."""
-        row = self.row(key)
+        """Answer the row of a Pond that the machine has just spoken of; it may have removed it in the same step."""
+        row = self._removed.get(key) or self.row(key)
         assert row is not None, f"the machine spoke of {key}, which is not deployed"
         return row
 
@@ -88,8 +89,13 @@ class LedgerPonds:
         row = self.row(key)
         if row is not None:
             actors.remove_pond(self._tx, row.id)
+            self._removed[key] = row
         self._rows[key] = None
         self._states.pop(key, None)
+
+    def deployed(self, key: PondKey) -> None:
+        """Note that what the machine says of this Pond from now on is not about one that was removed before."""
+        self._removed.pop(key, None)
 
     def save(self, changed: Sequence[PondKey]) -> None:
         """Write the states that a step changed."""
