@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from unittest.mock import patch
 
+import pytest
+
 from pondage.engine.reconcile import close_unknown_claims
+from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Deploy, Pulse, Remove, Tap
-from pondage.ledger import advance, executions, leases, pools
+from pondage.ledger import actors, advance, executions, leases, pools
 from pondage.ledger.driver import Transaction
 from tests.ledger.harness import World, pond
 
@@ -101,3 +105,34 @@ def test_a_lease_that_ran_out_while_its_holder_committed_fails_nothing(world: Wo
         assert leases.expire(world.ledger, process=None) == 0
     assert world.one("SELECT count(*) FROM advancements WHERE signals LIKE '%fail%'") == 0
     assert world.one("SELECT count(*) FROM dispatches WHERE outcome = 'failed'") == 0
+
+
+def test_a_deploy_into_a_halted_catchment_says_so_and_changes_nothing(world: World) -> None:
+    world.deploy(pond("orders"))
+    with world.ledger.transaction() as tx:
+        tx.change("UPDATE actors SET halted = 'a defect'")
+    with pytest.raises(LedgerError, match="are halted"):
+        world.deploy(pond("sales", sources={"orders": True}))
+    assert [row["name"] for row in world.rows("SELECT name FROM ponds")] == ["orders"]
+
+
+def test_a_deploy_waits_for_whoever_steps_its_catchment(world: World) -> None:
+    world.deploy(pond("orders"))
+    if world.ledger.driver.dialect == "sqlite":
+        return  # its transactions exclude each other anyway
+    other = world.open(2)
+    began = threading.Event()
+
+    def deploy() -> None:
+        began.set()
+        world.deploy(pond("sales", sources={"orders": True}))
+
+    thread = threading.Thread(target=deploy)
+    with other.transaction() as tx:
+        assert actors.lock(tx, 1, is_waiting=True) is not None
+        thread.start()
+        assert began.wait(10)
+        while not tx.rows("SELECT pid FROM pg_locks WHERE NOT granted"):
+            assert thread.is_alive(), "it did not wait"
+    thread.join(30)
+    assert [row["name"] for row in world.rows("SELECT name FROM ponds ORDER BY id")] == ["orders", "sales"]

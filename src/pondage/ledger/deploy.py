@@ -65,6 +65,7 @@ def deploy(
         identity = actors.environment(tx, environment, is_created=True)
         assert identity is not None
         actors.lock_environment(tx, identity)
+        _lock_touched(tx, identity, {_key(one): one for one in definitions}, removed)
         before = deployed(tx, ledger, environment)
         if before != expected:
             raise LedgerError(
@@ -89,12 +90,34 @@ def deploy(
             advance.inline(tx, ledger, actor, process=None)
         for key, (_, complete) in stored.items():
             row = actors.pond(tx, identity, key)
-            assert row is not None, f"{key} was deployed and has no row"
+            if row is None:
+                # Its catchment has locked itself up: a step raised, and raises again with this deploy in it.
+                raise LedgerError(
+                    f"{key} cannot be deployed: the Ponds that it is connected with are halted",
+                    hint="pondage why names the error; pondage clear POND lets them go on",
+                    code="CATCHMENT_HALTED",
+                )
             schedules.put(tx, row.id, complete.triggers.schedules)
         _track_diamonds(tx, ledger, environment, identity)
         kept = [definition_id for definition_id, _ in stored.values()]
         _record(tx, identity, project, digest, summary, who, definitions=kept, restored=restored)
     return digest
+
+
+def _lock_touched(
+    tx: Transaction, environment: int, declared: dict[PondKey, PondDefinition], removed: list[PondKey]
+) -> None:
+    """Wait for whoever steps one of the catchments that this deploy touches, and keep the others from stepping them.
+
+    In the order of their ids, behind the environment's lock: two deploys cannot wait for each other.
+    """
+    homes = _homes(tx, environment)
+    touched = {*declared, *removed}
+    groups = _connected(homes, _edges(tx, environment, declared), declared)
+    for actor in sorted(
+        {homes[key][1] for group in groups if not touched.isdisjoint(group) for key in group if key in homes}
+    ):
+        actors.lock(tx, actor, is_waiting=True)
 
 
 def _track_diamonds(tx: Transaction, ledger: Ledger, environment: str, identity: int) -> None:
