@@ -8,7 +8,8 @@ import pytest
 
 from pondage.define.durability import Durability
 from pondage.kernel.demand.events import Clear, Force, Kill, Pulse, Tap, Wave
-from pondage.ledger import actors, leases, pruning, verbs, work
+from pondage.ledger import actors, leases, pins, pruning, retention, verbs, work
+from pondage.ledger.pins import Wanted
 from pondage.ledger.replay import Replayed, replay
 from tests.ledger.harness import SECOND, MakeDriver, World, pond, state
 
@@ -56,6 +57,7 @@ def test_old_runs_leave_in_batches_and_a_summary_of_each_stays(make_driver: Make
             """UPDATE snapshots SET tombstoned_at = 1, swept_at = 1 WHERE id NOT IN
                (SELECT o.snapshot FROM run_outputs o WHERE o.run IN (SELECT id FROM runs ORDER BY id DESC LIMIT 4))"""
         )
+    assert pruning.prune(world.ledger, dry_run=True) == 6
     assert pruning.prune(world.ledger) == 6
     assert pruning.prune(world.ledger) == 0
     assert world.one("SELECT count(*) FROM runs") == 6
@@ -116,3 +118,91 @@ def test_a_history_whose_beginning_was_pruned_says_so(world: World) -> None:
     with world.ledger.transaction() as tx:
         tx.change("DELETE FROM advancements")
     assert not replayed(world).is_complete
+
+
+def test_a_pin_made_while_its_snapshots_were_marked_takes_the_mark_back(make_driver: MakeDriver) -> None:
+    """On PostgreSQL a Run may begin to read a Source in the moment in which `vacuum` marks its data."""
+    world = World(make_driver, durability=Durability(keep_runs=1, retention_days=0))
+    world.deploy(pond("orders"), pond("sales", sources={"orders": True}))
+    worker = world.worker()
+    world.send(Pulse(pond="sales@1"))
+    orders = worker.claim()
+    assert orders is not None
+    worker.finish(orders)
+    reading = worker.claim()
+    assert reading is not None
+    assert reading.claim.node == "sales", "its Run has pinned the Run of orders"
+    limits = {"keep_runs": 1, "retention_us": 0}
+    world.clock.time += SECOND
+    world.send(Force(pond="orders@1"))
+    again = worker.claim()
+    assert again is not None
+    worker.finish(again)
+    world.clock.time += SECOND
+    with world.ledger.transaction() as tx:
+        (first,) = [row["id"] for row in tx.rows("SELECT id FROM snapshots ORDER BY id LIMIT 1")]
+        assert isinstance(first, int)
+        assert retention.unused(tx, **limits).snapshots == [], "it is pinned"
+        retention.tombstone(tx, [first])
+        assert retention.used_again(tx, [first], **limits) == {first}
+        retention.revive(tx, {first})
+    assert worker.finish(reading)
+    world.clock.time += SECOND
+    with world.ledger.reading() as tx:
+        assert [each.id for each in retention.unused(tx, **limits).snapshots] == [first], "now nobody needs it"
+
+
+def test_a_marked_run_is_no_candidate_for_a_pin(make_driver: MakeDriver) -> None:
+    world = World(make_driver)
+    world.deploy(
+        pond("a"),
+        pond("b", sources={"a": True}),
+        pond("c", sources={"a": True}),
+        pond("d", sources={"b": True, "c": True}),
+    )
+    worker = world.worker()
+    for _ in range(3):
+        world.send(Pulse(pond="d@1"))
+        worker.drain()
+    with world.ledger.transaction() as tx:
+        row = actors.pond(tx, 1, "b@1")
+        assert row is not None
+        wanted = Wanted(source=row.key, pond=row.id, is_required=False, not_before=0)
+        assert len(pins._candidates(tx, wanted, freshness=0, keep=3)) == 3
+        tx.change(
+            """UPDATE snapshots SET tombstoned_at = 1 WHERE id IN (SELECT snapshot FROM run_outputs
+               WHERE run = (SELECT min(id) FROM runs WHERE pond = :pond))""",
+            pond=row.id,
+        )
+        assert len(pins._candidates(tx, wanted, freshness=0, keep=3)) == 2
+
+
+@pytest.mark.parametrize(("reason", "word"), [("TIMEOUT", "timeout"), ("NO_PROGRESS", "progress lease")])
+def test_a_lease_that_ran_out_says_which_one_it_was(world: World, reason: leases.Reason, word: str) -> None:
+    world.deploy(pond("orders"))
+    world.send(Tap(pond="orders@1"))
+    held = world.worker().claim()
+    assert held is not None
+    claim = held.claim
+    with world.ledger.transaction() as tx:
+        leases.extend(tx, execution=claim.execution, token=claim.token, for_us=SECOND, reason=reason)
+        assert leases.next_expiry(tx) == world.clock.time + SECOND
+    world.clock.time += SECOND
+    assert leases.expire(world.ledger, process=None) == 1
+    error = str(world.one("SELECT error FROM executions"))
+    assert f'"code":"{reason}"' in error
+    assert word in error
+    with world.ledger.reading() as tx:
+        assert leases.next_expiry(tx) is None
+
+
+def test_a_lease_that_was_taken_back_never_runs_out(world: World) -> None:
+    world.deploy(pond("orders"))
+    world.send(Tap(pond="orders@1"))
+    held = world.worker().claim()
+    assert held is not None
+    with world.ledger.transaction() as tx:
+        leases.extend(tx, execution=held.claim.execution, token=held.claim.token, for_us=SECOND)
+        leases.extend(tx, execution=held.claim.execution, token=held.claim.token, for_us=None)
+    world.clock.time += 10 * SECOND
+    assert leases.expire(world.ledger, process=None) == 0

@@ -19,7 +19,7 @@ from pondage.engine import identity
 from pondage.engine.config import EngineConfig, config_of
 from pondage.engine.places import local_warehouse
 from pondage.errors import PondageError
-from pondage.ledger import processes, retention
+from pondage.ledger import health, processes
 from pondage.ledger.ledger import Ledger
 from pondage.read.project import find_project
 from pondage.spark.java import find_java
@@ -128,7 +128,7 @@ def _looked(look: Callable[[Ledger], Finding], ledger: Ledger) -> Finding:
 
 def _claims(ledger: Ledger) -> Finding:
     with ledger.reading() as tx:
-        leaked = retention.leaked_claims(tx)
+        leaked = health.leaked_claims(tx)
     if not leaked:
         return Finding(check="claims", ok=True, detail="no claim is held by a dead process")
     names = ", ".join(f"{each.node} (process {each.process})" for each in leaked)
@@ -137,7 +137,7 @@ def _claims(ledger: Ledger) -> Finding:
 
 def _actors(ledger: Ledger) -> Finding:
     with ledger.reading() as tx:
-        halted = retention.halted_actors(tx)
+        halted = health.halted_actors(tx)
     return Finding(
         check="actors",
         ok=not halted,
@@ -168,7 +168,7 @@ def _processes(ledger: Ledger) -> Finding:
 
 def _clock(ledger: Ledger) -> Finding:
     with ledger.reading() as tx:
-        ahead_us = retention.newest_time(tx) - tx.now
+        ahead_us = health.newest_time(tx) - tx.now
     return Finding(
         check="clock",
         ok=ahead_us <= CLOCK_SLACK_US,

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from pondage.engine.places import local_warehouse
-from pondage.ledger import retention
+from pondage.ledger import pruning, retention
 from pondage.ledger.ledger import Ledger
 
 DAY_S = 86_400.0
@@ -22,7 +22,8 @@ _log = logging.getLogger(__name__)
 
 
 class VacuumReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was deleted, or would be: snapshots marked now, snapshots and orphans whose files went, old logs."""
+    """What was deleted, or would be: snapshots marked now, snapshots and orphans whose files went, old logs, and Runs
+    that left the ledger."""
 
     dry_run: bool
     tombstoned: tuple[str, ...] = ()
@@ -30,6 +31,7 @@ class VacuumReport(msgspec.Struct, frozen=True, kw_only=True):
     orphans: tuple[str, ...] = ()
     logs: int = 0
     bytes: int = 0
+    runs: int = 0
 
 
 def orphan_grace_s(ledger: Ledger) -> float:
@@ -41,12 +43,17 @@ def vacuum(ledger: Ledger, warehouse: str, *, dry_run: bool = False) -> VacuumRe
     """Delete what nobody needs and answer what that was; with `dry_run` only answer it.
 
     A snapshot is marked first and its files go in a later call, a grace later. What a zombie writes after that is found
-    again as an orphan. Two calls at once do no harm. Files on another file system are not touched.
+    again as an orphan. Two calls at once do no harm. Files on another file system are not touched. Old Runs without
+    data leave the ledger, one small batch at a time.
     """
     doomed = _mark(ledger, dry_run=dry_run)
     root = local_warehouse(warehouse)
     if root is None:
-        return VacuumReport(dry_run=dry_run, tombstoned=tuple(each.public_id for each in doomed))
+        return VacuumReport(
+            dry_run=dry_run,
+            tombstoned=tuple(each.public_id for each in doomed),
+            runs=pruning.prune(ledger, dry_run=dry_run),
+        )
     swept, swept_bytes = _sweep(ledger, root, dry_run=dry_run)
     orphans, orphan_bytes = _sweep_orphans(ledger, root, dry_run=dry_run)
     return VacuumReport(
@@ -56,21 +63,41 @@ def vacuum(ledger: Ledger, warehouse: str, *, dry_run: bool = False) -> VacuumRe
         orphans=orphans,
         logs=_sweep_logs(ledger, root, dry_run=dry_run),
         bytes=swept_bytes + orphan_bytes,
+        runs=pruning.prune(ledger, dry_run=dry_run),
     )
 
 
 def _mark(ledger: Ledger, *, dry_run: bool) -> list[retention.DoomedSnapshot]:
-    durability = ledger.durability
-    limits = {"keep_runs": durability.keep_runs, "retention_us": int(durability.retention_days * DAY_S * 1e6)}
-    with ledger.reading() as tx:
-        doomed = retention.unused(tx, **limits)
-    if dry_run or not doomed:
-        return doomed
-    with ledger.transaction() as tx:
-        # Looked up again where it is marked: a Run may have begun to read one since.
-        doomed = retention.unused(tx, **limits)
-        retention.tombstone(tx, [each.id for each in doomed])
+    doomed: list[retention.DoomedSnapshot] = []
+    after: int | None = 0
+    while after is not None:
+        with ledger.reading() as tx:
+            found = retention.unused(tx, **_limits(ledger), after=after)
+        if found.snapshots and not dry_run:
+            with ledger.transaction() as tx:
+                retention.tombstone(tx, [each.id for each in found.snapshots])
+        doomed += found.snapshots
+        after = found.after
     return doomed
+
+
+def _limits(ledger: Ledger) -> dict[str, int]:
+    durability = ledger.durability
+    return {"keep_runs": durability.keep_runs, "retention_us": int(durability.retention_days * DAY_S * 1e6)}
+
+
+def _still_doomed(ledger: Ledger, marked: list[retention.DoomedSnapshot]) -> list[retention.DoomedSnapshot]:
+    """Answer the marked snapshots that nobody needs, and take the mark from the others.
+
+    A Run that was starting while they were marked may have pinned one. Whoever looks since passes marked ones over, and
+    no transaction is as old as the grace: what is not needed now never will be.
+    """
+    with ledger.reading() as tx:
+        used = retention.used_again(tx, [each.id for each in marked], **_limits(ledger))
+    if used:
+        with ledger.transaction() as tx:
+            retention.revive(tx, used)
+    return [each for each in marked if each.id not in used]
 
 
 def _sweep(ledger: Ledger, root: Path, *, dry_run: bool) -> tuple[tuple[str, ...], int]:
@@ -79,7 +106,7 @@ def _sweep(ledger: Ledger, root: Path, *, dry_run: bool) -> tuple[tuple[str, ...
     while True:
         with ledger.reading() as tx:
             marked = retention.tombstoned(tx, older_than_us=int(READER_GRACE_S * 1e6))
-        for snapshot in marked:
+        for snapshot in _still_doomed(ledger, marked) if not dry_run else marked:
             place = local_warehouse(snapshot.path)
             # The path is the ledger's, and yet: nothing outside the warehouse is ever deleted.
             if place is not None and place.resolve().is_relative_to(root.resolve()):

@@ -67,15 +67,22 @@ def choose(
     )
 
 
+# The newest completed Run is never marked for deletion; the others may be.
+_NEWEST = """SELECT id, freshness, outputs_digest, ancestry FROM runs
+             WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT :keep"""
+_NEWEST_WHOLE = """SELECT r.id AS id, r.freshness AS freshness, r.outputs_digest AS outputs_digest,
+                          r.ancestry AS ancestry
+                   FROM (SELECT * FROM runs WHERE pond = :pond AND state = 'completed'
+                         ORDER BY id DESC LIMIT :keep) r
+                   WHERE NOT EXISTS (SELECT 1 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
+                                     WHERE o.run = r.id AND s.tombstoned_at IS NOT NULL)
+                   ORDER BY r.id DESC"""
+
+
 def _candidates(tx: Transaction, one: Wanted, *, freshness: int, keep: int) -> list[Candidate]:
     if one.pond is None:
         return []
-    rows = tx.rows(
-        """SELECT id, freshness, outputs_digest, ancestry FROM runs
-           WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT :keep""",
-        pond=one.pond,
-        keep=keep,
-    )
+    rows = tx.rows(_NEWEST if keep == 1 else _NEWEST_WHOLE, pond=one.pond, keep=keep)
     found = [_candidate(row) for row in rows]
     # An older Run may serve as long as it keeps the label F and does not go back behind the last pin.
     return [

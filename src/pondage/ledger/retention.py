@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from pondage.define.snapshot import SnapshotContent
 from pondage.ledger import snapshots
 from pondage.ledger.driver import Row, Transaction, batches, number, numbered, text
 from pondage.ledger.inputs import query_inputs, ripple_inputs
+from pondage.ledger.trials import SampleInputs
 
 BATCH = 500
 
@@ -42,6 +45,7 @@ class DoomedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _pins = msgspec.json.Decoder(dict[str, int | None])
+_sampled = msgspec.json.Decoder(SampleInputs)
 
 
 def published(tx: Transaction, pond: int) -> Published | None:
@@ -88,39 +92,73 @@ def newest_archive(tx: Transaction) -> str:
 
 # In use: of an open Run, of a Run that ended within retention, or of one of the newest completed Runs of its Pond. The
 # newest snapshot of a dataset always stays: it is what an unchanged Ripple goes on with.
-_UNUSED = """
-SELECT s.id AS id, s.public_id AS public_id, s.path AS path, s.bytes AS bytes FROM snapshots s
-WHERE s.id > :after AND s.tombstoned_at IS NULL AND s.created_at < :limit
-  AND s.id <> (SELECT max(n.id) FROM snapshots n WHERE n.dataset = s.dataset)
-  AND NOT EXISTS (
-      SELECT 1 FROM run_outputs o JOIN runs r ON r.id = o.run
-      WHERE o.snapshot = s.id AND (
-          r.ended_at IS NULL OR r.ended_at >= :limit
-          OR (r.state = 'completed'
-              AND (SELECT count(*) FROM runs n
-                   WHERE n.pond = r.pond AND n.state = 'completed' AND n.id > r.id) < :keep_runs)))
-ORDER BY s.id LIMIT :batch"""
+_JUDGED = """
+SELECT s.id AS id, s.public_id AS public_id, s.path AS path, s.bytes AS bytes, s.created_at AS created_at,
+       CASE WHEN s.created_at < :limit AND s.id <> (SELECT max(n.id) FROM snapshots n WHERE n.dataset = s.dataset)
+                 AND NOT EXISTS (
+                     SELECT 1 FROM run_outputs o JOIN runs r ON r.id = o.run
+                     WHERE o.snapshot = s.id AND (
+                         r.ended_at IS NULL OR r.ended_at >= :limit
+                         OR (r.state = 'completed' AND r.id >= coalesce(
+                             (SELECT n.id FROM runs n WHERE n.pond = r.pond AND n.state = 'completed'
+                              ORDER BY n.id DESC LIMIT 1 OFFSET :newest), 0))))
+            THEN 1 ELSE 0 END AS is_unused
+FROM {snapshots} s ORDER BY s.id"""
+
+_PAGE = _JUDGED.format(
+    snapshots="(SELECT * FROM snapshots WHERE id > :after AND tombstoned_at IS NULL ORDER BY id LIMIT :batch)"
+)
 
 
-def unused(tx: Transaction, *, keep_runs: int, retention_us: int) -> list[DoomedSnapshot]:
-    """Answer the snapshots that neither a Run's pins, nor the newest Runs, nor the time of retention keep."""
-    pinned = _pinned(tx)
-    found: list[DoomedSnapshot] = []
-    after = 0
-    while True:
-        rows = tx.rows(_UNUSED, after=after, limit=tx.now - retention_us, keep_runs=keep_runs, batch=BATCH)
-        if not rows:
-            return found
-        after = number(rows[-1], "id")
-        found.extend(_doomed(row) for row in rows if number(row, "id") not in pinned)
+class Unused(msgspec.Struct, frozen=True, kw_only=True):
+    """What one look found, and where the next one begins; `after` is None when nothing older than retention is left."""
+
+    snapshots: list[DoomedSnapshot]
+    after: int | None
+
+
+def unused(tx: Transaction, *, keep_runs: int, retention_us: int, after: int = 0) -> Unused:
+    """Look at one batch of snapshots for those that neither pins, nor the newest Runs, nor retention keep."""
+    limit = tx.now - retention_us
+    rows = tx.rows(_PAGE, after=after, limit=limit, newest=keep_runs - 1, batch=BATCH)
+    found = [_doomed(row) for row in rows if row["is_unused"]]
+    pinned = _pinned(tx) if found else set()
+    # Snapshots are numbered as they are written: behind one that is within retention there are only such.
+    is_last = len(rows) < BATCH or number(rows[-1], "created_at") >= limit
+    return Unused(
+        snapshots=[each for each in found if each.id not in pinned],
+        after=None if is_last else number(rows[-1], "id"),
+    )
+
+
+def used_again(tx: Transaction, ids: list[int], *, keep_runs: int, retention_us: int) -> set[int]:
+    """Answer those of these snapshots that something needs after all."""
+    if not ids:
+        return set()
+    marks, values = numbered("id", ids)
+    rows = tx.rows(
+        _JUDGED.format(snapshots=f"(SELECT * FROM snapshots WHERE id IN ({marks}))"),
+        limit=tx.now - retention_us,
+        newest=keep_runs - 1,
+        **values,
+    )
+    return {number(row, "id") for row in rows if not row["is_unused"]} | (_pinned(tx) & set(ids))
+
+
+def revive(tx: Transaction, ids: set[int]) -> None:
+    """Take the marks back from snapshots whose files are still there."""
+    for some in batches(sorted(ids)):
+        marks, values = numbered("id", some)
+        tx.change(f"UPDATE snapshots SET tombstoned_at = NULL WHERE swept_at IS NULL AND id IN ({marks})", **values)
 
 
 def _pinned(tx: Transaction) -> set[int]:
     """Answer the snapshots that an active Run reads or may still read, and those of work that is under way."""
     # A dropped Run's pins stay while an older Run of the same Pond is active: it may take them over.
     rows = tx.rows(
-        """SELECT r.pins AS pins FROM runs r
-           WHERE r.id >= (SELECT min(a.id) FROM runs a WHERE a.pond = r.pond AND a.ended_at IS NULL)"""
+        """SELECT r.pins AS pins
+           FROM (SELECT pond, min(number) AS oldest FROM runs WHERE ended_at IS NULL GROUP BY pond) a
+           JOIN runs r ON r.pond = a.pond AND r.number >= a.oldest"""
     )
     runs = sorted({run for row in rows for run in _pins.decode(text(row, "pins")).values() if run is not None})
     pinned: set[int] = set()
@@ -128,13 +166,22 @@ def _pinned(tx: Transaction) -> set[int]:
         marks, values = numbered("run", some)
         outputs = tx.rows(f"SELECT snapshot FROM run_outputs WHERE run IN ({marks})", **values)
         pinned.update(number(row, "snapshot") for row in outputs)
-    for row in tx.rows("SELECT kind, inputs FROM dispatches WHERE outcome IS NULL AND kind IN ('ripple', 'query')"):
-        inputs = text(row, "inputs")
-        if text(row, "kind") == "query":
-            pinned.update(query_inputs(inputs).views.values())
-        else:
-            pinned.update(one for one in ripple_inputs(inputs).snapshots.values() if one is not None)
+    for row in tx.rows("SELECT kind, inputs FROM dispatches WHERE outcome IS NULL"):
+        pinned.update(one for one in _reads(text(row, "kind"), text(row, "inputs")) if one is not None)
     return pinned
+
+
+def _reads(kind: str, inputs: str) -> Iterable[int | None]:
+    """Answer the snapshots that a piece of work reads."""
+    match kind:
+        case "ripple":
+            return ripple_inputs(inputs).snapshots.values()
+        case "query":
+            return query_inputs(inputs).views.values()
+        case "sample":
+            return [one for tables in _sampled.decode(inputs).snapshots.values() for one in tables.values()]
+        case _:
+            return ()
 
 
 def tombstone(tx: Transaction, ids: list[int]) -> int:
@@ -187,38 +234,3 @@ def _doomed(row: Row) -> DoomedSnapshot:
     return DoomedSnapshot(
         id=number(row, "id"), public_id=text(row, "public_id"), path=text(row, "path"), bytes=number(row, "bytes")
     )
-
-
-class LeakedClaim(msgspec.Struct, frozen=True, kw_only=True):
-    """An execution that is held by a process that was declared dead: nobody will ever end it."""
-
-    node: str
-    token: str
-    process: str
-
-
-def leaked_claims(tx: Transaction) -> list[LeakedClaim]:
-    """Answer claims that no reaper gave back. There should be none, ever."""
-    return [
-        LeakedClaim(node=text(row, "node"), token=text(row, "token"), process=text(row, "process"))
-        for row in tx.rows(
-            """SELECT d.node AS node, e.token AS token, p.public_id AS process
-               FROM executions e JOIN dispatches d ON d.id = e.dispatch JOIN processes p ON p.id = e.process
-               WHERE e.completed_at IS NULL AND p.dead_at IS NOT NULL ORDER BY e.id LIMIT 20"""
-        )
-    ]
-
-
-def halted_actors(tx: Transaction) -> list[str]:
-    """Answer the keys of actors that do not step any more, with the reason."""
-    rows = tx.rows("SELECT key, halted FROM actors WHERE halted IS NOT NULL ORDER BY id LIMIT 20")
-    return [f"{text(row, 'key')}: {text(row, 'halted')}" for row in rows]
-
-
-def newest_time(tx: Transaction) -> int:
-    """Answer the latest time that anybody wrote, 0 for a new ledger: a clock behind it was set back."""
-    row = tx.row(
-        """SELECT max((SELECT coalesce(max(at), 0) FROM advancements WHERE id = (SELECT max(id) FROM advancements)),
-                      (SELECT coalesce(max(registered_at), 0) FROM processes)) AS at"""
-    )
-    return 0 if row is None else number(row, "at")
