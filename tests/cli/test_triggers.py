@@ -1,3 +1,4 @@
+import time
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,16 @@ from tests.ledger.harness import World, state
         (["pulse", "reports"], "was pulsed; it is queued: waits for sales"),
         (["wave", "reports"], "has a Wave; it is queued"),
         (["tide", "reports", "15m"], "has Tide 'tide'"),
-        (["calm", "reports"], "is calm; it is idle: nobody asks for it"),
-        (["clear", "reports"], "was cleared; it is idle"),
-        (["wake", "reports"], "was woken; it is idle"),
-        (["force", "reports"], "is forced; it is idle"),
+        (["wave", "reports", "--pacing", "just-in-time"], "has a Wave, just in time; it is queued"),
+        (["pulse", "reports", "--at", "5m"], "was pulsed; it is queued: waits for sales"),
+        (["calm", "reports"], "had neither Wave nor Tide; it is idle: nobody asks for it"),
+        (["clear", "reports"], "had nothing to clear; it is idle"),
+        (["wake", "reports"], "its Sources have nothing newer: it does not run; it is idle"),
+        (["force", "reports"], "cannot be forced: its Sources have never published"),
+        (["force", "orders"], "is forced; it is queued"),
         (["kill", "reports"], "was killed; it is killed: stays killed until: pondage clear reports"),
-        (["sleep", "reports", "--upstream"], "sleeps; it is idle"),
+        (["sleep", "reports"], "sleeps; it is idle"),
+        (["sleep", "reports", "--upstream"], "sleeps, and so does everything above it; it is idle"),
     ],
 )
 def test_a_verb_says_what_follows_from_it(world: World, call: Call, arguments: list[str], words: str) -> None:
@@ -55,3 +60,45 @@ def test_a_verb_without_a_deploy_says_what_to_type(project: Path, call: Call) ->
     said = call("pulse", "reports")
     assert said.code == 1
     assert "try: pondage deploy" in said.err
+
+
+def drain(world: World) -> None:
+    """Do all work, at the time that the program reads from the system's clock."""
+    world.clock.time = time.time_ns() // 1000
+    world.worker().drain()
+
+
+def test_calm_names_what_it_took_away_and_what_else_there_is(world: World, call: Call) -> None:
+    call("wave", "reports")
+    call("tide", "reports", "1m", "--name", "fast")
+    assert "has nothing of that name: it has wave, fast" in call("calm", "reports", "--name", "slow").out
+    assert "is calm (fast taken away)" in call("calm", "reports", "--name", "fast").out
+    assert "is calm (wave taken away)" in call("calm", "reports").out
+
+
+def test_a_killed_pond_takes_no_demand_and_says_so(world: World, call: Call) -> None:
+    call("kill", "sales")
+    assert "took no new demand, because it is killed" in call("tap", "sales").out
+    assert "took no new demand, because it is blocked" in call("pulse", "reports").out
+    assert "had nothing to clear: the Pond that blocks it is above" in call("clear", "reports").out
+    assert "sales@1 was cleared" in call("clear", "sales").out
+
+
+def test_a_pulse_for_what_is_there_already_runs_nothing(world: World, call: Call) -> None:
+    call("pulse", "orders")
+    drain(world)
+    assert "is as fresh as that already; it is idle" in call("pulse", "orders", "--at", "1h").out
+
+
+@pytest.mark.parametrize(("when", "code"), [("tomorrow", "BAD_MOMENT"), ("2999-01-01T00:00+02:00", "IN_THE_FUTURE")])
+def test_a_moment_that_cannot_be_is_refused(world: World, call: Call, when: str, code: str) -> None:
+    said = call("pulse", "orders", "--at", when)
+    assert said.code == 1
+    assert f"error[{code}]" in said.err
+
+
+def test_a_pond_is_woken_when_its_sources_are_ahead(world: World, call: Call) -> None:
+    call("pulse", "orders")
+    drain(world)
+    assert "sales@1 was woken; it is queued" in call("wake", "sales").out
+    assert "is forced, as soon as the Run that is active has ended" in call("force", "sales").out

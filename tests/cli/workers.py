@@ -24,6 +24,9 @@ class FakeWorkers:
     def __init__(self) -> None:
         self.failing: set[str] = set()
         self.queries: list[str] = []
+        self.views: list[set[str]] = []
+        self.inferred: list[dict[str, object]] = []
+        self.breaks: list[str] = []
 
     @contextmanager
     def attached(self, project: Project) -> Iterator[None]:
@@ -47,7 +50,9 @@ class FakeWorkers:
         while not stop.is_set():
             advance.advance_due(ledger, process=process)
             with ledger.reading() as tx:
-                queues = [int(str(row["id"])) for row in tx.rows("SELECT id FROM queues")]
+                codes = [str(row["code"]) for row in tx.rows("SELECT DISTINCT code FROM queues")]
+            known = {queue.id: queue for code in codes for queue in work.queues_for(ledger, code=code)}
+            queues = [known[each] for each in sorted(known)]
             held = work.claim_work(ledger, process=process, queues=queues, token=ledger.ids.new("t"), is_alone=True)
             if held is None:
                 changes.wait(0.02)
@@ -59,13 +64,28 @@ class FakeWorkers:
     def _commit(self, ledger: Ledger, held: Work, process: int) -> None:
         if held.query is not None:
             self.queries.append(held.query.sql)
+            self.views.append({content.path for content in held.query.views.values()})
             if "nonsense" in held.query.sql:
                 failure = Failure(code="QUERY_FAILED", message="this is not SQL")
                 work.commit_failed(ledger, held, failure, process=process)
             else:
                 work.commit_query(ledger, held, msgspec.json.encode(ROWS).decode(), process=process)
+        elif held.sample is not None:
+            self._sample(ledger, held, process)
+        elif held.infer is not None:
+            work.commit_query(ledger, held, msgspec.json.encode(self.inferred).decode(), process=process)
         elif held.claim.node in self.failing:
             failure = Failure(code="EXPECTATION", message="3 rows are wrong", place="ponds/shop.py:7", trace="a trace")
             work.commit_failed(ledger, held, failure, process=process)
         else:
             work.commit_written(ledger, held, content(held), process=process)
+
+    def _sample(self, ledger: Ledger, held: Work, process: int) -> None:
+        assert held.sample is not None
+        bad = next((name for name in held.sample.ripples if name in self.failing), None)
+        if bad is not None:
+            failure = Failure(code="RIPPLE_FAILED", message=f"{bad}: no", place="ponds.py:7", trace="a trace")
+            work.commit_failed(ledger, held, failure, process=process)
+            return
+        tables = [{"ripple": name, "rows": ROWS, "breaks": self.breaks} for name in held.sample.ripples]
+        work.commit_query(ledger, held, msgspec.json.encode(tables).decode(), process=process)

@@ -1,9 +1,12 @@
+import msgspec
 import pytest
 
 from pondage.define.definition import ScheduleDefinition, Triggers
 from pondage.errors import NotFound
 from pondage.kernel.demand.events import Kill, Pulse
 from pondage.kernel.demand.shape import PondKey
+from pondage.ledger.deploy import deploy, deployed
+from pondage.ledger.rollback import roll_back_pond
 from pondage.views.gates import gate_view
 from pondage.views.why import WhyView, why
 from tests.ledger.harness import SECOND, World, pond
@@ -127,9 +130,81 @@ def test_another_major_is_not_found_but_the_one_that_is_there_is_named(world: Wo
         ("deploying", {"definition": "7"}, "A new definition"),
         ("not deployed", {"source": "fx@1"}, "fx@1 is not deployed"),
         ("pool", {"name": "gpu", "size": 2}, "all 2 slots"),
+        ("no worker", {"code": "c1", "labels": ["gpu"]}, "No worker with label gpu runs its code"),
+        ("no worker", {"code": "c1", "labels": []}, "a supervisor starts one"),
+        ("spliced", {"run": 7}, "Run #7 is spliced"),
+        ("rolled back", {"run": 7, "to": 5}, "It shows Run #5 again"),
+        ("unchanged", {"since": 50 * SECOND}, "Nothing changed for 10 s"),
+        ("schedule", {"cron": "0 6 * * *", "next": 70 * SECOND}, "sends a Pulse in 10 s"),
+        ("halted", {"reason": "it broke"}, "Nothing is lost"),
+        ("no process", {}, "No process of Pondage runs"),
         ("queue", {"ripple": "clean", "position": 1, "available_at": 70 * SECOND}, "tried again in 10 s"),
         ("something new", {}, "something new"),
     ],
 )
 def test_every_gate_is_a_sentence(gate: str, fields: dict[str, object], words: str) -> None:
     assert words in gate_view("sales", gate, fields, now=60 * SECOND).text
+
+
+def test_work_that_needs_a_label_waits_for_a_worker_with_it(world: World) -> None:
+    world.deploy(pond("heavy", labels=("gpu",)), project="other")
+    world.worker()
+    world.send(Pulse(pond=PondKey("heavy@1")))
+    gate = next(gate for gate in ask(world, "heavy").gates if gate.gate == "no worker")
+    assert gate.fields["labels"] == ["gpu"]
+    assert gate.hint == "[worker] labels = ['gpu'] in pondage.toml"
+
+
+def test_a_full_pool_is_a_gate(world: World) -> None:
+    heavy = msgspec.structs.replace(pond("heavy"), pool="few")
+    with world.ledger.reading() as tx:
+        expected = deployed(tx, world.ledger, "main")
+    deploy(
+        world.ledger,
+        "main",
+        project="other",
+        definitions=[heavy, msgspec.structs.replace(heavy, name="more", ripples=pond("more").ripples)],
+        removed=[],
+        archive=b"a",
+        summary="{}",
+        expected=expected,
+        pool_sizes={"few": 1},
+    )
+    worker = world.worker()
+    world.send(Pulse(pond=PondKey("heavy@1")))
+    assert worker.claim() is not None
+    world.send(Pulse(pond=PondKey("more@1")))
+    gate = next(gate for gate in ask(world, "more").gates if gate.gate == "pool")
+    assert gate.fields == {"name": "few", "size": 1}
+
+
+def test_a_deploy_over_a_run_is_a_gate_until_the_run_ends(world: World) -> None:
+    worker = world.worker()
+    world.send(Pulse(pond=PondKey("orders@1")))
+    held = worker.claim()
+    assert held is not None
+    world.deploy(pond("orders", code="c2"))
+    assert "deploying" in gates(world, "orders")
+    worker.finish(held)
+    assert "deploying" not in gates(world, "orders")
+
+
+def test_a_source_that_is_not_deployed_is_a_gate(world: World) -> None:
+    world.deploy(pond("lonely", sources={"nobody": True}), project="other")
+    assert gates(world, "lonely") == ["blocked", "no demand", "not deployed"]
+
+
+def test_a_spliced_run_and_a_rollback_are_told(world: World) -> None:
+    worker = world.worker()
+    for _ in range(2):
+        world.send(Pulse(pond=PondKey("orders@1")))
+        worker.drain()
+        world.clock.time += 10 * SECOND
+    first = int(str(world.one("SELECT min(id) FROM runs")))
+    roll_back_pond(world.ledger, "main", PondKey("orders@1"), first)
+    with world.ledger.transaction() as tx:
+        tx.change("UPDATE runs SET is_spliced = 1")
+    spliced, rolled = ask(world, "orders").gates[-2:]
+    assert (spliced.gate, spliced.fields) == ("spliced", {"run": 3})
+    assert (rolled.gate, rolled.fields) == ("rolled back", {"run": 3, "to": 1})
+    assert rolled.hint == "pondage show orders#1"

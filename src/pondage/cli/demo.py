@@ -74,7 +74,9 @@ def _deploy(settings: Settings, opened: Session) -> None:
 
 
 def _walk(settings: Settings, opened: Session, seconds: float) -> None:
-    from pondage.cli.data import ask, everything_of, print_answer, pulse_and_follow, tables_of
+    from pondage.cli.asking import ask, print_answer
+    from pondage.cli.data import everything_of, tables_of
+    from pondage.cli.following import pulse_and_follow
     from pondage.cli.triggers import find_ponds
 
     key = find_ponds(opened, (OUTLET,))[0]

@@ -24,6 +24,7 @@ VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("dev", "pondage.cli.projects:dev", "Run everything on this machine until Ctrl-C."),
             ("plan", "pondage.cli.projects:plan", "Show what a deploy would change."),
             ("deploy", "pondage.cli.projects:deploy", "Put the Ponds of the project into the ledger."),
+            ("rollback", "pondage.cli.rolling:rollback", "The deployment before, or an older Run of a Pond."),
         ),
     ),
     (

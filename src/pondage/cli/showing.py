@@ -9,6 +9,7 @@ import click
 from pondage.cli.output import print_json, print_pairs, print_table, print_title, state_cell
 from pondage.cli.session import session
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.tables import run_notes
 from pondage.views.runs import RunDetailView
 from pondage.views.schema import ColumnView
 from pondage.views.show import PondReference, PondShow, RippleShow, SnapshotShow
@@ -135,10 +136,7 @@ def _print_run(settings: Settings, view: RunDetailView, warehouse: Path) -> None
                 "reads",
                 ", ".join(f"{pin.source}#{pin.number}" if pin.run else f"{pin.source}: none" for pin in view.pins),
             ),
-            (
-                "notes",
-                ", ".join(name for name, is_so in (("forced", run.is_forced), ("spliced", run.is_spliced)) if is_so),
-            ),
+            ("notes", ", ".join(run_notes(run))),
             ("failed in", run.ripple or ""),
             ("error", f"{run.error.code}: {run.error.message}" if run.error else ""),
             ("at", run.error.place or "" if run.error else ""),

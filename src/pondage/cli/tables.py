@@ -106,9 +106,15 @@ def process_text(view: StatusView) -> str:
     return ", ".join([*parts, *sorted(states)])
 
 
+def run_notes(run: RunView) -> list[str]:
+    """Answer what is unusual about a Run."""
+    notes = [word for word, is_so in (("forced", run.is_forced), ("spliced", run.is_spliced)) if is_so]
+    return notes if run.rolled_back_to is None else [*notes, f"rolled back to #{run.rolled_back_to}"]
+
+
 def run_row(run: RunView, now: int) -> Row:
     """Answer the row of one Run."""
-    notes = [word for word, is_so in (("forced", run.is_forced), ("spliced", run.is_spliced)) if is_so]
+    notes = run_notes(run)
     if run.error is not None:
         notes.append(run.error.message.partition("\n")[0])
     took = run.duration_us if run.duration_us is not None else now - run.started_at

@@ -13,21 +13,44 @@ from pondage.cli.settings import Settings, pass_settings, verb
 if TYPE_CHECKING:
     from pondage.kernel.demand.events import Event
     from pondage.kernel.demand.shape import PondKey
+    from pondage.views.status import PondView, StatusView
 
 _ponds = click.argument("ponds", nargs=-1, required=True, metavar="POND...")
 
 
-def _send(settings: Settings, ponds: tuple[str, ...], event: Callable[[PondKey], Event], done: str) -> None:
-    """Send an event to each Pond and say what follows from it. Names are looked up before anything is sent."""
+def _send(
+    settings: Settings,
+    ponds: tuple[str, ...],
+    event: Callable[[PondKey], Event],
+    done: str | Callable[[PondView, PondView], str],
+) -> None:
+    """Send an event to each Pond and say what follows from it. Names are looked up before anything is sent.
+
+    `done` is what happened, or finds it out from how the Pond was before and is now.
+    """
     from pondage.kernel.demand.shape import PondKey
     from pondage.ledger.verbs import send
 
     with session(settings) as opened:
         keys = find_ponds(opened, ponds)
+        before = _status(opened)
         for key in keys:
             send(opened.ledger, opened.environment, event(PondKey(key)))
+        now = _status(opened)
         for key in keys:
-            click.echo(f"{key} {done}; {what_follows(opened, key)}")
+            old, new = before.pond(key), now.pond(key)
+            if old is None or new is None:
+                click.echo(f"{key} is not deployed any more")
+                continue
+            what = done if isinstance(done, str) else done(old, new)
+            click.echo(f"{key} {what}; {what_follows(now, new)}")
+
+
+def _status(opened: Session) -> StatusView:
+    from pondage.views.status import status
+
+    with opened.ledger.reading() as tx:
+        return status(tx, opened.environment)
 
 
 def find_ponds(opened: Session, names: tuple[str, ...]) -> list[str]:
@@ -39,16 +62,10 @@ def find_ponds(opened: Session, names: tuple[str, ...]) -> list[str]:
         return [find.pond(tx, environment, name).key for name in names]
 
 
-def what_follows(opened: Session, key: str) -> str:
+def what_follows(view: StatusView, pond: PondView) -> str:
     """Answer what the Pond does now, in half a sentence, with the command that tells more."""
-    from pondage.views.status import status
     from pondage.views.words import age_text
 
-    with opened.ledger.reading() as tx:
-        view = status(tx, opened.environment)
-    pond = view.pond(key)
-    if pond is None:
-        return "it is not deployed any more"
     when = f" {age_text(pond.next.at, view.at)}" if pond.next.at is not None else ""
     text = f"it is {pond.state}: {pond.next.text}{when}"
     if not view.processes:
@@ -66,36 +83,69 @@ def tap(settings: Settings, ponds: tuple[str, ...]) -> None:
     """
     from pondage.kernel.demand.events import Tap
 
-    _send(settings, ponds, lambda key: Tap(pond=key), "was tapped")
+    _send(settings, ponds, lambda key: Tap(pond=key), lambda old, _: _asked(old, "was tapped"))
+
+
+def _asked(pond: PondView, done: str) -> str:
+    """Say when demand was not taken: a Pond that failed or is blocked keeps what it had, and takes nothing new."""
+    if pond.state in ("failed", "blocked", "killed"):
+        return f"took no new demand, because it is {pond.state}"
+    return done
 
 
 @verb
 @_ponds
+@click.option("--at", metavar="WHEN", help="Be as fresh as a moment of the past: 15m (ago), 2026-05-04T06:00.")
 @pass_settings
-def pulse(settings: Settings, ponds: tuple[str, ...]) -> None:
+def pulse(settings: Settings, ponds: tuple[str, ...], at: str | None) -> None:
     """Push once: bring the Pond to the freshness of this moment.
 
-    Everything above it that is older runs first, and each Pond runs once. See also: pondage run.
+    Everything above it that is older runs first, and each Pond runs once. With --at what is fresh enough already does
+    not run again. See also: pondage run, which waits and prints the rows.
     """
     from pondage.kernel.demand.events import Pulse
 
-    _send(settings, ponds, lambda key: Pulse(pond=key), "was pulsed")
+    target = None if at is None else _moment(settings, at)
+
+    def done(old: PondView, _new: PondView) -> str:
+        if target is not None and old.freshness is not None and old.freshness >= target:
+            return "is as fresh as that already"
+        return _asked(old, "was pulsed")
+
+    _send(settings, ponds, lambda key: Pulse(pond=key, at=target), done)
+
+
+def _moment(settings: Settings, text: str) -> int:
+    from pondage.cli.moments import required_moment
+
+    with session(settings) as opened, opened.ledger.reading() as tx:
+        return required_moment(text, tx.now, option="--at")
 
 
 @verb
 @_ponds
-@click.option("--just-in-time", is_flag=True, help="Pace the Inlets by the slowest Pond: fewer Runs, fresher data.")
+@click.option(
+    "--pacing",
+    type=click.Choice(["eager", "just-in-time"]),
+    default="eager",
+    show_default=True,
+    help="just-in-time: let the Inlets start only so early that the slowest Pond need not wait: fresher data.",
+)
+@click.option("--just-in-time", is_flag=True, help="The same as --pacing just-in-time.")
 @pass_settings
-def wave(settings: Settings, ponds: tuple[str, ...], just_in_time: bool) -> None:
+def wave(settings: Settings, ponds: tuple[str, ...], pacing: str, just_in_time: bool) -> None:
     """Pull again and again: a Tap now and after each completed Run, until `pondage calm`.
 
-    Every Pond above settles on the rhythm of the slowest one. A Wave survives failures and restarts.
+    Every Pond above settles on the rhythm of the slowest one. A Wave survives failures and restarts. A Pond has one:
+    another one replaces it.
     """
     from pondage.kernel.demand.events import Wave
     from pondage.kernel.demand.state import Pacing
 
-    pacing = Pacing.JUST_IN_TIME if just_in_time else Pacing.EAGER
-    _send(settings, ponds, lambda key: Wave(pond=key, pacing=pacing), "has a Wave")
+    is_paced = just_in_time or pacing == "just-in-time"
+    chosen = Pacing.JUST_IN_TIME if is_paced else Pacing.EAGER
+    done = "has a Wave, just in time" if is_paced else "has a Wave"
+    _send(settings, ponds, lambda key: Wave(pond=key, pacing=chosen), done)
 
 
 @verb
@@ -106,15 +156,17 @@ def wave(settings: Settings, ponds: tuple[str, ...], just_in_time: bool) -> None
 def tide(settings: Settings, pond: str, limit: str, name: str) -> None:
     """Keep the Pond no staler than LIMIT (90s, 15m, 1h, 1d), until `pondage calm`.
 
-    It runs no more often than that needs. Of several Tides the smallest limit rules.
+    It runs no more often than that needs. Of several Tides the smallest limit rules; one of the same name is replaced.
     """
     from pondage.define.duration import parsed_duration
     from pondage.define.names import checked_name
     from pondage.kernel.demand.events import Tide
+    from pondage.views.words import duration_text
 
     length = parsed_duration(limit, what="limit")
     checked = checked_name(name, what="Tide")
-    _send(settings, (pond,), lambda key: Tide(pond=key, limit=length, name=checked), f"has Tide {checked!r}")
+    done = f"has Tide {checked!r} of {duration_text(length)}"
+    _send(settings, (pond,), lambda key: Tide(pond=key, limit=length, name=checked), done)
 
 
 @verb
@@ -122,10 +174,21 @@ def tide(settings: Settings, pond: str, limit: str, name: str) -> None:
 @click.option("--name", help="Only the Tide of this name (`wave`: only the Wave).")
 @pass_settings
 def calm(settings: Settings, ponds: tuple[str, ...], name: str | None) -> None:
-    """Take the Wave and the Tides away. What is asked for already still runs."""
+    """Take the Wave and the Tides away. What is asked for already still runs.
+
+    Triggers that the code declares come back with the next deploy that changes them. A schedule is part of the code:
+    take it out there, and deploy.
+    """
     from pondage.kernel.demand.events import Calm
 
-    _send(settings, ponds, lambda key: Calm(pond=key, name=name), "is calm")
+    def done(old: PondView, _new: PondView) -> str:
+        gone = [each for each in old.triggers if each.kind != "schedule" and name in (None, each.name)]
+        if not gone:
+            names = [each.name for each in old.triggers if each.kind != "schedule"]
+            return f"has nothing of that name: it has {', '.join(names)}" if names else "had neither Wave nor Tide"
+        return f"is calm ({', '.join(each.name for each in gone)} taken away)"
+
+    _send(settings, ponds, lambda key: Calm(pond=key, name=name), done)
 
 
 @verb
@@ -135,27 +198,47 @@ def clear(settings: Settings, ponds: tuple[str, ...]) -> None:
     """Acknowledge a failure, a kill or a halt: demand that was kept runs again, and the Sinks are unblocked."""
     from pondage.kernel.demand.events import Clear
 
-    _send(settings, ponds, lambda key: Clear(pond=key), "was cleared")
+    def done(old: PondView, _new: PondView) -> str:
+        if old.halted is not None or old.state in ("failed", "killed"):
+            return "was cleared"
+        above = ": the Pond that blocks it is above" if old.state == "blocked" else ""
+        return f"had nothing to clear{above}"
+
+    _send(settings, ponds, lambda key: Clear(pond=key), done)
 
 
 @verb
 @_ponds
 @pass_settings
 def wake(settings: Settings, ponds: tuple[str, ...]) -> None:
-    """Clear, and run once if the Sources are ahead right now. Asks nothing of them."""
+    """Clear, and run once if the Sources are ahead right now. Asks nothing of them, and is not kept for later."""
     from pondage.kernel.demand.events import Wake
 
-    _send(settings, ponds, lambda key: Wake(pond=key), "was woken")
+    def done(old: PondView, new: PondView) -> str:
+        return "was woken" if new.runs > old.runs else "was woken, but its Sources have nothing newer: it does not run"
+
+    _send(settings, ponds, lambda key: Wake(pond=key), done)
 
 
 @verb
 @_ponds
 @pass_settings
 def force(settings: Settings, ponds: tuple[str, ...]) -> None:
-    """Clear, and run once even if nothing is new: every Ripple computes again."""
+    """Clear, and run once even if nothing is new: every Ripple computes again.
+
+    Waits for a Run that is active. Sinks see what it gives with their next Run; its freshness grows only when the
+    Sources are ahead.
+    """
     from pondage.kernel.demand.events import Force
 
-    _send(settings, ponds, lambda key: Force(pond=key), "is forced")
+    def done(old: PondView, new: PondView) -> str:
+        if new.runs > old.runs:
+            return "is forced"
+        if old.active:
+            return "is forced, as soon as the Run that is active has ended"
+        return "cannot be forced: its Sources have never published (pondage run brings them)"
+
+    _send(settings, ponds, lambda key: Force(pond=key), done)
 
 
 @verb
@@ -176,7 +259,11 @@ def kill(settings: Settings, ponds: tuple[str, ...]) -> None:
 @click.option("--upstream", is_flag=True, help="Everything above it too.")
 @pass_settings
 def sleep(settings: Settings, ponds: tuple[str, ...], upstream: bool) -> None:
-    """Forget demand and standing triggers. Runs that have started complete."""
+    """Forget demand and standing triggers. Runs that have started complete.
+
+    A Sink that wants something asks again with its next demand. With --upstream the Ponds above sleep too.
+    """
     from pondage.kernel.demand.events import Sleep
 
-    _send(settings, ponds, lambda key: Sleep(pond=key, upstream=upstream), "sleeps")
+    done = "sleeps, and so does everything above it" if upstream else "sleeps"
+    _send(settings, ponds, lambda key: Sleep(pond=key, upstream=upstream), done)

@@ -14,6 +14,23 @@ class QueryView(msgspec.Struct, frozen=True, kw_only=True):
     truncated: bool = False
 
 
+class SampleTable(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of one Ripple in a sample; null when it said that nothing changed. `breaks` is against the contract."""
+
+    ripple: str
+    rows: QueryView | None
+    breaks: tuple[str, ...] = ()
+
+
+class SampleView(msgspec.Struct, frozen=True, kw_only=True):
+    """A Pond of the project's files, tried on at most `rows` rows of each input."""
+
+    pond: str
+    version: str
+    rows: int
+    tables: tuple[SampleTable, ...]
+
+
 class CheckView(msgspec.Struct, frozen=True, kw_only=True):
     """One check: what was looked at, whether it is well, what was found, what to do."""
 

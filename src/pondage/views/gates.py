@@ -134,7 +134,9 @@ def _no_worker(_pond: str, fields: Fields, _now: int) -> Sentence:
     labels = [str(each) for each in _list(fields, "labels")]
     what = f" with label {list_text(labels)}" if labels else ""
     code = str(fields.get("code", ""))[:12]
-    return f"No worker{what} runs the code of this Pond yet (archive {code}); a supervisor starts one.", None
+    if labels:
+        return f"No worker{what} runs its code (archive {code}).", f"[worker] labels = {labels} in pondage.toml"
+    return f"No worker runs the code of this Pond yet (archive {code}); a supervisor starts one.", None
 
 
 def _pool(_pond: str, fields: Fields, _now: int) -> Sentence:
@@ -148,6 +150,19 @@ def _schedule(_pond: str, fields: Fields, now: int) -> Sentence:
 def _unchanged(_pond: str, fields: Fields, now: int) -> Sentence:
     since = duration_text(max(0, now - _number(fields, "since")) // 1_000_000 * 1_000_000)
     return f"Nothing changed for {since}: the last data was used again, and no Spark was needed.", None
+
+
+def _spliced(pond: str, fields: Fields, _now: int) -> Sentence:
+    run = _number(fields, "run")
+    text = (
+        f"Run #{run} is spliced: no Runs of its Sources with the same origin were kept, so it read the newest of each."
+    )
+    return text, f"pondage show {pond}#{run}"
+
+
+def _rolled_back(pond: str, fields: Fields, _now: int) -> Sentence:
+    text = f"It shows Run #{_number(fields, 'to')} again, because somebody rolled it back; its next Run replaces that."
+    return text, f"pondage show {pond}#{_number(fields, 'to')}"
 
 
 _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
@@ -170,6 +185,8 @@ _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "pool": _pool,
     "schedule": _schedule,
     "unchanged": _unchanged,
+    "spliced": _spliced,
+    "rolled back": _rolled_back,
 }
 
 

@@ -27,7 +27,10 @@ class FailureView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
-    """A Run of a Pond. `duration_us` is null while it is not over; `ripple` names the Ripple that failed."""
+    """A Run of a Pond. `duration_us` is null while it is not over; `ripple` names the Ripple that failed.
+
+    `rolled_back_to` is the number of the older Run that this one shows again, null for every other.
+    """
 
     id: str
     pond: str
@@ -42,6 +45,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     duration_us: int | None
     is_forced: bool
     is_spliced: bool
+    rolled_back_to: int | None
     ripple: str | None
     error: FailureView | None
 
@@ -114,6 +118,7 @@ class RunDetailView(msgspec.Struct, frozen=True, kw_only=True):
 _FIELDS = """r.id AS id, r.public_id AS public_id, r.number AS number, r.state AS state, r.reason AS reason,
        r.freshness AS freshness, r.delay AS delay, r.started_at AS started_at, r.ended_at AS ended_at,
        r.is_forced AS is_forced, r.is_spliced AS is_spliced, r.error AS error, r.pins AS pins,
+       (SELECT o.number FROM runs o WHERE o.id = r.rollback_of) AS rolled_back_to,
        p.name AS name, p.major AS major, d.body AS body"""
 _JOINED = "JOIN ponds p ON p.id = r.pond JOIN definitions d ON d.id = r.definition"
 
@@ -203,6 +208,7 @@ def _run(tx: Transaction, row: Row) -> RunView:
         duration_us=None if ended_at is None else ended_at - started_at,
         is_forced=bool(row["is_forced"]),
         is_spliced=bool(row["is_spliced"]),
+        rolled_back_to=number_or_none(row, "rolled_back_to"),
         ripple=ripple,
         error=error,
     )

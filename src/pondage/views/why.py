@@ -82,9 +82,25 @@ def _host_gates(tx: Transaction, row: PondRow, state: PondState) -> list[tuple[s
                 },
             )
         )
-    since = _unchanged_since(tx, row.id)
+    return [*found, *_data_gates(tx, row.id)]
+
+
+def _data_gates(tx: Transaction, pond: int) -> list[tuple[str, Fields]]:
+    """Answer what is unusual about the data that readers see now."""
+    found: list[tuple[str, Fields]] = []
+    since = _unchanged_since(tx, pond)
     if since is not None:
         found.append(("unchanged", {"since": since}))
+    current = tx.row(
+        """SELECT r.number AS number, r.is_spliced AS is_spliced, o.number AS older
+           FROM runs r LEFT JOIN runs o ON o.id = r.rollback_of
+           WHERE r.id = (SELECT max(id) FROM runs WHERE pond = :pond AND state = 'completed')""",
+        pond=pond,
+    )
+    if current is not None and current["is_spliced"]:
+        found.append(("spliced", {"run": number(current, "number")}))
+    if current is not None and current["older"] is not None:
+        found.append(("rolled back", {"run": number(current, "number"), "to": number(current, "older")}))
     return found
 
 
@@ -138,7 +154,8 @@ def _unchanged_since(tx: Transaction, pond: int) -> int | None:
     row = tx.row(
         """SELECT max(s.created_at) AS since, count(*) AS outputs, sum(CASE WHEN s.run = o.run THEN 1 ELSE 0 END) AS own
            FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
-           WHERE o.run = (SELECT max(id) FROM runs WHERE pond = :pond AND state = 'completed')""",
+           WHERE o.run = (SELECT max(id) FROM runs WHERE pond = :pond AND state = 'completed')
+             AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = o.run AND r.rollback_of IS NOT NULL)""",
         pond=pond,
     )
     if row is None or number(row, "outputs") == 0 or row["own"] != 0:
