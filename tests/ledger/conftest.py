@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,20 @@ def make_driver(tmp_path: Path) -> Iterator[MakeDriver]:
 
     def make(clock: FakeClock) -> Driver:
         made.append(SqliteDriver(tmp_path / "ledger.db", clock))
+        return made[-1]
+
+    yield make
+    for driver in made:
+        driver.close()
+
+
+@pytest.fixture(scope="module")
+def driver_factory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, FakeClock], Driver]]:
+    """Drivers on named databases that live as long as a module of tests."""
+    made: list[Driver] = []
+
+    def make(name: str, clock: FakeClock) -> Driver:
+        made.append(SqliteDriver(tmp_path_factory.getbasetemp() / f"{name}.db", clock, synchronous="OFF"))
         return made[-1]
 
     yield make

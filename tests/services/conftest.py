@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 
 import pytest
@@ -27,6 +27,22 @@ def make_driver(postgres: PostgresServer) -> Iterator[MakeDriver]:
     made: list[Driver] = []
 
     def make(clock: FakeClock) -> Driver:
+        made.append(PostgresDriver(postgres.url, schema=schema, clock=clock))
+        return made[-1]
+
+    yield make
+    for driver in made:
+        driver.close()
+
+
+@pytest.fixture(scope="module")
+def driver_factory(postgres: PostgresServer) -> Iterator[Callable[[str, FakeClock], Driver]]:
+    """Drivers on named schemas that live as long as a module of tests."""
+    made: list[Driver] = []
+
+    def make(name: str, clock: FakeClock) -> Driver:
+        schema = f"many_{next(_numbers)}_{name}"
+        postgres.new_schema(schema)
         made.append(PostgresDriver(postgres.url, schema=schema, clock=clock))
         return made[-1]
 

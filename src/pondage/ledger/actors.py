@@ -198,8 +198,11 @@ def due_actors(tx: Transaction) -> list[int]:
     return [
         number(row, "actor")
         for row in tx.rows(
-            """SELECT DISTINCT s.actor AS actor FROM signals s JOIN actors a ON a.id = s.actor
-               WHERE s.due_at <= :now AND a.halted IS NULL ORDER BY s.actor"""
+            # The plus keeps SQLite from walking all signals in the order of the actors.
+            """SELECT DISTINCT +s.actor AS actor FROM signals s
+               WHERE s.due_at <= :now
+                 AND NOT EXISTS (SELECT 1 FROM actors a WHERE a.id = s.actor AND a.halted IS NOT NULL)
+               ORDER BY 1"""
         )
     ]
 

@@ -1,21 +1,30 @@
-"""Numbered migrations, forward only. An older program refuses a newer schema that it does not know."""
+"""Numbered migrations, forward only. An older program refuses a newer schema unless that was made to carry it.
+
+A migration first expands: the release before it must go on working on the new schema, so that machines can be upgraded
+one after the other. What no older release needs any more goes in a later one, which says so in its first line:
+`-- oldest: 3` means that programs that know schema 3 or later may use the ledger after it.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from importlib import resources
 
 import msgspec
 
 from pondage.errors import LedgerError
-from pondage.ledger.driver import Driver, number
+from pondage.ledger.driver import Driver, Row, Transaction, number, text
 
 _VERSIONS = """
 CREATE TABLE IF NOT EXISTS schema_version (
     version INTEGER PRIMARY KEY,
-    checksum TEXT NOT NULL
+    checksum TEXT NOT NULL,
+    oldest INTEGER NOT NULL
 );
 """
+
+_OLDEST = re.compile(r"-- oldest: (\d+)\n")
 
 
 class Migration(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +39,20 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True):
         """Answer what identifies the text of this migration."""
         return hashlib.sha256(self.statements.encode()).hexdigest()
 
+    @property
+    def oldest(self) -> int:
+        """Answer the oldest schema whose programs may use the ledger after this one; by default, the one before."""
+        said = _OLDEST.match(self.statements)
+        return int(said[1]) if said else max(1, self.version - 1)
+
+
+class Schema(msgspec.Struct, frozen=True, kw_only=True):
+    """What a ledger says about itself. 0 for one without tables; `checksums` by version."""
+
+    version: int
+    oldest: int
+    checksums: dict[int, str] = {}
+
 
 def migrations(dialect: str) -> list[Migration]:
     """Answer every migration that this program ships, in order."""
@@ -38,41 +61,55 @@ def migrations(dialect: str) -> list[Migration]:
     return [Migration(version=int(name[:4]), name=name, statements=body) for name, body in files]
 
 
-def migrate(driver: Driver) -> None:
-    """Bring the schema up to date.
+def migrate(driver: Driver, shipped: list[Migration] | None = None) -> None:
+    """Bring the schema up to date; `shipped` is what this program has, unless a test says otherwise.
 
     Safe when several processes start at once: each migration and its version row are one transaction, and the loser of
-    a race finds the version taken and looks again. Raises `LedgerError` when the ledger is newer than this program.
+    a race finds the version taken and looks again. Raises `LedgerError` when the ledger is too new for this program.
     """
-    shipped = migrations(driver.dialect)
+    shipped = migrations(driver.dialect) if shipped is None else shipped
     newest = shipped[-1].version
-    if (found := _version(driver)) == newest:
-        return
-    if found == 0:
+    found = schema(driver)
+    if found.version == 0:
         driver.script(_VERSIONS)
-    while (found := _version(driver)) < newest:
-        migration = shipped[found]
-        row = f"INSERT INTO schema_version (version, checksum) VALUES ({migration.version}, '{migration.checksum}');\n"
-        try:
-            driver.script(row + migration.statements)
-        except Exception as error:
-            if _version(driver) < migration.version:
-                raise LedgerError(f"migration {migration.name} failed: {error}", code="MIGRATION_FAILED") from error
-    if found > newest:
+    while found.version < newest:
+        _apply(driver, shipped[found.version])
+        found = schema(driver)
+    if found.oldest > newest:
         raise LedgerError(
-            f"this ledger has schema {found}, and this Pondage knows only {newest}",
+            f"this ledger has schema {found.version}, and this Pondage knows only {newest}",
             hint="install the newer Pondage that made it: pip install --upgrade pondage",
             code="LEDGER_NEWER",
         )
 
 
-def _version(driver: Driver) -> int:
+def _apply(driver: Driver, migration: Migration) -> None:
+    row = (
+        "INSERT INTO schema_version (version, checksum, oldest) "
+        f"VALUES ({migration.version}, '{migration.checksum}', {migration.oldest});\n"
+    )
+    try:
+        driver.script(row + migration.statements)
+    except Exception as error:
+        if schema(driver).version < migration.version:
+            raise LedgerError(f"migration {migration.name} failed: {error}", code="MIGRATION_FAILED") from error
+
+
+def schema(driver: Driver) -> Schema:
+    """Answer which schema a ledger has."""
     with driver.reading() as tx:
-        exists = tx.row(_HAS_VERSIONS[driver.dialect])
-        if exists is None:
-            return 0
-        row = tx.row("SELECT coalesce(max(version), 0) AS version FROM schema_version")
-        return 0 if row is None else number(row, "version")
+        rows = _versions(tx, driver.dialect)
+    return Schema(
+        version=max((number(row, "version") for row in rows), default=0),
+        oldest=max((number(row, "oldest") for row in rows), default=0),
+        checksums={number(row, "version"): text(row, "checksum") for row in rows},
+    )
+
+
+def _versions(tx: Transaction, dialect: str) -> list[Row]:
+    if tx.row(_HAS_VERSIONS[dialect]) is None:
+        return []
+    return tx.rows("SELECT version, checksum, oldest FROM schema_version ORDER BY version")
 
 
 _HAS_VERSIONS = {

@@ -25,6 +25,7 @@ class ProcessRow(msgspec.Struct, frozen=True, kw_only=True):
     registered_at: int
 
 
+# Where rows are ordered by `+id`, SQLite goes by the index over the living and not through all that ever were.
 _COLUMNS = (
     "id, public_id, machine, boot, pid, pid_started, role, slots, code, labels, state, heartbeat_at, registered_at"
 )
@@ -81,7 +82,7 @@ def alive(tx: Transaction) -> list[ProcessRow]:
     """Answer every process that nobody has declared dead, oldest first."""
     return [
         msgspec.convert(dict(row), ProcessRow)
-        for row in tx.rows(f"SELECT {_COLUMNS} FROM processes WHERE dead_at IS NULL ORDER BY id")
+        for row in tx.rows(f"SELECT {_COLUMNS} FROM processes WHERE dead_at IS NULL ORDER BY +id")
     ]
 
 
@@ -92,7 +93,7 @@ def stale(tx: Transaction, *, older_than_us: int, not_id: int | None) -> list[Pr
         for row in tx.rows(
             f"""SELECT {_COLUMNS} FROM processes
                 WHERE dead_at IS NULL AND id <> :own AND (heartbeat_at < :limit OR boot <> :boot)
-                ORDER BY id""",
+                ORDER BY +id""",
             own=not_id if not_id is not None else -1,
             limit=tx.beat - older_than_us,
             boot=tx.boot,

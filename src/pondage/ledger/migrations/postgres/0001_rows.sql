@@ -123,7 +123,8 @@ CREATE TABLE runs (
     UNIQUE (pond, number)
 );
 CREATE INDEX runs_completed ON runs (pond, id) WHERE state = 'completed';
-CREATE INDEX runs_open ON runs (environment, id) WHERE ended_at IS NULL;
+-- `ended_at` is in it so that SQLite, which keeps no statistics, prefers it to runs_newest.
+CREATE INDEX runs_open ON runs (environment, ended_at, id) WHERE ended_at IS NULL;
 CREATE INDEX runs_newest ON runs (environment, id);
 CREATE INDEX runs_by_freshness ON runs (pond, freshness, id);
 CREATE INDEX runs_gone_back_to ON runs (rollback_of) WHERE rollback_of IS NOT NULL;
