@@ -11,6 +11,9 @@ import msgspec
 from pondage.errors import PondageError
 from pondage.simulate.conform import Verdict, check
 from pondage.simulate.host import Host
+from pondage.simulate.reaction_conform import check_reaction
+from pondage.simulate.reaction_host import MakeReactorHost, VirtualReactorHost
+from pondage.simulate.reaction_scenario import read_reaction_scenarios
 from pondage.simulate.scenario import Scenario, read_scenarios
 from pondage.simulate.virtual import VirtualHost
 
@@ -57,6 +60,64 @@ def demand(files: tuple[Path, ...], host_name: str, only: str | None, as_json: b
         sys.exit(1)
 
 
+@conform.command("reaction")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--host",
+    "host_name",
+    type=click.Choice(["virtual", "ledger"]),
+    default="virtual",
+    show_default=True,
+    help="virtual: the simulator. ledger: the live host on a real journal with a fake clock.",
+)
+@click.option("--only", metavar="ID", help="Run only the scenario with this id.")
+@click.option("--json", "as_json", is_flag=True, help="Print a report as JSON.")
+def reaction(files: tuple[Path, ...], host_name: str, only: str | None, as_json: bool) -> None:
+    """Run reaction scenarios (what does data that arrives make run?) and compare fires, answers, health and state.
+
+    Exits 0 when all pass, 1 when one fails, 2 when a file cannot be used.
+    """
+    try:
+        make_host = _reaction_host(host_name)
+        found = [scenario for path in files for scenario in read_reaction_scenarios(path)]
+        scenarios = [scenario for scenario in found if only in (None, scenario.id)]
+        if only is not None and not scenarios:
+            raise PondageError(f"no scenario has the id {only}", code="NOT_FOUND")
+    except PondageError as error:
+        click.echo(f"error[{error.code}]: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"  {error.hint}", err=True)
+        sys.exit(2)
+    verdicts = [check_reaction(scenario, make_host) for scenario in scenarios]
+    failed = sum(not verdict.has_passed for verdict in verdicts)
+    if as_json:
+        click.echo(_report(verdicts, failed))
+    else:
+        for verdict in verdicts:
+            _print_failure(verdict)
+        click.echo(f"{len(verdicts) - failed} passed, {failed} failed")
+    if failed:
+        sys.exit(1)
+
+
+def _reaction_host(name: str) -> MakeReactorHost:
+    if name == "virtual":
+        return VirtualReactorHost
+    # Imported by name and only when asked for: the live host brings the journal with it.
+    try:
+        module = importlib.import_module("pondage.engine.live.conform")
+    except ModuleNotFoundError as error:
+        if error.name != "pondage.engine.live.conform":
+            raise
+        raise PondageError(
+            "this build has no live host for conformance scenarios",
+            hint="run it with --host virtual",
+            code="NO_LEDGER_HOST",
+        ) from error
+    make_host: MakeReactorHost = module.JournalReactorHost
+    return make_host
+
+
 def _host(name: str) -> Callable[[], Host]:
     if name == "virtual":
         return VirtualHost
@@ -85,7 +146,8 @@ def _chosen(scenarios: list[Scenario], only: str | None) -> list[Scenario]:
 def _print_failure(verdict: Verdict) -> None:
     if verdict.has_passed:
         return
-    click.echo(f"FAILED {verdict.id} {verdict.title} (order: {verdict.mismatches[0].order})")
+    order = verdict.mismatches[0].order
+    click.echo(f"FAILED {verdict.id} {verdict.title}" + (f" (order: {order})" if order else ""))
     for mismatch in verdict.mismatches:
         click.echo(f"  {mismatch.what}")
         click.echo(f"    expected {_text(mismatch.expected)}")
