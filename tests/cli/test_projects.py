@@ -8,6 +8,7 @@ from pondage.cli.example import copy_example, example_directory
 from pondage.errors import ProjectError
 from pondage.views.answers import CheckView, DoctorView
 from pondage.views.plan import PlanView
+from pondage.views.runs import RunsView
 from tests.cli.conftest import Call
 from tests.cli.workers import FakeWorkers
 from tests.ledger.harness import World
@@ -142,3 +143,129 @@ def test_the_demo_walks_to_its_end_and_prints_what_to_type_next(
     assert "OF THEM UNREAD" in said.out
     assert "$ pondage why products" in said.out
     assert said.out.rstrip().splitlines()[-6].strip() == "cd pondage-demo"
+
+
+SHOP = """
+from pondage import pond
+
+@pond
+def orders(spark):
+    return spark.range(3)
+
+@pond{options}
+def sales(orders):
+    return orders.limit({limit})
+
+@pond
+def reports(sales):
+    return sales
+"""
+
+
+def schema(*columns: str) -> str:
+    fields = [{"name": name, "type": "long", "nullable": True, "metadata": {}} for name in columns]
+    return msgspec.json.encode({"type": "struct", "fields": fields}).decode()
+
+
+def shop(project: Path, limit: int, options: str = "") -> None:
+    (project / "ponds.py").write_text(SHOP.format(limit=limit, options=options))
+
+
+def test_a_plan_says_what_computes_anew_and_what_is_not_known(project: Path, workers: FakeWorkers, call: Call) -> None:
+    shop(project, 1)
+    first = call("plan").out
+    assert "at the next demand these compute anew, in this order: orders@1, sales@1, reports@1" in first
+    assert "schemas known after the next run: orders@1.orders, reports@1.reports, sales@1.sales" in first
+    call("deploy")
+    call("run", "reports")
+    shop(project, 2, options='(tide="1h")')
+    said = call("plan")
+    assert "in this order: sales@1, reports@1" in said.out
+    assert "their triggers ask for it at once: sales@1" in said.out
+    assert "pondage plan --analyze" in said.out
+    view = msgspec.json.decode(call("plan", "--json").out, type=PlanView)
+    assert view.recomputes == ("sales@1", "reports@1")
+    assert [each.state for pond in view.ponds for each in pond.schemas] == ["unknown"]
+
+
+def test_an_analysis_shows_columns_and_proposes_the_version(project: Path, workers: FakeWorkers, call: Call) -> None:
+    shop(project, 1)
+    call("deploy")
+    call("run", "reports")
+    shop(project, 2)
+    workers.inferred = [
+        {"table": "sales@1.sales", "schema": schema("n", "extra")},
+        {"table": "reports@1.reports", "problem": "it fails on nothing", "place": "ponds.py:14"},
+    ]
+    said = call("plan", "--analyze")
+    assert said.code == 0, said.err
+    assert "      sales: + extra bigint" in said.out
+    assert "sales@1: a minor change; version 1.1.0 would say so" in said.out
+    assert "reports@1.reports: its schema is known after the next run; on empty tables: it fails on nothing" in said.out
+    view = msgspec.json.decode(call("plan", "--analyze", "--json").out, type=PlanView)
+    planned = {pond.key: pond for pond in view.ponds}
+    assert planned["sales@1"].proposed == "1.1.0"
+    assert [each.state for each in planned["sales@1"].schemas] == ["changed"]
+    assert "nothing is" not in call("status").out
+    assert "sales@1 changed" in call("plan").out, "nothing was deployed"
+
+
+def test_a_broken_contract_is_a_problem_of_the_plan(project: Path, workers: FakeWorkers, call: Call) -> None:
+    shop(project, 1)
+    call("deploy")
+    call("run", "reports")
+    shop(project, 2)
+    breaks = ["column n (bigint) was removed"]
+    workers.inferred = [{"table": "sales@1.sales", "schema": schema("other"), "breaks": breaks}]
+    said = call("plan", "--analyze")
+    assert said.code == 1
+    assert "problem[CONTRACT]: sales@1.sales breaks the contract of its major version: column n" in said.out
+    assert "raise the version to 2.0.0" in said.out
+    assert "      sales: - n bigint" in said.out
+
+
+def test_an_analysis_of_an_unchanged_project_asks_nobody(project: Path, workers: FakeWorkers, call: Call) -> None:
+    shop(project, 1)
+    call("deploy")
+    call("run", "reports")
+    said = call("plan", "--analyze")
+    assert "nothing to deploy" in said.out
+    assert "starting workers" not in said.err
+
+
+def test_a_deploy_that_runs_forces_what_changed_and_what_reads_it(
+    project: Path, workers: FakeWorkers, call: Call
+) -> None:
+    shop(project, 1)
+    said = call("deploy", "--run")
+    assert said.code == 0, said.err
+    assert "computed anew: orders@1, sales@1, reports@1" in said.out
+    shop(project, 2)
+    said = call("deploy", "--run")
+    assert said.code == 0, said.err
+    assert "computed anew: sales@1, reports@1" in said.out
+    runs = msgspec.json.decode(call("runs", "--json").out, type=RunsView).runs
+    assert [(run.pond, run.number, run.is_forced) for run in runs] == [
+        ("reports@1", 2, True),
+        ("sales@1", 2, True),
+        ("reports@1", 1, True),
+        ("sales@1", 1, True),
+        ("orders@1", 1, True),
+    ]
+
+
+def test_a_deploy_that_runs_stops_at_what_failed(project: Path, workers: FakeWorkers, call: Call) -> None:
+    shop(project, 1)
+    workers.failing = {"sales"}
+    said = call("deploy", "--run")
+    assert said.code == 1
+    assert "error[EXPECTATION]: sales.sales failed" in said.err
+    runs = msgspec.json.decode(call("runs", "--json").out, type=RunsView).runs
+    assert [run.pond for run in runs] == ["sales@1", "orders@1"]
+
+
+def test_a_deploy_that_runs_names_what_has_no_input(project: Path, workers: FakeWorkers, call: Call) -> None:
+    (project / "ponds.py").write_text("from pondage import pond\n\n@pond\ndef lonely(nobody): ...\n")
+    said = call("deploy", "--run")
+    assert said.code == 0, said.err
+    assert "no input yet, so not run: lonely@1" in said.out

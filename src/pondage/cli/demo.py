@@ -68,7 +68,8 @@ def _copy(directory: Path) -> None:
 
 
 def _deploy(settings: Settings, opened: Session) -> None:
-    from pondage.cli.projects import deploy_project, print_plan
+    from pondage.cli.planning import print_plan
+    from pondage.cli.projects import deploy_project
 
     print_plan(settings, deploy_project(opened))
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pondage.cli.session import Session, open_project, session
+from pondage.cli.planning import print_plan
+from pondage.cli.session import Session, open_project, session, workers
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
     from pondage.plan.values import Deployed, Plan
-    from pondage.views.plan import PlannedPond, PlanView
+    from pondage.views.plan import PlanView
 
 
 @verb
@@ -46,15 +47,27 @@ def dev(settings: Settings, quiet: bool) -> None:
 
 
 @verb
+@click.option("--analyze", is_flag=True, help="Let a worker call the Ripples on empty tables to find their schemas.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), default=300.0, show_default=True)
 @json_option
 @pass_settings
-def plan(settings: Settings, is_json: bool) -> None:
-    """Show what a deploy would change. Nothing is changed, and no code of a Ripple is executed."""
+def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> None:
+    """Show what a deploy would change, what then computes anew, and the version that the change calls for.
+
+    Nothing is changed, and no code of a Ripple is executed, so a schema is known after the next run only. With
+    --analyze a worker calls the changed Ripples, and those that read them, on empty tables: no Spark job is run, and
+    the plan shows columns that come and go and contracts that would break. Inlets whose code is as it was are not
+    called.
+    """
+    from pondage.cli.analyzing import analyzed
     from pondage.cli.output import print_json
     from pondage.views.plan import plan_view
 
     with session(settings) as opened:
-        view = plan_view(make(opened)[0])
+        made, found = make(opened)
+        view = plan_view(made)
+        if analyze and not view.problems:
+            view = analyzed(opened, made, found, view, timeout_s=timeout_s)
     if is_json:
         print_json(view)
     else:
@@ -65,25 +78,36 @@ def plan(settings: Settings, is_json: bool) -> None:
 
 @verb
 @click.option("--dry-run", is_flag=True, help="Only show the plan.")
+@click.option("--run", "is_run", is_flag=True, help="Then force what changed and everything below it, in order.")
 @json_option
 @pass_settings
-def deploy(settings: Settings, dry_run: bool, is_json: bool) -> None:
+def deploy(settings: Settings, dry_run: bool, is_run: bool, is_json: bool) -> None:
     """Put the Ponds of this project into the ledger, with their code.
 
     A deploy asks for nothing: changed code runs when somebody wants its result. Runs that have started finish with
     the code they started with. Refused as a whole when the plan has a problem, or somebody else deployed meanwhile.
+
+    With --run the changed Ponds compute anew at once, from what their Sources have, and then everything that reads
+    them. Exit code 1 when one fails: what reads it is then not run.
     """
+    from pondage.cli.forcing import force_in_order, told
     from pondage.cli.output import print_json
 
     with session(settings) as opened:
         view = deploy_project(opened, is_dry=dry_run)
         if is_json:
             print_json(view)
-            return
-        print_plan(settings, view)
+        else:
+            print_plan(settings, view)
         if view.is_empty or dry_run:
             return
-        click.echo(f"deployed to {opened.environment}; next: {_next_command(opened, view)}")
+        if is_run:
+            with workers(opened):
+                skipped = force_in_order(settings, opened, view.recomputes, is_quiet=is_json)
+            if not is_json:
+                told(view.recomputes, skipped)
+        elif not is_json:
+            click.echo(f"deployed to {opened.environment}; next: {_next_command(opened, view)}")
 
 
 def make(opened: Session) -> tuple[Plan, list[Deployed]]:
@@ -135,39 +159,3 @@ def _next_command(opened: Session, view: PlanView) -> str:
     outlet = next((pond.name for pond in found.ponds if pond.kind == "outlet"), None)
     name = outlet or next((pond.key.partition("@")[0] for pond in view.ponds), "POND")
     return f"pondage run {name}" if found.processes else f"pondage dev (in another terminal), then pondage run {name}"
-
-
-_SIGNS = {"added": ("+", "green"), "changed": ("~", "yellow"), "removed": ("-", "red"), "unchanged": (" ", "dim")}
-
-
-def print_plan(settings: Settings, view: PlanView) -> None:
-    """Print a plan: each Pond in one line, then what is worth reading, then what is wrong."""
-    from pondage.cli.output import styled
-
-    click.echo(f"project {view.project}, environment {view.environment}")
-    for pond in view.ponds:
-        sign, color = _SIGNS[pond.change]
-        fg = None if color == "dim" else color
-        click.echo(styled(f"  {sign} {_planned_text(pond)}", settings, fg=fg, dim=color == "dim"))
-    for message in view.messages:
-        click.echo(f"  note: {message.text}")
-    for problem in view.problems:
-        place = f" at {problem.place}" if problem.place else ""
-        click.echo(styled(f"  problem[{problem.code}]: {problem.message}{place}", settings, fg="red"))
-        if problem.hint:
-            click.echo(f"    try: {problem.hint}")
-    if view.is_empty and not view.problems:
-        click.echo("nothing to deploy: everything is as it is in the project")
-
-
-def _planned_text(pond: PlannedPond) -> str:
-    words = [pond.key, pond.change]
-    if pond.version_from and pond.version_to and pond.version_from != pond.version_to:
-        words.append(f"{pond.version_from} -> {pond.version_to}")
-    details = [f"{ripple.name}: {', '.join(ripple.what) or ripple.change}" for ripple in pond.ripples]
-    details += pond.what
-    if pond.change != "unchanged":
-        details += [f"reads {', '.join(pond.sources)}"] if pond.sources and pond.change == "added" else []
-        details += pond.triggers
-        details += ["computes anew at its next Run"] if pond.runs and pond.change == "changed" else []
-    return " ".join(words) + (f" ({'; '.join(details)})" if details else "")

@@ -73,7 +73,7 @@ def _roll_back_pond(opened: Session, name: str, given: str, *, is_json: bool) ->
 
 def _roll_back_project(settings: Settings, opened: Session, *, is_dry: bool, is_json: bool) -> None:
     from pondage.cli.output import print_json
-    from pondage.cli.projects import print_plan
+    from pondage.cli.planning import print_plan
     from pondage.views.plan import plan_view
     from pondage.views.words import age_text
 

@@ -21,10 +21,7 @@ def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
     what = tuple(field for field in _PLAIN if getattr(old, field) != getattr(new, field))
     if not ripples and not what:
         return None
-    bump = _bump(old, new, ripples)
-    proposed = None if bump is None else _raised(old.version, bump)
-    if bump is None or proposed is None or parsed_version(new.version) >= parsed_version(proposed):
-        bump, proposed = None, None
+    bump, proposed = proposal(old.version, new.version, _bump(old, new, ripples))
     return PondChange(
         key=pond_key(new.name, new.major),
         ripples=ripples,
@@ -36,6 +33,14 @@ def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
         runs=any(each.change == "added" or {"code", "inputs", "parameters"} & set(each.what) for each in ripples)
         or "mode" in what,
     )
+
+
+def proposal(old: str, new: str, bump: Bump | None) -> tuple[Bump | None, str | None]:
+    """Answer the bump and the version that a change calls for, or nothing when the new version already says so."""
+    proposed = None if bump is None else _raised(old, bump)
+    if proposed is None or parsed_version(new) >= parsed_version(proposed):
+        return None, None
+    return bump, proposed
 
 
 def _ripple_changes(old: PondDefinition, new: PondDefinition) -> tuple[RippleChange, ...]:

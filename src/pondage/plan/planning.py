@@ -12,7 +12,7 @@ from pondage.define.names import PondKey, parsed_version
 from pondage.errors import PondageError
 from pondage.plan.binding import bound, source_messages, source_problems
 from pondage.plan.change import change_of
-from pondage.plan.graph import key_of, pond_cycle
+from pondage.plan.graph import downstream, key_of, pond_cycle
 from pondage.plan.values import Deployed, Message, Plan, PondChange, Problem
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -48,14 +48,16 @@ def make_plan(
     world = {key_of(pond): pond for pond in elsewhere} | own
     changed = [change for key, pond in own.items() if key in mine and (change := change_of(mine[key], pond))]
     removed = tuple(sorted(key for key in mine if key not in own))
+    added = tuple(sorted(key for key in own if key not in mine))
     plan = Plan(
         project=project,
         environment=environment,
         ponds=tuple(own[key] for key in sorted(own)),
-        added=tuple(sorted(key for key in own if key not in mine)),
+        added=added,
         changed=tuple(sorted(changed, key=lambda change: change.key)),
         removed=removed,
         unchanged=tuple(sorted(key for key in own if key in mine and key not in {each.key for each in changed})),
+        recomputes=downstream(world, [*added, *(change.key for change in changed if change.runs)]),
         messages=tuple(_messages(own, world, changed, removed)),
         problems=tuple(_problems(own, foreign, world, mine)),
         base=_digest(sorted((each.key, each.project, each.definition) for each in here)),

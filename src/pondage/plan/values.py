@@ -81,6 +81,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     changed: tuple[PondChange, ...] = ()
     removed: tuple[PondKey, ...] = ()
     unchanged: tuple[PondKey, ...] = ()
+    recomputes: tuple[PondKey, ...] = ()
+    """What computes anew when it is wanted next, each behind its Sources: new and changed Ponds, and those below."""
     messages: tuple[Message, ...] = ()
     problems: tuple[Problem, ...] = ()
     base: str = ""

@@ -12,6 +12,28 @@ from pondage.plan.values import Message, Plan, PondChange, Problem, RippleChange
 from pondage.views.words import duration_text
 
 
+class ColumnDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """A column that is added (`before` is null), removed (`after` is null) or gets another type."""
+
+    name: str
+    before: str | None = None
+    after: str | None = None
+
+
+class SchemaView(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a Ripple's schema before it runs.
+
+    `unknown`: known after the next run. `breaks` is against the contract of the major version; `problem` says why an
+    analysis could not find the schema.
+    """
+
+    ripple: str
+    state: Literal["same", "changed", "new", "unknown"]
+    columns: tuple[ColumnDifference, ...] = ()
+    breaks: tuple[str, ...] = ()
+    problem: str | None = None
+
+
 class PlannedPond(msgspec.Struct, frozen=True, kw_only=True):
     """What a deploy does to one Pond. `runs`: its next Run computes anew; it still runs only when somebody asks."""
 
@@ -25,10 +47,15 @@ class PlannedPond(msgspec.Struct, frozen=True, kw_only=True):
     triggers: tuple[str, ...] = ()
     runs: bool = False
     proposed: str | None = None
+    schemas: tuple[SchemaView, ...] = ()
 
 
 class PlanView(msgspec.Struct, frozen=True, kw_only=True):
-    """What `pondage deploy` would do. With problems it is refused as a whole."""
+    """What `pondage deploy` would do. With problems it is refused as a whole.
+
+    `recomputes` are the Ponds that compute anew when they are wanted next, each behind its Sources; `asking` are those
+    of them, or below them, whose code has a standing trigger: they want it by themselves.
+    """
 
     project: str
     environment: str
@@ -37,6 +64,9 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     problems: tuple[Problem, ...]
     digest: str
+    recomputes: tuple[str, ...] = ()
+    asking: tuple[str, ...] = ()
+    is_analyzed: bool = False
 
 
 def plan_view(plan: Plan) -> PlanView:
@@ -57,6 +87,8 @@ def plan_view(plan: Plan) -> PlanView:
         messages=plan.messages,
         problems=plan.problems,
         digest=plan.digest,
+        recomputes=tuple(plan.recomputes),
+        asking=tuple(key for key in plan.recomputes if key in definitions and trigger_texts(definitions[key].triggers)),
     )
 
 
@@ -69,7 +101,12 @@ def _kept(key: str, change: Literal["added", "unchanged"], pond: PondDefinition)
         sources=_sources(pond),
         triggers=trigger_texts(pond.triggers),
         runs=change == "added",
+        schemas=tuple(_unknown(ripple.name) for ripple in pond.ripples) if change == "added" else (),
     )
+
+
+def _unknown(ripple: str) -> SchemaView:
+    return SchemaView(ripple=ripple, state="unknown")
 
 
 def _changed(pond: PondDefinition, change: PondChange) -> PlannedPond:
@@ -84,7 +121,12 @@ def _changed(pond: PondDefinition, change: PondChange) -> PlannedPond:
         triggers=trigger_texts(pond.triggers),
         runs=change.runs,
         proposed=change.proposed,
+        schemas=tuple(_unknown(each.name) for each in change.ripples if _is_computed(each)),
     )
+
+
+def _is_computed(ripple: RippleChange) -> bool:
+    return ripple.change == "added" or bool({"code", "inputs", "parameters"} & set(ripple.what))
 
 
 def _sources(pond: PondDefinition) -> tuple[str, ...]:
