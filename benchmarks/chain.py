@@ -61,13 +61,13 @@ class LedgerChain:
                 tx, public_id=self._ledger.ids.new("p"), machine="m", pid=1, pid_started=1, role="worker", slots=1
             )
         self._code = digest
-        self._queues = None if length == 0 else work.queues_for(self._ledger, code=digest)
+        self._queues = work.queues_for(self._ledger, code=digest)
 
     def chain(self) -> int:
         """Pulse the end and do every hop; answer how many transactions that took."""
         before = self.driver.counts.transactions
         verbs.send(self._ledger, "main", Pulse(pond=PondKey(f"p{self._length - 1}@1")))
-        if not self._queues:
+        if not self._queues:  # a queue appears with the first work for it
             self._queues = work.queues_for(self._ledger, code=self._code)
         for _ in range(self._length):
             held = work.claim_work(

@@ -78,7 +78,8 @@ def table(name: str, rows: list[Row]) -> Table:
 
 def main(arguments: list[str]) -> int:
     """Run the named benchmarks; the exit code is 2 when there is none of that name."""
-    console = Console()
+    # A table of figures is not read in 80 columns, which is what a pipe is taken for.
+    console = Console() if sys.stdout.isatty() else Console(width=170)
     known = names()
     chosen = known if arguments in ([], ["all"]) else arguments
     unknown = [name for name in chosen if name not in known]

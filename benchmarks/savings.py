@@ -70,7 +70,7 @@ WAYS: dict[str, Way] = {
 
 def run() -> list[Row]:
     """Play the day on each graph under each policy, print all figures, and answer ours against each other policy."""
-    console = Console()
+    console = Console(width=130)
     day = office_day.read()
     console.print(f"{len(day)} consumptions in a day. {office_day.ABOUT}", highlight=False)
     rows: list[Row] = []
