@@ -11,10 +11,11 @@ import pytest
 from pondage.define.durability import Durability
 from pondage.kernel.demand.events import Tap
 from pondage.ledger import processes, reap
+from pondage.ledger.dialect import translated
 from pondage.ledger.driver import LedgerUnavailable
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.migrate import migrate
-from pondage.ledger.postgres import PostgresDriver, translated
+from pondage.ledger.postgres import PostgresDriver
 from tests.ledger.harness import Worker, World, pond
 from tests.services.postgres import PostgresServer, wait_until
 

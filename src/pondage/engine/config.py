@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -77,6 +78,11 @@ def config_of(project: Project) -> EngineConfig:
         slots=project.worker.slots or min(MOST_SLOTS, available_cores()),
         labels=project.worker.labels,
     )
+
+
+def shown_url(url: str) -> str:
+    """Answer the address of a ledger as it may be printed: without a password."""
+    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url)
 
 
 def ledger_url(project: Project) -> str:

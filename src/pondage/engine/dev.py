@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pondage.engine import identity
-from pondage.engine.config import EngineConfig, SupervisorConfig, config_of
+from pondage.engine.config import EngineConfig, SupervisorConfig, config_of, shown_url
 from pondage.engine.spawn import spawn
 from pondage.engine.supervisor import Supervisor, supervise
 from pondage.errors import PondageError
@@ -45,7 +45,7 @@ def run_dev(project: Project, *, quiet: bool = False, until: Callable[[], bool] 
                 lambda: Supervisor(config, ledger, say=lambda line: say(f"  {line}")),
                 until=until or (lambda: False),
                 on_start=lambda: say("\n".join(_banner(project, config))),
-                on_drain=lambda n: say(_drain_words(n, config)),
+                on_drain=lambda n: say(drain_words(n, config)),
             )
         finally:
             ledger.close()
@@ -173,7 +173,7 @@ def _logging_to(file: Path) -> Iterator[None]:
 def _banner(project: Project, config: EngineConfig) -> list[str]:
     return [
         f"Pondage serves project {project.name} (environment {project.environment}).",
-        f"  ledger     {project.ledger}",
+        f"  ledger     {shown_url(project.ledger)}",
         f"  warehouse  {project.warehouse}",
         f"  state      {config.state}",
         f"  workers    up to {config.workers}, {config.slots} Ripples side by side in each; Spark starts when needed",
@@ -182,7 +182,8 @@ def _banner(project: Project, config: EngineConfig) -> list[str]:
     ]
 
 
-def _drain_words(asked: int, config: EngineConfig) -> str:
+def drain_words(asked: int, config: EngineConfig) -> str:
+    """Answer what a person is told who asks to drain, for the first time or again."""
     if asked == 1:
         return (
             f"Draining: nothing new is started, what runs may take {config.durability.drain_s:g} s more. "

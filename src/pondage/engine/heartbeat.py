@@ -48,18 +48,23 @@ class Heartbeat:
         self._is_lost = False
         self._is_stopping = False
         self._woken = threading.Event()
+        self._stopped = threading.Event()
+        self._guard = threading.Thread(target=self._watch, name="heartbeat guard", daemon=True)
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def start(self) -> None:
         """Begin to beat every `heartbeat_s`."""
         self._thread.start()
+        self._guard.start()
 
     def stop(self) -> None:
         """Stop beating; the ledger goes on believing in the process until somebody tells it otherwise."""
         self._is_stopping = True
         self._woken.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=5.0)
+        self._stopped.set()
+        for thread in (self._thread, self._guard):
+            if thread.is_alive() and thread is not threading.current_thread():
+                thread.join(timeout=5.0)
 
     def poke(self) -> None:
         """Beat soon, because the state has changed and people look at it."""
@@ -82,7 +87,7 @@ class Heartbeat:
             self._lose("it was declared dead")
 
     def check(self) -> None:
-        """Fence this process when it was silent too long. Others call it too: a beat may hang in the database."""
+        """Fence this process when it was silent too long."""
         silent_s = self._clock() - self._heard_at
         if silent_s >= self._fence_after_s:
             self._lose(f"it could not reach the ledger for {silent_s:.0f} s")
@@ -93,6 +98,13 @@ class Heartbeat:
                 return
             self._is_lost = True
         self._on_lost(reason)
+        # Whoever waits for an answer of the ledger must learn of this, too.
+        self._ledger.driver.sever()
+
+    def _watch(self) -> None:
+        """Look at the clock alone: behind a dead network every question to the ledger hangs, the beat itself too."""
+        while not self._stopped.wait(min(1.0, self._fence_after_s / 10)) and not self._is_lost:
+            self.check()
 
     def _run(self) -> None:
         while not self._is_stopping and not self._is_lost:

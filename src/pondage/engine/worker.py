@@ -265,7 +265,6 @@ class Worker:
         while not self._is_over.wait(PROGRESS_EVERY_S):
             looks += 1
             try:
-                self._heartbeat.check()
                 if not self._executor.is_alive():
                     self.end(Ending.CRASH, "the Spark driver has died")
                     return

@@ -94,6 +94,9 @@ class Driver(Protocol):
     def changes(self) -> Changes:
         """Answer a new watch for changes that anybody commits."""
 
+    def sever(self) -> None:
+        """Cut every connection from another thread: whoever waits for an answer gets `LedgerUnavailable` at once."""
+
     def close(self) -> None:
         """Give the connections back."""
 

@@ -2,50 +2,30 @@
 
 from __future__ import annotations
 
-import re
+import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 
+from pondage.errors import LedgerError
 from pondage.ledger.clock import Clock
+from pondage.ledger.dialect import CLOCK, translated
 from pondage.ledger.driver import Counts, LedgerUnavailable, Row, Value
 
 CHANNEL = "pondage"
 PRESENCE = 7307
 """The first key of the advisory locks that processes hold while their heartbeat's connection lives."""
-CLOCK = "(SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
-"""In a subselect, so that a predicate with it can use an index: a bare call is evaluated for each row."""
-
 _BEGIN = f"BEGIN; SELECT {CLOCK} AS now"
 _TIMEOUTS = "-c lock_timeout=30s -c statement_timeout=120s -c idle_in_transaction_session_timeout=60s"
 _NOTIFY_EVERY_S = 0.002
 
-_LOCKS = {
-    "lock": "FOR NO KEY UPDATE",
-    "lock skip": "FOR NO KEY UPDATE SKIP LOCKED",
-    "exclusive skip": "FOR UPDATE SKIP LOCKED",
-    "share": "FOR KEY SHARE",
-}
-_MARK = re.compile(r"/\*(lock skip|lock|exclusive skip|share)(?: of (\w+))?\*/")
-_NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
-
 Connection = psycopg.Connection[dict[str, object]]
-
-
-def translated(statement: str, *, clock: str = CLOCK) -> str:
-    """Answer a statement of the shared dialect in PostgreSQL's: named values, the server's clock, row locks."""
-
-    def lock(mark: re.Match[str]) -> str:
-        words = _LOCKS[mark[1]].split(" SKIP")
-        table = f" OF {mark[2]}" if mark[2] else ""
-        return words[0] + table + (" SKIP" + words[1] if len(words) > 1 else "")
-
-    marked = _MARK.sub(lock, statement.replace("%", "%%"))
-    return _NAME.sub(lambda name: clock if name[1] == "clock" else f"%({name[1]})s", marked)
 
 
 class PostgresTransaction:
@@ -134,8 +114,10 @@ class PostgresTransaction:
     def announce(self, process: int) -> None:
         """Hold a session lock on this thread's connection; a new connection takes it anew."""
         if self._driver.announced() != process:
-            self.row("SELECT pg_try_advisory_lock(:space, :process) AS held", space=PRESENCE, process=process)
-            self._driver.remember_announced(process)
+            row = self.row("SELECT pg_try_advisory_lock(:space, :process) AS held", space=PRESENCE, process=process)
+            # Our last connection may not have ended for the server yet: then the next beat tries again.
+            if row is not None and row["held"]:
+                self._driver.remember_announced(process)
 
     def is_gone(self, process: int) -> bool:
         """Answer whether nobody holds the lock of that process: it is free for us until this transaction ends."""
@@ -163,13 +145,15 @@ class PostgresDriver:
         self.url = url
         self._clock = clock
         self.counts = Counts()
-        self._schema = schema
         self._local = threading.local()
         self._all: list[Connection] = []
         self._guard = threading.Lock()
         self._watches: list[PostgresChanges] = []
         self._statements: dict[str, str] = {}
         self._notifier = Notifier(self)
+        schemas = "" if schema is None else f" -c search_path={schema}"
+        # What the address says itself comes last and wins.
+        self._options = f"{_TIMEOUTS}{schemas} {_said_options(url)}".strip()
 
     @property
     def has_own_clock(self) -> bool:
@@ -220,8 +204,12 @@ class PostgresDriver:
                 autocommit=True,
                 row_factory=dict_row,
                 connect_timeout=10,
+                keepalives_idle=10,
+                keepalives_interval=5,
+                keepalives_count=3,
+                tcp_user_timeout=30_000,
                 prepare_threshold=3,
-                options=_TIMEOUTS if self._schema is None else f"{_TIMEOUTS} -c search_path={self._schema}",
+                options=self._options,
                 application_name="pondage",
             )
         except psycopg.OperationalError as error:
@@ -230,6 +218,13 @@ class PostgresDriver:
                 hint="check that the server runs and that the address in pondage.toml is right",
             ) from error
         return connection
+
+    def sever(self) -> None:
+        """Cut every connection that any thread holds: a server behind a dead network neither answers nor refuses."""
+        with self._guard:
+            for connection in self._all:
+                with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as wire:
+                    wire.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close every connection that any thread opened, and every watch."""
@@ -292,6 +287,17 @@ class PostgresDriver:
         with self._guard:
             if connection in self._all:
                 self._all.remove(connection)
+
+
+def _said_options(url: str) -> str:
+    try:
+        return str(conninfo_to_dict(url).get("options") or "")
+    except psycopg.ProgrammingError as error:
+        raise LedgerError(
+            f"the ledger address is not understood: {str(error).strip()}",
+            hint='write ledger = "postgresql://user@host:5432/name"',
+            code="BAD_LEDGER_URL",
+        ) from None
 
 
 class Notifier:

@@ -134,6 +134,9 @@ class SqliteDriver:
             self._watches.append(watch)
         return watch
 
+    def sever(self) -> None:
+        """Do nothing. A file answers, or says within its timeout that it does not."""
+
     def backup(self, target: Path) -> None:
         """Copy the ledger while it is in use."""
         with sqlite3.connect(target) as copy:
@@ -224,6 +227,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute("PRAGMA wal_autocheckpoint=8000")
     except sqlite3.Error as error:
         raise LedgerUnavailable(
             f"the ledger {path} cannot be opened: {error}",
