@@ -63,7 +63,7 @@ def ask(question: dict[str, object], *, timeout_s: float = 120.0) -> Answered:
     try:
         done = subprocess.run(
             [str(interpreter), "-I", str(SIDE)],
-            input=json.dumps(question),
+            input=json.dumps({**question, "patience_s": timeout_s}),
             capture_output=True,
             text=True,
             timeout=timeout_s,

@@ -8,6 +8,7 @@ are taken and events reported as a Duck does, but in the same process and withou
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -23,6 +24,9 @@ BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
 def main() -> None:
     """Answer the question on stdout as JSON."""
     question = json.load(sys.stdin)
+    # Whoever asked may be gone, and a single step may take for ever: then this process ends itself.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(int(question.pop("patience_s")) + 5)
     kind = question.pop("kind")
     try:
         answer = engine(**question) if kind == "engine" else chain(**question)

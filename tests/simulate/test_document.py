@@ -16,9 +16,18 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", TEXT, flags=re.DOTALL)
 
 
-def test_the_examples_print_what_the_document_shows(project: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "UTC")
+@pytest.fixture
+def in_utc() -> Iterator[None]:
+    """The document's times are of this zone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
     time.tzset()
+
+
+@pytest.mark.usefixtures("in_utc")
+def test_the_examples_print_what_the_document_shows(project: Path, call: Call) -> None:
     (project / "ponds").mkdir()
     (project / "ponds" / "shop.py").write_text(blocks("python")[0])
     (project / "day.jsonl").write_text(blocks("json")[0])
