@@ -1,0 +1,36 @@
+"""The deterministic simulation with PostgreSQL's SQL."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from tests.services.postgres import PostgresServer
+from tests.simulation.postgres import PostgresSchema
+from tests.simulation.story import play
+
+SEEDS = 120
+AT_ONCE = 20
+TROUBLE_S = 40.0
+"""Shorter than on SQLite in memory: a transaction takes ten times as long."""
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    logger = logging.getLogger("pondage")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(before)
+
+
+@pytest.mark.parametrize("first", range(1, SEEDS, AT_ONCE))
+def test_nothing_is_lost_and_nothing_is_done_twice(postgres: PostgresServer, first: int) -> None:
+    failed = [
+        ending
+        for seed in range(first, first + AT_ONCE)
+        if (ending := play(seed, PostgresSchema(postgres.url), trouble_s=TROUBLE_S)).violations
+    ]
+    assert not failed, "\n".join(f"{ending} (on PostgreSQL)" for ending in failed)
