@@ -9,7 +9,7 @@ import pyarrow.parquet as parquet
 
 from pondage.define.definition import PondDefinition
 from pondage.define.snapshot import SnapshotContent
-from pondage.ledger import retention
+from pondage.ledger import health, retention
 from pondage.ledger.driver import Row, Transaction, number, text
 from pondage.ledger.ledger import Ledger
 
@@ -41,7 +41,7 @@ def _open_ends(tx: Transaction) -> list[str]:
         "run failed": "SELECT public_id AS what FROM runs WHERE state = 'failed'",
     }
     found = [f"{what}: {row['what']}" for what, question in questions.items() for row in tx.rows(question)]
-    return found + [f"claim leaked: {claim}" for claim in retention.leaked_claims(tx)]
+    return found + [f"claim leaked: {claim}" for claim in health.leaked_claims(tx)]
 
 
 def _dispatches(tx: Transaction) -> list[str]:
