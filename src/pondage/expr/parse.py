@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from pondage.expr.nodes import Binary, Call, Compare, Constant, Dot, Item, Logic, Name, Node, Sequence, Unary
@@ -31,39 +32,11 @@ FUNCTIONS = {
 _CONSTANTS = {"True": True, "False": False, "None": None}
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _RESERVED = frozenset(
-    [
-        "and",
-        "as",
-        "assert",
-        "async",
-        "await",
-        "break",
-        "class",
-        "continue",
-        "def",
-        "del",
-        "elif",
-        "else",
-        "except",
-        "finally",
-        "for",
-        "from",
-        "if",
-        "import",
-        "in",
-        "is",
-        "lambda",
-        "nonlocal",
-        "not",
-        "or",
-        "pass",
-        "raise",
-        "return",
-        "try",
-        "while",
-        "with",
-        "yield",
-    ]
+    re.findall(
+        r"\w+",
+        "and as assert async await break class continue def del elif else except finally for from if import in is "
+        "lambda nonlocal not or pass raise return try while with yield",
+    )
 )
 
 

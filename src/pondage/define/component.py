@@ -1,0 +1,141 @@
+"""`@component`: a typed component that jobs and flows are built of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, ParamSpec, TypeVar
+
+import msgspec
+
+from pondage.define.names import checked_name, parsed_version
+from pondage.define.port import Port, as_ports
+from pondage.errors import DefinitionError
+
+ATTRIBUTE = "__pondage_component__"
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+Schema = Callable[[Mapping[str, str], Mapping[str, object]], Mapping[str, str]]
+
+
+class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an execution needs. Several sizes of `memory` are tried in turn when it runs out."""
+
+    cores: int = 1
+    memory: tuple[str, ...] = ()
+    gpu: int = 0
+    labels: tuple[str, ...] = ()
+
+
+class Scaling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How many executions one worker takes at a time, and how many workers there may be."""
+
+    max_concurrency: int = 1
+    min: int = 0
+    max: int = 1
+
+
+class ComponentDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """A component as registries hold it. `after` and `globals` list what it may write; None means anything."""
+
+    name: str
+    version: str = "1.0.0"
+    doc: str = ""
+    kind: Literal["plain", "iterator"] = "plain"
+    mode: Literal["table", "stream"] = "table"
+    inputs: dict[str, Port] = {}
+    outputs: dict[str, Port] = {}
+    vars: dict[str, str] = {}
+    params: dict[str, object] = {}
+    """A JSON Schema of an object; empty accepts anything."""
+    startable: bool = False
+    after: tuple[str, ...] | None = None
+    globals: tuple[str, ...] | None = None
+    deterministic: bool = False
+    restartable: bool = True
+    exposed: bool = False
+    entry: str = ""
+    archive: str = ""
+    resources: Resources = Resources()
+    scaling: Scaling = Scaling()
+
+
+Registry = Mapping[str, ComponentDefinition]
+
+
+def component(
+    name: str | None = None,
+    *,
+    version: str = "1.0.0",
+    inputs: Mapping[str, str | Port] | None = None,
+    outputs: Mapping[str, str | Port] | None = None,
+    vars: Mapping[str, str] | None = None,  # noqa: A002 - the manifest's word
+    params: Mapping[str, object] | None = None,
+    startable: bool = False,
+    after: Sequence[str] | None = None,
+    globals: Sequence[str] | None = None,  # noqa: A002 - the rulebook's word
+    deterministic: bool = False,
+    restartable: bool = True,
+    exposed: bool = False,
+    mode: Literal["table", "stream"] = "table",
+    kind: Literal["plain", "iterator"] = "plain",
+    resources: Resources | None = None,
+    scaling: Scaling | None = None,
+    schema: Schema | None = None,
+) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
+    """Declare a function as a component; it stays a plain function that can be called in a test.
+
+    `def f(input, …, *, params, run) -> DataFrame | dict[port, DataFrame]`: a multi port gets a list, an absent optional
+    one None. `schema(inputs, params)` gives the types of the outputs without Spark. Raises DefinitionError for a bad
+    name or version, and when one name is an input and also ends in a wild card twice.
+    """
+
+    def declare(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+        chosen = checked_name(name or function.__name__, what="component")
+        parsed_version(version)
+        definition = ComponentDefinition(
+            name=chosen,
+            version=version,
+            doc=(function.__doc__ or "").strip(),
+            kind=kind,
+            mode=mode,
+            inputs=_checked(as_ports(inputs), chosen),
+            outputs=_checked(as_ports(outputs), chosen),
+            vars=dict(vars or {}),
+            params=dict(params or {}),
+            startable=startable,
+            after=None if after is None else tuple(after),
+            globals=None if globals is None else tuple(globals),
+            deterministic=deterministic,
+            restartable=restartable and (mode == "table" or deterministic),
+            exposed=exposed,
+            entry=f"{function.__module__}:{function.__qualname__}",
+            resources=resources or Resources(),
+            scaling=scaling or Scaling(),
+        )
+        setattr(function, ATTRIBUTE, definition)
+        setattr(function, f"{ATTRIBUTE}schema", schema)
+        return function
+
+    return declare
+
+
+def definition_of(function: object) -> ComponentDefinition | None:
+    """Give what `@component` declared of a function, or None."""
+    found = getattr(function, ATTRIBUTE, None)
+    return found if isinstance(found, ComponentDefinition) else None
+
+
+def schema_of(function: object) -> Schema | None:
+    """Give the pure `schema` function that was declared with a component, or None."""
+    found: Schema | None = getattr(function, f"{ATTRIBUTE}schema", None)
+    return found
+
+
+def _checked(ports: dict[str, Port], name: str) -> dict[str, Port]:
+    for port in ports:
+        plain = port[:-1] if port.endswith("*") else port
+        if not plain.isidentifier() or port in ("panic", "stop"):
+            raise DefinitionError(f"component {name}: {port!r} is no name for a port", code="BAD_NAME")
+    return ports

@@ -1,0 +1,90 @@
+"""What can happen to a run. Each event is a frozen value that is stored as JSON in the audit trail and replayed.
+
+An event about an unknown instance, or about an attempt that is over, changes nothing.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.kernel.control.state import ComponentRow, EdgeRow, ElementsRow, IteratorRow, LevelRow, VersionRow, ViewRow
+
+
+class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower, omit_defaults=True):
+    pass
+
+
+class Start(_Event, frozen=True, kw_only=True):
+    """Begin the run. `second`: how many units of time a second has; `steps`: the budget of one evaluation."""
+
+    context: dict[str, object] = {}
+    second: int = 1_000_000
+    steps: int | None = None
+
+
+class Settled(_Event, frozen=True, kw_only=True):
+    """An attempt ended. `raises` is the text of its failure, `code` the name; None means that it returned."""
+
+    instance: str
+    attempt: int
+    raises: str | None = None
+    code: str = ""
+    writes: dict[str, object] = {}
+    deletes: tuple[str, ...] = ()
+    after: dict[str, object] = {}
+    items: list[object] | None = None
+    """Of an iterator: its elements."""
+
+
+class Stop(_Event, frozen=True, kw_only=True):
+    """Ask a component (without a name: everything that is not settled) to close its outputs early."""
+
+    instance: str | None = None
+
+
+class Kill(_Event, frozen=True, kw_only=True):
+    """End the run: nothing starts any more, what runs gets 30 s. A second one ends it at once."""
+
+
+class GraceOver(_Event, frozen=True, kw_only=True):
+    """The 30 s after a Kill (or after the Stop of an instance) are over."""
+
+    instance: str | None = None
+
+
+class Timeout(_Event, frozen=True, kw_only=True):
+    """The job's `timeout_s` is over."""
+
+
+class Restore(_Event, frozen=True, kw_only=True):
+    """Take over what an earlier run of the job had finished; comes with Start. Made by `resume.collect`."""
+
+    subs: tuple[str, ...] = ()
+    """The sub-jobs that are kept whole, by name."""
+    prefixes: dict[str, tuple[str, ...]] = {}
+    """Of unfinished sub-jobs: the members that are kept."""
+    components: dict[str, ComponentRow] = {}
+    edges: dict[str, EdgeRow] = {}
+    """By `source -kind-> target`."""
+    views: dict[str, ViewRow] = {}
+    versions: dict[str, VersionRow] = {}
+    iterators: dict[str, IteratorRow] = {}
+    elements: dict[str, ElementsRow] = {}
+    iterations: dict[str, LevelRow] = {}
+    """Iterations that ended OK, by the key of their level."""
+
+
+Event = Start | Settled | Stop | Kill | GraceOver | Timeout | Restore
+
+
+def encode_events(events: list[Event]) -> bytes:
+    """Write events as a JSON list."""
+    return msgspec.json.encode(events)
+
+
+def decode_events(text: bytes | str) -> list[Event]:
+    """Read a JSON list of events; raises msgspec.ValidationError for anything else."""
+    return _decoder.decode(text)
+
+
+_decoder = msgspec.json.Decoder(list[Event])

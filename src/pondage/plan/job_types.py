@@ -1,0 +1,133 @@
+"""Types across the graph before the run: a topological pass over declared types (flows.md 4, points 1 to 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from pondage.define.component import Schema
+from pondage.define.job import Place
+from pondage.define.port import INFER, Port, declared_port
+from pondage.define.types import ANY, Bindings, Mismatch, Type, TypeSyntax, is_concrete, parse_type, resolved, unify
+from pondage.kernel.control.shape import Virtual
+from pondage.plan.job_graph import Data, Findings, Graph, Vertex, topological
+
+
+class EdgeType(msgspec.Struct, frozen=True):
+    """What travels along a data edge."""
+
+    type: str
+    is_stream: bool = False
+
+
+def check_types(
+    graph: Graph, findings: Findings, schemas: Mapping[str, Schema] | None = None
+) -> tuple[Mapping[tuple[str, str], EdgeType], list[str]]:
+    """Give the type of each data edge by its two ends, and the ports whose type only Spark can tell.
+
+    `schemas` holds the pure `schema(inputs, params)` functions of component types, where the caller may run them.
+    """
+    return _Pass(graph, findings, schemas or {}).run()
+
+
+class _Pass:
+    def __init__(self, graph: Graph, findings: Findings, schemas: Mapping[str, Schema]) -> None:
+        self.graph = graph
+        self.findings = findings
+        self.schemas = schemas
+        self.outputs: dict[tuple[str, str], Type | None] = {}
+        self.edges: dict[tuple[str, str], EdgeType] = {}
+        self.unresolved: list[str] = []
+        self.inbound: dict[str, list[Data]] = {name: [] for name in graph.vertices}
+        for data in graph.data:
+            self.inbound[data.target].append(data)
+        self.read: dict[str, dict[str, None]] = {name: {} for name in graph.vertices}
+        for data in graph.data:
+            self.read[data.source][data.source_port] = None
+
+    def run(self) -> tuple[Mapping[tuple[str, str], EdgeType], list[str]]:
+        for name in topological(self.graph) or ():
+            vertex = self.graph.vertices[name]
+            if vertex.virtual is not Virtual.NONE:
+                for data in self.inbound[name]:
+                    self.outputs[name, data.target_port] = self.outputs.get((data.source, data.source_port), ANY)
+                    self._note(data, self.outputs[name, data.target_port], ANY)
+                continue
+            bindings = self._inputs(vertex)
+            self._outputs(vertex, bindings)
+        return self.edges, self.unresolved
+
+    def _declared(self, vertex: Vertex, port: Port, place: Place) -> Type | None:
+        """Give a declared type with the component's own variables renamed, or None when Spark must tell."""
+        if port.type == INFER:
+            return None
+        assert vertex.definition is not None
+        try:
+            return parse_type(port.type, vertex.definition.vars)
+        except TypeSyntax as error:
+            self.findings.wrong("TYPE_MISMATCH", f"{vertex.name}: the type {port.type!r}: {error}", place)
+            return ANY
+
+    def _inputs(self, vertex: Vertex) -> Bindings:
+        assert vertex.definition is not None
+        bindings: Bindings = {}
+        for data in self.inbound[vertex.name]:
+            port = declared_port(vertex.definition.inputs, data.target_port)
+            if port is None:
+                continue
+            want, got = self._declared(vertex, port, data.place), self.outputs.get((data.source, data.source_port), ANY)
+            self._note(data, got, want)
+            if want is None or got is None:
+                continue
+            try:
+                unify(got, want, bindings, accept=port.accept)
+            except Mismatch as error:
+                edge = f"{data.source}.{data.source_port} -> {data.target}.{data.target_port}"
+                message = f"{edge}: wanted {want}, got {got}: {error}"
+                self.findings.wrong("TYPE_MISMATCH", message, data.place)
+        return bindings
+
+    def _note(self, data: Data, got: Type | None, want: Type | None) -> None:
+        ends = (f"{data.source}.{data.source_port}", f"{data.target}.{data.target_port}")
+        is_stream = got is not None and want is not None and got.is_stream and want.is_stream
+        self.edges[ends] = EdgeType(str(got or INFER), is_stream)
+
+    def _outputs(self, vertex: Vertex, bindings: Bindings) -> None:
+        assert vertex.definition is not None
+        given = self._from_schema(vertex)
+        for name in self.read[vertex.name]:
+            port = declared_port(vertex.definition.outputs, name)
+            if port is None:
+                continue
+            text = given.get(name)
+            declared = self._declared(vertex, Port(type=text) if text else port, vertex.call.place)
+            if declared is None:
+                self.unresolved.append(f"{vertex.name}.{name}")
+                self.outputs[vertex.name, name] = None
+                continue
+            found = resolved(declared, bindings)
+            if not is_concrete(found):
+                if self._hangs_on_unresolved(vertex):
+                    self.unresolved.append(f"{vertex.name}.{name}")
+                    self.outputs[vertex.name, name] = None
+                    continue
+                message = f"{vertex.name}.{name}: {found} is not determined by what leads to it"
+                self.findings.wrong("AMBIGUOUS_TYPE", message, vertex.call.place)
+                found = ANY
+            self.outputs[vertex.name, name] = found
+
+    def _hangs_on_unresolved(self, vertex: Vertex) -> bool:
+        sources = [self.outputs.get((data.source, data.source_port), ANY) for data in self.inbound[vertex.name]]
+        return any(one is None or "Any" in str(one) for one in sources)
+
+    def _from_schema(self, vertex: Vertex) -> Mapping[str, str]:
+        schema = self.schemas.get(vertex.call.type)
+        if schema is None:
+            return {}
+        known = {
+            data.target_port: str(found)
+            for data in self.inbound[vertex.name]
+            if (found := self.outputs.get((data.source, data.source_port), ANY)) is not None
+        }
+        return schema(known, vertex.call.params)
