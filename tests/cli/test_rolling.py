@@ -35,7 +35,7 @@ def test_a_wave_is_said_to_replace_it(world: World, workers: FakeWorkers, call: 
     call("run", "orders")
     call("run", "orders")
     call("tide", "orders", "1h")
-    assert "its tide replaces it with the next Run" in call("rollback", "orders", "--to", "1").out
+    assert "until its tide makes it run; to keep it: pondage calm orders" in call("rollback", "orders", "--to", "1").out
 
 
 @pytest.mark.parametrize(("run", "code"), [("sales#9", "NO_RUN"), ("orders#1", "CANNOT_ROLL_BACK")])

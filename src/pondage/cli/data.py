@@ -171,7 +171,7 @@ def _tap(opened: Session, keys: list[str]) -> None:
 
     for key in keys:
         send(opened.ledger, opened.environment, Tap(pond=PondKey(key)))
-        click.echo(f"{key} was tapped; this is the data of before", err=True)
+        click.echo(f"{key} was tapped; the rows here are those of before", err=True)
 
 
 def _as_of(opened: Session, then: str) -> AsOf:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _SIGNS = {"added": ("+", "green"), "changed": ("~", "yellow"), "removed": ("-", "red"), "unchanged": (" ", "dim")}
 
 
-def print_plan(settings: Settings, view: PlanView) -> None:
+def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False) -> None:
     """Print a plan: each Pond in one line, then what is worth reading, then what is wrong."""
     from pondage.cli.output import styled
 
@@ -28,7 +28,7 @@ def print_plan(settings: Settings, view: PlanView) -> None:
                 click.echo(f"      {line}")
     for message in view.messages:
         click.echo(f"  note: {message.text}")
-    for line in _afterwards(view):
+    for line in _afterwards(view, is_deployed=is_deployed):
         click.echo(f"  {line}")
     for problem in view.problems:
         place = f" at {problem.place}" if problem.place else ""
@@ -67,7 +67,7 @@ def _schema_lines(schema: SchemaView) -> list[str]:
     return lines
 
 
-def _afterwards(view: PlanView) -> list[str]:
+def _afterwards(view: PlanView, *, is_deployed: bool) -> list[str]:
     """Answer what happens after the deploy, and what is not known before it."""
     lines = []
     if view.recomputes:
@@ -75,7 +75,7 @@ def _afterwards(view: PlanView) -> list[str]:
     if view.asking:
         lines.append(f"their triggers ask for it at once: {', '.join(view.asking)}")
     unknown = [f"{pond.key}.{each.ripple}" for pond in view.ponds for each in pond.schemas if each.state == "unknown"]
-    if unknown and not view.is_analyzed:
+    if unknown and not view.is_analyzed and not is_deployed:
         shown = ", ".join(unknown[:4]) + (f" and {len(unknown) - 4} more" if len(unknown) > 4 else "")
         lines.append(f"schemas known after the next run: {shown} (to find them now: pondage plan --analyze)")
     return lines

@@ -98,7 +98,7 @@ def deploy(settings: Settings, dry_run: bool, is_run: bool, is_json: bool) -> No
         if is_json:
             print_json(view)
         else:
-            print_plan(settings, view)
+            print_plan(settings, view, is_deployed=not dry_run)
         if view.is_empty or dry_run:
             return
         if is_run:

@@ -45,7 +45,7 @@ def _roll_back_pond(opened: Session, name: str, given: str, *, is_json: bool) ->
     from pondage.errors import NotFound
     from pondage.ledger.rollback import roll_back_pond
     from pondage.views import find
-    from pondage.views.runs import detail
+    from pondage.views.runs import detail, runs
     from pondage.views.status import status
 
     with opened.ledger.reading() as tx:
@@ -59,19 +59,27 @@ def _roll_back_pond(opened: Session, name: str, given: str, *, is_json: bool) ->
     roll_back_pond(opened.ledger, opened.environment, key, identity)
     with opened.ledger.reading() as tx:
         view = status(tx, opened.environment)
-    pond = view.pond(key)
+        current = runs(tx, opened.environment, pond=key, state="completed", limit=1).runs[0]
     if is_json:
         print_json(older)
         return
-    if pond is None or pond.active:
-        click.echo(f"{key} goes back to #{older.run.number} as soon as the Run that is active has ended")
+    pond = view.pond(key)
+    assert pond is not None, f"{key} was deployed a moment ago"
+    number = older.run.number
+    if current.rolled_back_to != number:
+        click.echo(f"{key} goes back to #{number} as soon as the Run that is active has ended")
         return
-    standing = [each.kind for each in pond.triggers]
-    stays = f"its {standing[0]} replaces it with the next Run" if standing else "until its next Run"
-    click.echo(f"{key} shows Run #{older.run.number} again ({stays}); {what_follows(view, pond)}")
+    stays = "until its next Run"
+    if pond.active:
+        stays = "until the Run that has just started for demand that was kept replaces it"
+    elif pond.triggers:
+        stays = f"until its {pond.triggers[0].kind} makes it run; to keep it: pondage calm {pond.name}"
+    click.echo(f"{key} shows Run #{number} again ({stays}); {what_follows(view, pond)}")
 
 
 def _roll_back_project(settings: Settings, opened: Session, *, is_dry: bool, is_json: bool) -> None:
+    import msgspec
+
     from pondage.cli.output import print_json
     from pondage.cli.planning import print_plan
     from pondage.views.plan import plan_view
@@ -79,12 +87,15 @@ def _roll_back_project(settings: Settings, opened: Session, *, is_dry: bool, is_
 
     older, plan, found, now = _planned(opened)
     view = plan_view(plan)
+    # Going back is no change that a version should tell.
+    kept = tuple(each for each in view.messages if each.kind != "version")
+    view = msgspec.structs.replace(view, messages=kept)
     if not is_dry and not view.is_empty:
         _store(opened, older, plan, found, view)
     if is_json:
         print_json(view)
         return
-    print_plan(settings, view)
+    print_plan(settings, view, is_deployed=True)
     if is_dry or view.is_empty:
         return
     click.echo(
@@ -142,5 +153,8 @@ def _data_hints(opened: Session, view: PlanView) -> list[str]:
             run = None if row is None else newest_run_of(tx, row, row.definition)
             if run is not None:
                 back = f"pondage rollback {pond.key} --to {run}"
-                lines.append(f"{pond.key} still shows what the newer code made; what the older made: {back}")
+                lines.append(
+                    f"{pond.key} still shows what the newer code made, and its contract stands: before it runs, "
+                    f"show what this code made: {back}"
+                )
     return lines

@@ -154,6 +154,7 @@ class SparkExecutor:
                 destination=self._destination(attempt, task),
                 checks={each.name: each.function for each in ripple.expectations if each.function is not None},
                 contract=task.contract,
+                place=task.definition.place or None,
             ),
         )
         if result is not UNCHANGED:

@@ -60,7 +60,8 @@ def infer(session: SparkSession, code: DeployedCode, task: InferTask) -> Answere
         works,
         known={table: schema for table, schema in task.known.items() if table not in asked},
     )
-    return Answered(msgspec.json.encode(found).decode())
+    shown = [msgspec.structs.replace(each, place=code.shown(each.place)) for each in found]
+    return Answered(msgspec.json.encode(shown).decode())
 
 
 def _tables(task: InferTask, asked: set[str], pond: PondDefinition, ripple: RippleDefinition) -> dict[str, str | None]:
@@ -109,4 +110,5 @@ def _work(
         ),
         destination="",
         contract=contract,
+        place=pond.place or None,
     )

@@ -45,7 +45,7 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
 
     `inputs` has each parameter (in SQL: each table name) of the definition; None is an optional Source that has never
     published. `destination` is a directory that belongs to this execution and does not exist yet. `contract` is the
-    schema that the major version promised so far, None before its first snapshot.
+    schema that the major version promised so far, None before its first snapshot. `place`: where the Pond is declared.
     """
 
     pond: str
@@ -56,6 +56,7 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
     destination: str
     checks: Mapping[str, Callable[[], Column]] = {}
     contract: str | None = None
+    place: str | None = None
 
     @property
     def where(self) -> str:
@@ -140,9 +141,9 @@ def _snapshot(frame: DataFrame, work: RippleWork) -> SnapshotContent:
 
 
 def place_of(work: RippleWork) -> str | None:
-    """Answer where the Ripple's code begins."""
+    """Answer where the Ripple's code begins; of an SQL Ripple only where its Pond is declared."""
     code = getattr(work.function, "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else work.ripple.source or None
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else work.place
 
 
 def _described(value: object) -> str:

@@ -98,5 +98,6 @@ def _broken(pond: PlannedPond, ripple: str, found: InferredSchema) -> list[Probl
 
 def _not_found(pond: PlannedPond, ripple: str, found: InferredSchema) -> Message:
     place = f" at {found.place}" if found.place else ""
-    text = f"{pond.key}.{ripple}: its schema is known after the next run; on empty tables: {found.problem}{place}"
+    problem = (found.problem or "").removeprefix(f"{pond.key.partition('@')[0]}.{ripple}: ")
+    text = f"{pond.key}.{ripple} could not be analysed, so its schema is known after the next run: {problem}{place}"
     return Message(kind="schema", text=text, pond=PondKey(pond.key))
