@@ -5,6 +5,8 @@ These are the names that an author writes. Importing them costs little: no Spark
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pondage.define.definition import Retries
 from pondage.define.expectation import between, check, in_set, not_null, rows
 from pondage.define.function import pond
@@ -14,12 +16,39 @@ from pondage.define.run import Run
 from pondage.define.window import Schedule, Window, daily, hourly, weekly
 from pondage.errors import PondageError
 
+if TYPE_CHECKING:
+    from pondage.define.accumulator import Accumulator
+    from pondage.define.boundary import SnapshotRef
+    from pondage.define.graph import Fire, Graph
+    from pondage.define.reactor import OnFailure, Publish, Reactor
+    from pondage.define.topology import Route
+
+# Reactors are imported when somebody asks for one: most projects have none.
+_LATER = {
+    "Accumulator": "pondage.define.accumulator",
+    "Fire": "pondage.define.graph",
+    "Graph": "pondage.define.graph",
+    "OnFailure": "pondage.define.reactor",
+    "Publish": "pondage.define.reactor",
+    "Reactor": "pondage.define.reactor",
+    "Route": "pondage.define.topology",
+    "SnapshotRef": "pondage.define.boundary",
+}
+
 __all__ = [
+    "Accumulator",
+    "Fire",
+    "Graph",
+    "OnFailure",
     "Pond",
     "PondageError",
+    "Publish",
+    "Reactor",
     "Retries",
+    "Route",
     "Run",
     "Schedule",
+    "SnapshotRef",
     "Source",
     "Window",
     "__version__",
@@ -35,7 +64,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> str:
+def __getattr__(name: str) -> object:
+    if name in _LATER:
+        from importlib import import_module
+
+        return getattr(import_module(_LATER[name]), name)
     # Asking the installed metadata takes milliseconds, so only somebody who wants the version pays for it.
     if name != "__version__":
         raise AttributeError(f"module 'pondage' has no attribute {name!r}")

@@ -1,0 +1,61 @@
+"""Typed boundaries: what arrives is checked against the declared type, and what is wrong is named by its path."""
+
+from __future__ import annotations
+
+import re
+from typing import Generic, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+_PLACE = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?\Z", re.DOTALL)
+
+
+class InvalidBoundary(ValueError):
+    """A value is not of the boundary's type; `path` says where (`$` is the value itself)."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}")
+        self.path = path
+        self.message = message
+
+
+class SnapshotRef(msgspec.Struct, frozen=True):
+    """The value of a Pond source: a published Run of the Pond, by freshness, delay and snapshot id."""
+
+    freshness: int
+    delay: int
+    id: str
+
+
+class BoundaryType(Generic[T]):
+    """A dataclass, a msgspec struct, or any type that msgspec knows."""
+
+    __slots__ = ("_decoder", "_is_class", "type")
+
+    def __init__(self, boundary: type[T]) -> None:
+        self.type = boundary
+        self._decoder = msgspec.json.Decoder(boundary)
+        self._is_class = isinstance(boundary, type)
+
+    def check(self, value: object) -> T:
+        """Give the value as the boundary's type; raises InvalidBoundary. An instance of the type is one already."""
+        if self._is_class and type(value) is self.type:
+            return value
+        try:
+            return msgspec.convert(value, self.type)
+        except msgspec.ValidationError as error:
+            raise _invalid(error) from error
+
+    def decode(self, text: bytes | str) -> T:
+        """Give what a JSON text says; raises InvalidBoundary."""
+        try:
+            return self._decoder.decode(text)
+        except msgspec.DecodeError as error:
+            raise _invalid(error) from error
+
+
+def _invalid(error: Exception) -> InvalidBoundary:
+    found = _PLACE.match(str(error))
+    path, what = (found["path"], found["what"]) if found else (None, str(error))
+    return InvalidBoundary(path or "$", what)

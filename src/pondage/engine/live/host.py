@@ -1,0 +1,142 @@
+"""One reactor on an event loop: an inbox, the machine, its only timer, its graphs and its accumulators.
+
+Everything here runs on the loop's thread; graphs in threads report back to it. The output decides when an effect is
+performed, so that a journal can stand between the machine and the world.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from pondage.define.accumulator import AnyAccumulator
+from pondage.define.graph import GraphRunner
+from pondage.engine.live.graphs import Graphs, Result
+from pondage.engine.live.output import DirectOutput, Output
+from pondage.engine.live.sources import Sources
+from pondage.kernel.reaction import Effect, Event, ReactorShape, State, new_state, next_deadline, step
+from pondage.kernel.reaction import effects as e
+from pondage.kernel.reaction.events import Begin, Shutdown, Tick
+from pondage.kernel.reaction.facts import Facts
+
+Clock = Callable[[], int]
+Watch = Callable[[Effect], None]
+
+
+def wall_clock() -> int:
+    """Give the time in microseconds."""
+    return time.time_ns() // 1000
+
+
+class ReactorHost:
+    """Feeds events to the machine one at a time and performs its effects. Events that effects cause wait their turn."""
+
+    def __init__(
+        self,
+        shape: ReactorShape,
+        *,
+        graphs: Mapping[str, GraphRunner],
+        accumulators: Mapping[str, AnyAccumulator],
+        facts: Facts | None = None,
+        output: Output | None = None,
+        clock: Clock = wall_clock,
+        on_result: Result | None = None,
+    ) -> None:
+        self.state: State = new_state(shape, facts)
+        self.stopped = asyncio.Event()
+        self.watchers: list[Watch] = []
+        self._output = output or DirectOutput()
+        self._clock = clock
+        self._inbox: deque[Event] = deque()
+        self._is_pumping = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at: int | None = None
+        self._replies: dict[str, asyncio.Future[dict[str, object]]] = {}
+        self._number = 0
+        self._graphs = Graphs(graphs, self.feed, on_result)
+        self._sources = Sources(accumulators, self.feed)
+        self._actions: dict[type, Callable[..., None]] = {
+            e.StartFire: self._graphs.start,
+            e.CancelFire: self._graphs.cancel,
+            e.Reply: self._reply,
+            e.StartSource: self._sources.start,
+            e.StopSource: self._sources.stop,
+            e.Connect: self._sources.connect,
+            e.Poll: self._sources.poll,
+            e.Throttle: self._sources.throttle,
+            e.Stopped: self._stop,
+        }
+
+    def begin(self) -> None:
+        """Begin this life."""
+        self.feed(Begin())
+
+    def feed(self, event: Event) -> None:
+        """Take in an event. Called while another one is being worked on, it waits for its turn."""
+        self._inbox.append(event)
+        if not self._is_pumping:
+            self._pump()
+
+    async def ask(self, make_event: Callable[[str], Event]) -> dict[str, object]:
+        """Take in an event that is answered, and wait for the answer."""
+        self._number += 1
+        cid = f"live-{self._number}"
+        future: asyncio.Future[dict[str, object]] = asyncio.get_running_loop().create_future()
+        self._replies[cid] = future
+        try:
+            self.feed(make_event(cid))
+            return await future
+        finally:
+            self._replies.pop(cid, None)
+
+    async def shut_down(self, drain: int) -> None:
+        """Stop: fire on for at most `drain`, then end every task."""
+        self.feed(Shutdown(drain))
+        await self.stopped.wait()
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._sources.close()
+        await self._graphs.close()
+        await self._output.close()
+        for future in self._replies.values():
+            if not future.done():
+                future.set_result({"accepted": False, "error": "stopped"})
+
+    def _pump(self) -> None:
+        self._is_pumping = True
+        inbox, state, clock, take, perform = self._inbox, self.state, self._clock, self._output.take, self._perform
+        try:
+            while inbox:
+                take(step(state, inbox.popleft(), clock()), perform)
+        finally:
+            self._is_pumping = False
+        if state.next_at != self._timer_at:
+            self._arm()
+
+    def _perform(self, effect: Effect) -> None:
+        action = self._actions.get(type(effect))
+        if action is not None:
+            action(effect)
+        for watch in self.watchers:
+            watch(effect)
+
+    def _reply(self, effect: e.Reply) -> None:
+        future = self._replies.get(effect.cid)
+        if future is not None and not future.done():
+            future.set_result(effect.payload)
+
+    def _stop(self, _: e.Stopped) -> None:
+        self.stopped.set()
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timer_at = at = next_deadline(self.state)
+        if at is not None:
+            wait = max(0, at - self._clock()) / 1e6
+            self._timer = asyncio.get_running_loop().call_later(wait, self._ring)
+
+    def _ring(self) -> None:
+        self._timer, self._timer_at = None, None
+        self.feed(Tick())

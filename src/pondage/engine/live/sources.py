@@ -1,0 +1,148 @@
+"""The accumulators of a reactor: incarnations, hooks, streams and polls. What an ended one says is dropped (H4)."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine, Mapping
+
+from pondage.define.accumulator import AnyAccumulator
+from pondage.define.boundary import InvalidBoundary
+from pondage.kernel.reaction.effects import Connect, Poll, StartSource, StopSource, Throttle
+from pondage.kernel.reaction.events import Accumulator, Event, Polled, Push, Skip, UndecodableEvent
+
+Feed = Callable[[Event], None]
+NOTHING = object()
+"""What an event gave when it gave no boundary."""
+
+
+class Sources:
+    """Starts, connects, polls and stops accumulators, each in tasks of its own."""
+
+    def __init__(self, accumulators: Mapping[str, AnyAccumulator], feed: Feed) -> None:
+        self._accumulators = dict(accumulators)
+        self._feed = feed
+        self._tasks: dict[str, set[asyncio.Task[None]]] = {name: set() for name in accumulators}
+        self._going: dict[str, asyncio.Event] = {name: asyncio.Event() for name in accumulators}
+        self._offsets: dict[str, int | None] = {}
+
+    def start(self, effect: StartSource) -> None:
+        """Begin an incarnation. Without an `init` hook it has started at once."""
+        name = effect.source
+        self._end(name)
+        self._going[name].set()
+        if self._accumulators[name].hooks.init is None:
+            self._feed(Accumulator(name, "started"))
+        else:
+            self._spawn(name, self._init(name))
+
+    def stop(self, effect: StopSource) -> None:
+        """End an incarnation."""
+        self._end(effect.source)
+
+    def connect(self, effect: Connect) -> None:
+        """Connect: a stream reads on after its offset, a polling source just waits for its grid."""
+        name = effect.source
+        self._offsets[name] = effect.offset
+        if self._accumulators[name].source is None:
+            self._feed(Accumulator(name, "connected"))
+        else:
+            self._spawn(name, self._read(name, effect.offset))
+
+    def poll(self, effect: Poll) -> None:
+        """Poll once."""
+        self._spawn(effect.source, self._poll(effect.source))
+
+    def throttle(self, effect: Throttle) -> None:
+        """Let a stream wait, or go on."""
+        going = self._going[effect.source]
+        if effect.on:
+            going.clear()
+        else:
+            going.set()
+
+    async def close(self) -> None:
+        """End every incarnation and wait for its tasks."""
+        tasks = [task for tasks in self._tasks.values() for task in tasks]
+        for name in self._accumulators:
+            self._end(name)
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _end(self, name: str) -> None:
+        # A task of an ended incarnation is cancelled before it can feed anything: nothing of it arrives late.
+        tasks, self._tasks[name] = self._tasks[name], set()
+        for task in tasks:
+            task.cancel()
+
+    def _spawn(self, name: str, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(self._guarded(name, work))
+        self._tasks[name].add(task)
+        task.add_done_callback(self._tasks[name].discard)
+
+    async def _guarded(self, name: str, work: Coroutine[None, None, None]) -> None:
+        try:
+            await work
+        except Exception as error:  # noqa: BLE001 - an accumulator that raises has crashed, and is restarted
+            self._feed(Accumulator(name, "crashed", f"{type(error).__name__}: {error}"))
+
+    async def _init(self, name: str) -> None:
+        init = self._accumulators[name].hooks.init
+        assert init is not None
+        result = init(self._offsets.get(name))
+        if inspect.isawaitable(result):
+            await result
+        self._feed(Accumulator(name, "started"))
+
+    async def _read(self, name: str, after: int | None) -> None:
+        accumulator = self._accumulators[name]
+        assert accumulator.source is not None
+        try:
+            events = aiter(accumulator.source.read(after))
+        except OSError as error:
+            self._feed(Accumulator(name, "lost", str(error)))
+            return
+        self._feed(Accumulator(name, "connected"))
+        while True:
+            await self._going[name].wait()
+            try:
+                offset, raw = await anext(events)
+            except StopAsyncIteration:
+                return
+            except OSError as error:
+                self._feed(Accumulator(name, "lost", str(error)))
+                return
+            self._offsets[name] = offset
+            self._feed(await event_of(accumulator, raw, offset))
+
+    async def _poll(self, name: str) -> None:
+        accumulator = self._accumulators[name]
+        poll = accumulator.hooks.poll
+        try:
+            value = None if poll is None else poll()
+            if inspect.isawaitable(value):
+                value = await value
+            value = None if value is None else accumulator.check(value)
+        except Exception as error:  # noqa: BLE001 - a poll that raises disconnects its source until a good one
+            self._feed(Polled(name, None, f"{type(error).__name__}: {error}"))
+            return
+        self._feed(Polled(name, value))
+
+
+async def boundary_of(accumulator: AnyAccumulator, raw: object) -> object:
+    """Give the checked boundary of a raw event, or NOTHING; raises InvalidBoundary."""
+    process = accumulator.hooks.process
+    if process is None:
+        return accumulator.check(raw)
+    value = process(raw)
+    if inspect.isawaitable(value):
+        value = await value
+    return NOTHING if value is None else accumulator.check(value)
+
+
+async def event_of(accumulator: AnyAccumulator, raw: object, offset: int) -> Event:
+    """Give the event that a raw event of a stream is: a boundary, an offset that moves, or a dead letter."""
+    try:
+        value = await boundary_of(accumulator, raw)
+    except InvalidBoundary as error:
+        return UndecodableEvent(accumulator.name, offset, str(error))
+    if value is NOTHING:
+        return Skip(accumulator.name, offset)
+    return Push(accumulator.name, value, None, offset)
