@@ -35,17 +35,19 @@ except PondageError as error:
 
 
 @verb
+@click.option("--replay", "is_replaying", is_flag=True, help="Step the recorded history again and compare.")
 @json_option
 @pass_settings
-def doctor(settings: Settings, is_json: bool) -> None:
+def doctor(settings: Settings, is_replaying: bool, is_json: bool) -> None:
     """Check what Pondage needs: Python, Java, Spark, the project, its ledger, its warehouse, running processes.
 
-    Exit code 1 when something is not well; each of these says what to do.
+    Looks for claims that nobody ends, work that nobody can do, silent processes and halted Ponds. Exit code 1 when
+    something is not well; each of these says what to do.
     """
     from pondage.cli.output import print_json, styled
     from pondage.views.answers import DoctorView
 
-    checks = tuple(_checks(settings.project or Path.cwd()))
+    checks = tuple(_checks(settings.project or Path.cwd(), is_replaying=is_replaying))
     view = DoctorView(ok=all(each.ok for each in checks), checks=checks)
     if is_json:
         print_json(view)
@@ -59,13 +61,14 @@ def doctor(settings: Settings, is_json: bool) -> None:
         click.get_current_context().exit(1)
 
 
-def _checks(directory: Path) -> list[CheckView]:
+def _checks(directory: Path, *, is_replaying: bool) -> list[CheckView]:
     """Let the engine look, in a process that may load Spark; its answer is a list of checks as JSON."""
     import msgspec
 
     from pondage.views.answers import CheckView
 
     command = [sys.executable, "-m", "pondage.engine.doctor", "--json", "--project", str(directory)]
+    command += ["--replay"] if is_replaying else []
     try:
         done = subprocess.run(command, capture_output=True, timeout=DOCTOR_TIMEOUT_S, check=False, env=_environment())
     except subprocess.TimeoutExpired:
@@ -133,3 +136,4 @@ def vacuum(settings: Settings, dry_run: bool, is_json: bool) -> None:
     click.echo(f"files of {count_text(len(report.swept), 'marked snapshot')} {verb_text} deleted")
     click.echo(f"files of {count_text(len(report.orphans), 'unfinished attempt')} {verb_text} deleted")
     click.echo(f"{count_text(report.logs, 'old log')} {verb_text} deleted; {size_text(report.bytes)} in all")
+    click.echo(f"{count_text(report.runs, 'old Run')} {verb_text} taken out of the ledger")

@@ -96,9 +96,13 @@ def run_worker(config: EngineConfig, *, say: Callable[[str], None] | None = None
         say(drain_words(asked, config))
 
     try:
-        say(_line(config))
         while True:
-            code = supervise(lambda: Supervisor(config, ledger, say=say), until=lambda: False, on_drain=on_drain)
+            code = supervise(
+                lambda: Supervisor(config, ledger, say=say),
+                until=lambda: False,
+                on_start=lambda: say(_line(config)),
+                on_drain=on_drain,
+            )
             if code != LOST or has_ended:
                 return code
             say("others do the work of this machine now; coming back when the ledger answers")

@@ -46,6 +46,7 @@ class DoomedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 _pins = msgspec.json.Decoder(dict[str, int | None])
 _sampled = msgspec.json.Decoder(SampleInputs)
+_contents = msgspec.json.Decoder(SnapshotContent)
 
 
 def published(tx: Transaction, pond: int) -> Published | None:
@@ -234,3 +235,40 @@ def _doomed(row: Row) -> DoomedSnapshot:
     return DoomedSnapshot(
         id=number(row, "id"), public_id=text(row, "public_id"), path=text(row, "path"), bytes=number(row, "bytes")
     )
+
+
+class NamedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot whose files should be there, and what it belongs to."""
+
+    id: int
+    public_id: str
+    pond: str
+    ripple: str
+    run: str
+    path: str
+    files: tuple[str, ...]
+
+
+def named(tx: Transaction, *, after: int) -> list[NamedSnapshot]:
+    """Answer one batch of the snapshots that are not marked for deletion, in the order of their ids."""
+    return [
+        NamedSnapshot(
+            id=number(row, "id"),
+            public_id=text(row, "public_id"),
+            pond=text(row, "pond"),
+            ripple=text(row, "ripple"),
+            run=text(row, "run"),
+            path=text(row, "path"),
+            files=tuple(file.name for file in _contents.decode(text(row, "content")).files),
+        )
+        for row in tx.rows(
+            """SELECT s.id AS id, s.public_id AS public_id, p.name AS pond, d.ripple AS ripple, r.public_id AS run,
+                      s.path AS path, s.content AS content
+               FROM (SELECT * FROM snapshots WHERE id > :after AND tombstoned_at IS NULL
+                     ORDER BY id LIMIT :batch) s
+               JOIN datasets d ON d.id = s.dataset JOIN ponds p ON p.id = d.pond JOIN runs r ON r.id = s.run
+               ORDER BY s.id""",
+            after=after,
+            batch=BATCH,
+        )
+    ]
