@@ -80,7 +80,7 @@ def test_what_has_ended_and_holds_something_is_found(holding: World) -> None:
 
 def test_signals_of_an_actor_that_moved_are_stranded_when_nobody_hands_them_on(holding: World) -> None:
     change(
-        claimed, "INSERT INTO actors (environment, kind, key, moved) SELECT 1, 'catchment', 'gone', min(id) FROM actors"
+        holding, "INSERT INTO actors (environment, kind, key, moved) SELECT 1, 'catchment', 'gone', min(id) FROM actors"
     )
     change(
         holding,
