@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +19,31 @@ from pondage.ledger.work import Failure
 CLAIMS_PER_BREATH = 100
 
 _log = logging.getLogger(__name__)
+
+
+class Lane(threading.Thread):
+    """A thread that runs one attempt after the other: it keeps its connection to the ledger."""
+
+    def __init__(self, run: Callable[[Attempt], None], rest: Callable[[Lane], None]) -> None:
+        # A daemon: Python code cannot be stopped, and a process that was drained must be able to end.
+        super().__init__(daemon=True)
+        self._run_one = run
+        self._rest = rest
+        self._given: queue.SimpleQueue[Attempt] = queue.SimpleQueue()
+
+    def take(self, attempt: Attempt) -> None:
+        """Run this attempt next; only when there is nothing else to do."""
+        self.name = f"slot {attempt.token}"
+        self._given.put(attempt)
+        if not self.is_alive():
+            self.start()
+
+    def run(self) -> None:
+        """Run what is given, for as long as the process lives."""
+        while True:
+            self._run_one(self._given.get())
+            self.name = "idle slot"
+            self._rest(self)
 
 
 class Slots:
@@ -49,6 +75,7 @@ class Slots:
         self._attempts: dict[str, Attempt] = {}
         self._pending: set[str] = set()
         self._since_empty = 0
+        self._idle: list[Lane] = []
 
     @property
     def attempts(self) -> list[Attempt]:
@@ -93,13 +120,17 @@ class Slots:
             return self._pending | self._attempts.keys()
 
     def start(self, attempt: Attempt) -> None:
-        """Run an attempt in a thread of its own."""
+        """Run an attempt in a thread that has nothing else to do, or in a new one."""
         with self._lock:
             self._attempts[attempt.token] = attempt
             self._pending.discard(attempt.token)
             self._since_empty += 1
-        # A daemon: Python code cannot be stopped, and a process that was drained must be able to end.
-        threading.Thread(target=self._run, args=(attempt,), name=f"slot {attempt.token}", daemon=True).start()
+            lane = self._idle.pop() if self._idle else Lane(self._run, self._rest)
+        lane.take(attempt)
+
+    def _rest(self, lane: Lane) -> None:
+        with self._lock:
+            self._idle.append(lane)
 
     def release_all(self, reason: str) -> int:
         """Give back everything that runs; it will be run again elsewhere and counts against nothing."""

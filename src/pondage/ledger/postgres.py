@@ -136,7 +136,10 @@ class PostgresTransaction:
 
 
 class PostgresDriver:
-    """The ledger on a server. Each thread has its own connection; a lost one is replaced by the next transaction."""
+    """The ledger on a server. Each thread has its own connection; a lost one is replaced by the next transaction.
+
+    The connection of a thread that has ended is closed when the next one is opened.
+    """
 
     dialect = "postgres"
 
@@ -146,7 +149,7 @@ class PostgresDriver:
         self._clock = clock
         self.counts = Counts()
         self._local = threading.local()
-        self._all: list[Connection] = []
+        self._all: dict[Connection, threading.Thread] = {}
         self._guard = threading.Lock()
         self._watches: list[PostgresChanges] = []
         self._statements: dict[str, str] = {}
@@ -267,7 +270,10 @@ class PostgresDriver:
         except LedgerUnavailable:
             self._forget(connection)
             raise
-        except psycopg.OperationalError as error:
+        except psycopg.Error as error:
+            # The server may end a connection with an error of any class, for example after too long a pause.
+            if not isinstance(error, psycopg.OperationalError) and not connection.closed:
+                raise
             self._forget(connection)
             raise LedgerUnavailable(f"the ledger cannot be used now: {error}") from error
 
@@ -278,15 +284,17 @@ class PostgresDriver:
             self._local.connection = connection
             self._local.announced = None
             with self._guard:
-                self._all.append(connection)
+                for idle in [each for each, owner in self._all.items() if not owner.is_alive()]:
+                    idle.close()
+                    del self._all[idle]
+                self._all[connection] = threading.current_thread()
         return connection
 
     def _forget(self, connection: Connection) -> None:
         connection.close()
         self._local.connection = None
         with self._guard:
-            if connection in self._all:
-                self._all.remove(connection)
+            self._all.pop(connection, None)
 
 
 def _said_options(url: str) -> str:

@@ -88,7 +88,10 @@ class SqliteTransaction:
 
 
 class SqliteDriver:
-    """The ledger in a file. Each thread has its own connection; writers queue behind `BEGIN IMMEDIATE`."""
+    """The ledger in a file. Each thread has its own connection; writers queue behind `BEGIN IMMEDIATE`.
+
+    The connection of a thread that has ended is closed when the next one is opened.
+    """
 
     dialect = "sqlite"
 
@@ -98,7 +101,7 @@ class SqliteDriver:
         self._clock = clock
         self._synchronous = synchronous
         self._local = threading.local()
-        self._all: list[sqlite3.Connection] = []
+        self._all: dict[sqlite3.Connection, threading.Thread] = {}
         self._guard = threading.Lock()
         self._watches: list[SqliteChanges] = []
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -179,7 +182,10 @@ class SqliteDriver:
             connection.execute(f"PRAGMA synchronous={self._synchronous}")
             self._local.connection = connection
             with self._guard:
-                self._all.append(connection)
+                for idle in [each for each, owner in self._all.items() if not owner.is_alive()]:
+                    idle.close()
+                    del self._all[idle]
+                self._all[connection] = threading.current_thread()
         return connection
 
 
