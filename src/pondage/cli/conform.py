@@ -10,6 +10,10 @@ import msgspec
 
 from pondage.errors import PondageError
 from pondage.simulate.conform import Verdict, check
+from pondage.simulate.control_conform import check_control
+from pondage.simulate.control_host import ControlHost
+from pondage.simulate.control_scenario import read_control_scenarios
+from pondage.simulate.control_virtual import VirtualControlHost
 from pondage.simulate.host import Host
 from pondage.simulate.reaction_conform import check_reaction
 from pondage.simulate.reaction_host import MakeReactorHost, VirtualReactorHost
@@ -58,6 +62,64 @@ def demand(files: tuple[Path, ...], host_name: str, only: str | None, as_json: b
         click.echo(f"{len(verdicts) - failed} passed, {failed} failed")
     if failed:
         sys.exit(1)
+
+
+@conform.command("control")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--host",
+    "host_name",
+    type=click.Choice(["virtual", "ledger"]),
+    default="virtual",
+    show_default=True,
+    help="virtual: the simulator. ledger: the durable code on a real SQLite file with a fake clock.",
+)
+@click.option("--only", metavar="ID", help="Run only the scenario with this id.")
+@click.option("--json", "as_json", is_flag=True, help="Print a report as JSON.")
+def control(files: tuple[Path, ...], host_name: str, only: str | None, as_json: bool) -> None:
+    """Run control scenarios (how does a job unfold?) and compare timelines, states, globals, checkpoints and errors.
+
+    Exits 0 when all pass, 1 when one fails, 2 when a file cannot be used.
+    """
+    try:
+        make_host = _control_host(host_name)
+        found = [scenario for path in files for scenario in read_control_scenarios(path)]
+        scenarios = [scenario for scenario in found if only in (None, scenario.id)]
+        if only is not None and not scenarios:
+            raise PondageError(f"no scenario has the id {only}", code="NOT_FOUND")
+    except PondageError as error:
+        click.echo(f"error[{error.code}]: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"  {error.hint}", err=True)
+        sys.exit(2)
+    verdicts = [check_control(scenario, make_host) for scenario in scenarios]
+    failed = sum(not verdict.has_passed for verdict in verdicts)
+    if as_json:
+        click.echo(_report(verdicts, failed))
+    else:
+        for verdict in verdicts:
+            _print_failure(verdict)
+        click.echo(f"{len(verdicts) - failed} passed, {failed} failed")
+    if failed:
+        sys.exit(1)
+
+
+def _control_host(name: str) -> Callable[[], ControlHost]:
+    if name == "virtual":
+        return VirtualControlHost
+    # Imported by name and only when asked for: the durable host brings the ledger with it.
+    try:
+        module = importlib.import_module("pondage.ledger.conform_control")
+    except ModuleNotFoundError as error:
+        if error.name != "pondage.ledger.conform_control":
+            raise
+        raise PondageError(
+            "this build has no durable host for control scenarios",
+            hint="run it with --host virtual",
+            code="NO_LEDGER_HOST",
+        ) from error
+    make_host: Callable[[], ControlHost] = module.LedgerControlHost
+    return make_host
 
 
 @conform.command("reaction")

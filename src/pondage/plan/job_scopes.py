@@ -217,6 +217,11 @@ def _epilogues(graph: Graph, layout: Layout) -> set[int]:
             found.append(layout.sub_of[edge.target])
         else:
             following[layout.sub_of[edge.source]].add(layout.sub_of[edge.target])
+    for data in graph.data:
+        following[layout.sub_of[data.source]].add(layout.sub_of[data.target])
+    for name, vertex in graph.vertices.items():
+        if vertex.virtual is Virtual.IN:
+            following[layout.sub_of[name]].add(layout.sub_of[f"{vertex.caller}.__proxy_out"])
     epilogues: set[int] = set()
     while found:
         number = found.pop()

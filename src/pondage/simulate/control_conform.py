@@ -23,7 +23,7 @@ EXPR_STEP_MS = 0.01
 def check_control(scenario: ControlScenario, make_host: Callable[[], ControlHost]) -> Verdict:
     """Run a scenario, twice when it is resumed, and compare everything that it expects."""
     mismatches = [
-        Mismatch(order="batch", what=what, expected=expected, got=got)
+        Mismatch(order="", what=what, expected=expected, got=got)
         for what, expected, got in _differences(scenario, make_host)
     ]
     return Verdict(id=scenario.id, title=scenario.title, mismatches=mismatches)

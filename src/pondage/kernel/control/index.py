@@ -37,6 +37,8 @@ class Index:
         self.branches: dict[int, list[int]] = defaultdict(list)
         """The branch scopes of each sub-job."""
         self.siblings: dict[str, list[str]] = defaultdict(list)
+        self.handler: dict[int, int] = {}
+        """Of an edge into a joblet call: the end of the call, which has its verdict and its sub-job."""
         self._link(plan)
         self.bodies = {name: Index(body) for name, body in plan.bodies.items()}
 
@@ -46,6 +48,7 @@ class Index:
         for number, scope in enumerate(plan.scopes):
             if scope.kind is ScopeKind.JOBLET:
                 self.scope_of_call[scope.owner] = number
+                self.handler[self.place[f"{scope.name}.__proxy_in"]] = scope.owner
         for number, edge in enumerate(plan.control):
             self.inbound[edge.target].append(number)
             self._link_source(number, edge)
@@ -78,14 +81,15 @@ class Index:
         for edge in plan.control:
             if edge.kind not in (EdgeKind.ERROR, EdgeKind.SUBJOB_ERROR):
                 continue
-            source, target = plan.components[edge.source], plan.components[edge.target]
+            handler = self.handler.get(edge.target, edge.target)
+            source, target = plan.components[edge.source], plan.components[handler]
             waiting = source.sub if source.virtual is Virtual.OUT else plan.subs[source.sub].parent
             while waiting >= 0:
-                if waiting != target.sub and waiting not in self.capturers[edge.target]:
-                    self.capturers[edge.target].append(waiting)
+                if waiting != target.sub and waiting not in self.capturers[handler]:
+                    self.capturers[handler].append(waiting)
                 waiting = plan.subs[waiting].parent
         # A handler that failed is itself judged by its handlers: whoever waits for it waits for them too.
         for edge in sorted(plan.control, key=lambda edge: edge.source):
-            if edge.kind is EdgeKind.ERROR:
-                known = self.capturers[edge.target]
+            if edge.kind is EdgeKind.ERROR or (edge.kind is EdgeKind.SUBJOB_ERROR and edge.is_whole):
+                known = self.capturers[self.handler.get(edge.target, edge.target)]
                 known.extend(sub for sub in self.capturers[edge.source] if sub not in known)

@@ -22,8 +22,14 @@ def is_handled(work: Work, level: Level, at: int) -> bool:
                     if level.plan.control[number].kind is EdgeKind.SUBJOB_ERROR]  # fmt: skip
     return _any_recovers(work, level, [
         number for number in numbers
-        if is_call or work.shape(level, level.plan.control[number].target).sub == shape.sub
+        if is_call or work.shape(level, handler_of(level, number)).sub == shape.sub
     ])  # fmt: skip
+
+
+def handler_of(level: Level, number: int) -> int:
+    """Give whose success counts for an error edge: its target, or the end of the joblet call that it leads into."""
+    target = level.plan.control[number].target
+    return level.index.handler.get(target, target)
 
 
 def _any_recovers(work: Work, level: Level, numbers: list[int]) -> bool:
@@ -31,7 +37,7 @@ def _any_recovers(work: Work, level: Level, numbers: list[int]) -> bool:
     for number in numbers:
         if work.edge(level, number).state is not EdgeState.FIRED:
             continue
-        target = level.plan.control[number].target
+        target = handler_of(level, number)
         state = work.state(level, target)
         try:
             if state is State.OK or (state is State.ERROR and is_handled(work, level, target)):
@@ -116,9 +122,10 @@ def _is_captured(work: Work, level: Level, member: int) -> bool:
     own = work.shape(level, member).sub
     for number in level.index.own_edges.get(member, ()):
         edge = level.plan.control[number]
-        outside = edge.kind is EdgeKind.ERROR and work.shape(level, edge.target).sub != own
+        handler = handler_of(level, number)
+        outside = edge.kind is EdgeKind.ERROR and work.shape(level, handler).sub != own
         if outside and work.edge(level, number).state is EdgeState.FIRED:
-            state = work.state(level, edge.target)
+            state = work.state(level, handler)
             if state is State.OK:
                 return True
             is_open |= not state.is_final

@@ -1,0 +1,175 @@
+"""`pondage job`: check a job file, draw it, and play it in virtual time. Nothing is run, and no ledger is needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from pondage.cli.job_graph import svg_of, text_of
+from pondage.cli.job_options import endings, milliseconds, planned_file, values
+from pondage.cli.output import print_json
+from pondage.cli.settings import Verb, json_option
+from pondage.define.job import JobProblem, JobRefused
+from pondage.kernel.control.events import Start
+from pondage.kernel.control.state import JobState
+
+if TYPE_CHECKING:
+    from pondage.kernel.control import JobPlan
+    from pondage.plan.job import PlannedJob
+    from pondage.simulate.control_drive import Ending
+
+REFUSED = 4
+_FILE = click.argument("file", type=click.Path(path_type=Path))
+_FAIL = click.option("--fail", "fails", metavar="NAME[=TEXT]", multiple=True, help="Let a component (x, x[#2]) fail.")
+_TAKES = click.option("--takes", metavar="NAME=10s", multiple=True, help="How long a component takes; else 1s.")
+_AFTER = click.option("--after", metavar="NAME.VAR=VALUE", multiple=True, help="An after-variable, as JSON.")
+_WRITES = click.option("--writes", metavar="NAME.KEY=VALUE", multiple=True, help="A global that it writes, as JSON.")
+_ITEMS = click.option("--items", metavar="NAME=3", multiple=True, help="How many elements an iterator finds; else 2.")
+_CONTEXT = click.option("--context", metavar="K=V", multiple=True, help="A variable of the context.")
+
+
+@click.group()
+def job() -> None:
+    """Check, draw and play a job file (control flow inside a run)."""
+
+
+@job.command("validate", cls=Verb)
+@_FILE
+@json_option
+def validate(file: Path, is_json: bool) -> None:
+    """Check a job file and its joblets, and print everything that is wrong, not only the first thing.
+
+    Exits 0 when the job can run (warnings do not matter), 4 when it is refused.
+    """
+    try:
+        planned = planned_file(file)
+    except JobRefused as error:
+        if is_json:
+            print_json({"ok": False, "problems": error.problems, "warnings": []})
+        else:
+            for problem in error.problems:
+                click.echo(problem_line(problem))
+            click.echo(f"{len(error.problems)} problem(s)")
+        sys.exit(REFUSED)
+    if is_json:
+        print_json({"ok": True, "problems": [], "warnings": planned.warnings, "unresolved": planned.unresolved})
+        return
+    for warning in planned.warnings:
+        click.echo(f"warning: {problem_line(warning)}")
+    for port in planned.unresolved:
+        click.echo(f"unresolved: the type of {port} is known only to Spark")
+    plan = planned.plan
+    click.echo(f"ok: {len(plan.components)} components, {len(plan.subs)} sub-jobs, plan {plan.hash[:12]}")
+
+
+def problem_line(problem: JobProblem) -> str:
+    """Answer a problem in one line: where, what, and its code."""
+    place = problem.place
+    where = f"{place.file}:{place.line}:{place.column}: " if place.line else f"{place.file}: " if place.file else ""
+    path = problem.path if problem.path and problem.path.startswith("$") else ""
+    return f"{where}{path + ': ' if path else ''}{problem.message} [{problem.code}]"
+
+
+@job.command("graph", cls=Verb)
+@_FILE
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw it into this file (-: print it).")
+@json_option
+def graph(file: Path, svg: Path | None, is_json: bool) -> None:
+    """Show components, edges and sub-jobs of a job file: as text, as a picture, or the whole plan as JSON."""
+    plan = _planned(file).plan
+    if is_json:
+        print_json(plan)
+    elif svg is None:
+        click.echo(text_of(plan))
+    elif str(svg) == "-":
+        click.echo(svg_of(plan))
+    else:
+        svg.write_text(svg_of(plan), encoding="utf-8")
+        click.echo(f"drawn into {svg}")
+
+
+@job.command("trace", cls=Verb)
+@_FILE
+@_FAIL
+@_TAKES
+@_AFTER
+@_WRITES
+@_ITEMS
+@_CONTEXT
+@click.option("--kill-at", metavar="5s", help="Kill the run at this time.")
+@click.option("--all-failures", is_flag=True, help="Play every single failure and say what nobody handles.")
+@json_option
+def trace(
+    file: Path,
+    fails: tuple[str, ...],
+    takes: tuple[str, ...],
+    after: tuple[str, ...],
+    writes: tuple[str, ...],
+    items: tuple[str, ...],
+    context: tuple[str, ...],
+    kill_at: str | None,
+    all_failures: bool,
+    is_json: bool,
+) -> None:
+    """Print the exact timeline of a job for any outcomes and durations, without running anything."""
+    from pondage.simulate.control_drive import play
+    from pondage.simulate.control_virtual import VirtualControlHost
+
+    planned = _planned(file)
+    behave = endings(planned.plan, fails=fails, takes=takes, after=after, writes=writes, items=items)
+    known = {"env": "trace", "run_id": "trace", **planned.plan.context, **values(context)}
+    start = Start(context=known, second=1_000)
+    if all_failures:
+        _report_failures(planned.plan, behave, start, is_json=is_json)
+        return
+    host = VirtualControlHost()
+    kills = () if kill_at is None else (milliseconds(kill_at, "--kill-at"),)
+    run = play(host, planned.plan, behave, start=start, kill_at=kills)
+    if is_json:
+        print_json(
+            {
+                "timeline": [{"at_ms": at, "events": lines} for at, lines in run.timeline],
+                "states": host.states(),
+                "globals": host.globals(),
+                "job_state": run.state,
+                "code": run.code,
+                "groups": [[planned.plan.components[at].name for at in group] for group in planned.plan.groups],
+            }
+        )
+        return
+    for at, lines in run.timeline:
+        for number, line in enumerate(lines):
+            click.echo(f"{f'{at / 1000:g}s' if number == 0 else '':>8}  {line}")
+    if run.state is JobState.RUNNING:
+        click.echo("          (nothing more happens)")
+
+
+def _planned(file: Path) -> PlannedJob:
+    try:
+        return planned_file(file)
+    except JobRefused as error:
+        for problem in error.problems:
+            click.echo(problem_line(problem), err=True)
+        sys.exit(REFUSED)
+
+
+def _report_failures(plan: JobPlan, behave: Callable[[str, int], Ending], start: Start, *, is_json: bool) -> None:
+    from pondage.simulate.control_failures import all_failures
+
+    report = all_failures(plan, behave, start)
+    if is_json:
+        print_json(msgspec.to_builtins(report))
+        return
+    click.echo(f"{report.played} plays: the job as it is, and each component failing once")
+    for title, names in (
+        ("nobody handles the failure of", report.unhandled),
+        ("handled", report.handled),
+        ("never runs", report.never_run),
+        ("joins that can only be skipped", report.skipped_joins),
+    ):
+        click.echo(f"{title}: {', '.join(names) or '-'}")
