@@ -52,7 +52,7 @@ def _compared(database: str, make: DriverFactory) -> list[Row]:
     rows = []
     for name, asked in {**ASKED, "claim and commit": claim_and_commit}.items():
         anchor = measured(new, asked).visited
-        grown = {"1,000,000 executions": old} | ({} if name == "status" else {"100,000 Ponds": wide})
+        grown = {f"{FINISHED:,} executions": old} | ({} if name == "status" else {f"{PONDS:,} Ponds": wide})
         for what, world in grown.items():
             meter = measured(world, asked)
             assert meter.scans == [], meter.scans

@@ -97,14 +97,14 @@ def test_a_pond_of_one_function_may_read_a_ripple_of_another_name():
 
 
 def test_a_larger_pond_is_written_out():
-    reports = Pond("reports", version="1.0.0", retries=Retries(immediately=1), timeout="10m")
+    reports = Pond("reports", version="1.0.0", retries=Retries(immediately=1), timeout="10m", progress_lease="5m")
     source = reports.source("sales", ">=2.0")
 
     @reports.ripple(reads={"sales": source["sales"]}, parameters={"limit": 3})
     def clean(sales: Any) -> Any:
         return sales
 
-    @reports.ripple(timeout="1m", always=True)
+    @reports.ripple(timeout="1m", progress_lease="30s", always=True)
     def daily_total(clean: Any) -> Any:
         return clean
 
@@ -118,8 +118,10 @@ def test_a_larger_pond_is_written_out():
     assert definition.ripple("clean").reads[0].pond == "sales"
     assert definition.ripple("clean").parameters == {"limit": 3}
     assert definition.ripple("clean").timeout_s == 600
+    assert definition.ripple("clean").progress_lease_s == 300
     assert definition.ripple("daily_total").parents == ("clean",)
     assert definition.ripple("daily_total").timeout_s == 60
+    assert definition.ripple("daily_total").progress_lease_s == 30
     assert definition.ripple("both").parents == ("clean", "daily_total")
     assert definition.ripple("by_country").kind == "sql"
     assert [(read.parameter, read.pond, read.ripple) for read in definition.ripple("by_country").reads] == [

@@ -143,3 +143,34 @@ def test_broken_toml_is_refused_with_its_line(tmp_path: Path):
 def test_a_process_must_be_able_to_miss_two_beats(tmp_path: Path, heartbeat: int, reap: int):
     (error,) = refused(tmp_path, f"[durability]\nheartbeat_s = {heartbeat}\nreap_after_s = {reap}")
     assert "reap_after_s" in error.message
+
+
+def test_a_machine_says_what_it_offers(tmp_path: Path) -> None:
+    (tmp_path / "pondage.toml").write_text('[worker]\nworkers = 3\nlabels = ["gpu"]\n')
+    worker = load_project(tmp_path).worker
+    assert (worker.workers, worker.labels) == (3, ("gpu",))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("workers = 0", "worker.workers is 0"),
+        ('labels = ["two words"]', "worker.labels has 'two words'"),
+        ('labels = ["a,b"]', "worker.labels has 'a,b'"),
+    ],
+)
+def test_what_a_machine_cannot_offer_is_refused(tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "pondage.toml").write_text(f"[worker]\n{line}\n")
+    with pytest.raises(ProjectError) as refused:
+        load_project(tmp_path)
+    assert said in str(refused.value)
+
+
+def test_a_progress_lease_is_off_unless_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "pondage.toml").write_text("")
+    assert load_project(tmp_path).durability.progress_lease_s is None
+    (tmp_path / "pondage.toml").write_text("[durability]\nprogress_lease_s = 600\n")
+    assert load_project(tmp_path).durability.progress_lease_s == 600
+    (tmp_path / "pondage.toml").write_text("[durability]\nprogress_lease_s = 0\n")
+    with pytest.raises(ProjectError, match="progress_lease_s is 0"):
+        load_project(tmp_path)

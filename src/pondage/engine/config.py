@@ -82,7 +82,7 @@ def config_of(project: Project) -> EngineConfig:
 
 def shown_url(url: str) -> str:
     """Answer the address of a ledger as it may be printed: without a password."""
-    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url)
+    return re.sub(r"(password=)[^&]*", r"\1***", re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url))
 
 
 def ledger_url(project: Project) -> str:
