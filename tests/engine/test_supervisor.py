@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pondage.engine import identity
 from pondage.engine.config import WorkerConfig
-from pondage.engine.supervisor import Supervisor
+from pondage.engine.supervisor import LOST, Supervisor, come_back
 from pondage.kernel.demand.events import Tap
 from pondage.ledger import processes, work
 from tests.engine.plain import PATIENCE_S, engine_config, wait_for
@@ -177,3 +177,20 @@ def test_draining_twice_asks_the_children_twice(world: World, tmp_path: Path) ->
     assert told_twice.wait(PATIENCE_S)
     thread.join(PATIENCE_S)
     assert not thread.is_alive()
+
+
+def test_a_machine_that_was_lost_comes_back_under_a_new_identity(world: World) -> None:
+    codes, said = iter([LOST, LOST, 0]), []
+    assert come_back(world.ledger, lambda: next(codes), is_over=lambda: False, say=said.append) == 0
+    assert len(said) == 2
+
+
+def test_a_machine_that_was_lost_while_it_ended_does_not_come_back(world: World) -> None:
+    assert come_back(world.ledger, lambda: LOST, is_over=lambda: True, say=lambda line: None) == LOST
+
+
+def test_a_supervisor_that_was_declared_dead_is_lost(world: World, tmp_path: Path) -> None:
+    supervised = Supervised(world, tmp_path)
+    with world.ledger.transaction() as tx:
+        tx.change("UPDATE processes SET dead_at = 1")
+    assert supervised.supervisor.run() == LOST

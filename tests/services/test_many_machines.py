@@ -173,7 +173,7 @@ def test_a_machine_without_its_ledger_stops_and_its_work_is_done_elsewhere(
         (tmp_path / "open").touch()
         wait_until(lambda: is_quiet(made), PATIENCE_S)
         assert outcomes(made) == ["crashed", "ok"]
-        wait_until(lambda: "others do the work of this machine now" in north.said(), PATIENCE_S)
+        wait_until(lambda: "others may do the work of this machine now" in north.said(), PATIENCE_S)
         dead = made.rows("SELECT id FROM processes WHERE dead_at IS NOT NULL")
         north.proxy.heal()
         wait_until(lambda: made.count("SELECT 1 FROM processes WHERE role = 'supervisor' AND dead_at IS NULL") == 2)

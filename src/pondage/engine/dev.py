@@ -15,7 +15,7 @@ from pathlib import Path
 from pondage.engine import identity
 from pondage.engine.config import EngineConfig, SupervisorConfig, config_of, shown_url
 from pondage.engine.spawn import spawn
-from pondage.engine.supervisor import Supervisor, supervise
+from pondage.engine.supervisor import Supervisor, come_back, supervise
 from pondage.errors import PondageError
 from pondage.ledger import processes
 from pondage.ledger.ledger import Ledger
@@ -40,13 +40,23 @@ def run_dev(project: Project, *, quiet: bool = False, until: Callable[[], bool] 
     say = _silent if quiet else _say
     with _dev_lock(config.state), _logging_to(config.state / "logs" / "dev.log"):
         ledger = config.open_ledger()
-        try:
+        asked = 0
+
+        def on_drain(times: int) -> None:
+            nonlocal asked
+            asked = times
+            say(drain_words(times, config))
+
+        def serve() -> int:
             return supervise(
                 lambda: Supervisor(config, ledger, say=lambda line: say(f"  {line}")),
                 until=until or (lambda: False),
                 on_start=lambda: say("\n".join(_banner(project, config))),
-                on_drain=lambda n: say(drain_words(n, config)),
+                on_drain=on_drain,
             )
+
+        try:
+            return come_back(ledger, serve, is_over=lambda: asked > 0, say=say)
         finally:
             ledger.close()
 

@@ -15,16 +15,11 @@ import msgspec
 
 from pondage.engine.config import MOST_SLOTS, EngineConfig, config_of, shown_url
 from pondage.engine.dev import drain_words
-from pondage.engine.supervisor import Supervisor, supervise
+from pondage.engine.supervisor import LOST, Supervisor, come_back, supervise
 from pondage.errors import ProjectError
 from pondage.ledger.driver import LedgerUnavailable
-from pondage.ledger.ledger import Ledger
-from pondage.ledger.patience import persist
 from pondage.read.project import Project
 from pondage.spark.settings import available_cores
-
-LOST = 3
-"""The exit code of a supervisor that was taken for dead, or could have been."""
 
 _log = logging.getLogger(__name__)
 
@@ -95,29 +90,22 @@ def run_worker(config: EngineConfig, *, say: Callable[[str], None] | None = None
         has_ended = True
         say(drain_words(asked, config))
 
+    def serve() -> int:
+        return supervise(
+            lambda: Supervisor(config, ledger, say=say),
+            until=lambda: False,
+            on_start=lambda: say(_line(config)),
+            on_drain=on_drain,
+        )
+
     try:
-        while True:
-            code = supervise(
-                lambda: Supervisor(config, ledger, say=say),
-                until=lambda: False,
-                on_start=lambda: say(_line(config)),
-                on_drain=on_drain,
-            )
-            if code != LOST or has_ended:
-                return code
-            say("others do the work of this machine now; coming back when the ledger answers")
-            persist(lambda: _reached(ledger), give_up=lambda: False)
+        return come_back(ledger, serve, is_over=lambda: has_ended, say=say)
     except LedgerUnavailable as error:
         # Whatever was held here is taken back by the others: there is nobody to tell it to.
         say(f"ending without the ledger: {error.message}")
         return LOST
     finally:
         ledger.close()
-
-
-def _reached(ledger: Ledger) -> None:
-    with ledger.reading():
-        pass
 
 
 def _line(config: EngineConfig) -> str:

@@ -33,8 +33,11 @@ from pondage.engine.sweeper import Sweeper
 from pondage.engine.timer import Timer
 from pondage.ledger import executions, processes, reap, retention
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.patience import persist
 
 BREATH_S = 0.02
+LOST = 3
+"""The exit code of a supervisor that was taken for dead, or could have been."""
 KILL_AFTER_S = 10.0
 """How much longer than its own drain a worker may take to end before it is killed."""
 
@@ -254,7 +257,7 @@ class Supervisor:
             self._changes.wait(0.2)
             self.bury()
         if self._is_lost:
-            return 3
+            return LOST
         with self._ledger.transaction() as tx:
             for row in processes.alive(tx):
                 if row.id == self._process:
@@ -320,6 +323,25 @@ def supervise(
         on_start()
         pass_on()
         return made[0].run(until)
+
+
+def come_back(
+    ledger: Ledger, serve: Callable[[], int], *, is_over: Callable[[], bool], say: Callable[[str], None]
+) -> int:
+    """Serve again, under a new identity, whenever a supervisor was lost, as soon as the ledger answers.
+
+    A machine that was suspended or cut off has stopped its work, because others may do it now; it is not broken. Answer
+    the exit code of the supervisor that was not lost, or of the last one when `is_over`.
+    """
+
+    def reach() -> None:
+        with ledger.reading():
+            pass
+
+    while (code := serve()) == LOST and not is_over():
+        say("others may do the work of this machine now; coming back when the ledger answers")
+        persist(reach, give_up=is_over)
+    return code
 
 
 def _ended(code: int) -> str:
