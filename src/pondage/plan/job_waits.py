@@ -33,7 +33,8 @@ def waits(plan: JobPlan) -> dict[_Node, dict[_Node, None]]:
             found["settle", edge.source]["start", edge.target] = None
     for join in plan.joins:
         for branch in join.branches:
-            found["scope", branch]["start", join.target] = None
+            found["scope", branch]["gate", join.target] = None
+        found["gate", join.target]["start", join.target] = None
     for data in plan.data:
         waiting = "settle" if plan.components[data.target].virtual is Virtual.OUT else "start"
         found["start" if data.is_stream else "settle", data.source][waiting, data.target] = None
