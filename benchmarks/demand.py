@@ -24,7 +24,7 @@ SECOND = 1_000
 TITLES = {"chain": "chain", "fan": "fan 1>N>1", "layered": "layers of 10, 2 parents", "ladder": "diamond ladder"}
 DUCKSTRING_BUDGET_S = 4.0
 DUCKSTRING_PATIENCE_S = 20.0
-"""A single step of it may take for ever (on diamonds it looks along every path), so the process is ended then."""
+"""A trigger of it may take for ever (the time doubles with each diamond of a ladder): the process is ended then."""
 
 
 class _CountingPonds(MemoryPonds):
