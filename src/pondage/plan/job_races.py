@@ -32,8 +32,10 @@ def _first_race(moments: list[Moment], producers: list[Moment], before: Before) 
     for at, one in enumerate(moments):
         for other in moments[at + 1 :]:
             for first, second in ((one, other), (other, one)):
-                # In order, and everything else is there by then: it starts before the second edge can fire.
-                if before.is_before(first, second) and all(before.is_before(data, first) for data in producers):
+                # In order with an execution between them, and all data is there by then: it has started when the
+                # second edge fires. The end of a sub-job or a gate may come in the very step of the first edge.
+                is_later = second[0] == "settle" and before.is_before(first, second)
+                if is_later and all(before.is_before(data, first) for data in producers):
                     break
             else:
                 return one, other
