@@ -56,7 +56,7 @@ def run_dev(project: Project, *, quiet: bool = False, until: Callable[[], bool] 
             )
 
         try:
-            return come_back(ledger, serve, is_over=lambda: asked > 0, say=say)
+            return come_back(serve, is_over=lambda: asked > 0, say=say)
         finally:
             ledger.close()
 

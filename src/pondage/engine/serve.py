@@ -99,7 +99,7 @@ def run_worker(config: EngineConfig, *, say: Callable[[str], None] | None = None
         )
 
     try:
-        return come_back(ledger, serve, is_over=lambda: has_ended, say=say)
+        return come_back(serve, is_over=lambda: has_ended, say=say)
     except LedgerUnavailable as error:
         # Whatever was held here is taken back by the others: there is nobody to tell it to.
         say(f"ending without the ledger: {error.message}")

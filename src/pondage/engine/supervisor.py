@@ -325,22 +325,17 @@ def supervise(
         return made[0].run(until)
 
 
-def come_back(
-    ledger: Ledger, serve: Callable[[], int], *, is_over: Callable[[], bool], say: Callable[[str], None]
-) -> int:
+def come_back(serve: Callable[[], int], *, is_over: Callable[[], bool], say: Callable[[str], None]) -> int:
     """Serve again, under a new identity, whenever a supervisor was lost, as soon as the ledger answers.
 
     A machine that was suspended or cut off has stopped its work, because others may do it now; it is not broken. Answer
     the exit code of the supervisor that was not lost, or of the last one when `is_over`.
     """
-
-    def reach() -> None:
-        with ledger.reading():
-            pass
-
-    while (code := serve()) == LOST and not is_over():
+    code = serve()
+    while code == LOST and not is_over():
         say("others may do the work of this machine now; coming back when the ledger answers")
-        persist(reach, give_up=is_over)
+        # Not when it can be read: a full disk can. Coming back takes a row of our own, so that is what is tried.
+        code = persist(serve, give_up=is_over)
     return code
 
 
