@@ -118,12 +118,16 @@ def test_a_wrong_shape_is_named_by_its_path(text: str, path: str) -> None:
     assert path in [problem.path for problem in loaded.problems if problem.code == "SCHEMA"]
 
 
+LAUGHS = "a: &a [x]\n" + "".join(
+    f"{after}: &{after} [{', '.join([f'*{before}'] * 8)}]\n" for before, after in zip("abcdef", "bcdefg", strict=True)
+)
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "components: !!python/object/apply:os.system ['id']",
-        "a: &a [x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c]\n"
-        "e: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f]",
+        LAUGHS,
         "components: [",
         "a: 1\na: 2",
         "? [x]\n: 1",
@@ -157,6 +161,12 @@ def one(edge: str, types: tuple[str, ...] = ("task", "task", "task"), extra: str
     return f"components: [{components}]\nconnections:\n  control:\n{edge}{extra}"
 
 
+INTO_AN_ITERATION = """
+components: [{name: it, type: iterator}, {name: x, type: transform}, {name: o, type: task}]
+connections: {data: [it.item -> x.input], control: [o (ok) x]}
+"""
+
+
 @pytest.mark.parametrize(
     ("code", "text"),
     [
@@ -171,8 +181,7 @@ def one(edge: str, types: tuple[str, ...] = ("task", "task", "task"), extra: str
         ("UNKNOWN_PORT", one("    - a (ok) b\n", extra="  data: [a.nope -> b.input]\n")),
         ("MULTI_IN_NOT_ALLOWED", one("    - a (ok) c\n", extra="  data: [a.main -> c.input, b.main -> c.input]\n")),
         ("UNCONNECTED_NODE", "components: [{name: t, type: transform}]\n"),
-        ("EDGE_INTO_ITERATION", "components: [{name: it, type: iterator}, {name: x, type: transform}, "
-         "{name: o, type: task}]\nconnections: {data: [it.item -> x.input], control: [o (ok) x]}\n"),
+        ("EDGE_INTO_ITERATION", INTO_AN_ITERATION),
         ("PARAMS_SCHEMA", "components: [{name: it, type: iterator, params: {mode: often, parallel: 0}}]\n"),
         ("EXPR_SYNTAX", "components: [{name: it, type: iterator, params: {mode: while, condition: 'x y'}}]\n"),
     ],

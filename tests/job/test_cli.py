@@ -1,0 +1,82 @@
+"""`pondage job validate|graph|trace`: everything on the planner and the virtual host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from pondage.cli.job import job
+
+TEXT = """
+components:
+  - {name: extract, type: source}
+  - {name: load, type: transform}
+  - {name: alert, type: task}
+  - {name: it, type: iterator}
+  - {name: each, type: transform}
+connections:
+  data:
+    - extract.main -> load.input
+    - it.item -> each.input
+  control:
+    - extract (ok) load
+    - load (error) alert
+    - load (ok) it
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "job.yaml"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(job, [str(argument) for argument in arguments])
+
+
+def test_a_good_job_is_ok_and_a_bad_one_shows_all_its_problems(file: Path, tmp_path: Path) -> None:
+    assert call("validate", file).output.startswith("ok: 4 components, 1 sub-jobs")
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(TEXT.replace("transform}", "nope}").replace("(error)", "(oops)"), encoding="utf-8")
+    result = call("validate", bad)
+    assert result.exit_code == 4
+    assert "[UNKNOWN_TYPE]" in result.output
+    assert f"{bad}:14:7: $.connections.control[1]" in result.output
+    found = msgspec.json.decode(call("validate", bad, "--json").output)
+    assert {problem["code"] for problem in found["problems"]} >= {"UNKNOWN_TYPE", "BAD_CONNECTION"}
+
+
+def test_the_graph_is_text_a_picture_or_the_plan(file: Path, tmp_path: Path) -> None:
+    text = call("graph", file).output
+    assert "(error) alert" in text
+    assert "for each element:" in text
+    picture = tmp_path / "job.svg"
+    call("graph", file, "--svg", picture)
+    assert ElementTree.fromstring(picture.read_text(encoding="utf-8")).tag.endswith("svg")
+    assert msgspec.json.decode(call("graph", file, "--json").output)["components"][0]["name"] == "extract"
+
+
+def test_a_trace_shows_the_exact_timeline(file: Path) -> None:
+    lines = call("trace", file, "--fail", "load=broken", "--takes", "extract=2500ms").output.splitlines()
+    assert lines[3].split() == ["2.5s", "extract", "OK"]
+    assert any(line.split()[-3:] == ["load", "ERROR", "[broken]"] for line in lines)
+    assert any("«load -error-> alert»" in line for line in lines)
+    assert lines[-1].endswith("job OK")
+    found = msgspec.json.decode(call("trace", file, "--items", "it=3", "--fail", "each[#2]", "--json").output)
+    assert found["job_state"] == "ERROR"
+    assert found["states"]["each[#2]"] == "ERROR"
+    assert call("trace", file, "--kill-at", "500ms").output.splitlines()[-1].endswith("graceful checkpoint")
+    assert call("trace", file, "--fail", "nobody").exit_code == 1
+
+
+def test_all_failures_are_played(file: Path) -> None:
+    found = msgspec.json.decode(call("trace", file, "--all-failures", "--json").output)
+    assert found["handled"] == ["load", "alert"]
+    assert found["unhandled"] == ["extract", "it", "each"]
+    assert found["never_run"] == []
