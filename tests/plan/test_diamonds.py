@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from pondage.define.names import PondKey
-from pondage.plan.diamonds import meeting_points, tracked
+from pondage.plan.diamonds import MOST, meeting_points, tracked
 
 
 def depths(sources: dict[PondKey, list[PondKey]]) -> dict[PondKey, int]:
@@ -75,3 +75,14 @@ def test_a_long_ladder_of_diamonds_remembers_only_its_own_rungs() -> None:
 
 def test_a_source_that_is_not_deployed_is_passed_over() -> None:
     assert tracked({PondKey("x"): [PondKey("gone"), PondKey("lost")]}, [PondKey("x")]) == {}
+
+
+def test_what_a_pond_remembers_is_bounded_in_a_dense_graph() -> None:
+    rng = random.Random(1)
+    sources: dict[PondKey, list[PondKey]] = {}
+    for n in range(1_000):
+        layer = n // 10
+        above = rng.sample(range((layer - 1) * 10, layer * 10), 2) if layer else []
+        sources[PondKey(f"p{n}")] = [PondKey(f"p{one}") for one in above]
+    found = tracked(sources, list(sources))
+    assert max(map(len, found.values())) < 2 * MOST
