@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from pondage.define.component import Registry
+from pondage.define.component import ComponentDefinition, Registry
 from pondage.define.job import JobConfig, JobDefinition, JobProblem, JobRefused
 from pondage.define.port import natural_order
 from pondage.expr import compile_text
@@ -164,20 +164,7 @@ class _Planner:
             scope=layout.scope_of[vertex.name],
             iterator=iterator_shape(call, self.config) if vertex.is_iterator else None,
         )
-        known = msgspec.structs.replace(component, sub=0, scope=0)
-        version = (definition.version, definition.archive) if definition else ()
-        return msgspec.structs.replace(
-            component,
-            digest=_digest(
-                [
-                    known,
-                    version,
-                    sorted((edge.source, edge.label, edge.expression) for edge in inbound),
-                    sorted((data.source, data.source_port, data.target_port) for data in fed),
-                    body and [one.digest for one in body.components],
-                ]
-            ),
-        )
+        return msgspec.structs.replace(component, digest=_component_digest(component, definition, inbound, fed, body))
 
     def _data(self, data: Data, place: dict[str, int]) -> DataEdge:
         found = self.types.get((f"{data.source}.{data.source_port}", f"{data.target}.{data.target_port}"))
@@ -191,6 +178,25 @@ class _Planner:
             max_in_flight_rows=data.max_in_flight_rows,
             max_in_flight_bytes=data.max_in_flight_bytes,
         )
+
+
+def _component_digest(
+    component: PlanComponent,
+    definition: ComponentDefinition | None,
+    inbound: list[Control],
+    fed: list[Data],
+    body: JobPlan | None,
+) -> str:
+    """Give what changes when anything changes that its results depend on directly."""
+    return _digest(
+        [
+            msgspec.structs.replace(component, sub=0, scope=0),
+            (definition.version, definition.archive) if definition else (),
+            sorted((edge.source, edge.label, edge.expression) for edge in inbound),
+            sorted((data.source, data.source_port, data.target_port) for data in fed),
+            body and [one.digest for one in body.components],
+        ]
+    )
 
 
 def _ports(flat: Graph, vertex: Vertex, fed: list[Data]) -> tuple[PlanPort, ...]:

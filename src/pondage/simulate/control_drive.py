@@ -47,47 +47,59 @@ def play(
     is_resumed: bool = False,
 ) -> Play:
     """Play a run from 0 until it is over. `behave(instance, attempt)` says how an attempt ends."""
-    workers: list[tuple[int, int, Settled]] = []
-    cancelled: set[tuple[str, int]] = set()
-    shown: list[tuple[int, list[str]]] = []
-    effects: list[tuple[int, Effect]] = []
-    kills = sorted(kill_at)
+    stage = _Stage(behave, sorted(kill_at))
+    stage.carry_out(0, host.resume(plan, start, 0) if is_resumed else host.start(plan, start, 0))
+    for _ in range(MAX_INSTANTS):
+        now = stage.next_instant(host.next_timer())
+        if now is None or host.result()[0] is not JobState.RUNNING:
+            break
+        stage.carry_out(now, host.settle(now, stage.due(now)))
+    state, code = host.result()
+    return Play(timeline=stage.shown, effects=stage.effects, state=state, code=code)
 
-    def carry_out(now: int, decided: Sequence[Effect]) -> None:
+
+class _Stage:
+    """The workers of a play, and everything that was seen."""
+
+    def __init__(self, behave: Callable[[str, int], Ending], kills: list[int]) -> None:
+        self.behave = behave
+        self.kills = kills
+        self.workers: list[tuple[int, int, Settled]] = []
+        self.cancelled: set[tuple[str, int]] = set()
+        self.shown: list[tuple[int, list[str]]] = []
+        self.effects: list[tuple[int, Effect]] = []
+
+    def carry_out(self, now: int, decided: Sequence[Effect]) -> None:
+        """Show what was decided, start what must run, forget what is cancelled."""
         texts: list[str] = []
         for effect in decided:
-            effects.append((now, effect))
+            self.effects.append((now, effect))
             texts += lines(effect)
             if isinstance(effect, Run):
-                ending = behave(effect.instance, effect.attempt)
-                heapq.heappush(workers, (now + ending.takes, len(effects), _report(effect, ending)))
+                ending = self.behave(effect.instance, effect.attempt)
+                heapq.heappush(self.workers, (now + ending.takes, len(self.effects), _report(effect, ending)))
             elif isinstance(effect, Cancel):
-                cancelled.add((effect.instance, effect.attempt))
+                self.cancelled.add((effect.instance, effect.attempt))
         if texts:
-            shown.append((now, texts))
+            self.shown.append((now, texts))
 
-    carry_out(0, host.resume(plan, start, 0) if is_resumed else host.start(plan, start, 0))
-    for _ in range(MAX_INSTANTS):
-        if host.result()[0] is not JobState.RUNNING:
-            break
-        times = [workers[0][0]] if workers else []
-        times += kills[:1]
-        if (timer := host.next_timer()) is not None:
-            times.append(timer)
-        if not times:
-            break
-        now = min(times)
+    def next_instant(self, timer: int | None) -> int | None:
+        """Give when something happens next, or None."""
+        times = [self.workers[0][0]] if self.workers else []
+        times += self.kills[:1]
+        return min([*times, timer] if timer is not None else times, default=None)
+
+    def due(self, now: int) -> list[Event]:
+        """Give what happens at this instant."""
         events: list[Event] = []
-        while kills and kills[0] <= now:
-            kills.pop(0)
+        while self.kills and self.kills[0] <= now:
+            self.kills.pop(0)
             events.append(Kill())
-        while workers and workers[0][0] <= now:
-            event = heapq.heappop(workers)[2]
-            if (event.instance, event.attempt) not in cancelled:
+        while self.workers and self.workers[0][0] <= now:
+            event = heapq.heappop(self.workers)[2]
+            if (event.instance, event.attempt) not in self.cancelled:
                 events.append(event)
-        carry_out(now, host.settle(now, events))
-    state, code = host.result()
-    return Play(timeline=shown, effects=effects, state=state, code=code)
+        return events
 
 
 def _report(effect: Run, ending: Ending) -> Settled:

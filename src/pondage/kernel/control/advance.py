@@ -196,10 +196,11 @@ def _end_call(work: Work, level: Level, number: int, state: State, *, is_restori
     work.log(Checkpoint(reason="final", kind="joblet", name=name, status=state, scope=scope, members=members))
     for edge in level.index.whole_edges.get(shape.owner, ()):
         _decide_subjob(work, level, edge, state, name)
-    # Only what is put in place by a resume is silent: an end that was not kept happens in this run.
-    work.is_silent = False
-    settle_call(work, level, shape.owner, state)
-    work.is_silent = is_restoring
+    if is_restoring:
+        # Only what is put in place is silent: an end of a call that was not kept happens in this run, after it.
+        work.unsettled_calls.append((shape.owner, state))
+    else:
+        settle_call(work, level, shape.owner, state)
 
 
 def settle_call(work: Work, level: Level, at: int, state: State) -> None:

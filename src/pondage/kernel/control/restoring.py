@@ -40,6 +40,8 @@ def restore(work: Work, job: Level, event: Restore) -> None:
         if number in restored or prefix:
             scope = job.scope_key(sub.scope)
             work.log(SubRestored(reason="resumed", scope=scope, name=sub.name, prefix=tuple(prefix)))
+    for owner, state in work.unsettled_calls:
+        advance.settle_call(work, job, owner, state)
     for at, shape in enumerate(job.plan.components):
         if shape.iterator is not None and job.instance(at) in event.iterators and work.state(job, at) is State.WAIT:
             _restore_iterator(work, job, at, event)

@@ -91,6 +91,7 @@ class Work:
         self._woken: dict[str, dict[str, None]] = {}
         self.restore: Restore | None = None
         self.is_panicking = False
+        self.unsettled_calls: list[tuple[int, State]] = []
 
     # ------------------------------------------------------------------------------------------------------ rows
 
