@@ -13,7 +13,6 @@ from pondage.define.reactor import Reactor
 from pondage.engine.live.host import Clock, ReactorHost, wall_clock
 from pondage.engine.live.sources import NOTHING, boundary_of
 from pondage.errors import NotFound, PondageError
-from pondage.kernel.reaction import Effect
 from pondage.kernel.reaction.declared import shape_of
 from pondage.kernel.reaction.events import Ask, Event, Flush, PondRun, Push, UndecodableEvent
 from pondage.kernel.reaction.look import look
@@ -66,7 +65,7 @@ class LiveReactor:
             clock=self._clock,
             on_result=self._keep,
         )
-        self._host.watchers.append(self._watch)
+        self._host.on_settled = self._changed.set
         self._host.begin()
         return self
 
@@ -152,6 +151,3 @@ class LiveReactor:
         if publish is not None and publish.schema is not None:
             value = publish.schema.check(value)
         self.results.append(FireResult(fire.id, graph, value))
-
-    def _watch(self, _: Effect) -> None:
-        self._changed.set()

@@ -45,6 +45,7 @@ class ReactorHost:
         self.state: State = new_state(shape, facts)
         self.stopped = asyncio.Event()
         self.watchers: list[Watch] = []
+        self.on_settled: Callable[[], None] | None = None
         self._output = output or DirectOutput()
         self._clock = clock
         self._inbox: deque[Event] = deque()
@@ -112,13 +113,16 @@ class ReactorHost:
             self._is_pumping = False
         if state.next_at != self._timer_at:
             self._arm()
+        if self.on_settled is not None:
+            self.on_settled()
 
     def _perform(self, effect: Effect) -> None:
         action = self._actions.get(type(effect))
         if action is not None:
             action(effect)
-        for watch in self.watchers:
-            watch(effect)
+        if self.watchers:
+            for watch in self.watchers:
+                watch(effect)
 
     def _reply(self, effect: e.Reply) -> None:
         future = self._replies.get(effect.cid)

@@ -22,6 +22,8 @@ def choose_sequential(shape: ReactorShape, facts: Facts, limit: int) -> list[dic
     WhenAny takes the head that arrived first, WhenAll one head of every required source and of optional ones that
     have one.
     """
+    if len(facts.sources) == 1:
+        return _one_source(facts, limit)
     places = {name: source.pinned for name, source in facts.sources.items()}
     fires: list[dict[str, int]] = []
     while len(fires) < limit:
@@ -42,6 +44,14 @@ def choose_forced(shape: ReactorShape, facts: Facts) -> dict[str, int]:
     if fires:
         return fires[0]
     return {name: source.queue[0].seq for name, source in facts.sources.items() if source.queue}
+
+
+def _one_source(facts: Facts, limit: int) -> list[dict[str, int]]:
+    # Both criteria come to the same: the next boundaries in order.
+    for name, source in facts.sources.items():
+        pinned = source.pinned
+        return [{name: entry.seq} for entry in source.queue[pinned : pinned + limit]]
+    return []
 
 
 def _first_head(facts: Facts, places: dict[str, int]) -> dict[str, int] | None:

@@ -28,7 +28,7 @@ def apply_commit(shape: ReactorShape, facts: Facts, fire: Fire, record: Commit) 
             _replace_cache(shape, facts, fire)
         if fire.letter is not None:
             facts.dead.pop(fire.letter, None)
-        if fire.consumes or (fire.kind == "with" and fire.inputs):
+        if shape.publish is not None and (fire.consumes or (fire.kind == "with" and fire.inputs)):
             _freshen(shape, facts, fire)
     else:
         facts.bad += 1
@@ -102,7 +102,8 @@ def _freshen(shape: ReactorShape, facts: Facts, fire: Fire) -> None:
     facts.com_d = max((entry.d for entry in entries if entry.f == formula), default=0)
     facts.com_f = max(formula, facts.com_f + 1)
     facts.com_fire = fire.id
-    if shape.publish is not None and shape.publish.every is None:
+    assert shape.publish is not None
+    if shape.publish.every is None:
         facts.pub_f, facts.pub_d = facts.com_f, facts.com_d
         if facts.targets:
             facts.targets = [target for target in facts.targets if target > facts.pub_f]

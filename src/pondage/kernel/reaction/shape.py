@@ -133,16 +133,14 @@ class ReactorShape(msgspec.Struct, frozen=True, kw_only=True):
     warming_timeout: int | None = None
     crash_attempts: int = 3
     second: int = 1_000_000
+    is_sequential: bool = False
+    """Is every boundary taken, one after the other? Worked out from the strategy: each event asks several times."""
+    needs_all: bool = False
+    """Must every required source have something new? Worked out from the criteria."""
 
-    @property
-    def is_sequential(self) -> bool:
-        """Is every boundary taken, one after the other?"""
-        return self.strategy is Strategy.SEQUENTIAL
-
-    @property
-    def needs_all(self) -> bool:
-        """Must every required source have something new?"""
-        return self.criteria is Criteria.ALL
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "is_sequential", self.strategy is Strategy.SEQUENTIAL)
+        msgspec.structs.force_setattr(self, "needs_all", self.criteria is Criteria.ALL)
 
     @property
     def failing(self) -> FailurePolicy:
