@@ -177,6 +177,13 @@ def test_a_deleted_key_reads_as_missing() -> None:
     assert "k" not in host.globals()
 
 
+def test_a_key_that_is_written_and_deleted_at_once_is_gone_and_the_foreign_one_returns() -> None:
+    text = job("a:task b:task", ["a (subjob_ok) b"])
+    host, play = run(plan_of(text), {"a": Ending(writes={"k": 1}), "b": Ending(writes={"k": 2}, deletes=("k",))})
+    assert play.state is JobState.OK
+    assert host.globals() == {"k": 1}
+
+
 def test_an_exported_overwrite_crosses_and_another_is_audited() -> None:
     text = job("a:task b:task", ["a (subjob_ok) b"])
     endings = {"a": Ending(writes={"k": 1}), "b": Ending(writes={"k": 2})}

@@ -157,7 +157,8 @@ def written(
             old = (former.value,)
             owner = before.owner
         ancestors = tuple(sorted({*before.ancestors, before.version} - {name}))
-        version.previous = before
+        # Written twice in one settlement (a write and its deletion): what counts is what was there before.
+        version.previous = former.previous if before.version == name else before
     work.keep("version", name, version)
     return {**entries, version.key: Entry(name, owner, ancestors)}, old
 
