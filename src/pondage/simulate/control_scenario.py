@@ -10,7 +10,7 @@ import msgspec
 from pondage.errors import NotFound, PondageError
 
 
-class Behaviour(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Behaviour(msgspec.Struct, frozen=True):
     """What a component does: how long it takes, what it raises, writes and finds; `runs`: one for each run."""
 
     takes: int = 1
@@ -26,7 +26,8 @@ class Behaviour(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Give what it does in a run, counted from 0; the last entry holds for all later ones."""
         if not self.runs:
             return self
-        return msgspec.convert(self.runs[min(number, len(self.runs) - 1)], Behaviour)
+        chosen = self.runs[min(number, len(self.runs) - 1)]
+        return msgspec.convert({**msgspec.to_builtins(self), "runs": None, **chosen}, Behaviour)
 
 
 class ExpectedError(msgspec.Struct, frozen=True):
