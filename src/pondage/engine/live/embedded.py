@@ -1,6 +1,7 @@
 """`async with reactor.run() as live`: a reactor in this process, in memory, for tests and scripts."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 
@@ -16,6 +17,8 @@ from pondage.errors import NotFound, PondageError
 from pondage.kernel.reaction.declared import shape_of
 from pondage.kernel.reaction.events import Ask, Event, Flush, PondRun, Push, UndecodableEvent
 from pondage.kernel.reaction.look import look
+
+RESULTS_KEPT = 1024
 
 
 class Ack(msgspec.Struct, frozen=True):
@@ -38,11 +41,11 @@ class FireResult(msgspec.Struct, frozen=True):
 
 
 class LiveReactor:
-    """A reactor that runs. Pushes and commands are methods; `results` holds what its graphs gave, in order."""
+    """A reactor that runs. Pushes and commands are methods; `results` holds the last that its graphs gave."""
 
     def __init__(self, reactor: Reactor, *, drain: int = 10_000_000, clock: Clock = wall_clock) -> None:
         self.reactor = reactor
-        self.results: list[FireResult] = []
+        self.results: deque[FireResult] = deque(maxlen=RESULTS_KEPT)
         self._drain = drain
         self._clock = clock
         self._accumulators = {source.name: source for source in reactor.sources}

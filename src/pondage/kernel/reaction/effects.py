@@ -5,13 +5,13 @@ import msgspec
 from pondage.kernel.reaction.records import AnyRecord
 
 
-class Log(msgspec.Struct, frozen=True):
+class Log(msgspec.Struct, frozen=True, gc=False):
     """Write this record to the journal."""
 
     record: AnyRecord
 
 
-class StartFire(msgspec.Struct, frozen=True):
+class StartFire(msgspec.Struct, frozen=True, gc=False):
     """Run these graphs. An `is_early` start may run while all pending records are derivable (H2)."""
 
     fire: int
@@ -32,7 +32,7 @@ class CancelFire(msgspec.Struct, frozen=True):
     numbers: list[int]
 
 
-class Fired(msgspec.Struct, frozen=True):
+class Fired(msgspec.Struct, frozen=True, gc=False):
     """An attempt ended: ``ok``, ``failed``, ``dropped`` or ``dead``."""
 
     fire: int
@@ -41,7 +41,7 @@ class Fired(msgspec.Struct, frozen=True):
     error: str | None = None
 
 
-class Reply(msgspec.Struct, frozen=True):
+class Reply(msgspec.Struct, frozen=True, gc=False):
     """Answer whoever sent `cid`."""
 
     cid: str

@@ -6,7 +6,7 @@ from typing import get_args
 import msgspec
 
 
-class Push(msgspec.Struct, frozen=True, array_like=True, tag="push"):
+class Push(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="push"):
     """A boundary (or an item of a batch or state) for a source. `offset` is its place in a replayable source."""
 
     source: str
@@ -81,7 +81,7 @@ class Shutdown(msgspec.Struct, frozen=True, array_like=True, tag="shutdown"):
     drain: int = 0
 
 
-class Done(msgspec.Struct, frozen=True, array_like=True, tag="done"):
+class Done(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="done"):
     """A graph of a fire reported."""
 
     fire: int

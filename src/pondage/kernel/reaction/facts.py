@@ -1,11 +1,14 @@
-"""The durable facts of a reactor. They change only by `apply`, so a fold of the journal's records gives them again."""
+"""The durable facts of a reactor. They change only by `apply`, so a fold of the journal's records gives them again.
+
+Values that every event makes are not tracked by the garbage collector (`gc=False`): none can be part of a cycle.
+"""
 
 import msgspec
 
 from pondage.kernel.reaction.shape import NEVER, NONE, ReactorShape
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True):
+class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A boundary. `arrival` numbers all boundaries of the reactor, `seq` those of its source."""
 
     arrival: int
@@ -42,7 +45,7 @@ class SourceFacts(msgspec.Struct):
     dropped: int = 0
 
 
-class Fire(msgspec.Struct):
+class Fire(msgspec.Struct, gc=False):
     """A fire whose id and inputs are pinned. `pending` maps each graph that runs to its number (attempt or dispatch).
 
     `is_kept`: a failed attempt keeps head and inputs (Sequential). `is_planned`: its start and commit are derivable.
@@ -104,7 +107,7 @@ class Standing(msgspec.Struct, frozen=True):
     done: list[str]
 
 
-class LastFire(msgspec.Struct, frozen=True):
+class LastFire(msgspec.Struct, frozen=True, gc=False):
     """The last fire that ended."""
 
     id: int

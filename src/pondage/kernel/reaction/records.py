@@ -5,11 +5,11 @@ import msgspec
 from pondage.kernel.reaction.facts import Command, Facts
 
 
-class Record(msgspec.Struct, frozen=True, array_like=True):
+class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What all records have in common: nothing but being one."""
 
 
-class Boundary(Record, frozen=True, array_like=True, tag="b"):
+class Boundary(Record, frozen=True, array_like=True, gc=False, tag="b"):
     """A boundary was accepted, with its offset; `cleared` items of the batch went into it."""
 
     source: str
@@ -22,7 +22,7 @@ class Boundary(Record, frozen=True, array_like=True, tag="b"):
     cleared: int = 0
 
 
-class StateItem(Record, frozen=True, array_like=True, tag="w"):
+class StateItem(Record, frozen=True, array_like=True, gc=False, tag="w"):
     """An item went into a state's window; a window of 0 emits no boundary (then `seq` is 0)."""
 
     source: str
@@ -34,7 +34,7 @@ class StateItem(Record, frozen=True, array_like=True, tag="w"):
     offset: int | None = None
 
 
-class BatchItem(Record, frozen=True, array_like=True, tag="u"):
+class BatchItem(Record, frozen=True, array_like=True, gc=False, tag="u"):
     """An item went into a batch's buffer."""
 
     source: str
@@ -45,14 +45,14 @@ class BatchItem(Record, frozen=True, array_like=True, tag="u"):
     offset: int | None = None
 
 
-class Offset(Record, frozen=True, array_like=True, tag="o"):
+class Offset(Record, frozen=True, array_like=True, gc=False, tag="o"):
     """An event gave no boundary: only the offset moved."""
 
     source: str
     offset: int
 
 
-class Undecodable(Record, frozen=True, array_like=True, tag="d"):
+class Undecodable(Record, frozen=True, array_like=True, gc=False, tag="d"):
     """An event of a stream could not be decoded: a dead letter and the offset."""
 
     source: str
@@ -61,13 +61,13 @@ class Undecodable(Record, frozen=True, array_like=True, tag="d"):
     at: int
 
 
-class Overflow(Record, frozen=True, array_like=True, tag="x"):
+class Overflow(Record, frozen=True, array_like=True, gc=False, tag="x"):
     """The oldest waiting boundary was dropped by the declared policy."""
 
     source: str
 
 
-class Start(Record, frozen=True, array_like=True, tag="s"):
+class Start(Record, frozen=True, array_like=True, gc=False, tag="s"):
     """A fire started: its id is bound to what it consumes and, by the state at this record, to its inputs."""
 
     id: int
@@ -83,7 +83,7 @@ class Start(Record, frozen=True, array_like=True, tag="s"):
     is_kept: bool = False
 
 
-class Plan(Record, frozen=True, array_like=True, tag="S"):
+class Plan(Record, frozen=True, array_like=True, gc=False, tag="S"):
     """Consecutive fires were pinned, and the first one started."""
 
     id: int
@@ -94,7 +94,7 @@ class Plan(Record, frozen=True, array_like=True, tag="S"):
     unhealthy: list[str] = []
 
 
-class Launch(Record, frozen=True, array_like=True, tag="l"):
+class Launch(Record, frozen=True, array_like=True, gc=False, tag="l"):
     """The next fire of the plan started."""
 
     id: int
@@ -107,7 +107,7 @@ class Launch(Record, frozen=True, array_like=True, tag="l"):
     cid: str | None = None
 
 
-class Again(Record, frozen=True, array_like=True, tag="y"):
+class Again(Record, frozen=True, array_like=True, gc=False, tag="y"):
     """A new life runs these graphs of the open fire once more."""
 
     id: int
@@ -116,14 +116,14 @@ class Again(Record, frozen=True, array_like=True, tag="y"):
     at: int
 
 
-class GraphDone(Record, frozen=True, array_like=True, tag="g"):
+class GraphDone(Record, frozen=True, array_like=True, gc=False, tag="g"):
     """One of several graphs reported."""
 
     graph: str
     error: str | None = None
 
 
-class Commit(Record, frozen=True, array_like=True, tag="c"):
+class Commit(Record, frozen=True, array_like=True, gc=False, tag="c"):
     """The open fire ended for good: ``ok``, ``dropped`` or ``dead``."""
 
     id: int
@@ -134,7 +134,7 @@ class Commit(Record, frozen=True, array_like=True, tag="c"):
     is_derivable: bool = False
 
 
-class Failure(Record, frozen=True, array_like=True, tag="f"):
+class Failure(Record, frozen=True, array_like=True, gc=False, tag="f"):
     """The attempt failed and consumed nothing. `done` are the graphs that had succeeded."""
 
     id: int
@@ -147,76 +147,76 @@ class Failure(Record, frozen=True, array_like=True, tag="f"):
     is_halted: bool = False
 
 
-class Accepted(Record, frozen=True, array_like=True, tag="k"):
+class Accepted(Record, frozen=True, array_like=True, gc=False, tag="k"):
     """A command was accepted and waits for its fire."""
 
     command: Command
 
 
-class Refused(Record, frozen=True, array_like=True, tag="kx"):
+class Refused(Record, frozen=True, array_like=True, gc=False, tag="kx"):
     """A command that had been accepted is refused."""
 
     cid: str | None
     error: str
 
 
-class Hold(Record, frozen=True, array_like=True, tag="m"):
+class Hold(Record, frozen=True, array_like=True, gc=False, tag="m"):
     """Automatic starts are held or go on."""
 
     hold: str | None
     clears_failure: bool = False
 
 
-class Recovery(Record, frozen=True, array_like=True, tag="r"):
+class Recovery(Record, frozen=True, array_like=True, gc=False, tag="r"):
     """The recovery count of a source, or (None) of the reactor."""
 
     source: str | None
     attempts: int
 
 
-class Failed(Record, frozen=True, array_like=True, tag="F"):
+class Failed(Record, frozen=True, array_like=True, gc=False, tag="F"):
     """A source, or (None) the reactor, failed for good."""
 
     source: str | None
 
 
-class Revived(Record, frozen=True, array_like=True, tag="v"):
+class Revived(Record, frozen=True, array_like=True, gc=False, tag="v"):
     """Everything that had failed starts again, with fresh counts."""
 
 
-class Passed(Record, frozen=True, array_like=True, tag="p"):
+class Passed(Record, frozen=True, array_like=True, gc=False, tag="p"):
     """The freshness moved without a fire."""
 
     f: int
 
 
-class Published(Record, frozen=True, array_like=True, tag="P"):
+class Published(Record, frozen=True, array_like=True, gc=False, tag="P"):
     """What committed fires left waiting was published."""
 
 
-class Want(Record, frozen=True, array_like=True, tag="n"):
+class Want(Record, frozen=True, array_like=True, gc=False, tag="n"):
     """Somebody who has freshness `f` wants newer."""
 
     f: int
 
 
-class Target(Record, frozen=True, array_like=True, tag="t"):
+class Target(Record, frozen=True, array_like=True, gc=False, tag="t"):
     """Somebody wants freshness `f`."""
 
     f: int
 
 
-class DemandDropped(Record, frozen=True, array_like=True, tag="z"):
+class DemandDropped(Record, frozen=True, array_like=True, gc=False, tag="z"):
     """All demand was dropped."""
 
 
-class Graphs(Record, frozen=True, array_like=True, tag="G"):
+class Graphs(Record, frozen=True, array_like=True, gc=False, tag="G"):
     """The graphs that are bound."""
 
     graphs: list[str]
 
 
-class Full(Record, frozen=True, array_like=True, tag="full"):
+class Full(Record, frozen=True, array_like=True, gc=False, tag="full"):
     """The full state: what came before is not needed any more."""
 
     facts: Facts

@@ -18,21 +18,26 @@ def settle(state: State) -> None:
         fail_reactor(state)
     if state.is_health_due:
         look_at_health(state)
-    while True:
-        if state.has_room:
-            state.has_room = False
-            for source in state.sources.values():
-                if source.parked or source.facts.buffer:
-                    unpark(state, source)
-        evaluate(state)
-        if not state.has_room:
-            break
+    if state.has_room:
+        _fill(state)
+    evaluate(state)
+    while state.has_room:
+        _fill(state)
+        if state.facts.fire is None:
+            evaluate(state)
     if state.condition is Condition.STOPPING:
         _stop_when_drained(state)
     if state.is_health_due:
         look_at_health(state)
     if state.shape.publish is not None:
         say_blocked(state)
+
+
+def _fill(state: State) -> None:
+    state.has_room = False
+    for source in state.sources.values():
+        if source.parked or source.facts.buffer:
+            unpark(state, source)
 
 
 def fail_reactor(state: State) -> None:
