@@ -114,19 +114,13 @@ class Reactor:
             window=window,
             gate=gate,
             publish=None if publish is None else publish.declaration,
-            timeout=None if timeout is None else parsed_duration(timeout, what="timeout", place=self.place),
+            timeout=_duration(timeout, "timeout", self.place),
             on_source_failed=on_source_failed,
-            warming_timeout=None
-            if warming_timeout is None
-            else parsed_duration(warming_timeout, what="warming_timeout", place=self.place),
+            warming_timeout=_duration(warming_timeout, "warming_timeout", self.place),
             crash_attempts=crash_attempts,
             description=description,
         )
-        problems = problems_of(self._declared)
-        if problems:
-            raise GraphFailure(f"reactor {name!r}", problems, self.place)
-        checked_name(name, what="reactor", place=self.place)
-        parsed_version(version, place=self.place)
+        _check(self._declared, self.place)
 
     @property
     def name(self) -> str:
@@ -185,3 +179,15 @@ class Reactor:
 
     def __repr__(self) -> str:
         return f"Reactor({self.name!r})"
+
+
+def _check(declaration: ReactorDeclaration, place: str) -> None:
+    problems = problems_of(declaration)
+    if problems:
+        raise GraphFailure(f"reactor {declaration.name!r}", problems, place)
+    checked_name(declaration.name, what="reactor", place=place)
+    parsed_version(declaration.version, place=place)
+
+
+def _duration(text: str | None, what: str, place: str) -> int | None:
+    return None if text is None else parsed_duration(text, what=what, place=place)
