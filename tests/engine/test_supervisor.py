@@ -181,12 +181,12 @@ def test_draining_twice_asks_the_children_twice(world: World, tmp_path: Path) ->
 
 def test_a_machine_that_was_lost_comes_back_under_a_new_identity(world: World) -> None:
     codes, said = iter([LOST, LOST, 0]), []
-    assert come_back(world.ledger, lambda: next(codes), is_over=lambda: False, say=said.append) == 0
+    assert come_back(lambda: next(codes), is_over=lambda: False, say=said.append) == 0
     assert len(said) == 2
 
 
 def test_a_machine_that_was_lost_while_it_ended_does_not_come_back(world: World) -> None:
-    assert come_back(world.ledger, lambda: LOST, is_over=lambda: True, say=lambda line: None) == LOST
+    assert come_back(lambda: LOST, is_over=lambda: True, say=lambda line: None) == LOST
 
 
 def test_a_supervisor_that_was_declared_dead_is_lost(world: World, tmp_path: Path) -> None:
