@@ -208,6 +208,8 @@ class Story:
         def body() -> None:
             for event in choices:
                 self.scheduler.sleep(self.scheduler.random.uniform(0, 15))
+                if not self._has_trouble:
+                    return  # whoever asks after the calming would never let it come to rest
                 self._say(member.ledger, event)
 
         member.spawn("main", body)
