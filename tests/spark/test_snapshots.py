@@ -64,9 +64,7 @@ def test_statistics_of_every_file_and_flat_column_are_kept(spark: SparkSession, 
     assert not {"list", "map", "inner"} & seen.keys()
 
 
-def test_very_long_texts_keep_their_null_count_and_short_bounds(
-    spark: SparkSession, place: Callable[[], Path]
-) -> None:
+def test_very_long_texts_keep_their_null_count_and_short_bounds(spark: SparkSession, place: Callable[[], Path]) -> None:
     frame = spark.range(3).select(F.when(F.col("id") > 0, F.repeat(F.lit("x"), 9000)).alias("text"))
     content = written(frame.coalesce(1), place())
     column = content.files[0].columns["text"]
@@ -94,9 +92,7 @@ def test_an_empty_result_has_no_files_and_keeps_its_schema(spark: SparkSession, 
     assert read_snapshot(spark, content, columns=["day"]).columns == ["day"]
 
 
-def test_reading_runs_no_job(
-    spark: SparkSession, driver: SparkDriver, token: str, place: Callable[[], Path]
-) -> None:
+def test_reading_runs_no_job(spark: SparkSession, driver: SparkDriver, token: str, place: Callable[[], Path]) -> None:
     content = written(spark.range(100, numPartitions=4).toDF("x"), place())
     jobs = driver.backend.jobs(token)  # type: ignore[attr-defined]
     frame = read_snapshot(spark, content)

@@ -21,9 +21,7 @@ def test_leftovers_of_a_dead_driver_are_swept_and_those_of_a_living_one_stay(tmp
 
 def test_a_directory_counts_as_used_while_a_child_holds_its_lock(tmp_path: Path) -> None:
     workspace = Workspace.create(tmp_path)
-    child = subprocess.Popen(
-        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(workspace.lock,)
-    )
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(workspace.lock,))
     os.close(workspace.lock)
     Workspace.create(tmp_path)
     assert workspace.path.is_dir()
