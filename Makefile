@@ -3,7 +3,7 @@
 #   make test ARGS="-k name"  all suites, or a choice
 #   make lint                 style, types and the import rules
 #   make bench NAME=x         one benchmark, or all of them
-#   make chaos SEEDS=n        kill tests, n rounds with other seeds
+#   make chaos SEEDS=n        the fault matrix with real processes, each fault n times
 #   make bare                 `make demo` as a stranger has it: fresh clone, no Java, empty HOME
 #   make setup | lock | wheel | clean
 
@@ -46,7 +46,7 @@ bench:
 
 chaos:
 	@$(BOOTSTRAP) dev
-	@$(BIN)/python scripts/test.py --suite chaos --seeds $(SEEDS) $(ARGS)
+	@$(BIN)/python -m tests.chaos --seeds $(SEEDS) $(ARGS)
 
 bare:
 	@$(PYTHON) scripts/bare.py

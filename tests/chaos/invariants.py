@@ -86,9 +86,22 @@ def _snapshots(tx: Transaction) -> list[str]:
             place = Path(content.path) / file.name
             if not place.is_file():
                 found.append(f"{name} has lost {place}")
+            elif place.suffix == ".json":
+                found.extend(_mark(name, text(row, "token"), place))
             elif parquet.read_metadata(place).num_rows != file.rows:
                 found.append(f"{name} has another number of rows in {place}")
     return found
+
+
+def _mark(name: str, token: str, place: Path) -> list[str]:
+    """A file of a chaos run without Spark names who wrote it, and is whole."""
+    try:
+        content = msgspec.json.decode(place.read_bytes())
+    except msgspec.DecodeError:
+        return [f"{name} is not whole: {place}"]
+    if isinstance(content, dict) and content.get("token") != token:
+        return [f"{name} was written by {content.get('token')}, not by {token}"]
+    return []
 
 
 def _runs(tx: Transaction) -> list[str]:

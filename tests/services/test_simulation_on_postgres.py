@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from pondage.define.durability import Durability
+from pondage.ledger.ledger import Ledger
 from tests.services.postgres import PostgresServer
 from tests.simulation.postgres import PostgresSchema
 from tests.simulation.story import play
@@ -34,3 +36,15 @@ def test_nothing_is_lost_and_nothing_is_done_twice(postgres: PostgresServer, fir
         if (ending := play(seed, PostgresSchema(postgres.url), trouble_s=TROUBLE_S)).violations
     ]
     assert not failed, "\n".join(f"{ending} (on PostgreSQL)" for ending in failed)
+
+
+def test_a_transaction_whose_client_fell_silent_ends_within_the_threshold(postgres: PostgresServer) -> None:
+    """Found by the chaos run "partitioned": cut off inside a claim, a worker was not declared dead for a minute."""
+    ledger = Ledger.open(postgres.url, durability=Durability(heartbeat_s=0.5, reap_after_s=2))
+    try:
+        with ledger.reading() as tx:
+            row = tx.row("SHOW idle_in_transaction_session_timeout")
+        assert row is not None
+        assert list(row.values()) == ["2s"]
+    finally:
+        ledger.close()

@@ -56,7 +56,7 @@ class Ledger:
 
         Raises `LedgerError` when it cannot be opened or was made by a newer Pondage.
         """
-        driver = _driver(url, clock or HostClock())
+        driver = _driver(url, clock or HostClock(), durability or Durability())
         migrate(driver)
         return cls(driver, ids=ids, durability=durability)
 
@@ -106,17 +106,17 @@ class Ledger:
         self.driver.close()
 
 
-def _postgres(url: str) -> Driver:
+def _postgres(url: str, durability: Durability) -> Driver:
     try:
         from pondage.ledger.postgres import PostgresDriver
     except ImportError as error:
         raise LedgerError(
             "the driver for PostgreSQL is not installed", hint="pip install 'pondage[postgres]'", code="NO_DRIVER"
         ) from error
-    return PostgresDriver(url)
+    return PostgresDriver(url, pause_s=durability.reap_after_s)
 
 
-def _driver(url: str, clock: Clock) -> Driver:
+def _driver(url: str, clock: Clock, durability: Durability) -> Driver:
     scheme, separator, rest = url.partition("://")
     path = rest if separator else url
     if (scheme == "sqlite" or not separator) and path.startswith("/"):
@@ -124,7 +124,7 @@ def _driver(url: str, clock: Clock) -> Driver:
 
         return SqliteDriver(Path(path), clock)
     if scheme in ("postgresql", "postgres"):
-        return _postgres(url)
+        return _postgres(url, durability)
     raise LedgerError(
         f"the ledger address {url!r} is not understood",
         hint='write ledger = "sqlite:///path/to/ledger.db"',

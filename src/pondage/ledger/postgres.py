@@ -22,7 +22,9 @@ CHANNEL = "pondage"
 PRESENCE = 7307
 """The first key of the advisory locks that processes hold while their heartbeat's connection lives."""
 _BEGIN = f"BEGIN; SELECT {CLOCK} AS now"
-_TIMEOUTS = "-c lock_timeout=30s -c statement_timeout=120s -c idle_in_transaction_session_timeout=60s"
+LONGEST_PAUSE_S = 60.0
+"""So long may a transaction wait for its client's next word. Then the server ends it and frees its rows."""
+_TIMEOUTS = "-c lock_timeout=30s -c statement_timeout=120s -c idle_in_transaction_session_timeout={pause_ms:.0f}"
 _NOTIFY_EVERY_S = 0.002
 
 Connection = psycopg.Connection[dict[str, object]]
@@ -143,8 +145,14 @@ class PostgresDriver:
 
     dialect = "postgres"
 
-    def __init__(self, url: str, *, schema: str | None = None, clock: Clock | None = None) -> None:
-        """`clock` replaces the server's time, for tests that move it."""
+    def __init__(
+        self, url: str, *, schema: str | None = None, clock: Clock | None = None, pause_s: float = LONGEST_PAUSE_S
+    ) -> None:
+        """`clock` replaces the server's time, for tests that move it.
+
+        `pause_s` is how long a transaction may wait for our next word. One that a dead network interrupted in the
+        middle of a claim holds the row of its process: until the server ends it, nobody can declare that one dead.
+        """
         self.url = url
         self._clock = clock
         self.counts = Counts()
@@ -156,7 +164,8 @@ class PostgresDriver:
         self._notifier = Notifier(self)
         schemas = "" if schema is None else f" -c search_path={schema}"
         # What the address says itself comes last and wins.
-        self._options = f"{_TIMEOUTS}{schemas} {_said_options(url)}".strip()
+        timeouts = _TIMEOUTS.format(pause_ms=min(pause_s, LONGEST_PAUSE_S) * 1000)
+        self._options = f"{timeouts}{schemas} {_said_options(url)}".strip()
 
     @property
     def has_own_clock(self) -> bool:

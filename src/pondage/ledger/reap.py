@@ -49,7 +49,8 @@ def reap_stale(ledger: Ledger, *, process: int | None) -> list[Reaped]:
     for row in silent:
         if now - row.heartbeat_at > limit or row.boot != boot:
             reaped.append(reap_process(ledger, row, reason="silent for too long", reaper=process, is_certain=False))
-        elif _is_gone(ledger, row):
+        # Only a beat announces a connection: before the first one there is nothing that could have ended.
+        elif row.heartbeat_at != row.registered_at and _is_gone(ledger, row):
             reaped.append(reap_process(ledger, row, reason="its connection ended", reaper=process, is_certain=False))
     return [each for each in reaped if each is not None]
 

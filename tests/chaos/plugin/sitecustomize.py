@@ -1,12 +1,17 @@
-"""Found by every interpreter whose PYTHONPATH has this directory: stops a process at a named checkpoint.
+"""Found by every interpreter whose PYTHONPATH has this directory: brings faults into the processes of a test.
 
-The program itself has no switches for faults. A test names a checkpoint in the environment, and this replaces the
-function around it in the processes that the test starts.
+The program itself has no switches for faults. A test names a checkpoint, or what else shall go wrong, in the
+environment, and this replaces the functions around it in the processes that the test starts.
 """
 
 from __future__ import annotations
 
 import os
+
+if os.environ.get("PONDAGE_CHAOS"):
+    import faults
+
+    faults.install(os.environ["PONDAGE_CHAOS"])
 
 if os.environ.get("PONDAGE_CHAOS_POINT"):
     import checkpoints

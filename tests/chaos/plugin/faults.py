@@ -1,0 +1,194 @@
+"""What may go wrong in a process of a chaos run, what is switched off in a control, and a record of what happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+
+def install(text: str) -> None:
+    """Replace what the test asked for."""
+    asked = json.loads(text)
+    executor = ModuleType("pondage.engine.spark_executor")
+    if asked.get("executor") == "plain":
+        import marking
+
+        executor.SparkExecutor = marking.MarkingExecutor  # type: ignore[attr-defined]
+        sys.modules["pondage.engine.spark_executor"] = executor
+    _record(asked["events"])
+    _shorten_leases()
+    if asked.get("loses"):
+        _lose_answers(asked["loses"], asked["seed"])
+    if asked.get("clock"):
+        _step_clock(asked["clock"])
+    if asked.get("slow_beats_s"):
+        _beat_slowly(asked["slow_beats_s"])
+    if asked.get("zombie"):
+        _be_a_zombie(asked["zombie"])
+    for control in asked.get("controls", []):
+        _CONTROLS[control]()
+
+
+def _record(path: str) -> None:
+    """Write a line for every process that is reaped and every commit that is fenced."""
+    from pondage.ledger import reap, work
+
+    def note(line: str) -> None:
+        descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+        try:
+            os.write(descriptor, f"{line}\n".encode())
+        finally:
+            os.close(descriptor)
+
+    real_reap, real_commit = reap.reap_process, work._commit
+
+    def reap_process(ledger: Any, dead: Any, *, reason: str, **given: Any) -> Any:
+        reaped = real_reap(ledger, dead, reason=reason, **given)
+        is_own = dead.pid == os.getpid()
+        if reaped is not None and (reaped.executions or not is_own) and "exit code 0" not in reason:
+            note(f"reaped {dead.role} {dead.public_id} {reaped.executions} {reason}")
+        return reaped
+
+    def commit(*given: Any, **named: Any) -> bool:
+        is_ours = real_commit(*given, **named)
+        if not is_ours:
+            note(f"fenced {given[1].claim.token}")
+        return is_ours
+
+    reap.reap_process = reap_process
+    work._commit = commit
+
+
+def _shorten_leases() -> None:
+    """A carrier of the outbox that died is followed sooner: a run takes seconds."""
+    from pondage.engine import outbox
+
+    outbox.LEASE_S = 2.0
+
+
+def _lose_answers(shares: dict[str, float], seed: int) -> None:
+    """Cut connections: before the database saw the transaction, after it committed, after it committed a claim."""
+    from pondage.ledger import executions
+    from pondage.ledger.driver import LedgerUnavailable
+    from pondage.ledger.ledger import Ledger
+
+    luck = random.Random(seed * 1_000_003 + os.getpid())
+    real, real_claim = Ledger.transaction, executions.claim
+    this = threading.local()
+
+    def claim(*given: Any, **named: Any) -> Any:
+        found = real_claim(*given, **named)
+        this.has_claimed = found is not None
+        return found
+
+    @contextmanager
+    def transaction(self: Any) -> Any:
+        if luck.random() < shares["before"]:
+            raise LedgerUnavailable("the connection was cut before the database saw anything")
+        this.has_claimed = False
+        with real(self) as tx:
+            yield tx
+        if luck.random() < shares["claims" if this.has_claimed else "after"]:
+            raise LedgerUnavailable("the connection was cut after the commit")
+
+    executions.claim = claim
+    Ledger.transaction = transaction  # type: ignore[method-assign,assignment]
+
+
+def _step_clock(path: str) -> None:
+    """The wall clock of this process is off by what the file says, now and after every change of it."""
+    real, real_ns = time.time, time.time_ns
+
+    def offset_s() -> float:
+        try:
+            with open(path, encoding="ascii") as file:  # noqa: PTH123 - the clock must not import anything
+                return float(file.read() or 0)
+        except OSError:
+            return 0.0
+
+    time.time = lambda: real() + offset_s()
+    time.time_ns = lambda: real_ns() + int(offset_s() * 1e9)
+
+
+def _beat_slowly(seconds: float) -> None:
+    """Every heartbeat comes late."""
+    from pondage.engine.heartbeat import Heartbeat
+
+    real = Heartbeat.beat
+
+    def beat(self: Any) -> None:
+        threading.Event().wait(seconds)
+        real(self)
+
+    Heartbeat.beat = beat  # type: ignore[method-assign]
+
+
+def _be_a_zombie(mark: str) -> None:
+    """The first worker that wants to publish falls silent without noticing it, and publishes when others have."""
+    from pondage.engine.heartbeat import Heartbeat
+    from pondage.engine.supervisor import Supervisor
+    from pondage.ledger import work
+
+    is_silent = threading.Event()
+    real_beat, real_check, real_commit = Heartbeat.beat, Heartbeat.check, work.commit_written
+
+    def commit_written(ledger: Any, claimed: Any, content: Any, **given: Any) -> bool:
+        try:
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        except FileExistsError:
+            return real_commit(ledger, claimed, content, **given)
+        is_silent.set()
+        while True:
+            with ledger.reading() as tx:
+                row = tx.row("SELECT outcome FROM dispatches WHERE id = :id", id=claimed.claim.dispatch)
+            if row is not None and row["outcome"] is not None:
+                return real_commit(ledger, claimed, content, **given)
+            time.sleep(0.05)
+
+    Heartbeat.beat = lambda self: None if is_silent.is_set() else real_beat(self)  # type: ignore[method-assign]
+    Heartbeat.check = lambda self: None if is_silent.is_set() else real_check(self)  # type: ignore[method-assign]
+    Supervisor._kill_silent = lambda self, silent_us: None  # type: ignore[method-assign]
+    work.commit_written = commit_written
+
+
+def _without_fence() -> None:
+    from pondage.ledger import executions, pools
+
+    def close(tx: Any, *, execution: int, token: str, outcome: str, pool: str = "", error: Any = None) -> bool:
+        tx.change(
+            "UPDATE executions SET completed_at = :now, outcome = :outcome, error = :error WHERE id = :id",
+            id=execution, outcome=outcome, error=error,
+        )  # fmt: skip
+        if pool:
+            pools.free(tx, execution)
+        return True
+
+    executions.close = close
+
+
+def _without_look_up() -> None:
+    from pondage.engine import worker
+    from pondage.ledger import work
+
+    work._resolved = lambda ledger, token: None
+    worker.close_unknown_claims = lambda ledger, slots, *, process: 0
+
+
+def _without_reaper() -> None:
+    from pondage.engine import supervisor
+    from pondage.engine.reaper import Reaper
+    from pondage.ledger import reap
+
+    Reaper.run_once = lambda self: 1.0  # type: ignore[method-assign]
+    reap.reap_process = lambda ledger, dead, **given: None
+    assert supervisor.reap is reap
+
+
+_CONTROLS = {"fence": _without_fence, "look-up": _without_look_up, "reaper": _without_reaper}
