@@ -277,19 +277,24 @@ def close_dispatch(tx: Transaction, dispatch: int, *, outcome: Outcome, result: 
 
 def cancel(tx: Transaction, dispatch: int) -> None:
     """Close a dispatch and whatever execution of it is open, so that a late commit finds its guard shut."""
-    # The availability goes first: a claim that waits for it then finds nothing to take.
-    tx.change(
-        """DELETE FROM availabilities WHERE execution IN
-           (SELECT id FROM executions WHERE dispatch = :id AND completed_at IS NULL)""",
-        id=dispatch,
-    )
-    for row in tx.rows(
-        """UPDATE executions SET completed_at = :now, outcome = 'cancelled', progress = NULL
-           WHERE dispatch = :id AND completed_at IS NULL RETURNING id""",
-        id=dispatch,
-    ):
-        pools.free(tx, number(row, "id"))
+    # Whoever reaps or releases at this moment closes one execution and makes the next: look until none is open.
+    while open_ids := _open_ids(tx, dispatch):
+        marks, values = numbered("id", open_ids)
+        # The availability goes first: a claim that waits for it then finds nothing to take.
+        tx.change(f"DELETE FROM availabilities WHERE execution IN ({marks})", **values)
+        # Only those: one that appeared since still has its availability.
+        for row in tx.rows(
+            f"""UPDATE executions SET completed_at = :now, outcome = 'cancelled', progress = NULL
+                WHERE id IN ({marks}) AND completed_at IS NULL RETURNING id""",
+            **values,
+        ):
+            pools.free(tx, number(row, "id"))
     close_dispatch(tx, dispatch, outcome="cancelled")
+
+
+def _open_ids(tx: Transaction, dispatch: int) -> list[int]:
+    rows = tx.rows("SELECT id FROM executions WHERE dispatch = :id AND completed_at IS NULL", id=dispatch)
+    return [number(row, "id") for row in rows]
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
