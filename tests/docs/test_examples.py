@@ -21,7 +21,7 @@ EXECUTED = {"docs/triggers.md": "ponds.py"}
 OTHER_TESTS = {"docs/simulate.md"}
 """Documents that a test of their own executes."""
 
-OTHER_PROGRAMS = {"make", "pip", "cd"}
+OTHER_PROGRAMS = {"python", "make", "pip", "cd"}
 
 
 def named(document: Path) -> str:
