@@ -418,14 +418,10 @@ def run() -> list[Row]:
         with tempfile.TemporaryDirectory(prefix="pondage-durable-") as made:
             for database in ("postgres", "sqlite"):
                 for measure in (_steps, _starts, _recovery, _idle):
-                    rows += measure(database, server, Path(made))
-                    print(
-                        "\n".join(
-                            f"  {row.what}: {row.ours} against {row.anchor} {row.unit} ({row.against})"
-                            for row in rows[-6:]
-                        ),
-                        flush=True,
-                    )
+                    new = measure(database, server, Path(made))
+                    rows += new
+                    for row in new:
+                        print(f"  {row.what}: {row.ours} against {row.anchor} {row.unit} ({row.against})", flush=True)
     finally:
         server.close()
     return rows

@@ -75,6 +75,9 @@ class Transaction(Protocol):
     def is_gone(self, process: int) -> bool:
         """Answer whether the announced connection of a process has ended. A suspicion, not a proof."""
 
+    def evict(self, process: int, *, silent_us: int) -> int:
+        """End the transactions that a process has left open for so long, and answer how many there were."""
+
 
 class Driver(Protocol):
     """A database. One object for a process; safe to use from several threads."""

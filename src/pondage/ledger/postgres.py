@@ -26,6 +26,8 @@ LONGEST_PAUSE_S = 60.0
 """So long may a transaction wait for its client's next word. Then the server ends it and frees its rows."""
 _TIMEOUTS = "-c lock_timeout=30s -c statement_timeout=120s -c idle_in_transaction_session_timeout={pause_ms:.0f}"
 _NOTIFY_EVERY_S = 0.002
+_NAMED = "'pondage/' || current_schema() || '/' || CAST(:process AS text)"
+"""What the connections of a process are called once it has announced itself, so that they can be found."""
 
 Connection = psycopg.Connection[dict[str, object]]
 
@@ -115,6 +117,7 @@ class PostgresTransaction:
 
     def announce(self, process: int) -> None:
         """Hold a session lock on this thread's connection; a new connection takes it anew."""
+        self._driver.process = process
         if self._driver.announced() != process:
             row = self.row("SELECT pg_try_advisory_lock(:space, :process) AS held", space=PRESENCE, process=process)
             # Our last connection may not have ended for the server yet: then the next beat tries again.
@@ -125,6 +128,21 @@ class PostgresTransaction:
         """Answer whether nobody holds the lock of that process: it is free for us until this transaction ends."""
         row = self.row("SELECT pg_try_advisory_xact_lock(:space, :process) AS free", space=PRESENCE, process=process)
         return row is not None and bool(row["free"])
+
+    def evict(self, process: int, *, silent_us: int) -> int:
+        """End transactions of a process that have been open for so long. Its locks are free a moment later.
+
+        No timeout of the server does that reliably: after statements that were sent together, PostgreSQL does not
+        count the pause that follows them.
+        """
+        rows = self.rows(
+            f"""SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
+                WHERE datname = current_database() AND application_name = {_NAMED} AND pid <> pg_backend_pid()
+                      AND xact_start < clock_timestamp() - CAST(:silent AS bigint) * interval '1 microsecond'""",
+            process=str(process),
+            silent=silent_us,
+        )
+        return len(rows)
 
     def _run(self, statement: str, values: dict[str, Value]) -> psycopg.Cursor[dict[str, object]]:
         self._driver.counts.statements += 1
@@ -162,6 +180,8 @@ class PostgresDriver:
         self._watches: list[PostgresChanges] = []
         self._statements: dict[str, str] = {}
         self._notifier = Notifier(self)
+        self.process: int | None = None
+        """Whose driver this is, known from the first heartbeat on."""
         schemas = "" if schema is None else f" -c search_path={schema}"
         # What the address says itself comes last and wins.
         timeouts = _TIMEOUTS.format(pause_ms=min(pause_s, LONGEST_PAUSE_S) * 1000)
@@ -262,6 +282,10 @@ class PostgresDriver:
     def _block(self, begin: str) -> Iterator[PostgresTransaction]:
         connection = self._connection()
         try:
+            if self.process is not None and getattr(self._local, "named", None) != self.process:
+                named = translated(f"SELECT set_config('application_name', {_NAMED}, false)")
+                connection.execute(named, {"process": str(self.process)})
+                self._local.named = self.process
             cursor = connection.execute(begin)
             cursor.nextset()
             row = cursor.fetchone()
@@ -291,7 +315,7 @@ class PostgresDriver:
         if connection is None or connection.closed:
             connection = self.connect()
             self._local.connection = connection
-            self._local.announced = None
+            self._local.announced = self._local.named = None
             with self._guard:
                 for idle in [each for each, owner in self._all.items() if not owner.is_alive()]:
                     idle.close()

@@ -48,11 +48,29 @@ def reap_stale(ledger: Ledger, *, process: int | None) -> list[Reaped]:
     reaped: list[Reaped | None] = []
     for row in silent:
         if now - row.heartbeat_at > limit or row.boot != boot:
-            reaped.append(reap_process(ledger, row, reason="silent for too long", reaper=process, is_certain=False))
+            taken = reap_process(ledger, row, reason="silent for too long", reaper=process, is_certain=False)
+            if taken is None:
+                _evict(ledger, row, silent_us=limit)
+            reaped.append(taken)
         # Only a beat announces a connection: before the first one there is nothing that could have ended.
         elif row.heartbeat_at != row.registered_at and _is_gone(ledger, row):
             reaped.append(reap_process(ledger, row, reason="its connection ended", reaper=process, is_certain=False))
     return [each for each in reaped if each is not None]
+
+
+def _evict(ledger: Ledger, row: ProcessRow, *, silent_us: int) -> None:
+    """Free what a silent process has locked: cut off inside a claim it holds its own row, and could not be reaped.
+
+    The next pass reaps it. Nothing is done when somebody else has reaped it by now, or when it has beaten.
+    """
+    with ledger.transaction() as tx:
+        still = tx.row(
+            "SELECT id FROM processes WHERE id = :id AND dead_at IS NULL AND heartbeat_at = :heartbeat_at",
+            id=row.id,
+            heartbeat_at=row.heartbeat_at,
+        )
+        if still is not None:
+            tx.evict(row.id, silent_us=silent_us)
 
 
 def _is_gone(ledger: Ledger, row: ProcessRow) -> bool:

@@ -77,6 +77,10 @@ class SqliteTransaction:
         """Never a suspicion."""
         return False
 
+    def evict(self, process: int, *, silent_us: int) -> int:  # noqa: ARG002 - what a driver with connections needs
+        """Nobody can: a process that stopped inside a transaction keeps the file until it goes on or ends."""
+        return 0
+
     def _run(self, statement: str, values: dict[str, Value]) -> sqlite3.Cursor:
         self._counts.statements += 1
         values["now"] = self.now
