@@ -50,7 +50,13 @@ SETS = {
     "java": ("Java", "a Java 21 of its own (about 50 MB), because none that Spark can use was found", 0.3),
     "demo": ("Demo", "DuckDB, the outside reader of the demo", 0.2),
     "postgres": ("PostgreSQL", "the driver for a ledger on PostgreSQL", 0.1),
-    "dev": ("Test tools", "pytest, mypy, ruff and a PostgreSQL for the tests", 0.6),
+    "delta": ("Delta", "the library that commits Delta tables", 0.3),
+    "iceberg": ("Iceberg", "the library that commits Iceberg tables", 0.2),
+    "kafka": ("Kafka", "the client of Kafka", 0.1),
+    "lineage": ("Lineage", "the client of OpenLineage", 0.1),
+    "amqp": ("AMQP", "the client of RabbitMQ", 0.1),
+    "server": ("Server", "the HTTP server", 0.1),
+    "dev": ("Test tools", "pytest, mypy, ruff, a PostgreSQL and all clients for the tests", 0.9),
 }
 """Title, detail and disk in gigabytes (at its peak) of every set, in the order of installation."""
 
