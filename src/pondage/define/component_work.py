@@ -1,0 +1,77 @@
+"""What a worker is given to run components of a job, and what it answers. Values shared by the ledger and Spark."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.define.snapshot import SnapshotContent
+
+
+class Stored(msgspec.Struct, frozen=True, tag="table"):
+    """A table that an earlier execution of the run wrote."""
+
+    content: SnapshotContent
+
+
+class Made(msgspec.Struct, frozen=True, tag="member"):
+    """The output of an earlier member of the same fused group: a DataFrame that was never written."""
+
+    instance: str
+    port: str
+
+
+class Given(msgspec.Struct, frozen=True, tag="value"):
+    """A plain value: the element of an iterator."""
+
+    value: object
+
+
+Input = Stored | Made | Given
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """One component to be run. A port without inputs is an optional one that nothing feeds."""
+
+    instance: str
+    component: str
+    entry: str
+    params: dict[str, object] = {}
+    """With every expression already evaluated."""
+    inputs: dict[str, tuple[Input, ...]] = {}
+    writes: tuple[str, ...] = ()
+    """The output ports whose tables must be written, because somebody outside this execution reads them."""
+
+
+class ComponentTask(msgspec.Struct, frozen=True, kw_only=True):
+    """One component, or the members of a fused group in topological order."""
+
+    job: str
+    run_id: str
+    attempt: int
+    members: tuple[Member, ...]
+    globals: dict[str, object] = {}
+    context: dict[str, object] = {}
+    idempotency_key: str = ""
+
+
+class MemberResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a member ended. `raises` is the text of its failure and `code` its name; None means that it returned."""
+
+    instance: str
+    raises: str | None = None
+    code: str = ""
+    trace: str | None = None
+    is_skipped: bool = False
+    """Never called, because an earlier member of its group failed."""
+    outputs: dict[str, SnapshotContent] = {}
+    after: dict[str, object] = {}
+    globals: dict[str, object] = {}
+    deletes: tuple[str, ...] = ()
+    items: list[object] | None = None
+    """Of an iterator: its elements."""
+
+
+class ComponentResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What one execution answers, a result for each member in their order."""
+
+    members: tuple[MemberResult, ...]
