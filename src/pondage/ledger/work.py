@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from pondage.define.component_work import ComponentTask
 from pondage.define.definition import PondDefinition, RippleDefinition
 from pondage.define.names import PondKey
 from pondage.define.snapshot import SnapshotContent
@@ -54,6 +55,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     query: QueryTask | None = None
     sample: SampleTask | None = None
     infer: InferTask | None = None
+    component: ComponentTask | None = None
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
