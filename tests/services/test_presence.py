@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from pondage.define.durability import Durability
-from pondage.ledger import processes, reap
+from pondage.kernel.demand.events import Pulse
+from pondage.ledger import executions, processes, reap
+from pondage.ledger.clock import FakeClock
 from pondage.ledger.driver import LedgerUnavailable
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.migrate import migrate
 from pondage.ledger.postgres import PostgresDriver
+from tests.ledger.harness import Worker, World, pond
 from tests.services.postgres import PostgresServer, wait_until
 
 
@@ -35,37 +38,53 @@ def test_a_process_that_has_not_beaten_yet_is_not_taken_for_gone(postgres: Postg
     driver.close()
 
 
+def beat(world: World, worker: Worker) -> bool:
+    with world.ledger.transaction() as tx:
+        return processes.beat(tx, worker.id)
+
+
+@pytest.mark.parametrize("inside", ["claim", "commit"])
 def test_a_process_that_was_cut_off_inside_a_transaction_is_taken_for_dead_all_the_same(
-    postgres: PostgresServer,
+    postgres: PostgresServer, inside: str
 ) -> None:
     """Found by the chaos run "partitioned".
 
-    A claim holds the row of its own process. What was sent together leaves the server without a timeout for the pause
-    that follows, so a client that fell silent there would keep its row, and everything it holds, for ever.
+    A claim holds the row of its own process: nobody could declare it dead. A commit holds the row of its execution:
+    whoever reaps would wait for it, and so would all that report to the same actor.
     """
-    postgres.new_schema("cut_off")
-    cut_off = PostgresDriver(postgres.url, schema="cut_off")
-    migrate(cut_off)
-    with cut_off.transaction() as tx:
-        process = processes.register(tx, public_id="pcut", machine="m", pid=1, pid_started=1, role="worker", slots=1)
-    with cut_off.transaction() as tx:
-        assert processes.beat(tx, process)
-    ledger = Ledger(PostgresDriver(postgres.url, schema="cut_off"))
-    ledger.durability = Durability(heartbeat_s=0.001, reap_after_s=0.1)
+    schema = f"cut_off_in_{inside}"
+    postgres.new_schema(schema)
+    made: list[PostgresDriver] = []
+
+    def make(clock: FakeClock) -> PostgresDriver:
+        made.append(PostgresDriver(postgres.url, schema=schema, clock=clock))
+        return made[-1]
+
+    world = World(make)
+    world.deploy(pond("orders"))
+    world.send(Pulse(pond="orders@1"))
+    other = world.open(2)
+    other.durability = world.ledger.durability
+    worker = world.worker()
+    beat(world, worker)
+    work = worker.claim()
+    assert work is not None
+    world.clock.time += int(world.ledger.durability.reap_after_s * 2_000_000)
 
     def fall_silent() -> None:
-        with cut_off.transaction() as tx:
-            assert processes.is_alive(tx, process)
-            with tx.savepoint():
-                for state in ("a", "b"):
-                    tx.write("UPDATE processes SET state = :state WHERE id = :id", state=state, id=process)
-            wait_until(lambda: bool(reap.reap_stale(ledger, process=None)), 20)
+        with world.ledger.transaction() as tx:
+            if inside == "claim":
+                assert processes.is_alive(tx, worker.id)
+            else:
+                assert executions.close(tx, execution=work.claim.execution, token=work.claim.token, outcome="ok")
+            wait_until(lambda: bool(reap.reap_stale(other, process=None)), 20)
 
     with pytest.raises(LedgerUnavailable):
         fall_silent()
-    with ledger.reading() as tx:
+    with other.reading() as tx:
         assert processes.alive(tx) == []
-    with cut_off.transaction() as tx:
-        assert not processes.beat(tx, process), "it can speak again, and learns that it is dead"
-    cut_off.close()
-    ledger.close()
+        assert [row["outcome"] for row in tx.rows("SELECT outcome FROM executions ORDER BY id")] == ["crashed", None]
+    assert not beat(world, worker), "it can speak again, and learns that it is dead"
+    assert not worker.finish(work), "its late commit is fenced"
+    for driver in made:
+        driver.close()

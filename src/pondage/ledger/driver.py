@@ -69,14 +69,17 @@ class Transaction(Protocol):
     def server_age_us(self) -> int | None:
         """Answer how long the server has been up; None where there is no server that could have been down."""
 
+    def sign(self, process: int) -> None:
+        """Remember whose connections these are, so that others can find them."""
+
     def announce(self, process: int) -> None:
         """Hold a lock for as long as this connection lives, so that others can see when it ends."""
 
     def is_gone(self, process: int) -> bool:
         """Answer whether the announced connection of a process has ended. A suspicion, not a proof."""
 
-    def evict(self, process: int, *, silent_us: int) -> int:
-        """End the transactions that a process has left open for so long, and answer how many there were."""
+    def evict(self, process: int) -> int:
+        """End the transactions that a process has open, and answer how many there were."""
 
 
 class Driver(Protocol):

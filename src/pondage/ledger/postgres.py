@@ -26,8 +26,8 @@ LONGEST_PAUSE_S = 60.0
 """So long may a transaction wait for its client's next word. Then the server ends it and frees its rows."""
 _TIMEOUTS = "-c lock_timeout=30s -c statement_timeout=120s -c idle_in_transaction_session_timeout={pause_ms:.0f}"
 _NOTIFY_EVERY_S = 0.002
-_NAMED = "'pondage/' || current_schema() || '/' || CAST(:process AS text)"
-"""What the connections of a process are called once it has announced itself, so that they can be found."""
+_NAMED = "left('pondage/' || CAST(:process AS text) || '/' || current_schema(), 63)"
+"""What the connections of a process are called once it has registered, so that they can be found."""
 
 Connection = psycopg.Connection[dict[str, object]]
 
@@ -115,9 +115,12 @@ class PostgresTransaction:
         assert isinstance(at, int)
         return self.now - at
 
+    def sign(self, process: int) -> None:
+        """Name the connections of this program after a process, each one before its next transaction."""
+        self._driver.process = process
+
     def announce(self, process: int) -> None:
         """Hold a session lock on this thread's connection; a new connection takes it anew."""
-        self._driver.process = process
         if self._driver.announced() != process:
             row = self.row("SELECT pg_try_advisory_lock(:space, :process) AS held", space=PRESENCE, process=process)
             # Our last connection may not have ended for the server yet: then the next beat tries again.
@@ -129,8 +132,8 @@ class PostgresTransaction:
         row = self.row("SELECT pg_try_advisory_xact_lock(:space, :process) AS free", space=PRESENCE, process=process)
         return row is not None and bool(row["free"])
 
-    def evict(self, process: int, *, silent_us: int) -> int:
-        """End transactions of a process that have been open for so long. Its locks are free a moment later.
+    def evict(self, process: int) -> int:
+        """End the transactions that a process has open. Its locks are free a moment later.
 
         No timeout of the server does that reliably: after statements that were sent together, PostgreSQL does not
         count the pause that follows them.
@@ -138,9 +141,8 @@ class PostgresTransaction:
         rows = self.rows(
             f"""SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
                 WHERE datname = current_database() AND application_name = {_NAMED} AND pid <> pg_backend_pid()
-                      AND xact_start < clock_timestamp() - CAST(:silent AS bigint) * interval '1 microsecond'""",
+                      AND xact_start IS NOT NULL""",
             process=str(process),
-            silent=silent_us,
         )
         return len(rows)
 
@@ -181,7 +183,7 @@ class PostgresDriver:
         self._statements: dict[str, str] = {}
         self._notifier = Notifier(self)
         self.process: int | None = None
-        """Whose driver this is, known from the first heartbeat on."""
+        """Whose driver this is, known when it has registered."""
         schemas = "" if schema is None else f" -c search_path={schema}"
         # What the address says itself comes last and wins.
         timeouts = _TIMEOUTS.format(pause_ms=min(pause_s, LONGEST_PAUSE_S) * 1000)

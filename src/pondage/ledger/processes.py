@@ -61,6 +61,7 @@ def register(
         beat=tx.beat,
     )
     assert row is not None
+    tx.sign(number(row, "id"))
     return number(row, "id")
 
 

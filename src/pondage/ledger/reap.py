@@ -48,20 +48,19 @@ def reap_stale(ledger: Ledger, *, process: int | None) -> list[Reaped]:
     reaped: list[Reaped | None] = []
     for row in silent:
         if now - row.heartbeat_at > limit or row.boot != boot:
-            taken = reap_process(ledger, row, reason="silent for too long", reaper=process, is_certain=False)
-            if taken is None:
-                _evict(ledger, row, silent_us=limit)
-            reaped.append(taken)
+            _evict(ledger, row)
+            reaped.append(reap_process(ledger, row, reason="silent for too long", reaper=process, is_certain=False))
         # Only a beat announces a connection: before the first one there is nothing that could have ended.
         elif row.heartbeat_at != row.registered_at and _is_gone(ledger, row):
             reaped.append(reap_process(ledger, row, reason="its connection ended", reaper=process, is_certain=False))
     return [each for each in reaped if each is not None]
 
 
-def _evict(ledger: Ledger, row: ProcessRow, *, silent_us: int) -> None:
-    """Free what a silent process has locked: cut off inside a claim it holds its own row, and could not be reaped.
+def _evict(ledger: Ledger, row: ProcessRow) -> None:
+    """Free what a silent process has locked. Nothing is done when it was reaped by now, or has beaten.
 
-    The next pass reaps it. Nothing is done when somebody else has reaped it by now, or when it has beaten.
+    Cut off inside a claim it holds its own row, inside a commit its execution and often an actor: whoever reaps it
+    would wait for itself, and so would everybody who reports to that actor.
     """
     with ledger.transaction() as tx:
         still = tx.row(
@@ -70,7 +69,7 @@ def _evict(ledger: Ledger, row: ProcessRow, *, silent_us: int) -> None:
             heartbeat_at=row.heartbeat_at,
         )
         if still is not None:
-            tx.evict(row.id, silent_us=silent_us)
+            tx.evict(row.id)
 
 
 def _is_gone(ledger: Ledger, row: ProcessRow) -> bool:

@@ -70,6 +70,9 @@ class SqliteTransaction:
         """A file is never down."""
         return None
 
+    def sign(self, process: int) -> None:
+        """Do nothing: a file has no connections that somebody else could end."""
+
     def announce(self, process: int) -> None:
         """Do nothing. Nobody could see it: processes on one machine are watched by their pid."""
 
@@ -77,7 +80,7 @@ class SqliteTransaction:
         """Never a suspicion."""
         return False
 
-    def evict(self, process: int, *, silent_us: int) -> int:  # noqa: ARG002 - what a driver with connections needs
+    def evict(self, process: int) -> int:  # noqa: ARG002 - what a driver with connections needs
         """Nobody can: a process that stopped inside a transaction keeps the file until it goes on or ends."""
         return 0
 
