@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pondage.cli.conform import conform
+from pondage.engine.live.conform import JournalReactorHost
 from pondage.simulate.reaction_conform import check_reaction
 from pondage.simulate.reaction_host import VirtualReactorHost
 from pondage.simulate.reaction_scenario import ReactionScenario, read_reaction_scenarios
@@ -18,6 +19,11 @@ SCENARIOS = read_reaction_scenarios(FILE)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
 def test_the_virtual_host_does_what_the_scenario_says(scenario: ReactionScenario) -> None:
     assert check_reaction(scenario, VirtualReactorHost).mismatches == []
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
+def test_the_live_host_on_a_real_journal_does_what_the_scenario_says(scenario: ReactionScenario) -> None:
+    assert check_reaction(scenario, JournalReactorHost).mismatches == []
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
@@ -45,8 +51,9 @@ def wrong_file(tmp_path: Path) -> Path:
 
 
 def test_the_command_counts_what_passed() -> None:
-    result = run(FILE)
-    assert (result.exit_code, result.output) == (0, f"{len(SCENARIOS)} passed, 0 failed\n")
+    for host in ("virtual", "ledger"):
+        result = run(FILE, "--host", host)
+        assert (result.exit_code, result.output) == (0, f"{len(SCENARIOS)} passed, 0 failed\n")
 
 
 def test_the_command_shows_expected_and_got_and_exits_1(tmp_path: Path) -> None:

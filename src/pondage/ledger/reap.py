@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.kernel.demand.events import Fail
-from pondage.ledger import advance, executions, processes
+from pondage.ledger import advance, executions, processes, reactors
 from pondage.ledger.driver import Transaction
 from pondage.ledger.executions import Held
 from pondage.ledger.inputs import ripple_inputs
@@ -84,6 +84,7 @@ def reap_process(
     with ledger.transaction() as tx:
         if not processes.declare_dead(tx, dead, unless_beaten=not is_certain):
             return None
+        reactors.free(tx, dead.id)
         held = executions.held_by(tx, dead.id)
         # Several pieces of work died with the process and one of them may have killed it: each is tried alone next.
         is_blamed = len(held) == 1

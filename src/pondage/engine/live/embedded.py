@@ -11,7 +11,8 @@ from pondage.define.accumulator import AnyAccumulator
 from pondage.define.boundary import InvalidBoundary, SnapshotRef
 from pondage.define.graph import Fire
 from pondage.define.reactor import Reactor
-from pondage.engine.live.host import Clock, ReactorHost, wall_clock
+from pondage.engine.live.host import ReactorHost, wall_clock
+from pondage.engine.live.pump import Clock
 from pondage.engine.live.sources import NOTHING, boundary_of
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.reaction.declared import shape_of

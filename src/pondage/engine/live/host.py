@@ -6,20 +6,20 @@ performed, so that a journal can stand between the machine and the world.
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 
 from pondage.define.accumulator import AnyAccumulator
 from pondage.define.graph import GraphRunner
 from pondage.engine.live.graphs import Graphs, Result
 from pondage.engine.live.output import DirectOutput, Output
+from pondage.engine.live.pump import Clock, Pump
 from pondage.engine.live.sources import Sources
-from pondage.kernel.reaction import Effect, Event, ReactorShape, State, new_state, next_deadline, step
+from pondage.kernel.reaction import Effect, Event, ReactorShape, State, new_state, next_deadline
 from pondage.kernel.reaction import effects as e
 from pondage.kernel.reaction.events import Begin, Shutdown, Tick
 from pondage.kernel.reaction.facts import Facts
+from pondage.ledger.reactors import LedgerRow
 
-Clock = Callable[[], int]
 Watch = Callable[[Effect], None]
 
 
@@ -48,8 +48,9 @@ class ReactorHost:
         self.on_settled: Callable[[], None] | None = None
         self._output = output or DirectOutput()
         self._clock = clock
-        self._inbox: deque[Event] = deque()
-        self._is_pumping = False
+        self._pump = Pump(self.state, self._output, clock, self._perform)
+        self._pump.on_settled = self._settled
+        self.feed = self._pump.feed
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: int | None = None
         self._replies: dict[str, asyncio.Future[dict[str, object]]] = {}
@@ -72,12 +73,6 @@ class ReactorHost:
         """Begin this life."""
         self.feed(Begin())
 
-    def feed(self, event: Event) -> None:
-        """Take in an event. Called while another one is being worked on, it waits for its turn."""
-        self._inbox.append(event)
-        if not self._is_pumping:
-            self._pump()
-
     async def ask(self, make_event: Callable[[str], Event]) -> dict[str, object]:
         """Take in an event that is answered, and wait for the answer."""
         self._number += 1
@@ -90,28 +85,38 @@ class ReactorHost:
         finally:
             self._replies.pop(cid, None)
 
+    def say(self, row: LedgerRow) -> None:
+        """Tell the ledger something, together with what was decided so far."""
+        self._output.say(row)
+
+    def throttle_all(self, on: bool) -> None:
+        """Let every source wait, or go on: the journal cannot keep up with what they bring."""
+        for name in self.state.sources:
+            self._sources.throttle(e.Throttle(name, on))
+
     async def shut_down(self, drain: int) -> None:
-        """Stop: fire on for at most `drain`, then end every task."""
+        """Stop: fire on for at most `drain`, write what is pending, then end every task."""
         self.feed(Shutdown(drain))
         await self.stopped.wait()
+        await self._output.close()
+        await self._end("stopped")
+
+    async def drop(self, error: str) -> None:
+        """End at once and write nothing more: somebody else owns the reactor now."""
+        await self._end(error)
+        self.stopped.set()
+
+    async def _end(self, error: str) -> None:
         if self._timer is not None:
             self._timer.cancel()
         await self._sources.close()
         await self._graphs.close()
-        await self._output.close()
         for future in self._replies.values():
             if not future.done():
-                future.set_result({"accepted": False, "error": "stopped"})
+                future.set_result({"accepted": False, "error": error})
 
-    def _pump(self) -> None:
-        self._is_pumping = True
-        inbox, state, clock, take, perform = self._inbox, self.state, self._clock, self._output.take, self._perform
-        try:
-            while inbox:
-                take(step(state, inbox.popleft(), clock()), perform)
-        finally:
-            self._is_pumping = False
-        if state.next_at != self._timer_at:
+    def _settled(self) -> None:
+        if self.state.next_at != self._timer_at:
             self._arm()
         if self.on_settled is not None:
             self.on_settled()

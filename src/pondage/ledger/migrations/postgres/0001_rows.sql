@@ -186,6 +186,8 @@ CREATE TABLE processes (
     slots bigint NOT NULL DEFAULT 0,
     code text NOT NULL DEFAULT '',
     state text NOT NULL DEFAULT '',
+    -- Where a live host listens.
+    address text NOT NULL DEFAULT '',
     registered_at bigint NOT NULL,
     heartbeat_at bigint NOT NULL,
     dead_at bigint
@@ -315,3 +317,29 @@ CREATE TABLE audit (
     target text NOT NULL,
     note text NOT NULL DEFAULT ''
 );
+
+-- A deployed reactor. Its actor row holds the lease (owner, token, epoch); on PostgreSQL `version` counts the commits of
+-- its journal and `state` is the declaration that the journal was written under. On SQLite the journal is a file beside
+-- the ledger, and its rows for the ledger come by `carried`: (seq, place) of the last one that has arrived.
+CREATE TABLE reactors (
+    actor bigint PRIMARY KEY REFERENCES actors,
+    environment bigint NOT NULL REFERENCES environments,
+    name text NOT NULL,
+    project text NOT NULL,
+    declaration text NOT NULL,
+    entry text NOT NULL,
+    code text NOT NULL,
+    health text NOT NULL DEFAULT '',
+    carried_seq bigint NOT NULL DEFAULT 0,
+    carried_place bigint NOT NULL DEFAULT 0,
+    deployed_at bigint NOT NULL,
+    removed_at bigint
+);
+CREATE TABLE reactor_log (
+    reactor bigint NOT NULL REFERENCES actors,
+    seq bigint NOT NULL,
+    epoch bigint NOT NULL,
+    records bytea NOT NULL,
+    PRIMARY KEY (reactor, seq)
+);
+CREATE INDEX actors_owned ON actors (owner) WHERE owner IS NOT NULL;

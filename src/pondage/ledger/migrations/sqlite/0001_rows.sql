@@ -186,6 +186,8 @@ CREATE TABLE processes (
     slots INTEGER NOT NULL DEFAULT 0,
     code TEXT NOT NULL DEFAULT '',
     state TEXT NOT NULL DEFAULT '',
+    -- Where a live host listens.
+    address TEXT NOT NULL DEFAULT '',
     registered_at INTEGER NOT NULL,
     heartbeat_at INTEGER NOT NULL,
     dead_at INTEGER
@@ -315,3 +317,29 @@ CREATE TABLE audit (
     target TEXT NOT NULL,
     note TEXT NOT NULL DEFAULT ''
 );
+
+-- A deployed reactor. Its actor row holds the lease (owner, token, epoch); on PostgreSQL `version` counts the commits of
+-- its journal and `state` is the declaration that the journal was written under. On SQLite the journal is a file beside
+-- the ledger, and its rows for the ledger come by `carried`: (seq, place) of the last one that has arrived.
+CREATE TABLE reactors (
+    actor INTEGER PRIMARY KEY REFERENCES actors,
+    environment INTEGER NOT NULL REFERENCES environments,
+    name TEXT NOT NULL,
+    project TEXT NOT NULL,
+    declaration TEXT NOT NULL,
+    entry TEXT NOT NULL,
+    code TEXT NOT NULL,
+    health TEXT NOT NULL DEFAULT '',
+    carried_seq INTEGER NOT NULL DEFAULT 0,
+    carried_place INTEGER NOT NULL DEFAULT 0,
+    deployed_at INTEGER NOT NULL,
+    removed_at INTEGER
+);
+CREATE TABLE reactor_log (
+    reactor INTEGER NOT NULL REFERENCES actors,
+    seq INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
+    records BLOB NOT NULL,
+    PRIMARY KEY (reactor, seq)
+);
+CREATE INDEX actors_owned ON actors (owner) WHERE owner IS NOT NULL;

@@ -1,0 +1,294 @@
+"""The output of a durable reactor: records are committed in groups, effects wait until what is before them is safe."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+
+from pondage.engine.backoff import Backoff
+from pondage.engine.live.pump import Pump
+from pondage.errors import LedgerError, PondageError
+from pondage.kernel.reaction import (
+    AnyRecord,
+    Effect,
+    Facts,
+    Full,
+    ReactorShape,
+    decode_records,
+    encode_records,
+    is_derivable,
+    recover,
+    redeclare,
+)
+from pondage.kernel.reaction.effects import CancelFire, Health, Held, Log, RecoveryNote, StartFire
+from pondage.kernel.reaction.events import Journal as JournalEvent
+from pondage.kernel.reaction.redeclare import changed_kinds
+from pondage.ledger.journal import Batch, Fenced, Journal
+from pondage.ledger.reactors import LedgerRow
+
+FULL_EVERY = 1000
+"""After so many records the full state is written and the rows before it go."""
+ROWS_WAIT_S = 0.05
+"""How long something for the ledger waits for records to go with."""
+MOST_WAITING = 64 << 20
+"""So many bytes may wait for a journal that cannot be written before the sources are throttled."""
+
+Written = Callable[[LedgerError | None], None]
+Write = Callable[[Batch, Written], None]
+"""Write a batch and say, on the loop's thread, how it went."""
+Schedule = Callable[[Callable[[], None]], None]
+
+
+class Life(msgspec.Struct, frozen=True, kw_only=True):
+    """What a life begins with: the facts of the journal, and the number of its last commit."""
+
+    facts: Facts
+    seq: int
+
+
+def open_life(
+    journal: Journal, shape: ReactorShape, *, declaration: str, read_shape: Callable[[str], ReactorShape]
+) -> Life:
+    """Fold a journal under the declaration that it was written under; under another one its full state is written anew.
+
+    Raises PondageError (KIND_CHANGED) when a source would be of another kind.
+    """
+    found = journal.read()
+    records = itertools.chain.from_iterable(map(decode_records, found.blobs))
+    if found.declaration == declaration:
+        return Life(facts=recover(shape, records), seq=found.seq)
+    seq = found.seq
+    if found.declaration is None:
+        facts = recover(shape, records)
+    else:
+        old = read_shape(found.declaration)
+        if changed := changed_kinds(old, shape):
+            raise PondageError(
+                f"accumulator {changed[0]} would be of another kind than in the journal",
+                hint="give the new one another name",
+                code="KIND_CHANGED",
+            )
+        *dropped, last = redeclare(old, recover(old, records), shape)
+        assert isinstance(last, Full)
+        facts = last.facts
+        if dropped:
+            seq += 1
+            journal.write(Batch(seq=seq, records=encode_records(dropped)))
+    full = encode_records([Full(facts)])
+    journal.write(Batch(seq=seq + 1, records=full, is_full=True, declaration=declaration))
+    return Life(facts=facts, seq=seq + 1)
+
+
+def ledger_row(effect: Effect) -> LedgerRow | None:
+    """Answer what the ledger is told of an effect: recoveries and holds are history, health is what others see."""
+    match effect:
+        case RecoveryNote(component, attempt, backoff):
+            said = {"component": component, "attempt": attempt, "backoff": backoff}
+            return LedgerRow("reactor recovery", msgspec.json.encode(said).decode())
+        case Held(hold):
+            return LedgerRow("reactor hold", msgspec.json.encode({"hold": hold}).decode())
+        case Health(state, sources):
+            return LedgerRow("health", msgspec.json.encode({"state": state, "sources": sources}).decode())
+    return None
+
+
+_SAID = frozenset({RecoveryNote, Held, Health})
+
+
+class JournalOutput:
+    """Groups records into commits. At most one commit is under way; what comes meanwhile is the next group."""
+
+    def __init__(
+        self, *, write: Write, schedule: Schedule, later: Callable[[float, Callable[[], None]], None], seq: int
+    ) -> None:
+        self.on_fenced: Callable[[], None] = lambda: None
+        self.on_pressure: Callable[[bool], None] = lambda _: None
+        self._write = write
+        self._schedule = schedule
+        self._later = later
+        self._seq = seq
+        self._pending: list[AnyRecord] = []
+        self._rows: list[LedgerRow] = []
+        self._held: list[Effect] = []
+        self._flight: Batch | None = None
+        self._released: list[Effect] = []
+        self._firm = [0, 0]
+        self._starts_held = 0
+        self._since_full = 0
+        self._bytes_since_full = 0
+        self._full_bytes = 0
+        self._waiting_bytes = 0
+        self._is_scheduled = False
+        self._is_over = False
+        self._is_pressed = False
+        self._backoff: Backoff | None = None
+        self._idle = asyncio.Event()
+
+    def attach(self, pump: Pump) -> None:
+        """Perform with this pump."""
+        self._pump = pump
+
+    def take(self, effects: Sequence[Effect]) -> None:
+        """Take the effects of one step: perform those before which everything is durable, hold the others."""
+        for effect in effects:
+            kind = type(effect)
+            if kind is Log:
+                self._log(effect.record)  # type: ignore[union-attr]
+                continue
+            if kind in _SAID:
+                row = ledger_row(effect)
+                assert row is not None
+                self.say(row)
+            if self._pending:
+                if not self._may_run_ahead(effect):
+                    self._hold(self._held, effect)
+                    continue
+            elif self._flight is not None and not self._may_run_ahead(effect):
+                self._hold(self._released, effect)
+                continue
+            self._pump.perform(effect)
+
+    def say(self, row: LedgerRow) -> None:
+        """Tell the ledger something, in the same transaction as the records so far; alone, it need not be at once."""
+        self._rows.append(row)
+        if len(self._rows) == 1 and not self._is_over:
+            self._later(ROWS_WAIT_S, self.commit)
+
+    def commit(self) -> None:
+        """Begin to write what is pending. Called by the schedule; also when there is nothing, or a write under way."""
+        self._is_scheduled = False
+        if self._flight is not None or self._is_over or not (self._pending or self._rows):
+            return
+        records, rows = self._pending, tuple(self._rows)
+        self._since_full += len(records)
+        is_full = self._since_full >= FULL_EVERY and self._bytes_since_full >= self._full_bytes
+        # Between two steps the facts are the fold of every record so far, this group's too.
+        blob = encode_records([Full(self._pump.state.facts)] if is_full else records)
+        self._bytes_since_full += len(blob)
+        if is_full:
+            self._since_full, self._bytes_since_full, self._full_bytes = 0, 0, len(blob)
+        self._pending, self._rows = [], []
+        self._released, self._held = self._held, []
+        self._firm = [0, self._firm[0]]
+        self._seq += 1
+        self._flight = Batch(seq=self._seq, records=blob, is_full=is_full, rows=rows)
+        self._write(self._flight, self._written)
+
+    def abandon(self) -> None:
+        """End without a word, as a dead process does."""
+        self._is_over = True
+
+    async def close(self) -> None:
+        """Wait until everything is written."""
+        while (self._flight is not None or self._pending or self._rows) and not self._is_over:
+            self._idle.clear()
+            self.commit()
+            if self._flight is not None:
+                await self._idle.wait()
+        self._is_over = True
+
+    def _log(self, record: AnyRecord) -> None:
+        self._pending.append(record)
+        if not is_derivable(record):
+            self._firm[0] += 1
+        if self._backoff is not None:
+            self._press(len(encode_records([record])))
+        self._ask()
+
+    def _ask(self) -> None:
+        if not self._is_scheduled and self._flight is None and not self._is_over:
+            self._is_scheduled = True
+            self._schedule(self.commit)
+
+    def _may_run_ahead(self, effect: Effect) -> bool:
+        return (
+            type(effect) is StartFire
+            and effect.is_early
+            and not self._starts_held
+            and self._firm[0] == 0
+            and self._firm[1] == 0
+        )
+
+    def _hold(self, where: list[Effect], effect: Effect) -> None:
+        where.append(effect)
+        if isinstance(effect, (StartFire, CancelFire)):
+            self._starts_held += 1
+
+    def _written(self, error: LedgerError | None) -> None:
+        if self._is_over:
+            return
+        if isinstance(error, Fenced):
+            self._is_over = True
+            self.on_fenced()
+        elif error is not None:
+            self._write_again()
+        else:
+            self._is_durable()
+        if self._flight is None or self._is_over:
+            self._idle.set()
+
+    def _write_again(self) -> None:
+        # The same transaction once more: when only its answer was lost, the journal knows it by its number.
+        batch = self._flight
+        assert batch is not None
+        is_news = self._backoff is None
+        if self._backoff is None:
+            self._backoff = Backoff()
+        self._later(self._backoff.failed(), lambda: None if self._is_over else self._write(batch, self._written))
+        if is_news:
+            self._pump.feed(JournalEvent(False))
+
+    def _is_durable(self) -> None:
+        released, self._released, self._flight = self._released, [], None
+        self._firm[1] = 0
+        self._starts_held -= sum(isinstance(each, (StartFire, CancelFire)) for each in released)
+        was_failing, self._backoff = self._backoff is not None, None
+        if self._pending:
+            self._ask()
+        elif self._rows:
+            self._later(ROWS_WAIT_S, self.commit)
+        self._pump.carry_out(released)
+        if was_failing:
+            self._press(-self._waiting_bytes)
+            self._pump.feed(JournalEvent(True))
+
+    def _press(self, number: int) -> None:
+        self._waiting_bytes += number
+        if (self._waiting_bytes > MOST_WAITING) != self._is_pressed:
+            self._is_pressed = not self._is_pressed
+            self.on_pressure(self._is_pressed)
+
+
+def inline_writer(journal: Journal) -> Write:
+    """Write on the caller's thread: at the level `process` a commit takes less than handing it to another thread."""
+
+    def write(batch: Batch, written: Written) -> None:
+        try:
+            journal.write(batch)
+        except LedgerError as error:
+            written(error)
+        else:
+            written(None)
+
+    return write
+
+
+def thread_writer(journal: Journal, loop: asyncio.AbstractEventLoop, thread: ThreadPoolExecutor) -> Write:
+    """Write in a thread (of one): a commit that waits for the disk or the network must not hold up the loop."""
+
+    def write(batch: Batch, written: Written) -> None:
+        def attempt() -> None:
+            error: LedgerError | None = None
+            try:
+                journal.write(batch)
+            except LedgerError as failed:
+                error = failed
+            loop.call_soon_threadsafe(written, error)
+
+        thread.submit(attempt)
+
+    return write

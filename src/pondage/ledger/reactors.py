@@ -1,0 +1,251 @@
+"""Deployed reactors: their rows, the lease by which one live host owns each, signals to them, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from pondage.define.reaction import ReactorDeclaration
+from pondage.ledger import history, processes
+from pondage.ledger.driver import Row, Transaction, number, number_or_none, text
+
+NEVER_DUE = 1 << 62
+"""When a signal to a reactor is due for an advancement: never. Its owner reads it, whoever advances actors does not."""
+
+
+class LedgerRow(NamedTuple):
+    """Something that a reactor has to say to the ledger: what it is, and a JSON text."""
+
+    kind: str
+    payload: str
+
+
+class Place(NamedTuple):
+    """The place of a row in the order of a journal: the number of its commit, and its place inside."""
+
+    seq: int
+    place: int
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """One host's ownership of a reactor: only this epoch may write."""
+
+    actor: int
+    environment: int
+    name: str
+    epoch: int
+    token: str
+
+
+class ReactorRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A deployed reactor, and who owns it now."""
+
+    actor: int
+    environment: int
+    environment_name: str
+    name: str
+    project: str
+    declaration: ReactorDeclaration
+    entry: str
+    code: str
+    health: str
+    epoch: int
+    owner: int | None
+    address: str
+    is_removed: bool
+
+
+class ReactorSignal(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened to a reactor, from the ledger's side; `payload` is a list as events are written."""
+
+    id: int
+    payload: str
+
+
+_SELECT = """SELECT r.actor AS actor, r.environment AS environment, e.name AS environment_name, r.name AS name,
+                    r.project AS project, r.declaration AS declaration, r.entry AS entry, r.code AS code,
+                    r.health AS health, a.epoch AS epoch, a.owner AS owner, coalesce(p.address, '') AS address,
+                    r.removed_at AS removed_at
+             FROM reactors r JOIN actors a ON a.id = r.actor JOIN environments e ON e.id = r.environment
+             LEFT JOIN processes p ON p.id = a.owner AND p.dead_at IS NULL """
+
+
+def put(
+    tx: Transaction, *, environment: int, project: str, declaration: ReactorDeclaration, entry: str, code: str
+) -> int:
+    """Deploy a reactor, or another declaration or code of one; answer its actor. Its state stays."""
+    tx.write(
+        """INSERT INTO actors (environment, kind, key) VALUES (:environment, 'reactor', :name)
+           ON CONFLICT DO NOTHING""",
+        environment=environment,
+        name=declaration.name,
+    )
+    row = tx.row(
+        "SELECT id FROM actors WHERE environment = :environment AND kind = 'reactor' AND key = :name",
+        environment=environment,
+        name=declaration.name,
+    )
+    assert row is not None
+    actor = number(row, "id")
+    tx.write(
+        """INSERT INTO reactors (actor, environment, name, project, declaration, entry, code, deployed_at)
+           VALUES (:actor, :environment, :name, :project, :declaration, :entry, :code, :now)
+           ON CONFLICT (actor) DO UPDATE SET project = excluded.project, declaration = excluded.declaration,
+             entry = excluded.entry, code = excluded.code, deployed_at = excluded.deployed_at, removed_at = NULL""",
+        actor=actor,
+        environment=environment,
+        name=declaration.name,
+        project=project,
+        declaration=msgspec.json.encode(declaration).decode(),
+        entry=entry,
+        code=code,
+    )
+    return actor
+
+
+def remove(tx: Transaction, actor: int) -> None:
+    """Take a reactor out of service: its owner drains it, and then its state goes."""
+    tx.write("UPDATE reactors SET removed_at = :now WHERE actor = :actor AND removed_at IS NULL", actor=actor)
+
+
+def forget(tx: Transaction, lease: Lease) -> None:
+    """Delete everything of a removed reactor that its last owner has drained."""
+    for table in ("reactor_log", "reactors"):
+        column = "reactor" if table == "reactor_log" else "actor"
+        tx.write(f"DELETE FROM {table} WHERE {column} = :actor", actor=lease.actor)
+    tx.write("DELETE FROM signals WHERE actor = :actor", actor=lease.actor)
+    tx.write("UPDATE actors SET owner = NULL, token = NULL, version = 0, state = NULL WHERE id = :actor",
+             actor=lease.actor)  # fmt: skip
+
+
+def deployed(tx: Transaction, environment: int | None = None) -> list[ReactorRow]:
+    """Answer every reactor that is deployed, or removed but not drained yet."""
+    where = "" if environment is None else "WHERE r.environment = :environment "
+    values = {} if environment is None else {"environment": environment}
+    return [_reactor(row) for row in tx.rows(_SELECT + where + "ORDER BY r.actor", **values)]
+
+
+def find(tx: Transaction, environment: int, name: str) -> ReactorRow | None:
+    """Answer one reactor by name."""
+    row = tx.row(
+        _SELECT + "WHERE r.environment = :environment AND r.name = :name AND r.removed_at IS NULL",
+        environment=environment,
+        name=name,
+    )
+    return None if row is None else _reactor(row)
+
+
+def claim(tx: Transaction, *, actor: int, process: int, token: str) -> Lease | None:
+    """Own a reactor that nobody owns, under the next epoch. None when somebody does, or when we are taken for dead.
+
+    The token is chosen before, so that after a lost answer `claimed` tells whether the claim was made.
+    """
+    if not processes.is_alive(tx, process):
+        return None
+    tx.change(
+        """UPDATE actors SET owner = :process, token = :token, epoch = epoch + 1
+           WHERE id = :actor AND kind = 'reactor' AND owner IS NULL""",
+        process=process,
+        token=token,
+        actor=actor,
+    )
+    return claimed(tx, token=token)
+
+
+def claimed(tx: Transaction, *, token: str) -> Lease | None:
+    """Answer the lease that was claimed with a token, when it stands."""
+    row = tx.row("SELECT id, environment, key, epoch FROM actors WHERE token = :token", token=token)
+    if row is None:
+        return None
+    return Lease(
+        actor=number(row, "id"),
+        environment=number(row, "environment"),
+        name=text(row, "key"),
+        epoch=number(row, "epoch"),
+        token=token,
+    )
+
+
+def release(tx: Transaction, lease: Lease) -> bool:
+    """Give a reactor back. False when it was another's already."""
+    changed = tx.change(
+        "UPDATE actors SET owner = NULL, token = NULL WHERE id = :actor AND token = :token",
+        actor=lease.actor,
+        token=lease.token,
+    )
+    return changed == 1
+
+
+def free(tx: Transaction, process: int) -> int:
+    """Free every reactor that a dead process owned: any live host may claim it at once."""
+    return tx.change("UPDATE actors SET owner = NULL, token = NULL WHERE owner = :process", process=process)
+
+
+def listen(tx: Transaction, process: int, address: str) -> None:
+    """Write down where a live host listens."""
+    tx.write("UPDATE processes SET address = :address WHERE id = :id", address=address, id=process)
+
+
+def signal(tx: Transaction, *, actor: int, payload: object) -> None:
+    """Tell a reactor something through the ledger; its owner reads it soon."""
+    tx.write(
+        """INSERT INTO signals (actor, kind, payload, due_at) VALUES (:actor, 'reactor', :payload, :due)""",
+        actor=actor,
+        payload=msgspec.json.encode(payload).decode(),
+        due=NEVER_DUE,
+    )
+
+
+def signals(tx: Transaction, actor: int) -> list[ReactorSignal]:
+    """Answer what the ledger has to tell a reactor, in order."""
+    rows = tx.rows("SELECT id, payload FROM signals WHERE actor = :actor ORDER BY id", actor=actor)
+    return [ReactorSignal(id=number(row, "id"), payload=text(row, "payload")) for row in rows]
+
+
+def take_placed(tx: Transaction, lease: Lease, placed: Sequence[tuple[Place, LedgerRow]]) -> None:
+    """Take in rows that were carried from a journal's file; those that came before are passed over."""
+    row = tx.row("SELECT carried_seq, carried_place FROM reactors WHERE actor = :actor /*lock*/", actor=lease.actor)
+    if row is None:
+        return
+    known = Place(number(row, "carried_seq"), number(row, "carried_place"))
+    take_rows(tx, lease, [each for place, each in placed if place > known])
+    last = placed[-1][0]
+    if last > known:
+        tx.write(
+            "UPDATE reactors SET carried_seq = :seq, carried_place = :place WHERE actor = :actor",
+            seq=last.seq,
+            place=last.place,
+            actor=lease.actor,
+        )
+
+
+def take_rows(tx: Transaction, lease: Lease, rows: Iterable[LedgerRow]) -> None:
+    """Take in what a reactor has to say. Kinds: ``consumed`` (a signal), ``health``, and lines of history."""
+    for kind, payload in rows:
+        if kind == "consumed":
+            tx.write("DELETE FROM signals WHERE id = :id AND actor = :actor", id=int(payload), actor=lease.actor)
+        elif kind == "health":
+            tx.write("UPDATE reactors SET health = :health WHERE actor = :actor", health=payload, actor=lease.actor)
+        else:
+            said = {"reactor": lease.name, **msgspec.json.decode(payload, type=dict[str, object])}
+            history.record(tx, environment=lease.environment, kind=kind, payload=said)
+
+
+def _reactor(row: Row) -> ReactorRow:
+    return ReactorRow(
+        actor=number(row, "actor"),
+        environment=number(row, "environment"),
+        environment_name=text(row, "environment_name"),
+        name=text(row, "name"),
+        project=text(row, "project"),
+        declaration=msgspec.json.decode(text(row, "declaration"), type=ReactorDeclaration),
+        entry=text(row, "entry"),
+        code=text(row, "code"),
+        health=text(row, "health"),
+        epoch=number(row, "epoch"),
+        owner=number_or_none(row, "owner"),
+        address=text(row, "address"),
+        is_removed=row["removed_at"] is not None,
+    )
