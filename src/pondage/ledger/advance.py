@@ -6,29 +6,35 @@ import traceback
 
 import msgspec
 
+from pondage.kernel.control import Event as ControlEvent
 from pondage.kernel.demand.events import Event
 from pondage.ledger import actors, schedules
 from pondage.ledger.actors import ActorRow, SignalRow
 from pondage.ledger.catchment import Catchment, Settled
 from pondage.ledger.driver import LedgerUnavailable, Transaction
+from pondage.ledger.job_advance import JobHost, JobSettled
 from pondage.ledger.ledger import Ledger
 
+Happening = Event | ControlEvent
+"""What can happen to an actor: an event of the machine that it is."""
+
 _events = msgspec.json.Decoder(Event)
+_control_events = msgspec.json.Decoder(ControlEvent)
 
 
-def put_event(tx: Transaction, *, actor: int, event: Event, delay_us: int = 0) -> None:
-    """Write something that happened to a Pond as a signal to its actor."""
+def put_event(tx: Transaction, *, actor: int, event: Happening, delay_us: int = 0) -> None:
+    """Write something that happened to a Pond or to a run of a job as a signal to its actor."""
     actors.put_signal(
         tx,
         actor=actor,
         kind=type(event).__name__.lower(),
-        pond=event.pond,
+        pond=None if isinstance(event, ControlEvent) else event.pond,
         payload=msgspec.json.encode(event).decode(),
         delay_us=delay_us,
     )
 
 
-def inline(tx: Transaction, ledger: Ledger, actor: int, *, process: int | None, event: Event | None = None) -> bool:
+def inline(tx: Transaction, ledger: Ledger, actor: int, *, process: int | None, event: Happening | None = None) -> bool:
     """Advance an actor inside the caller's transaction. False when somebody else holds it.
 
     `event` is what the caller has to report. When the actor steps now it need not become a row; when it cannot, or
@@ -42,7 +48,7 @@ def inline(tx: Transaction, ledger: Ledger, actor: int, *, process: int | None, 
     return row is not None
 
 
-def report(tx: Transaction, ledger: Ledger, actor: int, *, process: int | None, event: Event | None) -> bool:
+def report(tx: Transaction, ledger: Ledger, actor: int, *, process: int | None, event: Happening | None) -> bool:
     """Hand a worker's report to its actor and advance it. False when that must be tried again after the commit."""
     if ledger.is_advancing:
         return inline(tx, ledger, actor, process=process, event=event)
@@ -92,7 +98,7 @@ def next_in(ledger: Ledger) -> float | None:
 
 
 def _advance(
-    tx: Transaction, ledger: Ledger, actor: ActorRow, *, process: int | None, event: Event | None = None
+    tx: Transaction, ledger: Ledger, actor: ActorRow, *, process: int | None, event: Happening | None = None
 ) -> bool:
     """Make one step of everything that is due. False when it raised; it is undone then, and counted."""
     signals = [] if actor.halted is not None else actors.due_signals(tx, actor.id)
@@ -116,8 +122,14 @@ def _advance(
 
 
 def _settle(
-    tx: Transaction, ledger: Ledger, actor: ActorRow, signals: list[SignalRow], reported: Event | None
-) -> Settled:
+    tx: Transaction, ledger: Ledger, actor: ActorRow, signals: list[SignalRow], reported: Happening | None
+) -> Settled | JobSettled:
+    if actor.kind == "run":
+        happened = [_control_events.decode(signal.payload) for signal in signals]
+        if isinstance(reported, ControlEvent):
+            happened.append(reported)
+        return JobHost(tx, ledger, actor).settle(happened)
+    assert not isinstance(reported, ControlEvent), "a Pond is told nothing about jobs"
     catchment = Catchment(tx, ledger, environment=actor.environment, actor=actor.id)
     events: list[Event] = []
     for signal in signals:
@@ -137,7 +149,7 @@ def _settle(
     return catchment.settle(events)
 
 
-def _write_advancement(tx: Transaction, actor: int, process: int | None, settled: Settled) -> None:
+def _write_advancement(tx: Transaction, actor: int, process: int | None, settled: Settled | JobSettled) -> None:
     tx.write(
         """INSERT INTO advancements (actor, at, process, signals, touched, effects)
            VALUES (:actor, :now, :process, :signals, :touched, :effects)""",

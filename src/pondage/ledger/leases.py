@@ -6,12 +6,11 @@ from typing import Literal
 
 import msgspec
 
-from pondage.kernel.demand.events import Fail
 from pondage.ledger import advance, executions, processes
 from pondage.ledger.driver import Row, Transaction, number, text_or_none
 from pondage.ledger.executions import Held
-from pondage.ledger.inputs import ripple_inputs
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.reports import failure_event
 from pondage.ledger.work import Failure
 
 Reason = Literal["TIMEOUT", "NO_PROGRESS"]
@@ -91,6 +90,14 @@ def _fail(tx: Transaction, ledger: Ledger, one: Held, failure: Failure, *, proce
     if is_closed:
         executions.close_dispatch(tx, one.dispatch, outcome="failed")
         if one.actor is not None:
-            event = Fail(pond=ripple_inputs(one.inputs).pond, ripple=one.node, attempt=one.number, error=error)
+            event = failure_event(
+                kind=one.kind,
+                node=one.node,
+                number=one.number,
+                inputs=one.inputs,
+                code=failure.code,
+                message=failure.message,
+                error=error,
+            )
             advance.report(tx, ledger, one.actor, process=process, event=event)
     return is_closed

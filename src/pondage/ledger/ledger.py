@@ -11,10 +11,11 @@ from pondage.define.definition import PondDefinition
 from pondage.define.durability import Durability
 from pondage.errors import LedgerError
 from pondage.kernel.demand.shape import PondShape
-from pondage.ledger import actors, executions, snapshots
+from pondage.ledger import actors, executions, job_plans, snapshots
 from pondage.ledger.clock import Clock, HostClock
 from pondage.ledger.driver import Driver, Transaction
 from pondage.ledger.ids import Ids, RandomIds
+from pondage.ledger.job_plans import JobVersion
 from pondage.ledger.migrate import migrate
 from pondage.ledger.shape import shape_of
 
@@ -81,6 +82,10 @@ class Ledger:
     def shape(self, tx: Transaction, identity: int) -> PondShape:
         """Answer what the demand machine needs to know of a stored declaration."""
         return self._remembered(tx, ("shape", identity), lambda: shape_of(self.definition(tx, identity)))
+
+    def job(self, tx: Transaction, identity: int) -> JobVersion:
+        """Answer a stored job with its look-ups."""
+        return self._remembered(tx, ("job", identity), lambda: job_plans.load(tx, identity))
 
     def queue(self, tx: Transaction, *, code: str, pool: str = "", labels: str = "") -> int:
         """Answer the queue of work that needs this code, this pool and these labels, making it the first time."""

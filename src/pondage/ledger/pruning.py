@@ -35,10 +35,11 @@ _OLD = (
     """DELETE FROM advancements WHERE at < :limit AND id IN (SELECT id FROM advancements ORDER BY id LIMIT :batch)""",
     """DELETE FROM outbox WHERE done_at < :limit AND id IN (SELECT id FROM outbox ORDER BY id LIMIT :batch)""",
     """DELETE FROM executions WHERE dispatch IN
-       (SELECT d.id FROM (SELECT id, closed_at FROM dispatches WHERE run IS NULL ORDER BY id LIMIT :batch) d
+       (SELECT d.id FROM (SELECT id, closed_at FROM dispatches WHERE run IS NULL AND actor IS NULL
+                          ORDER BY id LIMIT :batch) d
         WHERE d.closed_at < :limit)""",
     """DELETE FROM dispatches WHERE closed_at < :limit AND id IN
-       (SELECT id FROM dispatches WHERE run IS NULL ORDER BY id LIMIT :batch)""",
+       (SELECT id FROM dispatches WHERE run IS NULL AND actor IS NULL ORDER BY id LIMIT :batch)""",
     """DELETE FROM processes WHERE id IN
        (SELECT p.id FROM processes p WHERE p.dead_at < :limit
         AND NOT EXISTS (SELECT 1 FROM executions e WHERE e.process = p.id AND e.completed_at IS NULL)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.kernel.demand.events import Fail
 from pondage.ledger import advance, executions, processes, reactors
 from pondage.ledger.driver import Transaction
 from pondage.ledger.executions import Held
-from pondage.ledger.inputs import ripple_inputs
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.processes import ProcessRow
+from pondage.ledger.reports import failure_event
 from pondage.ledger.work import Failure
 
 CRASH_STEP_US = 10_000_000
@@ -149,10 +148,14 @@ def _exhausted(tx: Transaction, held: Held, crashes: int) -> None:
         code="CRASHES_EXHAUSTED",
         message=f"{held.node} took its process down {crashes} times, so it is not tried again",
     )
-    event = Fail(
-        pond=ripple_inputs(held.inputs).pond,
-        ripple=held.node,
-        attempt=held.number,
+    event = failure_event(
+        kind=held.kind,
+        node=held.node,
+        number=held.number,
+        inputs=held.inputs,
+        code=failure.code,
+        message=failure.message,
         error=msgspec.json.encode(failure).decode(),
     )
-    advance.put_event(tx, actor=held.actor, event=event)
+    if event is not None:
+        advance.put_event(tx, actor=held.actor, event=event)

@@ -11,7 +11,7 @@ import msgspec
 from pondage.define.names import PondKey
 from pondage.kernel.demand import MemoryPonds, PondShape, encode_state, step
 from pondage.kernel.demand.events import Event
-from pondage.ledger import actors
+from pondage.ledger import actors, job_replay
 from pondage.ledger.driver import Transaction, number, text
 from pondage.ledger.ledger import Ledger
 
@@ -32,6 +32,8 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     advancements: int
     is_complete: bool
     differences: tuple[Difference, ...] = ()
+    runs: tuple[str, ...] = ()
+    """Rows of runs of jobs that are not what the run's history gives."""
 
 
 class _HistoricPonds(MemoryPonds):
@@ -52,24 +54,27 @@ def replay(tx: Transaction, ledger: Ledger, environment: int) -> Replayed:
     ponds = _HistoricPonds(tx, ledger)
     rows = tx.rows(
         """SELECT v.at AS at, v.signals AS signals FROM advancements v JOIN actors a ON a.id = v.actor
-           WHERE a.environment = :environment AND v.error IS NULL ORDER BY v.id""",
+           WHERE a.environment = :environment AND a.kind = 'catchment' AND v.error IS NULL ORDER BY v.id""",
         environment=environment,
     )
     taken = tx.row(
-        "SELECT coalesce(sum(version), 0) AS steps FROM actors WHERE environment = :environment",
+        """SELECT coalesce(sum(version), 0) AS steps FROM actors
+           WHERE environment = :environment AND kind = 'catchment'""",
         environment=environment,
     )
     assert taken is not None
+    jobs = job_replay.replay_runs(tx, ledger, environment)
     if int(str(taken["steps"])) > len(rows):
-        return Replayed(advancements=len(rows), is_complete=False)
+        return Replayed(advancements=len(rows) + jobs.advancements, is_complete=False, runs=jobs.differences)
     for row in rows:
         for events in _rounds.decode(text(row, "signals")):
             step(ponds, events, number(row, "at"))
     stored = {row.key: row.state for row in actors.ponds(tx, environment)}
     replayed = {key: encode_state(state).decode() for key, state in ponds.states.items()}
     return Replayed(
-        advancements=len(rows),
+        advancements=len(rows) + jobs.advancements,
         is_complete=True,
+        runs=jobs.differences,
         differences=tuple(
             Difference(pond=key, stored=stored.get(key), replayed=replayed.get(key))
             for key in sorted({*stored, *replayed})

@@ -12,13 +12,16 @@ from pondage.define.definition import PondDefinition, RippleDefinition
 from pondage.define.names import PondKey
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import LedgerError
-from pondage.kernel.demand.events import Done, Event, Fail
+from pondage.kernel.demand.events import Done, Event
 from pondage.ledger import advance, executions, snapshots
+from pondage.ledger.advance import Happening
 from pondage.ledger.driver import LedgerUnavailable, Transaction, number, text
 from pondage.ledger.executions import Claim, Outcome, Queue
 from pondage.ledger.inputs import RippleInputs, query_inputs, ripple_inputs
+from pondage.ledger.job_inputs import component_task
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.patience import persist
+from pondage.ledger.reports import failure_event
 from pondage.ledger.trials import InferTask, SampleTask, infer_task, sample_task
 
 
@@ -138,6 +141,8 @@ def _work(tx: Transaction, ledger: Ledger, claim: Claim) -> Work:
         return Work(claim=claim, sample=sample_task(tx, claim.inputs))
     if claim.kind == "infer":
         return Work(claim=claim, infer=infer_task(claim.inputs))
+    if claim.kind == "component":
+        return Work(claim=claim, component=component_task(tx, ledger, claim))
     inputs = ripple_inputs(claim.inputs)
     definition = ledger.definition(tx, inputs.definition)
     loaded = snapshots.load(tx, [identity for identity in inputs.snapshots.values() if identity is not None])
@@ -202,7 +207,7 @@ def commit_written(
         )
         return _done(tx, work, inputs, snapshot=snapshot, is_reused=False)
 
-    return _commit(ledger, work, "ok", record, process=process, give_up=give_up)
+    return commit(ledger, work, "ok", record, process=process, give_up=give_up)
 
 
 def commit_unchanged(ledger: Ledger, work: Work, *, process: int, give_up: Callable[[], bool] = never) -> bool:
@@ -214,7 +219,7 @@ def commit_unchanged(ledger: Ledger, work: Work, *, process: int, give_up: Calla
         assert newest is not None, "the worker checked that there is something that can be unchanged"
         return _done(tx, work, inputs, snapshot=newest.id, is_reused=True)
 
-    return _commit(ledger, work, "reused", record, process=process, give_up=give_up)
+    return commit(ledger, work, "reused", record, process=process, give_up=give_up)
 
 
 def has_snapshot(ledger: Ledger, work: Work) -> bool:
@@ -240,18 +245,24 @@ def commit_failed(
 
     error = msgspec.json.encode(failure).decode()
 
-    def record(_tx: Transaction) -> Event | None:
-        if work.claim.kind != "ripple":
-            return None
-        inputs = ripple_inputs(work.claim.inputs)
-        return Fail(pond=inputs.pond, ripple=work.claim.node, attempt=work.claim.number, error=error)
+    def record(_tx: Transaction) -> Happening | None:
+        claim = work.claim
+        return failure_event(
+            kind=claim.kind,
+            node=claim.node,
+            number=claim.number,
+            inputs=claim.inputs,
+            code=failure.code,
+            message=failure.message,
+            error=error,
+        )
 
-    return _commit(ledger, work, "failed", record, process=process, give_up=give_up, error=error)
+    return commit(ledger, work, "failed", record, process=process, give_up=give_up, error=error)
 
 
 def commit_query(ledger: Ledger, work: Work, result: str, *, process: int, give_up: Callable[[], bool] = never) -> bool:
     """Hand over the answer of a query, a sample or an analysis, as JSON. False means that nobody waits for it."""
-    return _commit(ledger, work, "ok", _nothing, process=process, give_up=give_up, result=result)
+    return commit(ledger, work, "ok", _nothing, process=process, give_up=give_up, result=result)
 
 
 def release(ledger: Ledger, work: Work, *, reason: str = "", give_up: Callable[[], bool] = never) -> bool:
@@ -281,17 +292,21 @@ def release(ledger: Ledger, work: Work, *, reason: str = "", give_up: Callable[[
     return persist(act, give_up=give_up)
 
 
-def _commit(
+def commit(
     ledger: Ledger,
     work: Work,
     outcome: Outcome,
-    record: Callable[[Transaction], Event | None],
+    record: Callable[[Transaction], Happening | None],
     *,
     process: int,
     give_up: Callable[[], bool],
     error: str | None = None,
     result: str | None = None,
 ) -> bool:
+    """Make the guarded commit: close the execution if it is still ours, record, report, and advance the actor.
+
+    `record` writes what the execution gave and answers what its actor must be told. False means fenced.
+    """
     claim = work.claim
     is_advanced = True
 

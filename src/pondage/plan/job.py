@@ -216,6 +216,7 @@ def _ports(flat: Graph, vertex: Vertex, fed: list[Data]) -> tuple[PlanPort, ...]
                 multi=declared.multi,
                 type=declared.type,
                 is_outside=name in vertex.outside,
+                item_of=vertex.outside.get(name, ""),
             )
     return tuple(ports.values())
 

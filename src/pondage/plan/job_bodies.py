@@ -71,7 +71,8 @@ def _place_data(data: Data, iterator: str, inside: dict[str, None], outer: Graph
         outer.data.append(msgspec.structs.replace(data, source=iterator, source_port=name, gathers=data.source))
     elif data.target in inside:
         vertex = body.vertices[data.target]
-        vertex.outside = {**vertex.outside, data.target_port: None}
+        known = vertex.outside.get(data.target_port, "")
+        vertex.outside = {**vertex.outside, data.target_port: iterator if data.source == iterator else known}
         if data.source != iterator:
             # What a body reads from outside delays its iterator (CF-095).
             port = f"{data.target}.{data.target_port}"

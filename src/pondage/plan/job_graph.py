@@ -24,8 +24,8 @@ class Vertex(msgspec.Struct, kw_only=True, eq=False):
     definition: ComponentDefinition | None = None
     virtual: Virtual = Virtual.NONE
     caller: str = ""
-    outside: dict[str, None] = {}
-    """Inputs that are fed from outside the iteration."""
+    outside: dict[str, str] = {}
+    """Inputs that are fed from outside the iteration, each with the iterator whose element it is (else empty)."""
 
     @property
     def is_iterator(self) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pondage.kernel.control import Effect, Event, Index, JobPlan, JobState, MemoryRows, State, Step, collect, step
 from pondage.kernel.control.effects import Timer
 from pondage.kernel.control.events import GraceOver, Start, Timeout
-from pondage.kernel.control.state import ComponentRow, LevelRow, RunRow, VersionRow, ViewRow
+from pondage.kernel.control.reading import components_of, result_values
+from pondage.kernel.control.state import RunRow
 
 
 class VirtualControlHost:
@@ -63,33 +64,13 @@ class VirtualControlHost:
 
     def states(self) -> Mapping[str, State]:
         """Give the state of every component of every level that exists."""
-        return dict(self._states())
-
-    def _states(self) -> Iterator[tuple[str, State]]:
         assert self.index is not None
-        known = self.rows.tables.get("component", {})
-        for level in self.rows.tables.get("level", {}).values():
-            assert isinstance(level, LevelRow)
-            index = self.index
-            for name in level.path:
-                index = index.bodies[name]
-            suffix = "".join(f"[#{number}]" for number in level.numbers)
-            for component in index.plan.components:
-                row = known.get(component.name + suffix)
-                yield component.name + suffix, row.state if isinstance(row, ComponentRow) else State.WAIT
+        levels, components = self.rows.tables.get("level", {}), self.rows.tables.get("component", {})
+        return {name: row.state for name, row in components_of(self.index, levels, components)}
 
     def globals(self) -> Mapping[str, object]:
         """Give the values of the job's result."""
-        job = self.rows.tables["level"][""]
-        assert isinstance(job, LevelRow)
-        view = self.rows.tables.get("view", {}).get(job.result)
-        found = {}
-        for key, entry in view.entries.items() if isinstance(view, ViewRow) else ():
-            version = self.rows.tables["version"][entry.version]
-            assert isinstance(version, VersionRow)
-            if not version.is_deleted:
-                found[key] = version.value
-        return found
+        return result_values(self.rows.get)
 
     def result(self) -> tuple[JobState, str | None]:
         """Give the state and code of the run."""

@@ -18,7 +18,9 @@ class Source(msgspec.Struct, frozen=True, omit_defaults=True):
     instance: str
     port: str
     gathers: str = ""
-    """The component of the body whose outputs are gathered."""
+    """The component of the body whose outputs are gathered: one table for each iteration that ended OK."""
+    element: int = 0
+    """The number of the element that an iterator hands to its body."""
 
 
 class Run(_Effect, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pondage.expr import Missing
 from pondage.kernel.control.shape import PlanComponent
@@ -18,6 +18,17 @@ def global_key(shape: PlanComponent, key: str) -> str:
 def after_key(shape: PlanComponent, name: str) -> str:
     """Give the global that an after-variable becomes."""
     return f"{shape.name}__{name}"
+
+
+def readable(values: Mapping[str, object], shape: PlanComponent, siblings: Sequence[str]) -> dict[str, object]:
+    """Give globals as a component reads them: inside a joblet also without the prefixes, its own first (R-087)."""
+    found = dict(values)
+    if not shape.caller:
+        return found
+    for owner in (*reversed(siblings), shape.name):
+        prefix = f"{owner}__"
+        found.update({key[len(prefix) :]: value for key, value in values.items() if key.startswith(prefix)})
+    return found
 
 
 class Names:

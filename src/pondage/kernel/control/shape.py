@@ -42,13 +42,17 @@ class ScopeKind(StrEnum):
 
 
 class PlanPort(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A connected input. `is_outside`: fed from outside the iteration, so it is there from the beginning."""
+    """A connected input. `is_outside`: fed from outside the iteration, so it is there from the beginning.
+
+    `item_of`: the iterator whose element feeds it.
+    """
 
     name: str
     required: bool = True
     multi: bool = False
     type: str = "Table<Any>"
     is_outside: bool = False
+    item_of: str = ""
 
 
 class IteratorShape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -110,9 +110,20 @@ def _sources(work: Work, level: Level, at: int, port: str) -> list[Source]:
             found += _sources(work, level, data.source, data.source_port)
         elif producer.state is State.OK or (data.is_stream and producer.state is State.RUNNING):
             found.append(Source(level.instance(data.source), data.source_port, data.gathers))
-    outside = level.plan.components[at]
-    if not level.is_job and any(one.name == port and one.is_outside for one in outside.ports):
-        found.append(Source(level.name, f"{outside.name}.{port}"))
+    return found + _outside_sources(work, level, at, port)
+
+
+def _outside_sources(work: Work, level: Level, at: int, port: str) -> list[Source]:
+    """Give what an input of a body reads from outside: an element of an iterator, or what was handed to an iterator."""
+    shape = level.plan.components[at]
+    declared = next((one for one in shape.ports if one.name == port and one.is_outside), None)
+    found: list[Source] = []
+    while declared is not None and not level.is_job:
+        number = level.row.numbers[-1]
+        level, iterator = work.parent(level)
+        if declared.item_of == level.plan.components[iterator].name:
+            found.append(Source(level.instance(iterator), "item", element=number))
+        found += _sources(work, level, iterator, f"{shape.name}.{port}")
     return found
 
 

@@ -129,6 +129,46 @@ CREATE INDEX runs_newest ON runs (environment, id);
 CREATE INDEX runs_by_freshness ON runs (pond, freshness, id);
 CREATE INDEX runs_gone_back_to ON runs (rollback_of) WHERE rollback_of IS NOT NULL;
 
+-- A job that a project has deployed. A file that is only run is stored as a definition, and has no row here.
+CREATE TABLE jobs (
+    id INTEGER PRIMARY KEY,
+    environment INTEGER NOT NULL REFERENCES environments,
+    name TEXT NOT NULL,
+    project TEXT NOT NULL,
+    definition INTEGER NOT NULL REFERENCES definitions,
+    deployed_at INTEGER NOT NULL,
+    UNIQUE (environment, name)
+);
+
+-- A run of a job: one actor, whose machine's rows are `run_rows`.
+CREATE TABLE job_runs (
+    id INTEGER PRIMARY KEY,
+    public_id TEXT NOT NULL UNIQUE,
+    environment INTEGER NOT NULL REFERENCES environments,
+    actor INTEGER NOT NULL UNIQUE REFERENCES actors,
+    job TEXT NOT NULL,
+    definition INTEGER NOT NULL REFERENCES definitions,
+    context TEXT NOT NULL,
+    resumed_from INTEGER REFERENCES job_runs,
+    reason TEXT NOT NULL DEFAULT '',
+    state TEXT NOT NULL,
+    code TEXT,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER
+);
+CREATE INDEX job_runs_newest ON job_runs (environment, id);
+CREATE INDEX job_runs_of_job ON job_runs (environment, job, id);
+CREATE INDEX job_runs_resumed ON job_runs (resumed_from) WHERE resumed_from IS NOT NULL;
+
+-- Components, edges, sub-jobs, scopes, iterations, views and versions of a run, each written only when it changes.
+CREATE TABLE run_rows (
+    actor INTEGER NOT NULL REFERENCES actors,
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (actor, kind, key)
+) WITHOUT ROWID;
+
 CREATE TABLE datasets (
     id INTEGER PRIMARY KEY,
     public_id TEXT NOT NULL UNIQUE,
@@ -171,8 +211,9 @@ CREATE TABLE dispatches (
 CREATE INDEX dispatches_of_run ON dispatches (run, node, number);
 CREATE INDEX dispatches_of_dataset ON dispatches (dataset, id);
 CREATE INDEX dispatches_open ON dispatches (dataset, number) WHERE outcome IS NULL;
+CREATE INDEX dispatches_of_job ON dispatches (actor, node, number) WHERE kind = 'component';
 -- Questions, which have no Run: what retention goes through.
-CREATE INDEX dispatches_asked ON dispatches (id) WHERE run IS NULL;
+CREATE INDEX dispatches_asked ON dispatches (id) WHERE run IS NULL AND actor IS NULL;
 
 CREATE TABLE processes (
     id INTEGER PRIMARY KEY,
@@ -260,6 +301,28 @@ CREATE TABLE run_outputs (
 CREATE INDEX run_outputs_of_run ON run_outputs (run, node);
 CREATE INDEX run_outputs_choice ON run_outputs (pond, node, freshness, id);
 CREATE INDEX run_outputs_of_snapshot ON run_outputs (snapshot);
+
+-- What the components of a run wrote. A resumed run has rows of its own for the files that it takes over.
+CREATE TABLE run_tables (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES job_runs,
+    instance TEXT NOT NULL,
+    component TEXT NOT NULL,
+    port TEXT NOT NULL,
+    execution INTEGER NOT NULL REFERENCES executions,
+    path TEXT NOT NULL,
+    content TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    rows INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    tombstoned_at INTEGER,
+    UNIQUE (run, instance, port)
+);
+CREATE INDEX run_tables_gathered ON run_tables (run, component, port);
+CREATE INDEX run_tables_at ON run_tables (path);
+CREATE INDEX run_tables_of_execution ON run_tables (execution);
+CREATE INDEX run_tables_marked ON run_tables (tombstoned_at) WHERE tombstoned_at IS NOT NULL;
 
 CREATE TABLE pools (
     name TEXT PRIMARY KEY,

@@ -1,0 +1,72 @@
+"""The guarded commit of components: the tables they wrote, and what their run's machine is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from pondage.define.component_work import ComponentResult
+from pondage.kernel.control.events import Settled
+from pondage.ledger import job_runs, run_tables
+from pondage.ledger.driver import Transaction
+from pondage.ledger.job_inputs import ComponentInputs, component_inputs
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.run_tables import RunTable, digest_of
+from pondage.ledger.work import Failure, Work, commit, never
+
+
+def commit_component(
+    ledger: Ledger, work: Work, result: ComponentResult, *, process: int, give_up: Callable[[], bool] = never
+) -> bool:
+    """Settle the components of an execution: tables, report and inline advancement in one transaction.
+
+    Only what succeeded hands its tables on. False means fenced: the files must be thrown away and nobody told.
+    """
+    inputs = component_inputs(work.claim.inputs)
+    event = _settled(work, result)
+    failed = next((member for member in result.members if member.raises is not None), None)
+    error = None
+    if failed is not None:
+        failure = Failure(code=failed.code, message=failed.raises or "", place=failed.instance, trace=failed.trace)
+        error = msgspec.json.encode(failure).decode()
+
+    def record(tx: Transaction) -> Settled:
+        assert work.claim.actor is not None
+        if failed is None:
+            _write_tables(tx, work, inputs, result)
+        return event
+
+    return commit(
+        ledger, work, "ok" if failed is None else "failed", record, process=process, give_up=give_up, error=error
+    )
+
+
+def _settled(work: Work, result: ComponentResult) -> Settled:
+    last = result.members[-1]
+    return Settled(
+        instance=work.claim.node,
+        attempt=work.claim.number,
+        raises=last.raises,
+        code=last.code,
+        writes=last.globals,
+        deletes=last.deletes,
+        after=last.after,
+        items=last.items,
+    )
+
+
+def _write_tables(tx: Transaction, work: Work, inputs: ComponentInputs, result: ComponentResult) -> None:
+    assert work.claim.actor is not None
+    run = job_runs.of_actor(tx, work.claim.actor)
+    for member, given in zip(result.members, inputs.members, strict=True):
+        for port, content in member.outputs.items():
+            table = RunTable(
+                instance=given.instance,
+                component=given.component,
+                port=port,
+                execution=work.claim.execution,
+                content=content,
+                digest=digest_of(content),
+            )
+            run_tables.insert(tx, run.id, table)

@@ -1,0 +1,120 @@
+"""A step of a job's run, made durable: signals in, rows out, in one transaction.
+
+The machine decides; this carries out. Effects become dispatches, cancellations, timers and the end of the run.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.kernel.control import effects as does
+from pondage.kernel.control import step
+from pondage.kernel.control.effects import Effect
+from pondage.kernel.control.events import Event
+from pondage.ledger import actors, executions, history, job_runs
+from pondage.ledger.actors import ActorRow
+from pondage.ledger.driver import Transaction, number
+from pondage.ledger.executions import Dispatch
+from pondage.ledger.job_inputs import ComponentInputs, MemberInputs
+from pondage.ledger.job_runs import RunRows
+from pondage.ledger.ledger import Ledger
+
+
+class JobSettled(msgspec.Struct, frozen=True, kw_only=True):
+    """What one advancement of a run did: for the audit trail, and for replaying it."""
+
+    rounds: tuple[tuple[Event, ...], ...]
+    touched: tuple[tuple[str, str], ...]
+    effects: tuple[Effect, ...]
+
+
+class JobHost:
+    """The durable host of one run for one transaction."""
+
+    def __init__(self, tx: Transaction, ledger: Ledger, actor: ActorRow) -> None:
+        self._tx = tx
+        self._ledger = ledger
+        self._run = job_runs.of_actor(tx, actor.id)
+        self._version = ledger.job(tx, self._run.definition)
+        self._rows = RunRows(tx, actor.id, is_new=actor.version == 0)
+
+    def settle(self, events: list[Event]) -> JobSettled:
+        """Step once and carry out every effect."""
+        done = step(self._version.index, self._rows, events, self._tx.now)
+        self._rows.save(done.changed)
+        for effect in done.effects:
+            self._carry_out(effect)
+        return JobSettled(rounds=(tuple(events),), touched=done.changed, effects=done.effects)
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case does.Run():
+                self._dispatch(effect)
+            case does.Cancel():
+                self._cancel(effect)
+            case does.Timer():
+                actors.put_signal(
+                    self._tx,
+                    actor=self._run.actor,
+                    kind=type(effect.event).__name__.lower(),
+                    payload=msgspec.json.encode(effect.event).decode(),
+                    delay_us=effect.at - self._tx.now,
+                )
+            case does.Done():
+                self._end(effect)
+            case _:
+                # Logs and checkpoints: the rows and the advancement are the record. A table component has nothing
+                # that it could close early, so a Stop waits for its timer.
+                pass
+
+    def _dispatch(self, effect: does.Run) -> None:
+        shape = self._version.shapes[effect.component]
+        definition = self._version.definition(shape)
+        inputs = ComponentInputs(
+            members=(MemberInputs(effect.instance, effect.component, effect.inputs),), view=effect.view
+        )
+        durability = self._ledger.durability
+        executions.dispatch(
+            self._tx,
+            Dispatch(
+                environment=self._run.environment,
+                kind="component",
+                node=effect.instance,
+                number=effect.attempt,
+                queue=self._ledger.queue(
+                    self._tx,
+                    code=self._version.code(shape),
+                    labels=" ".join(sorted({*shape.labels, *definition.resources.labels})),
+                ),
+                inputs=msgspec.json.encode(inputs).decode(),
+                actor=self._run.actor,
+                digest=shape.digest,
+                timeout_s=shape.timeout_s,
+                crash_budget=durability.crash_budget if definition.restartable else 0,
+                reason=effect.reason,
+            ),
+            delay_us=0 if effect.attempt == 1 else int(durability.retry_delay_s * 1_000_000),
+        )
+
+    def _cancel(self, effect: does.Cancel) -> None:
+        for row in self._tx.rows(
+            """SELECT id FROM dispatches
+               WHERE kind = 'component' AND actor = :actor AND node = :node AND number = :number
+                     AND outcome IS NULL""",
+            actor=self._run.actor,
+            node=effect.instance,
+            number=effect.attempt,
+        ):
+            executions.cancel(self._tx, number(row, "id"))
+
+    def _end(self, effect: does.Done) -> None:
+        """Close the run: what was still to come for it (timers, late reports) is nobody's business any more."""
+        job_runs.end(self._tx, self._run.id, state=effect.state.value, code=effect.code)
+        self._tx.write("DELETE FROM signals WHERE actor = :actor", actor=self._run.actor)
+        history.record(
+            self._tx,
+            environment=self._run.environment,
+            kind="job",
+            run=self._run.public_id,
+            payload={"job": self._run.job, "state": effect.state, "code": effect.code},
+        )

@@ -1,0 +1,133 @@
+"""What a dispatch of components says about its work, and how a claim turns that into the worker's task."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import msgspec
+
+from pondage.define.component_work import ComponentTask, Given, Input, Made, Member, Stored
+from pondage.define.port import declared_port
+from pondage.kernel.control import State
+from pondage.kernel.control.effects import Source
+from pondage.kernel.control.names import readable
+from pondage.kernel.control.reading import values_of
+from pondage.kernel.control.shape import PlanComponent
+from pondage.kernel.control.state import ElementsRow, LevelRow, RunRow
+from pondage.ledger import job_runs, run_tables
+from pondage.ledger.driver import Transaction
+from pondage.ledger.executions import Claim
+from pondage.ledger.job_plans import JobVersion
+from pondage.ledger.job_runs import JobRunRow, RunRows
+from pondage.ledger.ledger import Ledger
+
+_NUMBERS = re.compile(r"\[#(\d+)\]")
+
+
+class MemberInputs(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One component of the work, and where each of its inputs comes from."""
+
+    instance: str
+    component: str
+    inputs: dict[str, tuple[Source, ...]] = {}
+
+
+class ComponentInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """The work of one component, or of the members of a fused group; `view` is the row of globals that it sees."""
+
+    members: tuple[MemberInputs, ...]
+    view: str = ""
+
+
+component_inputs = msgspec.json.Decoder(ComponentInputs).decode
+
+
+def component_task(tx: Transaction, ledger: Ledger, claim: Claim) -> ComponentTask:
+    """Answer everything that a worker needs: parameters, tables, elements, globals and context."""
+    assert claim.actor is not None
+    run = job_runs.of_actor(tx, claim.actor)
+    return _Resolution(tx, ledger.job(tx, run.definition), run).task(claim)
+
+
+class _Resolution:
+    def __init__(self, tx: Transaction, version: JobVersion, run: JobRunRow) -> None:
+        self._tx = tx
+        self._version = version
+        self._run = run
+        self._rows = RunRows(tx, run.actor)
+
+    def task(self, claim: Claim) -> ComponentTask:
+        given = component_inputs(claim.inputs)
+        state = self._rows.get("run", "")
+        assert isinstance(state, RunRow)
+        last = self._version.shapes[given.members[-1].component]
+        return ComponentTask(
+            job=self._run.job,
+            run_id=self._run.public_id,
+            attempt=claim.number,
+            members=tuple(self._member(member, given) for member in given.members),
+            globals=self._globals(given.view, last),
+            context=state.context,
+            idempotency_key=self._idempotency_key(claim, given, state),
+        )
+
+    def _member(self, member: MemberInputs, given: ComponentInputs) -> Member:
+        shape = self._version.shapes[member.component]
+        definition = self._version.definition(shape)
+        inner = {one.instance for one in given.members}
+        return Member(
+            instance=member.instance,
+            component=definition.name,
+            entry=definition.entry,
+            params=shape.params,
+            inputs={
+                port: tuple(found for source in sources for found in self._inputs(source, inner))
+                for port, sources in member.inputs.items()
+                # What only the body of an iterator reads is none of its own inputs.
+                if declared_port(definition.inputs, port) is not None
+            },
+            writes=self._version.writes.get(shape.name, ()),
+        )
+
+    def _inputs(self, source: Source, inner: set[str]) -> list[Input]:
+        if source.element:
+            return [Given(self._element(source))]
+        if source.gathers:
+            return self._gathered(source)
+        if source.instance in inner:
+            return [Made(source.instance, source.port)]
+        found = run_tables.find(self._tx, self._run.id, source.instance, source.port)
+        return [] if found is None else [Stored(found.content)]
+
+    def _element(self, source: Source) -> object:
+        row = self._rows.get("elements", source.instance)
+        return row.items[source.element - 1] if isinstance(row, ElementsRow) else {"iteration": source.element}
+
+    def _gathered(self, source: Source) -> list[Input]:
+        """Answer one table for each iteration that ended OK: a failed one leaves nothing behind (R-162)."""
+        port = source.port.removeprefix(f"{source.gathers}.")
+        outer = _numbers(source.instance)
+        levels = job_runs.machine_rows(self._tx, self._run.actor, "level")
+        found = []
+        for component, written in self._version.producers(source.gathers, port):
+            for table in run_tables.gathered(self._tx, self._run.id, component, written):
+                numbers = _numbers(table.instance)
+                level = levels.get(f"{source.instance}#{numbers[len(outer)]}")
+                if numbers[: len(outer)] == outer and isinstance(level, LevelRow) and level.verdict is not State.ERROR:
+                    found.append((numbers, table.content))
+        return [Stored(content) for _, content in sorted(found, key=lambda one: one[0])]
+
+    def _globals(self, view: str, shape: PlanComponent) -> dict[str, object]:
+        values = values_of(view, self._rows.get)
+        return readable(values, shape, self._version.siblings(shape))
+
+    def _idempotency_key(self, claim: Claim, given: ComponentInputs, state: RunRow) -> str:
+        """Answer a key that retries, crashes and resumes of the same work share, and no other work has."""
+        shape = self._version.shapes[given.members[-1].component]
+        place = [claim.environment, self._run.job, state.context.get("run_id"), claim.node, shape.digest]
+        return hashlib.sha256(msgspec.json.encode(place)).hexdigest()
+
+
+def _numbers(instance: str) -> tuple[int, ...]:
+    return tuple(int(found) for found in _NUMBERS.findall(instance))

@@ -1,0 +1,119 @@
+"""Jobs as they are stored: the checked plan with the components it names, once for each digest."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator
+
+import msgspec
+
+from pondage.define.component import ComponentDefinition, Registry
+from pondage.kernel.control import Index, JobPlan
+from pondage.kernel.control.shape import PlanComponent, Virtual
+from pondage.ledger.driver import Transaction, number, text
+
+
+class StoredJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that can run: nothing that happens to files or registries later changes it.
+
+    `archive` is the digest of the code that its own components are in; empty when it uses none but Pondage's own.
+    """
+
+    plan: JobPlan
+    components: dict[str, ComponentDefinition]
+    archive: str = ""
+    file: str = ""
+
+
+class JobVersion:
+    """A stored job with its look-ups, made once by a process."""
+
+    def __init__(self, stored: StoredJob) -> None:
+        self.stored = stored
+        self.index = Index(stored.plan)
+        self.shapes = {shape.name: shape for shape in shapes_of(stored.plan)}
+        self.writes = _read_ports(stored.plan)
+
+    def definition(self, shape: PlanComponent) -> ComponentDefinition:
+        """Answer the component that an instance is of."""
+        return self.stored.components[shape.type]
+
+    def code(self, shape: PlanComponent) -> str:
+        """Answer the digest of the code that an execution needs; empty when every worker has it."""
+        return self.definition(shape).archive
+
+    def siblings(self, shape: PlanComponent) -> list[str]:
+        """Answer the components of the joblet call that this one is in."""
+        return [one.name for one in self.shapes.values() if shape.caller and one.caller == shape.caller]
+
+    def producers(self, name: str, port: str) -> list[tuple[str, str]]:
+        """Answer which components write an output: of a proxy, those behind it."""
+        if self.shapes[name].virtual is Virtual.NONE:
+            return [(name, port)]
+        found = []
+        for plan in _plans(self.stored.plan):
+            for data in plan.data:
+                target = plan.components[data.target]
+                if target.name == name and data.target_port == port:
+                    found += self.producers(plan.components[data.source].name, data.source_port)
+        return found
+
+
+def stored_job(plan: JobPlan, registry: Registry, *, archive: str = "", file: str = "") -> StoredJob:
+    """Make what is stored of a planned job: a snapshot of the components that it names comes with it."""
+    types = sorted({shape.type for shape in shapes_of(plan) if shape.virtual is Virtual.NONE})
+    return StoredJob(plan=plan, components={name: registry[name] for name in types}, archive=archive, file=file)
+
+
+def store(tx: Transaction, job: StoredJob) -> int:
+    """Write a job once and answer its id."""
+    body = msgspec.json.encode(job, order="sorted")
+    digest = hashlib.sha256(body).hexdigest()
+    found = tx.row("SELECT id FROM definitions WHERE digest = :digest", digest=digest)
+    if found is None:
+        found = tx.row(
+            "INSERT INTO definitions (digest, body) VALUES (:digest, :body) RETURNING id",
+            digest=digest,
+            body=body.decode(),
+        )
+    assert found is not None
+    return number(found, "id")
+
+
+def load(tx: Transaction, identity: int) -> JobVersion:
+    """Answer a stored job."""
+    row = tx.row("SELECT body FROM definitions WHERE id = :id", id=identity)
+    assert row is not None, f"job definition {identity} is referred to but not stored"
+    return JobVersion(msgspec.json.decode(text(row, "body"), type=StoredJob))
+
+
+def _plans(plan: JobPlan) -> Iterator[JobPlan]:
+    yield plan
+    for body in plan.bodies.values():
+        yield from _plans(body)
+
+
+def shapes_of(plan: JobPlan) -> Iterator[PlanComponent]:
+    """Give every component of a job, those of bodies too."""
+    for one in _plans(plan):
+        yield from one.components
+
+
+def _read_ports(plan: JobPlan) -> dict[str, tuple[str, ...]]:
+    """Answer the outputs of each component that somebody reads outside its execution: those must be written."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for one in _plans(plan):
+        _note_ports(one, found)
+    for name, port in plan.outputs.values():
+        found[name][port] = None
+    return {name: tuple(sorted(ports)) for name, ports in found.items()}
+
+
+def _note_ports(plan: JobPlan, found: dict[str, dict[str, None]]) -> None:
+    groups = {at: group for group in plan.groups for at in group}
+    for data in plan.data:
+        if data.gathers:
+            found[data.gathers][data.source_port.removeprefix(f"{data.gathers}.")] = None
+        elif data.source not in groups or data.target not in groups[data.source]:
+            found[plan.components[data.source].name][data.source_port] = None

@@ -1,0 +1,166 @@
+"""Runs of jobs: their rows, the rows of their machine, and how they end."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.kernel.control.state import Row as MachineRow
+from pondage.kernel.control.state import decode_row, encode_row
+from pondage.ledger.driver import Row, Transaction, number, number_or_none, text, text_or_none
+
+_contexts = msgspec.json.Decoder(dict[str, object])
+
+
+class JobRunRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of a job."""
+
+    id: int
+    public_id: str
+    environment: int
+    actor: int
+    job: str
+    definition: int
+    context: dict[str, object]
+    resumed_from: int | None
+    reason: str
+    state: str
+    code: str | None
+    started_at: int
+    ended_at: int | None
+
+
+COLUMNS = (
+    "id, public_id, environment, actor, job, definition, context, resumed_from, reason, state, code, "
+    "started_at, ended_at"
+)
+
+
+def insert(
+    tx: Transaction,
+    *,
+    public_id: str,
+    environment: int,
+    actor: int,
+    job: str,
+    definition: int,
+    context: dict[str, object],
+    resumed_from: int | None,
+    reason: str,
+) -> JobRunRow:
+    """Write a run that starts."""
+    row = tx.row(
+        f"""INSERT INTO job_runs (public_id, environment, actor, job, definition, context, resumed_from, reason,
+                                  state, started_at)
+            VALUES (:public_id, :environment, :actor, :job, :definition, :context, :resumed_from, :reason,
+                    'RUNNING', :now)
+            RETURNING {COLUMNS}""",
+        public_id=public_id,
+        environment=environment,
+        actor=actor,
+        job=job,
+        definition=definition,
+        context=msgspec.json.encode(context).decode(),
+        resumed_from=resumed_from,
+        reason=reason,
+    )
+    assert row is not None
+    return run_of(row)
+
+
+def of_actor(tx: Transaction, actor: int) -> JobRunRow:
+    """Answer the run that an actor is."""
+    row = tx.row(f"SELECT {COLUMNS} FROM job_runs WHERE actor = :actor", actor=actor)
+    assert row is not None, f"actor {actor} is no run of a job"
+    return run_of(row)
+
+
+def by_public_id(tx: Transaction, environment: int, public_id: str) -> JobRunRow | None:
+    """Answer the run that people call by this id."""
+    row = tx.row(
+        f"SELECT {COLUMNS} FROM job_runs WHERE public_id = :public_id AND environment = :environment",
+        public_id=public_id,
+        environment=environment,
+    )
+    return None if row is None else run_of(row)
+
+
+def end(tx: Transaction, run: int, *, state: str, code: str | None) -> None:
+    """Say how a run ended. It ends once: the machine never ends one twice, and the row count proves it."""
+    changed = tx.change(
+        "UPDATE job_runs SET state = :state, code = :code, ended_at = :now WHERE id = :id AND ended_at IS NULL",
+        id=run,
+        state=state,
+        code=code,
+    )
+    assert changed == 1, f"job run {run} ended twice"
+
+
+def run_of(row: Row) -> JobRunRow:
+    """Answer a run from its columns."""
+    return JobRunRow(
+        id=number(row, "id"),
+        public_id=text(row, "public_id"),
+        environment=number(row, "environment"),
+        actor=number(row, "actor"),
+        job=text(row, "job"),
+        definition=number(row, "definition"),
+        context=_contexts.decode(text(row, "context")),
+        resumed_from=number_or_none(row, "resumed_from"),
+        reason=text(row, "reason"),
+        state=text(row, "state"),
+        code=text_or_none(row, "code"),
+        started_at=number(row, "started_at"),
+        ended_at=number_or_none(row, "ended_at"),
+    )
+
+
+class RunRows:
+    """The rows of one run's machine, loaded as it asks for them and written only when they changed."""
+
+    def __init__(self, tx: Transaction, actor: int, *, is_new: bool = False) -> None:
+        """`is_new`: the run has never stepped, so there is nothing to ask for."""
+        self._tx = tx
+        self._actor = actor
+        self._is_new = is_new
+        self._known: dict[tuple[str, str], MachineRow | None] = {}
+
+    def get(self, table: str, key: str) -> MachineRow | None:
+        """Give a row, or None when it does not exist yet."""
+        place = (table, key)
+        if place not in self._known:
+            row = (
+                None
+                if self._is_new
+                else self._tx.row(
+                    "SELECT value FROM run_rows WHERE actor = :actor AND kind = :kind AND key = :key",
+                    actor=self._actor,
+                    kind=table,
+                    key=key,
+                )
+            )
+            self._known[place] = None if row is None else decode_row(table, text(row, "value"))
+        return self._known[place]
+
+    def put(self, table: str, key: str, row: MachineRow) -> None:
+        """Keep a new row until it is saved."""
+        self._known[table, key] = row
+
+    def save(self, changed: tuple[tuple[str, str], ...]) -> None:
+        """Write what a step changed."""
+        for table, key in changed:
+            row = self._known[table, key]
+            assert row is not None, f"the machine changed {table} {key!r} and never kept it"
+            self._tx.write(
+                """INSERT INTO run_rows (actor, kind, key, value) VALUES (:actor, :kind, :key, :value)
+                   ON CONFLICT (actor, kind, key) DO UPDATE SET value = excluded.value""",
+                actor=self._actor,
+                kind=table,
+                key=key,
+                value=encode_row(row).decode(),
+            )
+
+
+def machine_rows(tx: Transaction, actor: int, table: str) -> dict[str, MachineRow]:
+    """Answer all rows of one family of a run."""
+    rows = tx.rows("SELECT key, value FROM run_rows WHERE actor = :actor AND kind = :kind", actor=actor, kind=table)
+    return {text(row, "key"): decode_row(table, text(row, "value")) for row in rows}

@@ -1,0 +1,185 @@
+"""What an operator does with jobs: start one, kill one, resume one. Each is one transaction."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.errors import LedgerError, NotFound
+from pondage.kernel.control import Index, collect, difference
+from pondage.kernel.control.events import Event, Kill, Restore, Start
+from pondage.kernel.control.resume import Difference, is_resumable
+from pondage.kernel.control.state import RunRow
+from pondage.ledger import actors, advance, history, job_plans, job_runs, run_tables
+from pondage.ledger.driver import Transaction
+from pondage.ledger.job_plans import StoredJob
+from pondage.ledger.job_runs import JobRunRow, RunRows
+from pondage.ledger.ledger import Ledger
+
+_START = Start()
+
+
+def start_job(
+    ledger: Ledger,
+    environment: str,
+    job: StoredJob,
+    *,
+    context: dict[str, object] | None = None,
+    archive: bytes = b"",
+    reason: str = "by hand",
+    who: str = "",
+    start: Start = _START,
+) -> str:
+    """Begin a run of a job and answer its public id; what may start at once is dispatched in the same transaction.
+
+    The job is stored under its digest, so it need not be deployed. `archive` is the code of its own components.
+    `start` is for simulations, which have a clock and a budget of their own.
+    """
+    public_id = ledger.ids.new("j")
+    known = {"env": environment, "run_id": public_id, **job.plan.context, **(context or {})}
+    with ledger.transaction() as tx:
+        identity = actors.environment(tx, environment, is_created=True)
+        assert identity is not None
+        _store_archive(tx, job.archive, archive)
+        definition = job_plans.store(tx, job)
+        run = _insert(tx, identity, public_id, job, definition, known, resumed_from=None, reason=reason)
+        history.audit(tx, environment=identity, who=who, verb="job run", target=public_id)
+        _begin(tx, ledger, run, [msgspec.structs.replace(start, context=known)])
+    return public_id
+
+
+def kill(ledger: Ledger, environment: str, public_id: str, *, who: str = "") -> None:
+    """End a run: nothing starts any more, and what runs gets 30 s. A second call ends it at once.
+
+    Raises `NotFound`, and `LedgerError` when the run is over.
+    """
+    with ledger.transaction() as tx:
+        run = find(tx, environment, public_id)
+        if run.ended_at is not None:
+            raise LedgerError(f"run {public_id} is over: {run.state}", code="NOT_RUNNING")
+        history.audit(tx, environment=run.environment, who=who, verb="job kill", target=public_id)
+        advance.report(tx, ledger, run.actor, process=None, event=Kill())
+
+
+def resume(
+    ledger: Ledger,
+    environment: str,
+    public_id: str,
+    *,
+    job: StoredJob | None = None,
+    archive: bytes = b"",
+    is_edited: bool = False,
+    fresh_globals: bool = False,
+    who: str = "",
+    start: Start = _START,
+) -> str:
+    """Begin a new run that takes over what an earlier one had finished, and answer its public id.
+
+    `job` is what runs now; without it the job as it was. Another plan is refused unless `is_edited` says that the
+    difference was seen. Raises `NotFound`, and `LedgerError` with NOT_HALTED, RESUME_PLAN_MISMATCH or
+    RESUME_HASH_MISMATCH.
+    """
+    with ledger.transaction() as tx:
+        old = find(tx, environment, public_id)
+        version = ledger.job(tx, old.definition)
+        rows = RunRows(tx, old.actor)
+        _require_halted(rows, old)
+        job = version.stored if job is None else job
+        if job.plan.hash != version.stored.plan.hash and not is_edited:
+            raise LedgerError(
+                f"the job is not the one that run {public_id} ran",
+                hint=f"see what changed and go on: pondage job resume {public_id} --file FILE --yes",
+                code="RESUME_PLAN_MISMATCH",
+            )
+        _store_archive(tx, job.archive, archive)
+        definition = job_plans.store(tx, job)
+        restore = collect(version.index, rows, Index(job.plan), fresh_globals=fresh_globals)
+        context = _context(rows)
+        new_id = ledger.ids.new("j")
+        run = _insert(tx, old.environment, new_id, job, definition, context, resumed_from=old.id, reason="resumed")
+        _take_over(tx, old, run, restore)
+        history.audit(tx, environment=old.environment, who=who, verb="job resume", target=new_id, note=public_id)
+        _begin(tx, ledger, run, [msgspec.structs.replace(start, context=context), restore])
+    return new_id
+
+
+def resume_difference(ledger: Ledger, environment: str, public_id: str, job: StoredJob) -> Difference:
+    """Answer which sub-jobs an edited job keeps, changes, adds and removes, without starting anything."""
+    with ledger.reading() as tx:
+        run = find(tx, environment, public_id)
+        return difference(ledger.job(tx, run.definition).index, Index(job.plan))
+
+
+def find(tx: Transaction, environment: str, public_id: str) -> JobRunRow:
+    """Answer a run by its public id, or by the beginning of it when only one has it; raises `NotFound`."""
+    identity = actors.environment(tx, environment)
+    found = None if identity is None else job_runs.by_public_id(tx, identity, public_id)
+    if found is None:
+        raise NotFound(f"there is no run {public_id} of a job", hint="pondage job list", code="NO_SUCH_RUN")
+    return found
+
+
+def _insert(
+    tx: Transaction,
+    environment: int,
+    public_id: str,
+    job: StoredJob,
+    definition: int,
+    context: dict[str, object],
+    *,
+    resumed_from: int | None,
+    reason: str,
+) -> JobRunRow:
+    actor = actors.create(tx, environment_id=environment, kind="run", key=public_id)
+    return job_runs.insert(
+        tx,
+        public_id=public_id,
+        environment=environment,
+        actor=actor,
+        job=job.plan.name or "job",
+        definition=definition,
+        context=context,
+        resumed_from=resumed_from,
+        reason=reason,
+    )
+
+
+def _begin(tx: Transaction, ledger: Ledger, run: JobRunRow, events: list[Event]) -> None:
+    for event in events:
+        advance.put_event(tx, actor=run.actor, event=event)
+    advance.report(tx, ledger, run.actor, process=None, event=None)
+
+
+def _require_halted(rows: RunRows, run: JobRunRow) -> None:
+    if not is_resumable(rows):
+        raise LedgerError(
+            f"run {run.public_id} is {run.state}: only a run that ended ERROR or ABORTED can be resumed",
+            code="NOT_HALTED",
+        )
+
+
+def _context(rows: RunRows) -> dict[str, object]:
+    state = rows.get("run", "")
+    assert isinstance(state, RunRow)
+    return state.context
+
+
+def _take_over(tx: Transaction, old: JobRunRow, new: JobRunRow, restore: Restore) -> None:
+    """Give the new run the tables of everything that it need not repeat; whoever keeps a row keeps the files."""
+    for table in run_tables.of_run(tx, old.id):
+        if table.instance in restore.components:
+            if run_tables.digest_of(table.content) != table.digest:
+                raise LedgerError(
+                    f"the output {table.port} of {table.instance} is not what was written",
+                    hint="run the job again from the beginning",
+                    code="RESUME_HASH_MISMATCH",
+                )
+            run_tables.insert(tx, new.id, table)
+
+
+def _store_archive(tx: Transaction, digest: str, archive: bytes) -> None:
+    if digest and archive:
+        tx.change(
+            "INSERT INTO archives (digest, data, created_at) VALUES (:digest, :data, :now) ON CONFLICT DO NOTHING",
+            digest=digest,
+            data=archive,
+        )

@@ -1,0 +1,21 @@
+"""What the ledger tells a machine about work that failed: the event of its kind."""
+
+from __future__ import annotations
+
+from pondage.kernel.control.events import Settled
+from pondage.kernel.demand.events import Fail
+from pondage.ledger.inputs import ripple_inputs
+
+
+def failure_event(
+    *, kind: str, node: str, number: int, inputs: str, code: str, message: str, error: str
+) -> Fail | Settled | None:
+    """Answer what the actor of a dispatch must be told when it failed; None when it has no machine.
+
+    `error` is the whole failure as JSON, which a Pond keeps; a component keeps its message and its code.
+    """
+    if kind == "component":
+        return Settled(instance=node, attempt=number, raises=message, code=code)
+    if kind == "ripple":
+        return Fail(pond=ripple_inputs(inputs).pond, ripple=node, attempt=number, error=error)
+    return None
