@@ -43,6 +43,8 @@ def orders(spark, run):
 class PretendedDriver:
     """A driver without a JVM."""
 
+    log = Path("no.log")
+
     def __init__(self) -> None:
         self.starts = 0
         self.tokens: list[str] = []

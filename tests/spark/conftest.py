@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from pondage.spark.driver import SparkDriver
 from pondage.spark.settings import SparkSettings
+from tests.spark.pipeline import Pipeline
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +38,23 @@ def spark(driver: SparkDriver, token: str, request: pytest.FixtureRequest) -> It
 def place(tmp_path: Path) -> Callable[[], Path]:
     """A new destination at each call, as each execution has one."""
     return lambda: tmp_path / "warehouse" / secrets.token_hex(6)
+
+
+@pytest.fixture
+def deployed(
+    tmp_path: Path, driver: SparkDriver, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], Pipeline]]:
+    """Make a pipeline of a module of Ponds; its worker uses the driver of all tests."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(SparkDriver, "start", lambda *_, **__: driver)
+    made: list[Pipeline] = []
+
+    def deploy(ponds: str) -> Pipeline:
+        sys.modules.pop("ponds", None)
+        made.append(Pipeline(tmp_path / f"project{len(made)}", ponds))
+        return made[-1]
+
+    yield deploy
+    sys.modules.pop("ponds", None)
+    for each in made:
+        each.close()

@@ -63,6 +63,7 @@ VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("doctor", "pondage.cli.care:doctor", "Check Python, Java, the ledger and the disk."),
             ("warmup", "pondage.cli.care:warmup", "Prepare Java and Spark, so that the first Run is fast."),
             ("vacuum", "pondage.cli.care:vacuum", "Delete data that no Run needs any more."),
+            ("secret", "pondage.cli.secret:secret", "Keep passwords for Ripples, encrypted in the ledger."),
             ("backup", "pondage.cli.backup:backup", "Copy the ledger to a file while it is in use."),
             ("restore", "pondage.cli.backup:restore", "Put a copy of the ledger back, and look for its data."),
             ("conform", "pondage.cli.conform:conform", "Check the machines against scenario files."),

@@ -6,11 +6,19 @@ import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from pondage.define.definition import Scalar
+from pondage.errors import PondageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Secrets(Protocol):
+    """What opens a secret by its reference; in a test, a dictionary."""
+
+    def __getitem__(self, reference: str, /) -> str:
+        """Answer the value."""
 
 
 class Unchanged(Exception):
@@ -32,12 +40,14 @@ class Run:
         parameters: Mapping[str, Scalar] | None = None,
         logger: logging.Logger | None = None,
         idempotency_key: str = "",
+        secrets: Secrets | None = None,
     ) -> None:
         self._freshness_us = freshness_us
         self._previous_us = previous_freshness_us
         self._parameters = MappingProxyType(dict(parameters or {}))
         self._logger = logger if logger is not None else logging.getLogger("pondage.ripple")
         self._idempotency_key = idempotency_key
+        self._secrets = secrets
         self._read_freshness = False
 
     @property
@@ -74,6 +84,20 @@ class Run:
     def read_freshness(self) -> bool:
         """Answer whether the Ripple has asked for a freshness so far. For the worker."""
         return self._read_freshness
+
+    def secret(self, reference: str) -> str:
+        """Answer a password or the like: a name of `pondage secret list`, `env:NAME` or `file:PATH`.
+
+        Its value is kept out of logs and messages, and a new value does not make the Ripple run again. Raises
+        `PondageError` (NO_SECRET) when there is none.
+        """
+        if self._secrets is None:
+            raise PondageError(
+                f"this run has no secrets, so not {reference}",
+                hint='in a test, give it some: Run(freshness_us=0, secrets={"name": "value"})',
+                code="NO_SECRET",
+            )
+        return self._secrets[reference]
 
     def unchanged(self) -> NoReturn:
         """End the Ripple here: its last data is still right. Freshness advances, nothing is rewritten.

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
+from pondage.connect.veil import veiled
+
 LONGEST_LINE = 10_000
 LARGEST_FILE = 64 * 1024 * 1024
 
@@ -28,7 +30,7 @@ class AttemptLog:
     def write(self, level: str, message: str) -> None:
         """Append a message; each of its lines becomes one of the file. What is too much is cut off."""
         moment = _moment()
-        for line in message.splitlines() or [""]:
+        for line in veiled(message).splitlines() or [""]:
             self._append(f"{moment} {level} {line[:LONGEST_LINE]}\n")
 
     def close(self) -> None:
@@ -99,7 +101,7 @@ class AttemptHandler(logging.Handler):
             if _bound.log is not None:
                 _bound.log.write(record.levelname, message)
             else:
-                self._otherwise.write(f"{_moment()} {record.levelname} {message}\n")
+                self._otherwise.write(f"{_moment()} {record.levelname} {veiled(message)}\n")
                 self._otherwise.flush()
         except Exception:  # noqa: BLE001 - the way in which logging reports its own errors
             self.handleError(record)
@@ -117,7 +119,8 @@ class RoutedStream(io.TextIOBase):
         """Take some text; a line is written when it is complete."""
         log = _bound.log
         if log is None:
-            return self._otherwise.write(text)
+            self._otherwise.write(veiled(text))
+            return len(text)
         *lines, rest = (getattr(self._partial, "text", "") + text).split("\n")
         for line in lines:
             log.write(self._level, line)

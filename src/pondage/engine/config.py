@@ -30,6 +30,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     workers: int = 2
     slots: int = 2
     labels: tuple[str, ...] = ()
+    secret_key: str = ""
     vacuum_every_s: float = 3600.0
     cancel_grace_s: float = 30.0
 
@@ -77,6 +78,7 @@ def config_of(project: Project) -> EngineConfig:
         workers=project.worker.workers,
         slots=project.worker.slots or min(MOST_SLOTS, available_cores()),
         labels=project.worker.labels,
+        secret_key=project.secret_key,
     )
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pondage.define.run import Run
+from pondage.connect.secrets import SecretStore
+from pondage.connect.veil import veil_file, veiled
+from pondage.define.run import Run, Secrets
 from pondage.engine import trials
 from pondage.engine.attempt import Attempt
 from pondage.engine.code import DeployedCode
@@ -51,21 +53,21 @@ class SparkExecutor:
         does not ask for `spark` does not even start it.
         """
         work = attempt.work
-        probe, answer = self._probe(work.ripple), None
+        probe, answer, secrets = self._probe(work.ripple), None, self._secrets(attempt)
         if work.ripple is not None and probe is not None and not probe.needs_spark:
-            answer = probe.answer(_run(work.ripple))
+            answer = probe.answer(_run(work.ripple, secrets))
             if answer == work.ripple.probe:
                 return Same()
         driver = self._started(attempt)
         with driver.attempt(work.claim.token, _description(attempt)) as session:
             if work.ripple is not None:
                 if probe is not None and answer is None:
-                    answer = probe.answer(_run(work.ripple), session)
+                    answer = probe.answer(_run(work.ripple, secrets), session)
                     if answer == work.ripple.probe:
                         return Same()
                 return self._ripple(session, attempt, work.ripple, answer)
             if work.sample is not None:
-                return trials.sample(session, self._code, work.sample)
+                return trials.sample(session, self._code, work.sample, secrets)
             if work.infer is not None:
                 return trials.infer(session, self._code, work.infer)
             assert work.query is not None, "a claim has a task"
@@ -77,13 +79,16 @@ class SparkExecutor:
             from pondage.spark.errors import explained
 
             error = explained(error, where="the work")
+        if self._driver is not None:
+            # What a failing task says is in the JVM's log too, and only now is it all there.
+            veil_file(self._driver.log)
         hint = f" ({error.hint})" if error.hint else ""
         trace = getattr(error, "trace", None)
         return Failure(
             code=error.code,
-            message=f"{error.message}{hint}",
+            message=veiled(f"{error.message}{hint}"),
             place=self._code.shown(error.place),
-            trace=trace if isinstance(trace, str) else None,
+            trace=veiled(trace) if isinstance(trace, str) else None,
         )
 
     def cancel(self, token: str) -> None:
@@ -133,6 +138,10 @@ class SparkExecutor:
         attempt.start_timeout()
         return self._driver
 
+    def _secrets(self, attempt: Attempt) -> SecretStore:
+        environment = attempt.work.claim.environment
+        return SecretStore(self._ledger, environment=environment, key=self._config.secret_key)
+
     def _probe(self, task: RippleTask | None) -> Probe | None:
         if task is None or not task.ripple.has_probe:
             return None
@@ -150,7 +159,7 @@ class SparkExecutor:
                 ripple=task.ripple,
                 function=ripple.function,
                 inputs=task.inputs,
-                run=_run(task),
+                run=_run(task, self._secrets(attempt)),
                 destination=self._destination(attempt, task),
                 checks={each.name: each.function for each in ripple.expectations if each.function is not None},
                 contract=task.contract,
@@ -183,7 +192,7 @@ class SparkExecutor:
         )
 
 
-def _run(task: RippleTask) -> Run:
+def _run(task: RippleTask, secrets: Secrets) -> Run:
     """Answer what the author's functions may know about their Run."""
     return Run(
         freshness_us=task.freshness,
@@ -191,6 +200,7 @@ def _run(task: RippleTask) -> Run:
         parameters=task.ripple.parameters,
         logger=logging.getLogger(f"pondage.ripple.{task.definition.name}.{task.ripple.name}"),
         idempotency_key=task.idempotency_key,
+        secrets=secrets,
     )
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from pondage.define.definition import PondDefinition, RippleDefinition
 from pondage.define.names import pond_key
-from pondage.define.run import Run
+from pondage.define.run import Run, Secrets
 from pondage.engine.code import DeployedCode
 from pondage.engine.executor import Answered
 from pondage.ledger.trials import InferTask, SampleTask, table_key
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pondage.spark.ripple import RippleWork
 
 
-def sample(session: SparkSession, code: DeployedCode, task: SampleTask) -> Answered:
+def sample(session: SparkSession, code: DeployedCode, task: SampleTask, secrets: Secrets) -> Answered:
     """Run the Ripples of a sample and answer their rows."""
     from pondage.spark.trial import run_sample
 
@@ -34,6 +34,7 @@ def sample(session: SparkSession, code: DeployedCode, task: SampleTask) -> Answe
             contract=task.contracts.get(name),
             freshness=task.freshness,
             previous=task.previous_freshness,
+            secrets=secrets,
         )
         for name in task.ripples
     ]
@@ -93,6 +94,7 @@ def _work(
     contract: str | None,
     freshness: int,
     previous: int | None,
+    secrets: Secrets | None = None,
 ) -> RippleWork:
     from pondage.spark.ripple import RippleWork
 
@@ -107,6 +109,7 @@ def _work(
             previous_freshness_us=previous,
             parameters=ripple.parameters,
             logger=logging.getLogger(f"pondage.ripple.{pond.name}.{ripple.name}"),
+            secrets=secrets,
         ),
         destination="",
         contract=contract,

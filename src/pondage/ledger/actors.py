@@ -65,6 +65,13 @@ def environment(tx: Transaction, name: str, *, is_created: bool = False) -> int 
     return None if row is None else number(row, "id")
 
 
+def environment_name(tx: Transaction, environment_id: int) -> str:
+    """Answer the name of an environment."""
+    row = tx.row("SELECT name FROM environments WHERE id = :id", id=environment_id)
+    assert row is not None, f"there is no environment {environment_id}"
+    return text(row, "name")
+
+
 def lock_environment(tx: Transaction, environment_id: int) -> None:
     """Keep every other deploy of this environment waiting until this transaction ends."""
     tx.row("SELECT id FROM environments WHERE id = :id /*lock*/", id=environment_id)

@@ -27,7 +27,7 @@ def send(ledger: Ledger, environment: str, event: Event, *, note: str = "") -> N
             actors.unhalt(tx, row.actor)
         verb = type(event).__name__.lower()
         advance.put_event(tx, actor=row.actor, event=event)
-        history.audit(tx, environment=identity, who=_who(), verb=verb, target=event.pond, note=note)
+        history.audit(tx, environment=identity, who=who(), verb=verb, target=event.pond, note=note)
         advance.inline(tx, ledger, row.actor, process=None)
 
 
@@ -56,7 +56,8 @@ def resolve_pond(tx: Transaction, environment: int, given: str) -> PondKey:
     return pond_key(name, majors[0])
 
 
-def _who() -> str:
+def who() -> str:
+    """Answer the person who calls, for the audit."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -52,6 +52,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     durability: Durability = Durability()
     worker: WorkerTable = WorkerTable()
     pools: dict[str, int] = {}
+    secret_key: str = ""
 
     @property
     def state(self) -> Path:
@@ -118,6 +119,7 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         durability=msgspec.convert(durability, Durability),
         worker=msgspec.convert(worker, WorkerTable),
         pools=_pools(data.get("pools", {}), errors),
+        secret_key=_secret_key(root, str(chosen.get("secret_key", f"file:{STATE_DIRECTORY}/secret.key")), errors),
     )
     _check_numbers(result, errors)
     return result
@@ -129,6 +131,7 @@ class _ProjectTable(msgspec.Struct, frozen=True, kw_only=True):
     environment: str = "main"
     warehouse: str = ""
     ledger: str = ""
+    secret_key: str = ""
 
 
 _ABOVE_ZERO = ("heartbeat_s", "poll_s", "reap_after_s", "keep_runs", "progress_lease_s")
@@ -246,6 +249,13 @@ def _location(root: Path, text: str) -> str:
     if "://" in text:
         return text
     return str((root / Path(text).expanduser()).absolute())
+
+
+def _secret_key(root: Path, text: str, errors: list[ProjectError]) -> str:
+    kind, _, place = text.partition(":")
+    if kind not in ("env", "file") or not place:
+        errors.append(_refused("project.secret_key", f"is {text!r}", 'write "file:PATH" or "env:NAME"'))
+    return f"file:{_location(root, place)}" if kind == "file" else text
 
 
 def _name(text: str, key: str, errors: list[ProjectError]) -> str:

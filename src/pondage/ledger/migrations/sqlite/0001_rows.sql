@@ -347,6 +347,15 @@ CREATE TABLE schedules (
 );
 CREATE INDEX schedules_due ON schedules (next_at);
 
+-- Passwords and the like, encrypted with a key that is not in the database.
+CREATE TABLE secrets (
+    environment INTEGER NOT NULL REFERENCES environments,
+    name TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    changed_at INTEGER NOT NULL,
+    PRIMARY KEY (environment, name)
+);
+
 CREATE TABLE outbox (
     id INTEGER PRIMARY KEY,
     environment INTEGER NOT NULL REFERENCES environments,

@@ -1,0 +1,1 @@
+"""The outside world: secrets, table formats for other readers, and the sources that authors read from."""
