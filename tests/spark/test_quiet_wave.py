@@ -15,11 +15,12 @@ from pondage.engine.attempt_log import AttemptLog
 from pondage.engine.config import EngineConfig, WorkerConfig
 from pondage.engine.executor import Same, Written
 from pondage.engine.spark_executor import SparkExecutor
-from pondage.kernel.demand.events import Wave
+from pondage.kernel.demand.events import Pulse, Wave
 from pondage.kernel.demand.shape import PondKey
 from pondage.ledger import processes, verbs, work
 from pondage.ledger.ledger import Ledger
 from pondage.spark.driver import SparkDriver
+from pondage.views.lineage import read_lineage
 from tests.engine.projects import deployed_into, write_project
 
 PONDS = """
@@ -137,3 +138,12 @@ def test_a_wave_over_quiet_inlets_costs_no_spark_job_after_the_first_round(quiet
     (quiet.landing / "b.json").write_text('{"n": 2}\n')
     assert sorted(set(quiet.round(16))) == ["orders", "reports", "sales"]
     assert quiet.jobs() > before
+
+
+def test_the_columns_of_a_table_are_known_after_its_first_run(quiet: Quiet) -> None:
+    verbs.send(quiet.ledger, "main", Pulse(pond=PondKey("reports@1")))
+    quiet.round(4)
+    with quiet.ledger.reading() as tx:
+        view = read_lineage(tx, "main", "reports.reports.n")
+    assert [f"{each.source}.{each.source_column}" for each in view.columns] == ["orders@1.orders.n", "sales@1.sales.n"]
+    assert view.unknown == ()

@@ -47,6 +47,7 @@ VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("runs", "pondage.cli.looking:runs", "The newest Runs."),
             ("logs", "pondage.cli.logs:logs", "What the Ripples of a Pond or a Run logged."),
             ("show", "pondage.cli.showing:show", "A Pond, a Run or a snapshot in full."),
+            ("lineage", "pondage.cli.lineage:lineage", "Where a table or a column comes from, and where it goes."),
             ("job", "pondage.cli.job:job", "Check, draw and play a job file, without running anything."),
             ("simulate", "pondage.cli.simulate:simulate", "Play the Ponds in virtual time, without Spark."),
         ),

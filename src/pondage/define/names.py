@@ -64,3 +64,8 @@ def split_key(key: str) -> tuple[str, int]:
     """Answer name and major of a key made by `pond_key`."""
     name, _, major = key.rpartition("@")
     return name, int(major)
+
+
+def table_key(pond: str, ripple: str) -> str:
+    """Answer how the table of a Ripple is called among those of all Ponds: `sales@1.clean`."""
+    return f"{pond}.{ripple}"

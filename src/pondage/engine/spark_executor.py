@@ -17,6 +17,7 @@ from pondage.engine.attempt import Attempt
 from pondage.engine.code import DeployedCode
 from pondage.engine.config import WorkerConfig
 from pondage.engine.executor import Answered, JobProgress, Result, Same, Written
+from pondage.engine.lineage import LineageKeeper
 from pondage.engine.places import code_directory, local_warehouse, snapshot_path
 from pondage.engine.probe import Probe, probe_of
 from pondage.errors import PondageError
@@ -42,6 +43,7 @@ class SparkExecutor:
         self._ledger = ledger
         self._code = DeployedCode(ledger, config.code, code_directory(config.engine))
         self._has_code = bool(config.code)
+        self._lineage = LineageKeeper(ledger)
         self._driver: SparkDriver | None = None
         self._lock = threading.Lock()
         self._is_stopped = False
@@ -164,6 +166,7 @@ class SparkExecutor:
                 checks={each.name: each.function for each in ripple.expectations if each.function is not None},
                 contract=task.contract,
                 place=task.definition.place or None,
+                on_frame=self._lineage.watcher(attempt.work.claim.dispatch, task),
             ),
         )
         if result is not UNCHANGED:

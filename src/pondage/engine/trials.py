@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pondage.define.definition import PondDefinition, RippleDefinition
-from pondage.define.names import pond_key
+from pondage.define.names import pond_key, table_key
 from pondage.define.run import Run, Secrets
 from pondage.engine.code import DeployedCode
 from pondage.engine.executor import Answered
-from pondage.ledger.trials import InferTask, SampleTask, table_key
+from pondage.ledger.trials import InferTask, SampleTask
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

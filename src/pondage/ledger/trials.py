@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from pondage.define.definition import PondDefinition, RippleDefinition
-from pondage.define.names import PondKey, pond_key
+from pondage.define.names import PondKey, pond_key, table_key
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import NotFound
 from pondage.ledger import actors, executions, snapshots
@@ -64,11 +64,6 @@ class InferTask(msgspec.Struct, frozen=True, kw_only=True):
 
 _sample = msgspec.json.Decoder(SampleInputs).decode
 infer_task = msgspec.json.Decoder(InferTask).decode
-
-
-def table_key(pond: PondKey | str, ripple: str) -> str:
-    """Answer how an analysis calls the table of a Ripple: `sales@1.clean`."""
-    return f"{pond}.{ripple}"
 
 
 def sample_task(tx: Transaction, inputs: str) -> SampleTask:

@@ -46,6 +46,7 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
     `inputs` has each parameter (in SQL: each table name) of the definition; None is an optional Source that has never
     published. `destination` is a directory that belongs to this execution and does not exist yet. `contract` is the
     schema that the major version promised so far, None before its first snapshot. `place`: where the Pond is declared.
+    `on_frame` is given the author's DataFrame before it is written.
     """
 
     pond: str
@@ -57,6 +58,7 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
     checks: Mapping[str, Callable[[], Column]] = {}
     contract: str | None = None
     place: str | None = None
+    on_frame: Callable[[DataFrame], None] | None = None
 
     @property
     def where(self) -> str:
@@ -77,6 +79,8 @@ def run_ripple(session: SparkSession, work: RippleWork) -> SnapshotContent | Lit
             frame = _result(session, work)
         except Unchanged:
             return UNCHANGED
+        if work.on_frame is not None:
+            work.on_frame(frame)
         return _snapshot(frame, work)
     except (Exception, SystemExit) as error:
         # An author's `sys.exit()` ends his Ripple, not the worker's thread.

@@ -324,6 +324,15 @@ CREATE INDEX run_tables_at ON run_tables (path);
 CREATE INDEX run_tables_of_execution ON run_tables (execution);
 CREATE INDEX run_tables_marked ON run_tables (tombstoned_at) WHERE tombstoned_at IS NOT NULL;
 
+-- What the columns of a table are made of, once for each code and each schema of its inputs.
+CREATE TABLE column_lineage (
+    dataset bigint NOT NULL REFERENCES datasets,
+    key text NOT NULL,
+    body text NOT NULL,
+    created_at bigint NOT NULL,
+    PRIMARY KEY (dataset, key)
+);
+
 CREATE TABLE pools (
     name text PRIMARY KEY,
     size bigint NOT NULL
