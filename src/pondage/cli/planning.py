@@ -23,6 +23,8 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
         sign, color = _SIGNS[pond.change]
         fg = None if color == "dim" else color
         click.echo(styled(f"  {sign} {_planned_text(pond)}", settings, fg=fg, dim=color == "dim"))
+        for line in _fusion_lines(pond):
+            click.echo(f"      {line}")
         for schema in pond.schemas:
             for line in _schema_lines(schema):
                 click.echo(f"      {line}")
@@ -50,6 +52,17 @@ def _planned_text(pond: PlannedPond) -> str:
         details += pond.triggers
         details += ["computes anew at its next Run"] if pond.runs and pond.change == "changed" else []
     return " ".join(words) + (f" ({'; '.join(details)})" if details else "")
+
+
+def _fusion_lines(pond: PlannedPond) -> list[str]:
+    """Answer what is fused, and in a Pond that asks for it also what is not; nothing for one that is as it was."""
+    if pond.change == "unchanged":
+        return []
+    return [
+        f"{each.ripple}: {f'fused into {each.into}' if each.into else 'written'} ({each.reason})"
+        for each in pond.fusions
+        if pond.fuse or each.into
+    ]
 
 
 def _schema_lines(schema: SchemaView) -> list[str]:

@@ -116,7 +116,7 @@ def _planned(opened: Session) -> tuple[OlderDeployment, Plan, list[Deployed], in
         older = previous_deployment(tx, opened.ledger, opened.environment, project)
         found = deployed(tx, opened.ledger, opened.environment)
         now = tx.now
-    plan = make_plan(list(older.definitions), found, project=project, environment=opened.environment)
+    plan = make_plan(list(older.definitions), found, project=project, environment=opened.environment, is_restored=True)
     return older, checked(plan), found, now
 
 

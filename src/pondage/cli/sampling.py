@@ -58,6 +58,7 @@ def run_sample(
 
 def _declared(plan: Plan, name: str, ripple: str) -> PondDefinition:
     """Answer the Pond in the project's files, in its newest major version; raises `NotFound` with the nearest name."""
+    from pondage.plan.fusion import unfused
     from pondage.views.words import list_text, nearest
 
     plain, _, major = name.partition("@")
@@ -69,7 +70,7 @@ def _declared(plan: Plan, name: str, ripple: str) -> PondDefinition:
         raise NotFound(
             f"project {plan.project} declares no Pond {name!r}; {meant}", code="NO_POND", hint="pondage plan"
         )
-    pond = max(found, key=lambda each: each.major)
+    pond = unfused(max(found, key=lambda each: each.major))
     ripples = [each.name for each in pond.ripples]
     if ripple and ripple not in ripples:
         raise NotFound(

@@ -98,6 +98,7 @@ def _print_ripple(settings: Settings, view: PondShow, ripple: RippleShow, wareho
         [
             ("", ripple.description.partition("\n")[0]),
             ("reads", ", ".join(ripple.reads)),
+            ("fused in", ", ".join(ripple.fused)),
             ("expects", "; ".join(ripple.expectations)),
             ("table", ripple.table if published else ""),
             ("data", f"{count_text(published.rows, 'row')}, {size_text(published.bytes)}" if published else ""),

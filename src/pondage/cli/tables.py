@@ -73,8 +73,8 @@ def running_text(run: ActiveRunView) -> str:
 
 
 def ripple_text(ripple: RippleView) -> str:
-    """Answer how far a Ripple is: `clean writing 3/8 tasks`."""
-    words = [ripple.name]
+    """Answer how far a Ripple is: `clean writing 3/8 tasks`; with the Ripples that are part of it."""
+    words = [ripple.name, f"(with {', '.join(ripple.fused)})" if ripple.fused else ""]
     if ripple.progress is not None:
         words.append(ripple.progress.phase)
         if ripple.progress.tasks_all:

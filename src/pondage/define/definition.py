@@ -97,6 +97,10 @@ class RippleDefinition(msgspec.Struct, frozen=True, kw_only=True):
 
     `source` is the text that a person reads (the function, or the SQL as written); `sql` is what is executed, and asks
     for each input under its `parameter`.
+
+    `materialize` is what the author said about writing its rows, None when he left it open. A plan moves a Ripple that
+    is not written into its consumer: `fused` has it under the consumer's parameter, `reads` has what it reads under
+    `ripple/parameter`, and `digest` covers it.
     """
 
     name: str
@@ -114,6 +118,18 @@ class RippleDefinition(msgspec.Struct, frozen=True, kw_only=True):
     probe_digest: str = ""
     timeout_s: float | None = None
     progress_lease_s: float | None = None
+    materialize: bool | None = None
+    is_deterministic: bool = True
+    fused: dict[str, RippleDefinition] = {}
+
+    @property
+    def members(self) -> tuple[RippleDefinition, ...]:
+        """Answer every Ripple that is fused into this one, each behind those that are fused into it."""
+        return tuple(found for each in self.fused.values() for found in (*each.members, each))
+
+    def input_name(self, parameter: str) -> str:
+        """Answer how the consumer that this Ripple is fused into calls one of its inputs."""
+        return parameter if "/" in parameter else f"{self.name}/{parameter}"
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -138,6 +154,7 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     triggers: Triggers = Triggers()
     mode: Literal["replace", "append", "merge"] = "replace"
     coherent: bool = True
+    fuse: bool = False
     pool: str | None = None
     labels: tuple[str, ...] = ()
     description: str = ""
@@ -158,3 +175,10 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
             if each.name == name:
                 return each
         raise KeyError(name)
+
+    def fused_into(self, name: str) -> str | None:
+        """Answer the Ripple whose plan holds this one, None when it is not fused or not there."""
+        for each in self.ripples:
+            if any(member.name == name for member in each.members):
+                return each.name
+        return None

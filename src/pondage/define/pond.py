@@ -22,6 +22,7 @@ from pondage.define.duration import parsed_seconds
 from pondage.define.expectation import Expectations, flattened
 from pondage.define.names import checked_name
 from pondage.define.place import place_of_caller, place_of_function
+from pondage.define.probes import Probe, probe_refused, probes_by_ripple
 from pondage.define.resolve import refuse_cycle, resolved_reads
 from pondage.define.ripple import (
     Ripple,
@@ -36,7 +37,6 @@ from pondage.define.signature import signature_of
 from pondage.errors import DefinitionError
 
 F = TypeVar("F", bound=Callable[..., object])
-Probe = Callable[..., object]
 Reads = Mapping[str, "RippleReference | str | Callable[..., object]"]
 
 
@@ -64,6 +64,7 @@ class Pond:
         retries: Retries | None = None,
         mode: Mode = "replace",
         coherent: bool = True,
+        fuse: bool = False,
         timeout: str | None = None,
         progress_lease: str | None = None,
         pool: str | None = None,
@@ -73,8 +74,8 @@ class Pond:
         self.name = checked_name(name, what="Pond", place=self.place)
         self.settings: PondSettings = checked_settings(
             version=version, description=description, owner=owner, tags=tags, window=window, wave=wave, pacing=pacing,
-            tide=tide, schedule=schedule, retries=retries, mode=mode, coherent=coherent, timeout=timeout,
-            progress_lease=progress_lease, pool=pool, labels=labels, place=self.place,
+            tide=tide, schedule=schedule, retries=retries, mode=mode, coherent=coherent, fuse=fuse,
+            timeout=timeout, progress_lease=progress_lease, pool=pool, labels=labels, place=self.place,
         )  # fmt: skip
         self.ripples: dict[str, Ripple] = {}
         self.sources: dict[str, Source] = {}
@@ -108,6 +109,8 @@ class Pond:
         timeout: str | None = None,
         progress_lease: str | None = None,
         always: bool = False,
+        materialize: bool | None = None,
+        deterministic: bool = True,
         description: str = "",
     ) -> Callable[[F], F]: ...
 
@@ -122,6 +125,8 @@ class Pond:
         timeout: str | None = None,
         progress_lease: str | None = None,
         always: bool = False,
+        materialize: bool | None = None,
+        deterministic: bool = True,
         description: str = "",
     ) -> F | Callable[[F], F]:
         """Declare a Ripple: `@sales.ripple` or `@sales.ripple(reads=…, expect=[…])`. The function stays as it is.
@@ -129,7 +134,10 @@ class Pond:
         A parameter is a Ripple of this Pond, or a Source's Ripple of the same name, or what `reads` says it is: a
         `source["ripple"]`, a function that is a Ripple here, or a text `"pond.ripple"`. `always=True` runs it even when
         its code and inputs are unchanged. `timeout` ends it, and `progress_lease` ends it when
-        no Spark task finished for so long; without them the Pond's count.
+        no Spark task finished for so long; without them the Pond's count. `materialize=False` writes no table for it:
+        its plan becomes part of the one Ripple that reads it; `materialize=True` always writes one; left open, it is
+        written unless the Pond says `fuse=True` and a plan finds it safe. `deterministic=False` says that running it
+        twice on the same inputs may give other rows.
         """
 
         def declared(function: F) -> F:
@@ -145,6 +153,8 @@ class Pond:
                     parameters=checked_parameters(parameters or {}, place),
                     description=description or inspect.cleandoc(function.__doc__ or ""),
                     always=always,
+                    materialize=materialize,
+                    is_deterministic=deterministic,
                     timeout_s=parsed_seconds(timeout, "timeout", place),
                     progress_lease_s=parsed_seconds(progress_lease, "progress_lease", place),
                 )
@@ -163,6 +173,8 @@ class Pond:
         timeout: str | None = None,
         progress_lease: str | None = None,
         always: bool = False,
+        materialize: bool | None = None,
+        deterministic: bool = True,
         description: str = "",
     ) -> None:
         """Declare a Ripple whose body is one SELECT in a file; `path` is relative to the file that declares it.
@@ -179,6 +191,8 @@ class Pond:
                 expectations=flattened(expect, place=place),
                 description=description,
                 always=always,
+                materialize=materialize,
+                is_deterministic=deterministic,
                 timeout_s=parsed_seconds(timeout, "timeout", place),
                 progress_lease_s=parsed_seconds(progress_lease, "progress_lease", place),
             )
@@ -200,7 +214,7 @@ class Pond:
         def declared(function: F) -> F:
             place = place_of_function(function)
             if self.sources:
-                raise _probe_refused(self.name, place)
+                raise probe_refused(self.name, place)
             if signature_of(function).tables:
                 raise DefinitionError(
                     f"the probe of Pond {self.name!r} asks for tables",
@@ -238,19 +252,23 @@ class Pond:
             )
         ripples = self._definitions(digests or {}, sql or {})
         refuse_cycle(self.name, ripples, {ripple.name: ripple.place for ripple in self.ripples.values()})
-        with_probe = self._probes_by_ripple(ripples)
+        with_probe = probes_by_ripple(self.name, self.probes, ripples, has_sources=bool(self.sources))
         settings = self.settings
         return PondDefinition(
             name=self.name,
             version=settings.version,
             entry=entry,
-            ripples=tuple(_probed(ripple) if ripple.name in with_probe else ripple for ripple in ripples),
+            ripples=tuple(
+                msgspec.structs.replace(ripple, has_probe=True) if ripple.name in with_probe else ripple
+                for ripple in ripples
+            ),
             sources=tuple(source.definition for source in self.sources.values()),
             windows=settings.windows,
             retries=settings.retries,
             triggers=settings.triggers,
             mode=settings.mode,
             coherent=settings.coherent,
+            fuse=settings.fuse,
             pool=settings.pool,
             labels=settings.labels,
             description=settings.description,
@@ -279,34 +297,11 @@ class Pond:
             source=source_text(ripple, inputs),
             sql=None if inputs is None else inputs.text,
             always=ripple.always,
+            materialize=ripple.materialize,
+            is_deterministic=ripple.is_deterministic,
             timeout_s=_first(ripple.timeout_s, self.settings.timeout_s),
             progress_lease_s=_first(ripple.progress_lease_s, self.settings.progress_lease_s),
         )
-
-    def _probes_by_ripple(self, ripples: Sequence[RippleDefinition]) -> dict[str, Probe]:
-        found: dict[str, Probe] = {}
-        roots = [ripple.name for ripple in ripples if not ripple.reads]
-        for name, function in self.probes.items():
-            place = place_of_function(function)
-            if self.sources:
-                raise _probe_refused(self.name, place)
-            if name == "" and len(roots) != 1:
-                raise DefinitionError(
-                    f"Pond {self.name!r} has {len(roots)} root Ripples, so its probe must name one",
-                    hint=f"write @{self.name}.probe(ripple=…); the roots are {', '.join(roots)}",
-                    place=place,
-                    code="BAD_PROBE",
-                )
-            ripple = name or roots[0]
-            if ripple not in roots:
-                raise DefinitionError(
-                    f"the probe of Pond {self.name!r} names {ripple!r}, which is not a root Ripple of it",
-                    hint=f"the roots are {', '.join(roots)}",
-                    place=place,
-                    code="BAD_PROBE",
-                )
-            found[ripple] = function
-        return found
 
     def add_source(self, source: Source) -> Source:
         """Add a Source that was made on its own, and answer it; raises `DefinitionError` as `source()` does."""
@@ -332,7 +327,7 @@ class Pond:
                 code="WINDOW_WITH_SOURCES",
             )
         if self.probes:
-            raise _probe_refused(self.name, source.place)
+            raise probe_refused(self.name, source.place)
         self.sources[source.name] = source
         return source
 
@@ -372,19 +367,6 @@ class Pond:
                 )
             checked[parameter] = target
         return checked
-
-
-def _probed(ripple: RippleDefinition) -> RippleDefinition:
-    return msgspec.structs.replace(ripple, has_probe=True)
-
-
-def _probe_refused(name: str, place: str) -> DefinitionError:
-    return DefinitionError(
-        f"Pond {name!r} has a probe and Sources",
-        hint="a probe belongs to an Inlet: a Pond without Sources",
-        place=place,
-        code="PROBE_WITHOUT_INLET",
-    )
 
 
 def _first(own: float | None, of_pond: float | None) -> float | None:

@@ -78,6 +78,8 @@ class Ripple(msgspec.Struct, frozen=True, kw_only=True):
     always: bool = False
     timeout_s: float | None = None
     progress_lease_s: float | None = None
+    materialize: bool | None = None
+    is_deterministic: bool = True
 
     def expectation(self, name: str) -> Expectation:
         """Answer the expectation of that name, with the author's function; raises KeyError when there is none."""

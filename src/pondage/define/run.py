@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import NoReturn, Protocol
@@ -98,6 +99,14 @@ class Run:
                 code="NO_SECRET",
             )
         return self._secrets[reference]
+
+    def of_fused(self, parameters: Mapping[str, Scalar], logger: str) -> Run:
+        """Answer the same Run as a Ripple sees it that is fused into this one. For the worker."""
+        other = copy(self)
+        other._parameters = MappingProxyType(dict(parameters))
+        other._logger = logging.getLogger(logger)
+        other._read_freshness = False
+        return other
 
     def unchanged(self) -> NoReturn:
         """End the Ripple here: its last data is still right. Freshness advances, nothing is rewritten.

@@ -34,6 +34,7 @@ class PondSettings(msgspec.Struct, frozen=True, kw_only=True):
     retries: Retries
     mode: Mode
     coherent: bool
+    fuse: bool
     timeout_s: float | None
     progress_lease_s: float | None
     pool: str | None
@@ -54,6 +55,7 @@ def checked_settings(
     retries: Retries | None,
     mode: Mode,
     coherent: bool,
+    fuse: bool,
     timeout: str | None,
     progress_lease: str | None,
     pool: str | None,
@@ -81,6 +83,7 @@ def checked_settings(
         retries=_retries(retries, place),
         mode=mode,
         coherent=coherent,
+        fuse=fuse,
         timeout_s=parsed_seconds(timeout, "timeout", place),
         progress_lease_s=parsed_seconds(progress_lease, "progress_lease", place),
         pool=None if pool is None else checked_name(pool, what="pool", place=place),

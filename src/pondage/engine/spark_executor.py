@@ -167,6 +167,7 @@ class SparkExecutor:
                 contract=task.contract,
                 place=task.definition.place or None,
                 on_frame=self._lineage.watcher(attempt.work.claim.dispatch, task),
+                fused={each.name: pond.ripples[each.name].function for each in task.ripple.members},
             ),
         )
         if result is not UNCHANGED:
@@ -184,9 +185,9 @@ class SparkExecutor:
 
         timeout_s = attempt.work.claim.timeout_s
         if timeout_s is None:
-            answer = run_query(session, task.sql, task.views, limit=task.limit)
+            answer = run_query(session, task.sql, task.views, limit=task.limit, fused=task.fused)
         else:
-            answer = run_query(session, task.sql, task.views, limit=task.limit, timeout=timeout_s)
+            answer = run_query(session, task.sql, task.views, limit=task.limit, timeout=timeout_s, fused=task.fused)
         return Answered(msgspec.json.encode(answer).decode())
 
     def _destination(self, attempt: Attempt, task: RippleTask) -> str:

@@ -27,6 +27,8 @@ class QueryInputs(msgspec.Struct, frozen=True, kw_only=True):
     sql: str
     limit: int
     views: dict[str, int]
+    fused: dict[str, str] = {}
+    """Tables that do not exist because the Ripple is fused, with the one that holds it: `{"sales.clean": "daily"}`."""
 
 
 ripple_inputs = msgspec.json.Decoder(RippleInputs).decode

@@ -42,7 +42,13 @@ def submit(
     """
     with ledger.transaction() as tx:
         identity = environment_id(tx, environment)
-        inputs = QueryInputs(sql=sql, limit=limit, views=_views(tx, ledger, identity, sql, as_of, tables))
+        words = words_of(sql) if tables is None else tables
+        inputs = QueryInputs(
+            sql=sql,
+            limit=limit,
+            views=_views(tx, ledger, identity, words, as_of),
+            fused=_fused(tx, ledger, identity, words),
+        )
         return executions.dispatch(
             tx,
             Dispatch(
@@ -67,11 +73,9 @@ def _views(
     tx: Transaction,
     ledger: Ledger,
     environment: int,
-    sql: str,
+    words: frozenset[str],
     as_of: AsOf | None,
-    tables: frozenset[str] | None,
 ) -> dict[str, int]:
-    words = words_of(sql) if tables is None else tables
     views: dict[str, int] = {}
     for row in actors.ponds(tx, environment):
         name = row.key.partition("@")[0]
@@ -88,6 +92,18 @@ def _views(
             if ripple == name or (name not in given and leaves == (ripple,)):
                 views[name] = output.snapshot
     return views
+
+
+def _fused(tx: Transaction, ledger: Ledger, environment: int, words: frozenset[str]) -> dict[str, str]:
+    """Answer the Ripples that have no table, as a query would call them, and where their rows go."""
+    return {
+        f"{definition.name}.{member.name}": ripple.name
+        for row in actors.ponds(tx, environment)
+        if row.key.partition("@")[0] in words
+        for definition in [ledger.definition(tx, row.definition)]
+        for ripple in definition.ripples
+        for member in ripple.members
+    }
 
 
 def result(ledger: Ledger, dispatch: int) -> Answer | None:

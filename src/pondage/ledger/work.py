@@ -48,6 +48,7 @@ class QueryTask(msgspec.Struct, frozen=True, kw_only=True):
     sql: str
     limit: int
     views: dict[str, SnapshotContent]
+    fused: dict[str, str] = {}
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,7 +137,7 @@ def _work(tx: Transaction, ledger: Ledger, claim: Claim) -> Work:
         asked = query_inputs(claim.inputs)
         loaded = snapshots.load(tx, list(asked.views.values()))
         views = {name: loaded[identity].content for name, identity in asked.views.items()}
-        return Work(claim=claim, query=QueryTask(sql=asked.sql, limit=asked.limit, views=views))
+        return Work(claim=claim, query=QueryTask(sql=asked.sql, limit=asked.limit, views=views, fused=asked.fused))
     if claim.kind == "sample":
         return Work(claim=claim, sample=sample_task(tx, claim.inputs))
     if claim.kind == "infer":

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from pondage.define.definition import PondDefinition, SourceDefinition
+from pondage.define.definition import PondDefinition, ReadDefinition, RippleDefinition, SourceDefinition
 from pondage.define.names import PondKey, parsed_version, pond_key
 from pondage.plan.values import Message, Problem
 
@@ -76,16 +76,25 @@ def _bound_source(
 def _missing_ripples(pond: PondDefinition, source: SourceDefinition, target: PondDefinition) -> list[Problem]:
     known = {ripple.name for ripple in target.ripples}
     return [
-        Problem(
-            code="NO_SUCH_RIPPLE",
-            message=f"Ripple {pond.name}.{ripple.name} reads {read.pond}.{read.ripple}, "
-            f"but {target.name} {target.version} has no Ripple {read.ripple!r}",
-            pond=pond_key(pond.name, pond.major),
-            place=pond.place or None,
-            hint=f"its Ripples are {', '.join(sorted(known))}; "
-            f'say which with reads={{"{read.parameter}": "{read.pond}.…"}}',
-        )
+        _missing_ripple(pond, ripple, read, target)
         for ripple in pond.ripples
         for read in ripple.reads
         if read.pond == source.pond and read.ripple not in known
     ]
+
+
+def _missing_ripple(
+    pond: PondDefinition, ripple: RippleDefinition, read: ReadDefinition, target: PondDefinition
+) -> Problem:
+    what = f"Ripple {pond.name}.{ripple.name} reads {read.pond}.{read.ripple}, but"
+    into = target.fused_into(read.ripple)
+    if into is not None:
+        code, message = "FUSED_RIPPLE", f"{what} that is fused into {target.name}.{into}, so it has no table"
+        hint = f"declare {target.name}.{read.ripple} with materialize=True and deploy it first"
+    else:
+        names = ", ".join(sorted(each.name for each in target.ripples))
+        code, message = "NO_SUCH_RIPPLE", f"{what} {target.name} {target.version} has no Ripple {read.ripple!r}"
+        hint = f'its Ripples are {names}; say which with reads={{"{read.parameter}": "{read.pond}.…"}}'
+    return Problem(
+        code=code, message=message, pond=pond_key(pond.name, pond.major), place=pond.place or None, hint=hint
+    )

@@ -10,8 +10,8 @@ from pondage.plan.values import PondChange, RippleChange
 
 Bump = Literal["major", "minor", "patch"]
 _PLAIN = (
-    "sources", "windows", "retries", "triggers", "mode", "coherent", "pool", "labels", "description", "owner", "tags",
-    "entry", "version",
+    "sources", "windows", "retries", "triggers", "mode", "coherent", "fuse", "pool", "labels", "description", "owner",
+    "tags", "entry", "version",
 )  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def _ripple_changes(old: PondDefinition, new: PondDefinition) -> tuple[RippleCha
         if name not in before:
             changes.append(RippleChange(name=name, change="added"))
         elif name not in after:
-            changes.append(RippleChange(name=name, change="removed"))
+            changes.append(RippleChange(name=name, change="fused" if new.fused_into(name) else "removed"))
         else:
             what = _respects(before[name], after[name])
             if what:
@@ -71,7 +71,8 @@ def _respects(
         found.append("expectations")
     if old.parameters != new.parameters:
         found.append("parameters")
-    fields = ("always", "has_probe", "probe_digest", "timeout_s", "progress_lease_s", "description", "injects")
+    fields = ("always", "has_probe", "probe_digest", "timeout_s", "progress_lease_s", "description", "injects",
+              "materialize", "is_deterministic", "fused")  # fmt: skip
     if any(getattr(old, field) != getattr(new, field) for field in fields):
         found.append("settings")
     return tuple(found)
@@ -79,7 +80,7 @@ def _respects(
 
 def _bump(old: PondDefinition, new: PondDefinition, ripples: tuple[RippleChange, ...]) -> Bump | None:
     kinds = {each.change for each in ripples}
-    if "removed" in kinds or old.mode != new.mode:
+    if kinds & {"removed", "fused"} or old.mode != new.mode:
         return "major"
     if "added" in kinds:
         return "minor"

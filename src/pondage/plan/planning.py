@@ -12,6 +12,7 @@ from pondage.define.names import PondKey, parsed_version
 from pondage.errors import PondageError
 from pondage.plan.binding import bound, source_messages, source_problems
 from pondage.plan.change import change_of
+from pondage.plan.fusion import Fused, fused, outside_readers
 from pondage.plan.graph import downstream, key_of, pond_cycle
 from pondage.plan.values import Deployed, Message, Plan, PondChange, Problem
 
@@ -34,17 +35,22 @@ def make_plan(
     *,
     project: str,
     environment: str = "main",
+    is_restored: bool = False,
 ) -> Plan:
     """Answer what deploying `definitions` as `project` would do. Problems are in the plan; `checked` raises them.
 
     `deployed` may hold Ponds of every project and environment: only this environment counts. Ponds of the project that
-    are deployed but no longer declared are removed.
+    are deployed but no longer declared are removed. `is_restored` says that the definitions were deployed before and
+    come back as they were: nothing more is fused.
     """
     here = [each for each in deployed if each.environment == environment]
     mine = {each.key: each.definition for each in here if each.project == project}
     foreign = {each.key: each for each in here if each.project != project}
     elsewhere = [each.definition for each in foreign.values()]
     own = {key_of(pond): bound(pond, definitions, elsewhere) for pond in definitions}
+    readers = outside_readers([*elsewhere, *own.values()])
+    made = {key: Fused(pond=pond) if is_restored else fused(pond, readers) for key, pond in own.items()}
+    own = {key: each.pond for key, each in made.items()}
     world = {key_of(pond): pond for pond in elsewhere} | own
     changed = [change for key, pond in own.items() if key in mine and (change := change_of(mine[key], pond))]
     removed = tuple(sorted(key for key in mine if key not in own))
@@ -58,8 +64,12 @@ def make_plan(
         removed=removed,
         unchanged=tuple(sorted(key for key in own if key in mine and key not in {each.key for each in changed})),
         recomputes=downstream(world, [*added, *(change.key for change in changed if change.runs)]),
+        fusions=tuple(decision for key in sorted(made) for decision in made[key].decisions),
         messages=tuple(_messages(own, world, changed, removed)),
-        problems=tuple(_problems(own, foreign, world, mine)),
+        problems=(
+            *(problem for key in sorted(made) for problem in made[key].problems),
+            *_problems(own, foreign, world, mine),
+        ),
         base=_digest(sorted((each.key, each.project, each.definition) for each in here)),
     )
     return msgspec.structs.replace(plan, digest=_digest(plan))

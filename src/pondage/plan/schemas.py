@@ -8,6 +8,7 @@ import msgspec
 
 from pondage.define.definition import PondDefinition
 from pondage.plan.change import Bump
+from pondage.plan.fusion import unfused
 from pondage.plan.graph import in_order, key_of
 from pondage.plan.values import Plan
 
@@ -65,7 +66,7 @@ def analysed(plan: Plan, known: Sequence[str], unchanged: Sequence[str]) -> tupl
     These are the tables of all Ponds that compute anew, and those without a `known` schema. An Inlet's Ripple in
     `unchanged` gives what it gave: it is not called, because that would ask the world outside.
     """
-    own = {key_of(pond): pond for pond in plan.ponds}
+    own = {key_of(pond): unfused(pond) for pond in plan.ponds}
     ponds = [own[key] for key in in_order(own)]
     anew = set(plan.recomputes)
     asked = [

@@ -45,8 +45,17 @@ class RippleChange(msgspec.Struct, frozen=True, kw_only=True):
     """How one Ripple changes. For a changed one, `what` says in which respects."""
 
     name: str
-    change: Literal["added", "removed", "changed"]
+    change: Literal["added", "removed", "changed", "fused"]
     what: tuple[Literal["code", "inputs", "expectations", "parameters", "settings"], ...] = ()
+
+
+class Fusion(msgspec.Struct, frozen=True, kw_only=True):
+    """What was decided about an inner Ripple: the one it is fused into, None when its rows are written; and why."""
+
+    pond: PondKey
+    ripple: str
+    into: str | None
+    reason: str
 
 
 class PondChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +92,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     unchanged: tuple[PondKey, ...] = ()
     recomputes: tuple[PondKey, ...] = ()
     """What computes anew when it is wanted next, each behind its Sources: new and changed Ponds, and those below."""
+    fusions: tuple[Fusion, ...] = ()
     messages: tuple[Message, ...] = ()
     problems: tuple[Problem, ...] = ()
     base: str = ""

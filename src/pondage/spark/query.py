@@ -57,16 +57,18 @@ def run_query(
     views: Mapping[str, SnapshotContent],
     limit: int = 100,
     timeout: float = 60.0,
+    fused: Mapping[str, str] | None = None,
 ) -> QueryResult:
     """Answer a question about the given snapshots and nothing else.
 
-    `views` maps names as they may be written (`pond`, `pond.ripple`) to snapshots. Raises `PondageError` with the code
-    NO_SUCH_TABLE, QUERY_REFUSED for what is not a plain question, QUERY_TIMEOUT after `timeout` seconds, CANCELLED,
-    SPARK_LOST, or QUERY_FAILED with Spark's words.
+    `views` maps names as they may be written (`pond`, `pond.ripple`) to snapshots, `fused` those of Ripples without a
+    table to the Ripple that they are part of. Raises `PondageError` with the code NO_SUCH_TABLE, FUSED_RIPPLE,
+    QUERY_REFUSED for what is not a plain question, QUERY_TIMEOUT after `timeout` seconds, CANCELLED, SPARK_LOST, or
+    QUERY_FAILED with Spark's words.
     """
     try:
         parsed = ParsedSql(session, sql)
-        require_question(parsed, frozenset(name.casefold() for name in views))
+        require_question(parsed, frozenset(name.casefold() for name in views), fused or {})
         used = {table.text.casefold() for table in parsed.tables}
         contents = {name: content for name, content in views.items() if name.casefold() in used}
         frames = {name: read_snapshot(session, content) for name, content in contents.items()}

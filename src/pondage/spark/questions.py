@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pondage.errors import PondageError
 from pondage.spark.sqltext import ParsedSql, PlanNode
 
@@ -53,7 +55,7 @@ _TABLE_FUNCTIONS = frozenset({
 })  # fmt: skip
 
 
-def require_question(parsed: ParsedSql, tables: frozenset[str]) -> None:
+def require_question(parsed: ParsedSql, tables: frozenset[str], fused: Mapping[str, str] | None = None) -> None:
     """Raise `PondageError` (QUERY_REFUSED) unless the text only asks, and only about these tables (in lower case)."""
     for each in parsed.nodes:
         _require_known(each)
@@ -66,6 +68,13 @@ def require_question(parsed: ParsedSql, tables: frozenset[str]) -> None:
     common = parsed.common_tables
     for table in parsed.tables:
         is_common = len(table.parts) == 1 and table.parts[0].casefold() in common
+        into = (fused or {}).get(table.text.casefold())
+        if not is_common and into is not None and table.text.casefold() not in tables:
+            raise _refused(
+                f"{table.text} is fused into {into}, so it has no table",
+                hint=f"look at it with `pondage run {table.text} --sample`, or declare it with materialize=True",
+                code="FUSED_RIPPLE",
+            )
         if not is_common and table.text.casefold() not in tables:
             raise _refused(
                 f"there is no published table {table.text}",

@@ -16,6 +16,7 @@ from pondage.errors import PondageError
 from pondage.spark.contract import require_contract
 from pondage.spark.errors import explained
 from pondage.spark.expectations import ExpectationPlan, require_kept
+from pondage.spark.fuse import FusedPlans
 from pondage.spark.read import read_snapshot
 from pondage.spark.sqltext import ParsedSql, bound_sql
 from pondage.spark.write import check_output, write_files
@@ -47,6 +48,7 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
     published. `destination` is a directory that belongs to this execution and does not exist yet. `contract` is the
     schema that the major version promised so far, None before its first snapshot. `place`: where the Pond is declared.
     `on_frame` is given the author's DataFrame before it is written.
+    `fused` has the functions of the Ripples that are fused into this one, by name (None for one in SQL).
     """
 
     pond: str
@@ -59,6 +61,7 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
     contract: str | None = None
     place: str | None = None
     on_frame: Callable[[DataFrame], None] | None = None
+    fused: Mapping[str, Callable[..., object] | None] = {}
 
     @property
     def where(self) -> str:
@@ -74,29 +77,35 @@ def run_ripple(session: SparkSession, work: RippleWork) -> SnapshotContent | Lit
     SPARK_LOST (the JVM is gone). Its `place` is the author's file and line where that is known; `trace`, where it has
     one, is for those who ask.
     """
+    plans = FusedPlans(session, work, read=lambda each: _tables(session, each), call=call_ripple)
     try:
         try:
-            frame = _result(session, work)
+            frame = plans.result()
         except Unchanged:
             return UNCHANGED
         if work.on_frame is not None:
             work.on_frame(frame)
-        return _snapshot(frame, work)
+        with plans.evaluated_once(frame):
+            content = _snapshot(frame, work)
+        return msgspec.structs.replace(content, read_freshness=work.run.read_freshness or plans.read_freshness)
     except (Exception, SystemExit) as error:
+        if plans.is_told(error):
+            raise
         # An author's `sys.exit()` ends his Ripple, not the worker's thread.
-        shown = explained(error, where=work.where, fallback_place=place_of(work))
+        shown = plans.blamed(explained(error, where=work.where, fallback_place=place_of(work)))
         if shown is error:
             raise
         raise shown from error
 
 
-def _result(session: SparkSession, work: RippleWork) -> DataFrame:
+def _tables(session: SparkSession, work: RippleWork) -> dict[str, DataFrame | None]:
+    """Answer what the Ripple itself reads, by its parameters; inputs of fused ones are theirs to read."""
     reads = {read.parameter: read for read in work.ripple.reads}
-    frames = {
+    return {
         parameter: None if content is None else read_snapshot(session, content, columns=reads[parameter].columns)
         for parameter, content in work.inputs.items()
+        if "/" not in parameter
     }
-    return call_ripple(session, work, frames)
 
 
 def call_ripple(session: SparkSession, work: RippleWork, frames: Mapping[str, DataFrame | None]) -> DataFrame:
@@ -141,7 +150,7 @@ def _snapshot(frame: DataFrame, work: RippleWork) -> SnapshotContent:
     written = write_files(plan.observed(frame), work.destination)
     results = plan.results(written)
     require_kept(results, where=work.where)
-    return msgspec.structs.replace(written.as_content(), expectations=results, read_freshness=work.run.read_freshness)
+    return msgspec.structs.replace(written.as_content(), expectations=results)
 
 
 def place_of(work: RippleWork) -> str | None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from pondage.define.definition import PondDefinition
+from pondage.define.definition import PondDefinition, RippleDefinition
 from pondage.kernel.demand.state import PondState, RippleState
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, text, text_or_none
 
@@ -36,6 +36,7 @@ class RippleView(msgspec.Struct, frozen=True, kw_only=True):
     process: str | None = None
     process_state: str | None = None
     progress: Progress | None = None
+    fused: tuple[str, ...] = ()
 
 
 class ActiveRunView(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +96,7 @@ def active_runs(
                 started_at=number(row, "started_at"),
                 reason=text(row, "reason"),
                 ripples=tuple(
-                    _ripple(each.name, work.get((number(row, "id"), each.name)), known.get(each.name), row)
+                    _ripple(each, work.get((number(row, "id"), each.name)), known.get(each.name), row)
                     for each in definition.ripples
                 ),
             )
@@ -103,13 +104,15 @@ def active_runs(
     return {pond: tuple(runs) for pond, runs in found.items()}
 
 
-def _ripple(name: str, work: Row | None, known: RippleState | None, run: Row) -> RippleView:
+def _ripple(ripple: RippleDefinition, work: Row | None, known: RippleState | None, run: Row) -> RippleView:
+    name, fused = ripple.name, tuple(each.name for each in ripple.members)
     if work is None:
         # One execution may serve several Runs at once and is written down with the newest of them.
-        return RippleView(name=name, state=_known_state(known, number(run, "freshness")))
+        return RippleView(name=name, fused=fused, state=_known_state(known, number(run, "freshness")))
     claimed_at = number_or_none(work, "claimed_at")
     return RippleView(
         name=name,
+        fused=fused,
         state=_work_state(work),
         attempt=number(work, "number"),
         epoch=number_or_none(work, "epoch"),

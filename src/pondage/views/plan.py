@@ -34,6 +34,14 @@ class SchemaView(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
+class FusionView(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of an inner Ripple: fused `into` another, or written when that is null; and why."""
+
+    ripple: str
+    into: str | None
+    reason: str
+
+
 class PlannedPond(msgspec.Struct, frozen=True, kw_only=True):
     """What a deploy does to one Pond. `runs`: its next Run computes anew; it still runs only when somebody asks."""
 
@@ -48,6 +56,8 @@ class PlannedPond(msgspec.Struct, frozen=True, kw_only=True):
     runs: bool = False
     proposed: str | None = None
     schemas: tuple[SchemaView, ...] = ()
+    fuse: bool = False
+    fusions: tuple[FusionView, ...] = ()
 
 
 class PlanView(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +89,7 @@ def plan_view(plan: Plan) -> PlanView:
         *(PlannedPond(key=key, change="removed") for key in plan.removed),
         *(_kept(str(key), "unchanged", definitions[key]) for key in plan.unchanged),
     ]
+    ponds = [_with_fusions(pond, definitions.get(pond.key), plan) for pond in ponds]
     return PlanView(
         project=plan.project,
         environment=plan.environment,
@@ -90,6 +101,15 @@ def plan_view(plan: Plan) -> PlanView:
         recomputes=tuple(plan.recomputes),
         asking=tuple(key for key in plan.recomputes if key in definitions and trigger_texts(definitions[key].triggers)),
     )
+
+
+def _with_fusions(pond: PlannedPond, definition: PondDefinition | None, plan: Plan) -> PlannedPond:
+    found = tuple(
+        FusionView(ripple=each.ripple, into=each.into, reason=each.reason)
+        for each in plan.fusions
+        if each.pond == pond.key
+    )
+    return msgspec.structs.replace(pond, fuse=definition is not None and definition.fuse, fusions=found)
 
 
 def _kept(key: str, change: Literal["added", "unchanged"], pond: PondDefinition) -> PlannedPond:

@@ -46,7 +46,7 @@ class PublishedView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RippleShow(msgspec.Struct, frozen=True, kw_only=True):
-    """A Ripple as it is declared and as it was last published."""
+    """A Ripple as it is declared and as it was last published. `fused` are those whose plans are part of it."""
 
     name: str
     kind: str
@@ -55,6 +55,7 @@ class RippleShow(msgspec.Struct, frozen=True, kw_only=True):
     reads: tuple[str, ...]
     expectations: tuple[str, ...]
     is_outlet: bool
+    fused: tuple[str, ...]
     digest: str
     source: str
     timeout_s: float | None
@@ -226,9 +227,10 @@ def _ripples(
             kind=ripple.kind,
             table=table_name(definition, ripple.name),
             description=ripple.description,
-            reads=tuple(_read_text(read) for read in ripple.reads),
+            reads=tuple(dict.fromkeys(_read_text(read) for read in ripple.reads)),
             expectations=tuple(expectation_text(each) for each in ripple.expectations),
             is_outlet=ripple.name in results,
+            fused=tuple(each.name for each in ripple.members),
             digest=ripple.digest,
             source=ripple.source,
             timeout_s=ripple.timeout_s,

@@ -65,7 +65,10 @@ class Next(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PondView(msgspec.Struct, frozen=True, kw_only=True):
-    """One Pond. staleness = now + delay - freshness; all three are null until its first Run completed."""
+    """One Pond. staleness = now + delay - freshness; all three are null until its first Run completed.
+
+    `fused` names its Ripples that have no table, each with the one that it is part of.
+    """
 
     key: str
     name: str
@@ -81,6 +84,7 @@ class PondView(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...]
     active: tuple[ActiveRunView, ...]
     runs: int
+    fused: dict[str, str]
     last_run: LastRunView | None
     halted: str | None
     next: Next
@@ -188,6 +192,7 @@ def _pond(
         sources=tuple(state.sources),
         active=active,
         runs=state.number,
+        fused={member.name: ripple.name for ripple in definition.ripples for member in ripple.members},
         last_run=None if last is None else _last(last),
         halted=halted,
         next=_next(state, definition, word, active, triggers, now=now, halted=halted, has_worker=has_worker),
