@@ -1,28 +1,36 @@
-"""What polling, claiming and looking visit on a ledger of years: a million finished executions, 100,000 Ponds.
+"""Polling, claiming, looking and tidying up on a ledger of years: a million finished executions, 100,000 Ponds.
 
-Rows on PostgreSQL (EXPLAIN ANALYZE), steps of SQLite's machine; beside each, the same question to a new ledger.
+What is visited (rows on PostgreSQL, steps of SQLite's machine) and how long it takes; beside each, the same question to
+a new ledger. Then everything is let grow old and `vacuum` takes it out: each of its transactions must be short.
 """
 
 from __future__ import annotations
 
+import os
+import statistics
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.run import Row
+from pondage.engine.vacuum import READER_GRACE_S, vacuum
+from pondage.kernel.demand.events import Pulse
 from pondage.ledger.clock import FakeClock
-from pondage.ledger.driver import Driver
+from pondage.ledger.driver import Driver, Transaction
+from pondage.ledger.ledger import Ledger
 from pondage.ledger.postgres import PostgresDriver
 from pondage.ledger.sqlite import SqliteDriver
-from tests.ledger.growth import Size, grow, used
-from tests.ledger.harness import World
+from tests.ledger.growth import DAY, Size, grow, used
+from tests.ledger.harness import SECOND, World
 from tests.ledger.test_costs import POLLED, Asked, DriverFactory, claim_and_commit, measured
 from tests.services.postgres import PostgresServer
 
-FINISHED = 1_000_000
-PONDS = 100_000
-LATER = 100_000
+FINISHED = int(os.environ.get("PONDAGE_BENCH_FINISHED", "1000000"))
+PONDS = FINISHED // 10
+LATER = FINISHED // 10
+TIMES = 15
 
 ASKED: dict[str, Asked] = {
     name: POLLED[name]
@@ -35,36 +43,118 @@ def run() -> list[Row]:
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder, _postgres() as server:
         factories: dict[str, DriverFactory] = {
-            "SQLite": lambda name, clock: SqliteDriver(Path(folder) / f"{name}.db", clock, synchronous="OFF"),
+            "SQLite": lambda name, clock: SqliteDriver(Path(folder) / f"{name}.db", clock),
             "PostgreSQL": lambda name, clock: _schema(server, name, clock),
         }
         for database, make in factories.items():
-            rows += _compared(database, make)
+            rows += measure(database, make)
     return rows
 
 
-def _compared(database: str, make: DriverFactory) -> list[Row]:
+def measure(database: str, make: DriverFactory) -> list[Row]:
+    """Answer the rows of one database."""
+
+    def world(name: str, size: Size) -> World:
+        made = used(World(lambda clock: make(name, clock)))
+        grow(made, size)
+        return made
+
+    new = world("new", Size())
+    old = world("old", Size(finished=FINISHED, later=LATER))
+    wide = world("wide", Size(ponds=PONDS))
+    rows = _compared(database, new, {f"{FINISHED:,} executions": old, f"{PONDS:,} Ponds": wide})
+    rows += _emptied(database, new, old)
+    for each in (new, old, wide):
+        each.ledger.close()
+    return rows
+
+
+def _compared(database: str, new: World, grown: dict[str, World]) -> list[Row]:
     unit = "steps" if database == "SQLite" else "rows"
-    new, old, wide = (used(World(lambda clock, name=name: make(name, clock))) for name in ("new", "old", "wide"))  # type: ignore[misc]
-    grow(new, Size())
-    grow(old, Size(finished=FINISHED, later=LATER))
-    grow(wide, Size(ponds=PONDS))
     rows = []
     for name, asked in {**ASKED, "claim and commit": claim_and_commit}.items():
-        anchor = measured(new, asked).visited
-        grown = {f"{FINISHED:,} executions": old} | ({} if name == "status" else {f"{PONDS:,} Ponds": wide})
+        visited = measured(new, asked).visited
         for what, world in grown.items():
             meter = measured(world, asked)
-            assert meter.scans == [], meter.scans
-            rows.append(
-                Row(
-                    what=f"{database}: {name}, {what}", ours=meter.visited, against="a new ledger", anchor=anchor,
-                    unit=unit, n=1,
-                )
-            )  # fmt: skip
-    for world in (new, old, wide):
-        world.ledger.close()
+            # A list of all Ponds is as long as they are many: there only its time is told.
+            if name != "status" or "Ponds" not in what:
+                assert meter.scans == [], meter.scans
+                rows.append(_row(f"{database}: {name}, {what}", meter.visited, visited, unit, 1))
+        taken = _timed(new, asked)
+        rows += [
+            _row(f"{database}: {name}, {what}", _timed(world, asked), taken, "ms", TIMES)
+            for what, world in grown.items()
+        ]
     return rows
+
+
+def _row(what: str, ours: float, anchor: float, unit: str, n: int) -> Row:
+    return Row(what=what, ours=ours, against="a new ledger", anchor=anchor, unit=unit, n=n)
+
+
+def _timed(world: World, asked: Asked) -> float:
+    """Answer the median in milliseconds. Before a claim, something is asked for, which is not counted."""
+    taken = []
+    for _ in range(TIMES):
+        if asked is claim_and_commit:
+            world.clock.time += SECOND
+            world.send(Pulse(pond="orders@1"))
+        began = time.perf_counter()
+        asked(world.ledger)
+        taken.append((time.perf_counter() - began) * 1000)
+    return round(statistics.median(taken), 3)
+
+
+def _emptied(database: str, new: World, old: World) -> list[Row]:
+    """Let everything grow older, and vacuum it."""
+    small, _, _ = _vacuumed(new)
+    big, runs, seconds = _vacuumed(old)
+    assert runs > FINISHED * 0.99, f"only {runs} Runs went"
+    what = f"{database}: vacuum takes out {runs:,} Runs"
+    return [
+        _row(f"{what}, median transaction", big.median_ms, small.median_ms, "ms", len(big.taken)),
+        _row(f"{what}, longest transaction", big.longest_ms, small.longest_ms, "ms", len(big.taken)),
+        Row(what=f"{what}, Runs a second", ours=round(runs / seconds), against="", anchor=0, unit="/s", n=1),
+    ]
+
+
+def _vacuumed(world: World) -> tuple[_Stopwatch, int, float]:
+    """Mark and sweep, a grace apart; answer the times, how many Runs went, and the seconds."""
+    watch = _Stopwatch(world.ledger.driver)
+    ledger = Ledger(watch, ids=world.ledger.ids, durability=world.ledger.durability)  # type: ignore[arg-type]
+    world.clock.time += 1_000 * DAY
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as warehouse:
+        vacuum(ledger, warehouse)
+        world.clock.time += int(READER_GRACE_S * 2 * SECOND)
+        runs = vacuum(ledger, warehouse).runs
+    return watch, runs, time.perf_counter() - began
+
+
+class _Stopwatch:
+    """A driver that measures how long each transaction that writes was open: so long may it keep others waiting."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self.taken: list[float] = []
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._driver, name)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        began = time.perf_counter()
+        with self._driver.transaction() as tx:
+            yield tx
+        self.taken.append((time.perf_counter() - began) * 1000)
+
+    @property
+    def median_ms(self) -> float:
+        return round(statistics.median(self.taken), 3)
+
+    @property
+    def longest_ms(self) -> float:
+        return round(max(self.taken), 3)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import psycopg
 
+from pondage.engine.vacuum import vacuum
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Event, Pulse
 from pondage.ledger import processes, verbs
@@ -194,7 +195,7 @@ class Arena:
     def write(self, work_s: float) -> Project:
         """Write the author's project; another time to work is other code."""
         head = f'[project]\nname = "chaos"\nledger = "{self.url}"\nwarehouse = "{self.warehouse}"\n'
-        ponds = self._ponds.replace("{work_s}", str(work_s))
+        ponds = self._ponds.replace("{work_s}", str(work_s)).replace("{mark}", str(self.folder / "mark"))
         return write_project(self.folder / "author", ponds, head + self.settings)
 
     def deploy(self) -> None:
@@ -293,6 +294,16 @@ class Arena:
         if not self.events.exists():
             return []
         return [line for line in self.events.read_text().splitlines() if line.startswith(word)]
+
+    def orphans(self) -> list[str]:
+        """Let all files grow old, collect what no snapshot names, and answer what is left over all the same."""
+        for place in self.warehouse.glob("data/**/*"):
+            with suppress(FileNotFoundError):
+                os.utime(place, (0, 0))
+        vacuum(self.ledger, str(self.warehouse))
+        with self.ledger.reading() as tx:
+            named = {str(row["path"]) for row in tx.rows("SELECT path FROM snapshots")}
+        return [str(place) for place in self.warehouse.glob("data/*/*/*") if str(place) not in named]
 
     def violations(self) -> list[str]:
         return violations(self.ledger, self.warehouse)

@@ -62,6 +62,7 @@ def run(fault: Fault, database: str, server: PostgresServer | None, seed: int, f
         try:
             fault.play(arena)
             arena.wait_quiet()
+            arena.wait("files that nobody published were collected", lambda: not arena.orphans())
         except NotDone as error:
             result.lost.append(str(error))
         except AssertionError as error:
@@ -340,8 +341,11 @@ POISON = (
 def poison(spark) -> object:
     import ctypes, os
     time.sleep(0.1)
-    if random.random() < 0.5:
+    kind = random.randrange(3)
+    if kind == 0:
         os._exit(9)
+    if kind == 1:
+        os.kill(os.getpid(), 9)  # what the kernel does to whoever takes the most memory
     ctypes.string_at(0)
 """
 )
@@ -373,6 +377,42 @@ def slow_beats(arena: Arena) -> None:
         arena.ask()
         arena.wait_quiet()
     assert not arena.noted("reaped"), f"reaped while it beat: {arena.noted('reaped')}"
+
+
+STARVING = (
+    PONDS
+    + """
+@pond
+def starving(spark) -> object:
+    import os, re
+    try:
+        os.close(os.open("{mark}", os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return [1]
+    # Within one call into C no other thread runs, so nobody beats: it takes minutes.
+    re.match("(a+)+b", "a" * 40)
+    return [1]
+"""
+)
+
+
+def starved_beats(arena: Arena) -> None:
+    """The author's code keeps the interpreter to itself: the process is replaced and the work done by another."""
+    arena.add(1)
+    arena.ask()
+    arena.wait_quiet()
+    arena.send(Pulse(pond="starving@1"))
+    arena.wait("the silent one was replaced", lambda: bool(arena.noted("reaped")))
+    arena.wait_quiet()
+    with arena.ledger.reading() as tx:
+        outcomes = [
+            str(row["outcome"])
+            for row in tx.rows(
+                """SELECT e.outcome AS outcome FROM executions e JOIN dispatches d ON d.id = e.dispatch
+                   WHERE d.node = 'starving' ORDER BY e.id"""
+            )
+        ]
+    assert outcomes == ["crashed", "ok"], f"it ended with {outcomes}"
 
 
 RAISING = (
@@ -429,6 +469,40 @@ def partitioned(arena: Arena) -> None:
     arena.wait("it was taken for dead", lambda: not gone & {row.id for row in arena.alive()})
     proxy.heal()
     arena.ask()
+
+
+def partitioned_and_late(arena: Arena) -> None:
+    """A machine without a network does not notice it, and publishes when it is back: only the fence is left."""
+    cut = Machine(arena, "cut", {"late": {"mark": str(arena.folder / "late"), "until": str(arena.folder / "healed")}})
+    proxy = cut.behind_proxy()
+    arena.machines.append(cut)
+    cut.start()
+    arena.ask()
+    arena.reached("late")
+    proxy.cut()
+    gone = {row.id for row in arena.alive() if row.pid in set(cut.pids())}
+    arena.add(1)
+    arena.wait("it was taken for dead", lambda: not gone & {row.id for row in arena.alive()})
+    # Its work is done elsewhere before it comes back.
+    arena.wait_quiet()
+    before = arena.done()
+    assert not arena.noted("fenced"), "it was never late"
+    (arena.folder / "healed").touch()
+    proxy.heal()
+    arena.wait("its late commit was fenced", lambda: bool(arena.noted("fenced")))
+    assert arena.done() == before, "the late commit counted"
+    arena.ask()
+
+
+def connections_cut(arena: Arena) -> None:
+    """The server ends every connection, again and again, in the middle of whatever they do."""
+    assert arena.server is not None
+    arena.add(2)
+    arena.ask()
+    for _ in range(5):
+        arena.wait_done(arena.done() + 1)
+        arena.server.end_connections(arena.url)
+        arena.ask()
 
 
 def operators_race(arena: Arena) -> None:
@@ -505,6 +579,7 @@ FAULTS = [
     Fault(row="3", name="zombie commits", play=zombie_commits),
     Fault(row="4", name="server restarted", play=server_restarted, databases=SERVER_ONLY,
           arena={"reap_after_s": 15}),
+    Fault(row="4", name="connections cut", play=connections_cut, databases=SERVER_ONLY, arena={"reap_after_s": 15}),
     Fault(row="5", name="answers lost", play=answers_lost),
     Fault(row="6", name="disk full", play=disk_full, may_fail=True),
     Fault(row="7", name="clock stepped", play=clock_stepped),
@@ -512,8 +587,10 @@ FAULTS = [
     Fault(row="9", name="rolling deploy", play=rolling_deploy),
     Fault(row="10", name="poison", play=poison, may_fail=True, arena={"crash_budget": 1, "ponds": POISON}),
     Fault(row="11", name="slow heartbeats", play=slow_beats, arena={"reap_after_s": 6}),
+    Fault(row="11", name="starved heartbeats", play=starved_beats, arena={"ponds": STARVING}),
     Fault(row="13", name="author's errors", play=author_errors, may_fail=True, arena={"ponds": RAISING}),
     Fault(row="15", name="partitioned", play=partitioned, databases=SERVER_ONLY, arena={"work_s": 0.4}),
+    Fault(row="15", name="partitioned and late", play=partitioned_and_late, databases=SERVER_ONLY),
     Fault(row="17", name="operators race", play=operators_race, may_fail=True),
     Fault(row="18", name="pid given again", play=forged_pid),
     Fault(row="19", name="foreign writes", play=foreign_writes),

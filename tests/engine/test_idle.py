@@ -28,7 +28,8 @@ class Idle:
         assert not self.worker.claim_one()
         self.supervisor = Supervisor(engine_config(path), self.world.ledger, say=lambda line: None)
         # The sweeper comes once an hour.
-        self.services = [each for each in self.supervisor._services() if each.name != "sweeper"]
+        services = [*self.supervisor._services(), *self.supervisor._file_services()]
+        self.services = [each for each in services if each.name != "sweeper"]
         # What the last Run still has to tell the outside.
         with self.world.ledger.transaction() as tx:
             tx.change("UPDATE outbox SET done_at = 1")

@@ -9,14 +9,16 @@ import msgspec
 import pytest
 
 from pondage.engine import outbox as outbox_module
+from pondage.engine import publish as publish_module
 from pondage.engine.maintenance import Maintenance
 from pondage.engine.outbox import Outbox
 from pondage.engine.publish import publish
+from pondage.engine.supervisor import Supervisor
 from pondage.kernel.demand.events import Tap
 from pondage.ledger import retention
 from pondage.ledger import work as ledger_work
 from pondage.ledger.retention import Published
-from tests.engine.plain import PATIENCE_S
+from tests.engine.plain import PATIENCE_S, engine_config
 from tests.ledger.harness import World, content, pond
 
 
@@ -153,3 +155,28 @@ def test_the_loop_publishes_when_a_run_completes(shop: Shop) -> None:
 def test_a_warehouse_on_another_file_system_has_no_stable_names(shop: Shop) -> None:
     shop.publish_run()
     assert publish("s3a://bucket/warehouse", shop.published()) == []
+
+
+def test_a_publisher_that_is_frozen_with_the_lock_stops_nobody_else(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the chaos run "frozen and back": the reaper beside it waited, too, and nobody was found dead."""
+    monkeypatch.setattr(publish_module, "LOCK_PATIENCE_S", 0.0)
+    shop.publish_run()
+    shop.outbox.run_once()
+    before = shop.current()
+    shop.publish_run()
+    with publish_module._locked(shop.directory):
+        shop.outbox.run_once()
+        assert shop.current() == before, "it is not passed by: it would replace what is newer when it wakes"
+    (row,) = shop.world.rows("SELECT attempts, error FROM outbox WHERE done_at IS NULL")
+    assert "does not go on" in str(row["error"])
+    shop.world.clock.time += 10_000_000
+    shop.outbox.run_once()
+    assert shop.current() != before
+
+
+def test_services_that_touch_files_share_no_thread_with_the_reaper(world: World, tmp_path: Path) -> None:
+    supervisor = Supervisor(engine_config(tmp_path), world.ledger)
+    together = [{service.name for service in each._services} for each in supervisor._maintenance]
+    assert [names for names in together if "reaper" in names and names & {"outbox", "sweeper"}] == []

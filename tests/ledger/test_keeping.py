@@ -142,14 +142,16 @@ def test_a_pin_made_while_its_snapshots_were_marked_takes_the_mark_back(make_dri
     with world.ledger.transaction() as tx:
         (first,) = [row["id"] for row in tx.rows("SELECT id FROM snapshots ORDER BY id LIMIT 1")]
         assert isinstance(first, int)
-        assert retention.unused(tx, **limits).snapshots == [], "it is pinned"
+        assert retention.unused(tx, **limits, read=retention.being_read(tx)).snapshots == [], "it is pinned"
         retention.tombstone(tx, [first])
-        assert retention.used_again(tx, [first], **limits) == {first}
+        assert retention.used_again(tx, [first], **limits, read=retention.being_read(tx)) == {first}
         retention.revive(tx, {first})
     assert worker.finish(reading)
     world.clock.time += SECOND
     with world.ledger.reading() as tx:
-        assert [each.id for each in retention.unused(tx, **limits).snapshots] == [first], "now nobody needs it"
+        assert [each.id for each in retention.unused(tx, **limits, read=retention.being_read(tx)).snapshots] == [
+            first
+        ], "now nobody needs it"
 
 
 def test_a_marked_run_is_no_candidate_for_a_pin(make_driver: MakeDriver) -> None:

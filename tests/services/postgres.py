@@ -48,6 +48,13 @@ class PostgresServer:
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(f"CREATE SCHEMA {name}")
 
+    def end_connections(self, url: str) -> None:
+        """End every connection to a database, as if their server processes had died."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (url.rpartition("/")[2],)
+            )
+
     def close(self) -> None:
         """Stop the server and remove everything of it."""
         if (self.data / "postmaster.pid").exists():

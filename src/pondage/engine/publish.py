@@ -5,8 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,9 @@ import msgspec
 from pondage.define.names import checked_name
 from pondage.engine.places import local_warehouse
 from pondage.ledger.retention import Published, PublishedTable
+
+LOCK_PATIENCE_S = 1.0
+LOCK_PAUSE_S = 0.01
 
 
 class Current(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,12 +126,29 @@ def _sync_directory(directory: Path) -> None:
 
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    """Keep a second publisher out between the look at the order and the replacement."""
+    """Keep a second publisher out between the look at the order and the replacement.
+
+    Raises `TimeoutError` when the other one does not go on: it may be frozen with the lock, and nobody may wait for it
+    for ever, nor pass it by, because it would replace what is newer when it wakes.
+    """
     descriptor = os.open(directory, os.O_RDONLY)
     try:
-        # A file system without locks: then the order is still looked at, in a smaller window.
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _lock(descriptor, directory)
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int, directory: Path) -> None:
+    deadline_s = time.monotonic() + LOCK_PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline_s:
+                raise TimeoutError(f"another process publishes {directory} and does not go on") from None
+            time.sleep(LOCK_PAUSE_S)
+        except OSError:
+            return  # a file system without locks: then the order is still looked at, in a smaller window
+        else:
+            return

@@ -103,7 +103,10 @@ class Supervisor:
             state=self.state,
             on_lost=self._on_lost,
         )
-        self._maintenance = Maintenance(self._services(), ledger.driver.changes())
+        # In threads of their own: whoever waits for a file system keeps nobody from being found dead.
+        self._maintenance = [
+            Maintenance(services, ledger.driver.changes()) for services in (self._services(), self._file_services())
+        ]
 
     @property
     def children(self) -> list[OwnChild]:
@@ -127,7 +130,8 @@ class Supervisor:
     def run(self, until: Callable[[], bool] = lambda: False) -> int:
         """Supervise until asked to drain, or until `until` answers True; answer the exit code."""
         self._heartbeat.start()
-        self._maintenance.start()
+        for maintenance in self._maintenance:
+            maintenance.start()
         backoff = Backoff()
         try:
             while not self._requests and not self._is_lost and not until():
@@ -142,7 +146,8 @@ class Supervisor:
                     self._paused.wait(backoff.failed())
             return self._finish()
         finally:
-            self._maintenance.stop()
+            for maintenance in self._maintenance:
+                maintenance.stop()
             self._heartbeat.stop()
             self._kill_children()
 
@@ -202,9 +207,10 @@ class Supervisor:
             Timer(self._ledger, process=self._process),
             Reaper(self._ledger, process=self._process),
             Leases(self._ledger, process=self._process),
-            Outbox(self._ledger, self._config.warehouse),
-            Sweeper(self._ledger, self._config),
         ]
+
+    def _file_services(self) -> list[Service]:
+        return [Outbox(self._ledger, self._config.warehouse), Sweeper(self._ledger, self._config)]
 
     def _register(self, is_standing: bool) -> int:
         with self._ledger.transaction() as tx:

@@ -69,10 +69,11 @@ def vacuum(ledger: Ledger, warehouse: str, *, dry_run: bool = False) -> VacuumRe
 
 def _mark(ledger: Ledger, *, dry_run: bool) -> list[retention.DoomedSnapshot]:
     doomed: list[retention.DoomedSnapshot] = []
+    read = _being_read(ledger)
     after: int | None = 0
     while after is not None:
         with ledger.reading() as tx:
-            found = retention.unused(tx, **_limits(ledger), after=after)
+            found = retention.unused(tx, **_limits(ledger), read=read, after=after)
         if found.snapshots and not dry_run:
             with ledger.transaction() as tx:
                 retention.tombstone(tx, [each.id for each in found.snapshots])
@@ -86,14 +87,21 @@ def _limits(ledger: Ledger) -> dict[str, int]:
     return {"keep_runs": durability.keep_runs, "retention_us": int(durability.retention_days * DAY_S * 1e6)}
 
 
-def _still_doomed(ledger: Ledger, marked: list[retention.DoomedSnapshot]) -> list[retention.DoomedSnapshot]:
+def _being_read(ledger: Ledger) -> set[int]:
+    with ledger.reading() as tx:
+        return retention.being_read(tx)
+
+
+def _still_doomed(
+    ledger: Ledger, marked: list[retention.DoomedSnapshot], read: set[int]
+) -> list[retention.DoomedSnapshot]:
     """Answer the marked snapshots that nobody needs, and take the mark from the others.
 
     A Run that was starting while they were marked may have pinned one. Whoever looks since passes marked ones over, and
     no transaction is as old as the grace: what is not needed now never will be.
     """
     with ledger.reading() as tx:
-        used = retention.used_again(tx, [each.id for each in marked], **_limits(ledger))
+        used = retention.used_again(tx, [each.id for each in marked], **_limits(ledger), read=read)
     if used:
         with ledger.transaction() as tx:
             retention.revive(tx, used)
@@ -103,20 +111,28 @@ def _still_doomed(ledger: Ledger, marked: list[retention.DoomedSnapshot]) -> lis
 def _sweep(ledger: Ledger, root: Path, *, dry_run: bool) -> tuple[tuple[str, ...], int]:
     done: list[str] = []
     size = 0
+    # Asked once, after everything that is swept was marked: whoever has looked since passes those over.
+    limit, read = _marked_before(ledger), _being_read(ledger)
     while True:
         with ledger.reading() as tx:
-            marked = retention.tombstoned(tx, older_than_us=int(READER_GRACE_S * 1e6))
-        for snapshot in _still_doomed(ledger, marked) if not dry_run else marked:
+            marked = retention.tombstoned(tx, before=limit)
+        doomed = marked if dry_run else _still_doomed(ledger, marked, read)
+        for snapshot in doomed:
             place = local_warehouse(snapshot.path)
             # The path is the ledger's, and yet: nothing outside the warehouse is ever deleted.
             if place is not None and place.resolve().is_relative_to(root.resolve()):
                 size += _removed(place, dry_run=dry_run)
             done.append(snapshot.public_id)
-            if not dry_run:
-                with ledger.transaction() as tx:
-                    retention.swept(tx, snapshot.id)
+        if doomed and not dry_run:
+            with ledger.transaction() as tx:
+                retention.swept(tx, [each.id for each in doomed])
         if dry_run or len(marked) < retention.BATCH:
             return tuple(done), size
+
+
+def _marked_before(ledger: Ledger) -> int:
+    with ledger.reading() as tx:
+        return tx.now - int(READER_GRACE_S * 1e6)
 
 
 def _sweep_orphans(ledger: Ledger, root: Path, *, dry_run: bool) -> tuple[tuple[str, ...], int]:

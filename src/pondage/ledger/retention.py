@@ -118,22 +118,21 @@ class Unused(msgspec.Struct, frozen=True, kw_only=True):
     after: int | None
 
 
-def unused(tx: Transaction, *, keep_runs: int, retention_us: int, after: int = 0) -> Unused:
-    """Look at one batch of snapshots for those that neither pins, nor the newest Runs, nor retention keep."""
+def unused(tx: Transaction, *, keep_runs: int, retention_us: int, read: set[int], after: int = 0) -> Unused:
+    """Look at one batch of snapshots for those that neither `read`, nor the newest Runs, nor retention keep."""
     limit = tx.now - retention_us
     rows = tx.rows(_PAGE, after=after, limit=limit, newest=keep_runs - 1, batch=BATCH)
     found = [_doomed(row) for row in rows if row["is_unused"]]
-    pinned = _pinned(tx) if found else set()
     # Snapshots are numbered as they are written: behind one that is within retention there are only such.
     is_last = len(rows) < BATCH or number(rows[-1], "created_at") >= limit
     return Unused(
-        snapshots=[each for each in found if each.id not in pinned],
+        snapshots=[each for each in found if each.id not in read],
         after=None if is_last else number(rows[-1], "id"),
     )
 
 
-def used_again(tx: Transaction, ids: list[int], *, keep_runs: int, retention_us: int) -> set[int]:
-    """Answer those of these snapshots that something needs after all."""
+def used_again(tx: Transaction, ids: list[int], *, keep_runs: int, retention_us: int, read: set[int]) -> set[int]:
+    """Answer those of these snapshots that something needs after all: what is `read`, or what is kept."""
     if not ids:
         return set()
     marks, values = numbered("id", ids)
@@ -143,7 +142,7 @@ def used_again(tx: Transaction, ids: list[int], *, keep_runs: int, retention_us:
         newest=keep_runs - 1,
         **values,
     )
-    return {number(row, "id") for row in rows if not row["is_unused"]} | (_pinned(tx) & set(ids))
+    return {number(row, "id") for row in rows if not row["is_unused"]} | (read & set(ids))
 
 
 def revive(tx: Transaction, ids: set[int]) -> None:
@@ -153,7 +152,7 @@ def revive(tx: Transaction, ids: set[int]) -> None:
         tx.change(f"UPDATE snapshots SET tombstoned_at = NULL WHERE swept_at IS NULL AND id IN ({marks})", **values)
 
 
-def _pinned(tx: Transaction) -> set[int]:
+def being_read(tx: Transaction) -> set[int]:
     """Answer the snapshots that an active Run reads or may still read, and those of work that is under way."""
     # A dropped Run's pins stay while an older Run of the same Pond is active: it may take them over.
     rows = tx.rows(
@@ -197,22 +196,25 @@ def tombstone(tx: Transaction, ids: list[int]) -> int:
     return marked
 
 
-def tombstoned(tx: Transaction, *, older_than_us: int) -> list[DoomedSnapshot]:
-    """Answer snapshots that were marked long enough ago and whose files have not been deleted."""
+def tombstoned(tx: Transaction, *, before: int) -> list[DoomedSnapshot]:
+    """Answer one batch of the snapshots that were marked before a moment and whose files have not been deleted."""
     return [
         _doomed(row)
         for row in tx.rows(
             """SELECT id, public_id, path, bytes FROM snapshots
-               WHERE tombstoned_at < :limit AND swept_at IS NULL ORDER BY id LIMIT :batch""",
-            limit=tx.now - older_than_us,
+               WHERE tombstoned_at < :limit AND swept_at IS NULL
+               ORDER BY tombstoned_at, id LIMIT :batch""",
+            limit=before,
             batch=BATCH,
         )
     ]
 
 
-def swept(tx: Transaction, snapshot: int) -> None:
-    """Note that the files of a marked snapshot were deleted."""
-    tx.change("UPDATE snapshots SET swept_at = :now WHERE id = :id AND tombstoned_at IS NOT NULL", id=snapshot)
+def swept(tx: Transaction, ids: list[int]) -> None:
+    """Note that the files of marked snapshots were deleted."""
+    for some in batches(ids):
+        marks, values = numbered("id", some)
+        tx.change(f"UPDATE snapshots SET swept_at = :now WHERE tombstoned_at IS NOT NULL AND id IN ({marks})", **values)
 
 
 def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:

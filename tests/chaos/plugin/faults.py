@@ -8,7 +8,7 @@ import random
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +32,8 @@ def install(text: str) -> None:
         _beat_slowly(asked["slow_beats_s"])
     if asked.get("zombie"):
         _be_a_zombie(asked["zombie"])
+    if asked.get("late"):
+        _be_late(**asked["late"])
     for control in asked.get("controls", []):
         _CONTROLS[control]()
 
@@ -154,6 +156,26 @@ def _be_a_zombie(mark: str) -> None:
 
     Heartbeat.beat = lambda self: None if is_silent.is_set() else real_beat(self)  # type: ignore[method-assign]
     Heartbeat.check = lambda self: None if is_silent.is_set() else real_check(self)  # type: ignore[method-assign]
+    Supervisor._kill_silent = lambda self, silent_us: None  # type: ignore[method-assign]
+    work.commit_written = commit_written
+
+
+def _be_late(mark: str, until: str) -> None:
+    """No process of this machine stops by itself, and its first publication waits until a file is there."""
+    from pondage.engine.heartbeat import Heartbeat
+    from pondage.engine.supervisor import Supervisor
+    from pondage.ledger import work
+
+    real = work.commit_written
+
+    def commit_written(ledger: Any, claimed: Any, content: Any, **given: Any) -> bool:
+        with suppress(FileExistsError):
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            while not os.path.exists(until):  # noqa: PTH110 - as small as it can be
+                time.sleep(0.05)
+        return real(ledger, claimed, content, **given)
+
+    Heartbeat._lose = lambda self, reason: None  # type: ignore[method-assign]
     Supervisor._kill_silent = lambda self, silent_us: None  # type: ignore[method-assign]
     work.commit_written = commit_written
 
