@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pondage.define.definition import Retries
-from pondage.define.expectation import between, check, in_set, not_null, rows
+from pondage.define.expectation import bad_rows, between, check, in_set, not_null, rows
 from pondage.define.function import pond
 from pondage.define.pond import Pond
 from pondage.define.ripple import Source
@@ -52,6 +52,7 @@ __all__ = [
     "Source",
     "Window",
     "__version__",
+    "bad_rows",
     "between",
     "check",
     "daily",

@@ -70,7 +70,7 @@ class ExpectationDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    kind: Literal["rows", "not_null", "between", "in_set", "check"]
+    kind: Literal["rows", "not_null", "between", "in_set", "check", "bad_rows"]
     column: str | None = None
     minimum: Scalar = None
     maximum: Scalar = None

@@ -1,7 +1,7 @@
 """Expectations: rules that the rows a Ripple writes must keep, or they are not published.
 
-`rows`, `not_null`, `between` are answered from the written files' footers; `in_set` and `check` in the same Spark pass
-that writes. None of them costs a job of its own. `severity="fail"` (the default) fails the Ripple, so that the last
+`rows`, `not_null`, `between`, `bad_rows` are answered from the written files' footers; `in_set` and `check` in the
+same Spark pass that writes. None of them costs a job of its own. `severity="fail"` (the default) fails the Ripple, so that the last
 good data stays; `severity="warn"` records the result and publishes.
 """
 
@@ -88,6 +88,16 @@ def in_set(column: str, values: Iterable[Scalar], *, severity: Severity = "fail"
     return _expectation("in_set", name, severity, place, column=column, values=given)
 
 
+def bad_rows(max: float, *, column: str = "_bad", severity: Severity = "fail") -> Expectation:  # noqa: A002
+    """Expect at most `max` rows that `pondage.sources` could not read: a number of rows, or a share such as 0.01."""
+    place = place_of_caller()
+    is_share = not isinstance(max, int) and 0.0 <= max < 1.0
+    if not is_share and not _is_count(max):
+        raise _refused(f"bad_rows() takes a number of rows or a share below 1, not {max!r}", place)
+    shown = f"{max:.3%}" if is_share else str(max)
+    return _expectation("bad_rows", f"bad_rows(..{shown})", severity, place, column=_column(column, place), maximum=max)
+
+
 def check(name: str, column_function: Callable[[], Column], *, severity: Severity = "fail") -> Expectation:
     """Expect a condition of your own in every row: `check("has_total", lambda: F.col("total") > 0)`.
 
@@ -118,7 +128,7 @@ def flattened(expectations: Expectations, *, place: str | None = None) -> tuple[
 
 
 def _expectation(
-    kind: Literal["rows", "not_null", "between", "in_set", "check"],
+    kind: Literal["rows", "not_null", "between", "in_set", "check", "bad_rows"],
     name: str,
     severity: Severity,
     place: str,
@@ -164,5 +174,8 @@ def _range_text(low: Scalar, high: Scalar) -> str:
 
 def _refused(message: str, place: str | None) -> DefinitionError:
     return DefinitionError(
-        message, hint="see `rows`, `not_null`, `between`, `in_set`, `check`", place=place, code="BAD_EXPECTATION"
+        message,
+        hint="see `rows`, `not_null`, `between`, `in_set`, `bad_rows`, `check`",
+        place=place,
+        code="BAD_EXPECTATION",
     )

@@ -127,6 +127,8 @@ def _question(rule: ExpectationDefinition, schema: StructType, checks: Mapping[s
         return _Question(rule=rule, broken=~F.coalesce(_checked_column(rule, checks), F.lit(False)))
     name, column, type_ = _found(rule, schema)
     is_flat = name is not None and not isinstance(type_, _NESTED)
+    if rule.kind == "bad_rows":
+        return _Question(rule=rule, column=name or "")
     if rule.kind == "not_null":
         # The footer of a nested column counts the nulls of its leaves, which is another question.
         return _Question(rule=rule, column=name or "", broken=None if is_flat else column.isNull())
@@ -216,6 +218,8 @@ def _footer_result(question: _Question, written: WrittenFiles) -> ExpectationRes
         passed = not _is_outside(written.rows, rule.minimum, rule.maximum)
         return _result(rule, passed, f"{written.rows:,} rows")
     column = merged(written.footers, question.column)
+    if rule.kind == "bad_rows":
+        return _bad_rows(rule, column.nulls, written.rows)
     if rule.kind == "not_null":
         if column.nulls is None:
             return _result(rule, False, f"the files do not say how many {question.column} are null")
@@ -244,6 +248,14 @@ def _counted(rule: ExpectationDefinition, broken: int, rows: int) -> Expectation
         "check": f"{rule.name} not true",
     }[rule.kind]
     return _result(rule, broken == 0, f"{broken:,} of {rows:,} rows have {what}")
+
+
+def _bad_rows(rule: ExpectationDefinition, nulls: int | None, rows: int) -> ExpectationResult:
+    if nulls is None:
+        return _result(rule, False, f"the files do not say how many {rule.column} are null")
+    bad, most = rows - nulls, rule.maximum
+    limit = most * rows if isinstance(most, float) else most
+    return _result(rule, not _is_outside(bad, None, limit), f"{bad:,} of {rows:,} rows could not be read")
 
 
 def _range(rule: ExpectationDefinition) -> str:

@@ -278,6 +278,9 @@ def expectation_text(each: ExpectationDefinition) -> str:
             return f"{each.column} is between {each.minimum} and {each.maximum}{severity}"
         case "in_set":
             return f"{each.column} is one of {', '.join(str(value) for value in each.values)}{severity}"
+        case "bad_rows":
+            most = f"{each.maximum:.3%}" if isinstance(each.maximum, float) else str(each.maximum)
+            return f"at most {most} rows that could not be read{severity}"
         case "check":
             return f"{each.name}{severity}"
 
