@@ -40,8 +40,7 @@ def csv(
     read, because a swapped column would be wrong data. `options` are those of Spark's CSV reader.
     """
     reader = _reader(spark, schema, options).option("header", header).option("enforceSchema", not header)
-    # With pruning, a row is bad only when a column that happens to be asked for is.
-    return reader.option("columnPruning", "false").csv(path)
+    return _whole(reader.csv(path))
 
 
 def json(
@@ -55,7 +54,7 @@ def json(
 
     Fields that are not declared are left out. `options={"multiLine": "true"}` reads whole files.
     """
-    return _reader(spark, schema, options).json(path)
+    return _whole(_reader(spark, schema, options).json(path))
 
 
 def text(spark: SparkSession, path: str | list[str], pattern: str, schema: str | StructType) -> DataFrame:
@@ -98,6 +97,19 @@ def _reader(spark: SparkSession, schema: str | StructType, options: dict[str, st
         .option("mode", "PERMISSIVE")
         .option("columnNameOfCorruptRecord", BAD)
     )
+
+
+def _whole(frame: DataFrame) -> DataFrame:
+    """Answer the same table, in which a row is bad or good whichever of its columns somebody asks for.
+
+    Spark reads only the columns that a query needs, and finds nothing wrong with the others: so `_bad` needs them all.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
+
+    # Spark cannot hash maps.
+    columns = [F.col(f"`{field.name}`") for field in frame.schema.fields if "map<" not in field.dataType.simpleString()]
+    never = F.concat(F.hash(*columns).cast("string"), F.lit("\0"))
+    return frame.withColumn(BAD, F.nullif(F.col(BAD), never))
 
 
 def _struct(schema: str | StructType) -> StructType:

@@ -1,8 +1,8 @@
 """Expectations: rules that the rows a Ripple writes must keep, or they are not published.
 
 `rows`, `not_null`, `between`, `bad_rows` are answered from the written files' footers; `in_set` and `check` in the
-same Spark pass that writes. None of them costs a job of its own. `severity="fail"` (the default) fails the Ripple, so that the last
-good data stays; `severity="warn"` records the result and publishes.
+same Spark pass that writes. None of them costs a job of its own. `severity="fail"` (the default) fails the Ripple, so
+that the last good data stays; `severity="warn"` records the result and publishes.
 """
 
 from __future__ import annotations
