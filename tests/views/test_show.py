@@ -86,3 +86,18 @@ def test_nested_types_are_written_as_sql_writes_them() -> None:
 )
 def test_an_expectation_is_a_phrase(rule: ExpectationDefinition, words: str) -> None:
     assert expectation_text(rule) == words
+
+
+def test_a_snapshot_answers_which_code_and_which_data_made_it(world: World) -> None:
+    world.send(Pulse(pond=PondKey("sales@1")))
+    world.worker().drain()
+    run = shown(world, "sales#1")
+    assert isinstance(run, RunDetailView)
+    assert run.code.project == "p"
+    assert run.code.deployed_at is not None
+    snapshot = shown(world, next(each.snapshot for each in run.outputs if each.ripple == "clean"))
+    assert isinstance(snapshot, SnapshotShow)
+    assert snapshot.code == run.code
+    assert {name: each.table for name, each in snapshot.read.items()} == {"orders": "orders@1.orders"}
+    assert snapshot.inputs["rates"] is None, "an optional Source that had nothing yet"
+    assert {each.run for each in snapshot.read.values()} <= {pin.run for pin in run.pins}

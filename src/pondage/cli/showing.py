@@ -10,7 +10,7 @@ from pondage.cli.output import print_json, print_pairs, print_table, print_title
 from pondage.cli.session import session
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 from pondage.cli.tables import run_notes
-from pondage.views.runs import RunDetailView
+from pondage.views.runs import CodeView, RunDetailView
 from pondage.views.schema import ColumnView
 from pondage.views.show import PondReference, PondShow, RippleShow, SnapshotShow
 from pondage.views.show import show as read_show
@@ -137,6 +137,7 @@ def _print_run(settings: Settings, view: RunDetailView, warehouse: Path) -> None
                 "reads",
                 ", ".join(f"{pin.source}#{pin.number}" if pin.run else f"{pin.source}: none" for pin in view.pins),
             ),
+            ("code", _code(view.code, view.at)),
             ("notes", ", ".join(run_notes(run))),
             ("failed in", run.ripple or ""),
             ("error", f"{run.error.code}: {run.error.message}" if run.error else ""),
@@ -176,11 +177,34 @@ def _print_snapshot(settings: Settings, view: SnapshotShow) -> None:
             ("made", _moment(view.created_at, view.at)),
             ("data", f"{count_text(view.rows, 'row')}, {size_text(view.bytes)}, {count_text(len(view.files), 'file')}"),
             ("files", f"{view.path}{' (deleted)' if view.is_deleted else ''}"),
-            ("inputs", ", ".join(f"{name}: {snapshot or 'none'}" for name, snapshot in view.inputs.items())),
+            ("code", _code(view.code, view.at)),
+            ("ripple's digest", view.digest[:12]),
             (
                 "expected",
                 "; ".join(f"{each.name} {'passed' if each.passed else 'FAILED'}" for each in view.expectations),
             ),
         ],
     )
+    if view.inputs:
+        print_title("made of", settings)
+        print_table(
+            settings,
+            ("AS", "TABLE", "SNAPSHOT", "RUN", "FRESH"),
+            [
+                (name, each.table, each.snapshot, each.run, age_text(each.freshness, view.at))
+                if (each := view.read.get(name))
+                else (name, "-", snapshot or "none", "-", "-")
+                for name, snapshot in view.inputs.items()
+            ],
+        )
+    print_title("columns", settings)
     _print_columns(settings, view.columns)
+    if view.source:
+        print_title("code", settings)
+        click.echo(view.source.rstrip())
+
+
+def _code(code: CodeView, now: int) -> str:
+    """Answer in one line which code it was: `3f2a… of project shop, deployed 2 h ago (ponds/sales.py:3)`."""
+    deployed = "" if code.deployed_at is None else f", deployed {age_text(code.deployed_at, now)}"
+    return f"{code.archive[:12]} of project {code.project}{deployed} ({code.place or code.entry})"

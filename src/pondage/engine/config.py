@@ -9,7 +9,7 @@ import msgspec
 
 from pondage.define.durability import Durability
 from pondage.ledger.ledger import Ledger
-from pondage.read.project import Project
+from pondage.read.project import LineageTable, Project
 from pondage.spark.settings import SparkSettings, available_cores
 
 MOST_SLOTS = 4
@@ -31,6 +31,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     slots: int = 2
     labels: tuple[str, ...] = ()
     secret_key: str = ""
+    lineage: LineageTable = LineageTable()
     vacuum_every_s: float = 3600.0
     cancel_grace_s: float = 30.0
 
@@ -79,6 +80,7 @@ def config_of(project: Project) -> EngineConfig:
         slots=project.worker.slots or min(MOST_SLOTS, available_cores()),
         labels=project.worker.labels,
         secret_key=project.secret_key,
+        lineage=project.lineage,
     )
 
 

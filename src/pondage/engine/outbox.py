@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 import msgspec
 
 from pondage.engine.publish import publish
-from pondage.ledger import history, retention
+from pondage.ledger import history, lineage, retention
 from pondage.ledger.history import OutboxRow
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.lineage import RunFacts
 
 LEASE_S = 60.0
 """A carrier that dies leaves its row to others after this time; one that is merely slow does harmless work twice."""
@@ -26,15 +28,26 @@ class PublishOrder(msgspec.Struct, frozen=True):
     run: str = ""
 
 
+class RunOrder(msgspec.Struct, frozen=True):
+    """The payload of a `lineage` or `failed` row: an ended Run that others may want to know of."""
+
+    run: str
+
+
+Tell = Callable[[RunFacts], None]
+
+
 class Outbox:
     """A service that carries out outbox rows, one after the other, with longer waits after each failure of a row."""
 
     name = "outbox"
     is_woken = True
 
-    def __init__(self, ledger: Ledger, warehouse: str) -> None:
+    def __init__(self, ledger: Ledger, warehouse: str, *, tell: Tell | None = None) -> None:
+        """`tell` sends lineage somewhere; without it, nobody is told."""
         self._ledger = ledger
         self._warehouse = warehouse
+        self._tell = tell
 
     def run_once(self) -> float:
         """Carry out everything that is available."""
@@ -66,11 +79,29 @@ class Outbox:
             history.outbox_done(tx, row.id)
 
     def _act(self, row: OutboxRow) -> None:
-        if row.kind != "publish":
-            raise ValueError(f"nobody here carries out outbox rows of kind {row.kind}")
-        order = msgspec.json.decode(row.payload, type=PublishOrder)
+        match row.kind:
+            case "publish":
+                self._publish(row, msgspec.json.decode(row.payload, type=PublishOrder))
+            case "lineage" | "failed":
+                self._tell_of(msgspec.json.decode(row.payload, type=RunOrder).run)
+            case _:
+                raise ValueError(f"nobody here carries out outbox rows of kind {row.kind}")
+
+    def _publish(self, row: OutboxRow, order: PublishOrder) -> None:
         # The Run that is current now, not the one of the row: rows may be carried out late or out of order.
         with self._ledger.reading() as tx:
             published = retention.published(tx, order.pond)
         if published is not None:
             publish(self._warehouse, published)
+        if self._tell is not None and order.run:
+            # A row of its own: whoever cannot be told now is told later, and is in nobody's way.
+            with self._ledger.transaction() as tx:
+                history.put_outbox(tx, environment=row.environment, kind="lineage", payload={"run": order.run})
+
+    def _tell_of(self, run: str) -> None:
+        if self._tell is None:
+            return
+        with self._ledger.reading() as tx:
+            facts = lineage.run_facts(tx, run)
+        if facts is not None:
+            self._tell(facts)

@@ -24,6 +24,7 @@ from pondage.engine.config import EngineConfig, SupervisorConfig, WorkerConfig
 from pondage.engine.heartbeat import Heartbeat
 from pondage.engine.leases import Leases
 from pondage.engine.maintenance import Maintenance, Service
+from pondage.engine.openlineage import teller
 from pondage.engine.outbox import Outbox
 from pondage.engine.parent import ParentWatch
 from pondage.engine.reaper import Reaper
@@ -210,7 +211,8 @@ class Supervisor:
         ]
 
     def _file_services(self) -> list[Service]:
-        return [Outbox(self._ledger, self._config.warehouse), Sweeper(self._ledger, self._config)]
+        tell = teller(self._ledger, self._config)
+        return [Outbox(self._ledger, self._config.warehouse, tell=tell), Sweeper(self._ledger, self._config)]
 
     def _register(self, is_standing: bool) -> int:
         with self._ledger.transaction() as tx:

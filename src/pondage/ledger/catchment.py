@@ -272,7 +272,12 @@ class Catchment:
         ended_as = _ENDED_AS.get(effect.reason, "dropped")
         error = self._errors.get(effect.pond) if ended_as == "failed" else None
         for run_number in effect.numbers:
-            runs.end(self._tx, self._run(pond.id, run_number).id, state=ended_as, error=error)
+            run = self._run(pond.id, run_number)
+            runs.end(self._tx, run.id, state=ended_as, error=error)
+            if ended_as == "failed":
+                history.put_outbox(
+                    self._tx, environment=self._environment, kind="failed", payload={"run": run.public_id}
+                )
 
     def _record(self, effect: does.Failed | does.Recovered | does.Blocked | does.Unblocked | does.Deployed) -> None:
         history.record(

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from pondage.define.definition import RippleDefinition
+from pondage.define.definition import PondDefinition, RippleDefinition
 from pondage.define.lineage import ColumnLineage, Origin
-from pondage.define.names import pond_key, table_key
+from pondage.define.names import pond_key, split_key, table_key
 from pondage.define.snapshot import SnapshotContent
-from pondage.ledger.driver import Transaction, number, text
+from pondage.ledger.driver import Row, Transaction, number, text, text_or_none
 from pondage.ledger.inputs import ripple_inputs
 
 
@@ -71,3 +71,92 @@ def _table(tx: Transaction, snapshot: int) -> str:
     )
     assert row is not None, f"snapshot {snapshot} is read by a dispatch and not there"
     return table_key(pond_key(text(row, "name"), number(row, "major")), text(row, "ripple"))
+
+
+class TableFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A table that a Run read or made, as others are told of it."""
+
+    table: str
+    snapshot: str
+    schema: str
+    rows: int
+    bytes: int
+    files: int
+    lineage: ColumnLineage | None = None
+
+
+class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """An ended Run of a Pond, as others are told of it."""
+
+    environment: str
+    pond: str
+    run: str
+    state: str
+    error: str | None
+    description: str
+    archive: str
+    started_at: int
+    ended_at: int
+    inputs: tuple[TableFacts, ...]
+    outputs: tuple[TableFacts, ...]
+
+
+_TABLE = """SELECT s.public_id AS snapshot, s.content AS content, s.dataset AS dataset, t.ripple AS ripple,
+                   p.name AS name, p.major AS major
+            FROM snapshots s JOIN datasets t ON t.id = s.dataset JOIN ponds p ON p.id = t.pond"""
+
+
+def run_facts(tx: Transaction, run: str) -> RunFacts | None:
+    """Answer what is told of a Run; None when it is not over, or already forgotten."""
+    row = tx.row(
+        """SELECT r.id AS id, r.state AS state, r.error AS error, r.started_at AS started_at, r.ended_at AS ended_at,
+                  p.name AS name, p.major AS major, d.body AS body, r.pins AS pins, e.name AS environment
+           FROM runs r JOIN ponds p ON p.id = r.pond JOIN definitions d ON d.id = r.definition
+           JOIN environments e ON e.id = r.environment WHERE r.public_id = :run AND r.ended_at IS NOT NULL""",
+        run=run,
+    )
+    if row is None:
+        return None
+    definition = msgspec.json.decode(text(row, "body"), type=PondDefinition)
+    outputs = tx.rows(
+        f"{_TABLE} JOIN run_outputs o ON o.snapshot = s.id WHERE o.run = :run ORDER BY o.id",
+        run=number(row, "id"),
+    )
+    pinned = msgspec.json.decode(text(row, "pins"), type=dict[str, int | None])
+    read = {(each.pond, each.ripple) for ripple in definition.ripples for each in ripple.reads if each.pond is not None}
+    inputs = [
+        each
+        for source, source_run in sorted(pinned.items())
+        if source_run is not None
+        for each in tx.rows(
+            f"{_TABLE} JOIN run_outputs o ON o.snapshot = s.id WHERE o.run = :run ORDER BY o.id", run=source_run
+        )
+        if (split_key(source)[0], text(each, "ripple")) in read
+    ]
+    return RunFacts(
+        environment=text(row, "environment"),
+        pond=pond_key(text(row, "name"), number(row, "major")),
+        run=run,
+        state=text(row, "state"),
+        error=text_or_none(row, "error"),
+        description=definition.description,
+        archive=definition.archive,
+        started_at=number(row, "started_at"),
+        ended_at=number(row, "ended_at"),
+        inputs=tuple(_facts(each) for each in inputs),
+        outputs=tuple(
+            msgspec.structs.replace(_facts(each), lineage=newest(tx, number(each, "dataset"))) for each in outputs
+        ),
+    )
+
+
+def _facts(row: Row) -> TableFacts:
+    content = msgspec.json.decode(text(row, "content"), type=SnapshotContent)
+    return TableFacts(
+        table=table_key(pond_key(text(row, "name"), number(row, "major")), text(row, "ripple")),
+        snapshot=text(row, "snapshot"),
+        schema=content.schema,
+        rows=content.rows,
+        bytes=content.bytes,
+        files=len(content.files),
+    )

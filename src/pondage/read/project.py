@@ -39,6 +39,17 @@ class WorkerTable(msgspec.Struct, frozen=True, kw_only=True):
     labels: tuple[str, ...] = ()
 
 
+class LineageTable(msgspec.Struct, frozen=True, kw_only=True):
+    """`[lineage]`: who is told of every ended Run by OpenLineage (`https://…` or `file:PATH`), under which namespace.
+
+    `key` is sent as a bearer token and is named like any secret: `env:NAME`, `file:PATH`, or a stored one.
+    """
+
+    openlineage: str | None = None
+    namespace: str = "pondage"
+    key: str | None = None
+
+
 class Project(msgspec.Struct, frozen=True, kw_only=True):
     """A project as its file describes it. Paths are absolute; `ledger` and `warehouse` may be URLs."""
 
@@ -51,6 +62,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     spark: SparkTable = SparkTable()
     durability: Durability = Durability()
     worker: WorkerTable = WorkerTable()
+    lineage: LineageTable = LineageTable()
     pools: dict[str, int] = {}
     secret_key: str = ""
 
@@ -97,7 +109,7 @@ def load_project(root: Path) -> Project:
 
 
 def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) -> Project:
-    tables = ("project", "spark", "durability", "worker", "pools")
+    tables = ("project", "spark", "durability", "worker", "pools", "lineage")
     head = {key: value for key, value in data.items() if key not in tables}
     project = checked_table(_ProjectTable, data.get("project", {}), "project", errors)
     # The settings of `[project]` may also stand at the top of the file, before any table.
@@ -108,6 +120,9 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         spark["conf"] = _conf(spark["conf"], errors)
     durability = checked_table(Durability, data.get("durability", {}), "durability", errors)
     worker = checked_table(WorkerTable, data.get("worker", {}), "worker", errors)
+    lineage = dict(checked_table(LineageTable, data.get("lineage", {}), "lineage", errors))
+    if "openlineage" in lineage:
+        lineage["openlineage"] = _lineage_target(root, str(lineage["openlineage"]), errors)
     result = Project(
         root=root,
         name=_name(str(chosen.get("name", _name_of_directory(root))), "name", errors),
@@ -118,6 +133,7 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         spark=msgspec.convert(spark, SparkTable),
         durability=msgspec.convert(durability, Durability),
         worker=msgspec.convert(worker, WorkerTable),
+        lineage=msgspec.convert(lineage, LineageTable),
         pools=_pools(data.get("pools", {}), errors),
         secret_key=_secret_key(root, str(chosen.get("secret_key", f"file:{STATE_DIRECTORY}/secret.key")), errors),
     )
@@ -249,6 +265,14 @@ def _location(root: Path, text: str) -> str:
     if "://" in text:
         return text
     return str((root / Path(text).expanduser()).absolute())
+
+
+def _lineage_target(root: Path, text: str, errors: list[ProjectError]) -> str:
+    if text.startswith("file:"):
+        return f"file:{root / text.removeprefix('file:')}"
+    if not text.startswith(("https://", "http://")):
+        errors.append(_refused("lineage.openlineage", f"is {text!r}", 'write "https://…" or "file:PATH"'))
+    return text
 
 
 def _secret_key(root: Path, text: str, errors: list[ProjectError]) -> str:

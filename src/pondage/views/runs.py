@@ -104,12 +104,24 @@ class OutputView(msgspec.Struct, frozen=True, kw_only=True):
     path: str
 
 
+class CodeView(msgspec.Struct, frozen=True, kw_only=True):
+    """Which code made something: `archive` is the digest of the deployed files, `entry` the object in them."""
+
+    project: str
+    version: str
+    archive: str
+    entry: str
+    place: str
+    deployed_at: int | None
+
+
 class RunDetailView(msgspec.Struct, frozen=True, kw_only=True):
-    """One Run with its pins, its attempts and its outputs."""
+    """One Run: which code and which Runs of its Sources made it (pins), its attempts and its outputs."""
 
     environment: str
     at: int
     run: RunView
+    code: CodeView
     pins: tuple[PinView, ...]
     attempts: tuple[AttemptView, ...]
     outputs: tuple[OutputView, ...]
@@ -180,9 +192,30 @@ def detail(tx: Transaction, environment: str, identity: int) -> RunDetailView:
         environment=environment,
         at=tx.now,
         run=view,
+        code=code_of(tx, environment, text(row, "body")),
         pins=_pins(tx, text(row, "pins")),
         attempts=_attempts(tx, identity, view.id),
         outputs=_outputs(tx, identity),
+    )
+
+
+def code_of(tx: Transaction, environment: str, body: str) -> CodeView:
+    """Answer where the code of a stored definition came from, and when it was deployed last."""
+    definition = msgspec.json.decode(body, type=PondDefinition)
+    row = tx.row(
+        """SELECT max(d.deployed_at) AS deployed_at FROM deployments d JOIN environments e ON e.id = d.environment
+           WHERE e.name = :environment AND d.project = :project AND d.archive = :archive""",
+        environment=environment,
+        project=definition.project,
+        archive=definition.archive,
+    )
+    return CodeView(
+        project=definition.project,
+        version=definition.version,
+        archive=definition.archive,
+        entry=definition.entry,
+        place=definition.place,
+        deployed_at=None if row is None else number_or_none(row, "deployed_at"),
     )
 
 

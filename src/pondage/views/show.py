@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.definition import ExpectationDefinition, PondDefinition, ReadDefinition
-from pondage.define.names import split_key
+from pondage.define.names import pond_key, split_key, table_key
 from pondage.define.snapshot import ExpectationResult, SnapshotContent
 from pondage.define.window import window_text
 from pondage.errors import NotFound
@@ -14,7 +14,7 @@ from pondage.ledger import actors
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, text
 from pondage.views import find
-from pondage.views.runs import RunDetailView, detail
+from pondage.views.runs import CodeView, RunDetailView, code_of, detail
 from pondage.views.schema import ColumnView, columns
 
 
@@ -95,8 +95,21 @@ class PondShow(msgspec.Struct, frozen=True, kw_only=True):
     ripples: tuple[RippleShow, ...]
 
 
+class InputView(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot that was read, and where it came from."""
+
+    snapshot: str
+    table: str
+    run: str
+    freshness: int
+
+
 class SnapshotShow(msgspec.Struct, frozen=True, kw_only=True):
-    """An immutable table: which Run made it, from which inputs, and its files."""
+    """An immutable table: which Run and which code made it, from which inputs, and its files.
+
+    `digest` covers the Ripple's code and everything that it uses; `read` says of each input where it came from, and
+    leaves out what retention has taken away.
+    """
 
     environment: str
     at: int
@@ -113,6 +126,10 @@ class SnapshotShow(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[ColumnView, ...]
     expectations: tuple[ExpectationResult, ...]
     inputs: dict[str, str | None]
+    read: dict[str, InputView]
+    code: CodeView
+    digest: str
+    source: str
     created_at: int
     is_deleted: bool
 
@@ -287,9 +304,9 @@ def expectation_text(each: ExpectationDefinition) -> str:
 
 _SNAPSHOT = """SELECT s.public_id AS public_id, s.freshness AS freshness, s.kind AS kind, s.content AS content,
                       s.inputs AS inputs, s.created_at AS created_at, s.tombstoned_at AS tombstoned_at,
-                      r.public_id AS run, t.ripple AS ripple, p.name AS name, p.major AS major
+                      r.public_id AS run, t.ripple AS ripple, p.name AS name, p.major AS major, d.body AS body
                FROM snapshots s JOIN runs r ON r.id = s.run JOIN datasets t ON t.id = s.dataset
-               JOIN ponds p ON p.id = t.pond WHERE s.id = :id"""
+               JOIN ponds p ON p.id = t.pond JOIN definitions d ON d.id = r.definition WHERE s.id = :id"""
 
 
 def _snapshot(tx: Transaction, environment: str, identity: int) -> SnapshotShow:
@@ -297,9 +314,19 @@ def _snapshot(tx: Transaction, environment: str, identity: int) -> SnapshotShow:
     assert row is not None, f"snapshot {identity} vanished within a transaction"
     content = msgspec.json.decode(text(row, "content"), type=SnapshotContent)
     inputs: dict[str, str | None] = {}
+    read: dict[str, InputView] = {}
     for parameter, snapshot in msgspec.json.decode(text(row, "inputs"), type=dict[str, int | None]).items():
-        found = None if snapshot is None else tx.row("SELECT public_id FROM snapshots WHERE id = :id", id=snapshot)
+        found = None if snapshot is None else tx.row(_SNAPSHOT, id=snapshot)
         inputs[parameter] = None if found is None else text(found, "public_id")
+        if found is not None:
+            read[parameter] = InputView(
+                snapshot=text(found, "public_id"),
+                table=table_key(pond_key(text(found, "name"), number(found, "major")), text(found, "ripple")),
+                run=text(found, "run"),
+                freshness=number(found, "freshness"),
+            )
+    definition = msgspec.json.decode(text(row, "body"), type=PondDefinition)
+    ripple = next((each for each in definition.ripples if each.name == text(row, "ripple")), None)
     return SnapshotShow(
         environment=environment,
         at=tx.now,
@@ -316,6 +343,10 @@ def _snapshot(tx: Transaction, environment: str, identity: int) -> SnapshotShow:
         columns=columns(content.schema),
         expectations=content.expectations,
         inputs=inputs,
+        read=read,
+        code=code_of(tx, environment, text(row, "body")),
+        digest="" if ripple is None else ripple.digest,
+        source="" if ripple is None else ripple.source,
         created_at=number(row, "created_at"),
         is_deleted=number_or_none(row, "tombstoned_at") is not None,
     )
