@@ -14,8 +14,8 @@ import pytest
 
 from pondage.define.lineage import ColumnLineage, Origin
 from pondage.engine.config import EngineConfig
-from pondage.engine.openlineage import teller
 from pondage.engine.outbox import Outbox
+from pondage.engine.telling import teller
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
 from pondage.ledger import lineage

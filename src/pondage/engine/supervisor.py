@@ -24,13 +24,13 @@ from pondage.engine.config import EngineConfig, SupervisorConfig, WorkerConfig
 from pondage.engine.heartbeat import Heartbeat
 from pondage.engine.leases import Leases
 from pondage.engine.maintenance import Maintenance, Service
-from pondage.engine.openlineage import teller
 from pondage.engine.outbox import Outbox
 from pondage.engine.parent import ParentWatch
 from pondage.engine.reaper import Reaper
 from pondage.engine.signals import SignalWatch
 from pondage.engine.spawn import receive, spawn, sweep_logs
 from pondage.engine.sweeper import Sweeper
+from pondage.engine.telling import teller
 from pondage.engine.timer import Timer
 from pondage.ledger import executions, processes, reap, retention
 from pondage.ledger.ledger import Ledger

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pondage import __version__
-from pondage.connect.secrets import SecretStore
-from pondage.engine.config import EngineConfig
 from pondage.errors import PondageError
-from pondage.ledger import actors
-from pondage.ledger.ledger import Ledger
 from pondage.ledger.lineage import RunFacts, TableFacts
 
 if TYPE_CHECKING:
@@ -25,26 +20,6 @@ if TYPE_CHECKING:
 PRODUCER = f"pondage/{__version__}"
 _RUNS = uuid.UUID("5b1f3a52-6d0e-5c1c-9f6a-0d1f6d7c2a11")
 """Under this name a Run's id becomes the UUID that the protocol asks for: always the same one."""
-
-
-def teller(ledger: Ledger, config: EngineConfig) -> Callable[[RunFacts], None] | None:
-    """Answer what tells of a Run as the project file asks; None when it does not. Made at the first telling."""
-    target = config.lineage.openlineage
-    if target is None:
-        return None
-    made: list[LineageSender] = []
-
-    def tell(facts: RunFacts) -> None:
-        if not made:
-            key = config.lineage.key
-            if key is not None:
-                with ledger.reading() as tx:
-                    environment = actors.environment(tx, facts.environment)
-                key = SecretStore(ledger, environment=environment or 0, key=config.secret_key)[key]
-            made.append(LineageSender(target, namespace=config.lineage.namespace, key=key))
-        made[0].tell(facts)
-
-    return tell
 
 
 class LineageSender:
