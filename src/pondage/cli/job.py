@@ -1,4 +1,4 @@
-"""`pondage job`: check a job file, draw it, and play it in virtual time. Nothing is run, and no ledger is needed."""
+"""`pondage job`: check a job file, draw it, and play it in virtual time, without a ledger. Running: `job_running`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from pondage.cli.job_files import REFUSED, planned_or_refused, problem_line
 from pondage.cli.job_graph import svg_of, text_of
 from pondage.cli.job_options import endings, milliseconds, planned_file, values
+from pondage.cli.job_running import kill, list_jobs, resume, run, show
 from pondage.cli.output import print_json
 from pondage.cli.settings import Verb, json_option
-from pondage.define.job import JobProblem, JobRefused
+from pondage.define.job import JobRefused
 from pondage.kernel.control.events import Start
 from pondage.kernel.control.state import JobState
 
 if TYPE_CHECKING:
     from pondage.kernel.control import JobPlan
-    from pondage.plan.job import PlannedJob
     from pondage.simulate.control_drive import Ending
 
-REFUSED = 4
 _FILE = click.argument("file", type=click.Path(path_type=Path))
 _FAIL = click.option("--fail", "fails", metavar="NAME[=TEXT]", multiple=True, help="Let a component (x, x[#2]) fail.")
 _TAKES = click.option("--takes", metavar="NAME=10s", multiple=True, help="How long a component takes; else 1s.")
@@ -35,7 +35,11 @@ _CONTEXT = click.option("--context", metavar="K=V", multiple=True, help="A varia
 
 @click.group()
 def job() -> None:
-    """Check, draw and play a job file (control flow inside a run)."""
+    """Check, draw, play and run jobs (control flow inside a run)."""
+
+
+for _verb in (run, resume, list_jobs, show, kill):
+    job.add_command(_verb)
 
 
 @job.command("validate", cls=Verb)
@@ -67,21 +71,13 @@ def validate(file: Path, is_json: bool) -> None:
     click.echo(f"ok: {len(plan.components)} components, {len(plan.subs)} sub-jobs, plan {plan.hash[:12]}")
 
 
-def problem_line(problem: JobProblem) -> str:
-    """Answer a problem in one line: where, what, and its code."""
-    place = problem.place
-    where = f"{place.file}:{place.line}:{place.column}: " if place.line else f"{place.file}: " if place.file else ""
-    path = problem.path if problem.path and problem.path.startswith("$") else ""
-    return f"{where}{path + ': ' if path else ''}{problem.message} [{problem.code}]"
-
-
 @job.command("graph", cls=Verb)
 @_FILE
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw it into this file (-: print it).")
 @json_option
 def graph(file: Path, svg: Path | None, is_json: bool) -> None:
     """Show components, edges and sub-jobs of a job file: as text, as a picture, or the whole plan as JSON."""
-    plan = _planned(file).plan
+    plan = planned_or_refused(file).plan
     if is_json:
         print_json(plan)
     elif svg is None:
@@ -120,7 +116,7 @@ def trace(
     from pondage.simulate.control_drive import play
     from pondage.simulate.control_virtual import VirtualControlHost
 
-    planned = _planned(file)
+    planned = planned_or_refused(file)
     behave = endings(planned.plan, fails=fails, takes=takes, after=after, writes=writes, items=items)
     known = {"env": "trace", "run_id": "trace", **planned.plan.context, **values(context)}
     start = Start(context=known, second=1_000)
@@ -129,33 +125,24 @@ def trace(
         return
     host = VirtualControlHost()
     kills = () if kill_at is None else (milliseconds(kill_at, "--kill-at"),)
-    run = play(host, planned.plan, behave, start=start, kill_at=kills)
+    played = play(host, planned.plan, behave, start=start, kill_at=kills)
     if is_json:
         print_json(
             {
-                "timeline": [{"at_ms": at, "events": lines} for at, lines in run.timeline],
+                "timeline": [{"at_ms": at, "events": lines} for at, lines in played.timeline],
                 "states": host.states(),
                 "globals": host.globals(),
-                "job_state": run.state,
-                "code": run.code,
+                "job_state": played.state,
+                "code": played.code,
                 "groups": [[planned.plan.components[at].name for at in group] for group in planned.plan.groups],
             }
         )
         return
-    for at, lines in run.timeline:
+    for at, lines in played.timeline:
         for number, line in enumerate(lines):
             click.echo(f"{f'{at / 1000:g}s' if number == 0 else '':>8}  {line}")
-    if run.state is JobState.RUNNING:
+    if played.state is JobState.RUNNING:
         click.echo("          (nothing more happens)")
-
-
-def _planned(file: Path) -> PlannedJob:
-    try:
-        return planned_file(file)
-    except JobRefused as error:
-        for problem in error.problems:
-            click.echo(problem_line(problem), err=True)
-        sys.exit(REFUSED)
 
 
 def _report_failures(plan: JobPlan, behave: Callable[[str, int], Ending], start: Start, *, is_json: bool) -> None:

@@ -25,12 +25,12 @@ def known_components() -> Registry:
     return TEST_REGISTRY
 
 
-def planned_file(path: Path) -> PlannedJob:
+def planned_file(path: Path, *, fuses: bool = True) -> PlannedJob:
     """Load and plan a job file; raises JobRefused with everything that is wrong."""
     loaded = load_job_file(path)
     if loaded.job is None:
         raise JobRefused(loaded.problems)
-    return plan_job(loaded.job, loaded.joblets, known_components(), problems=loaded.problems)
+    return plan_job(loaded.job, loaded.joblets, known_components(), fuses=fuses, problems=loaded.problems)
 
 
 def endings(

@@ -48,7 +48,7 @@ VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("logs", "pondage.cli.logs:logs", "What the Ripples of a Pond or a Run logged."),
             ("show", "pondage.cli.showing:show", "A Pond, a Run or a snapshot in full."),
             ("lineage", "pondage.cli.lineage:lineage", "Where a table or a column comes from, and where it goes."),
-            ("job", "pondage.cli.job:job", "Check, draw and play a job file, without running anything."),
+            ("job", "pondage.cli.job:job", "Check, draw, play and run jobs: control flow inside a run."),
             ("simulate", "pondage.cli.simulate:simulate", "Play the Ponds in virtual time, without Spark."),
         ),
     ),

@@ -28,6 +28,10 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
         for schema in pond.schemas:
             for line in _schema_lines(schema):
                 click.echo(f"      {line}")
+    for job in view.jobs:
+        sign, color = _SIGNS[job.change]
+        fg = None if color == "dim" else color
+        click.echo(styled(f"  {sign} job {job.name} {job.change}", settings, fg=fg, dim=color == "dim"))
     for message in view.messages:
         click.echo(f"  note: {message.text}")
     for line in _afterwards(view, is_deployed=is_deployed):

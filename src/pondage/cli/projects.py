@@ -60,12 +60,13 @@ def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> 
     called.
     """
     from pondage.cli.analyzing import analyzed
+    from pondage.cli.job_files import with_jobs
     from pondage.cli.output import print_json
     from pondage.views.plan import plan_view
 
     with session(settings) as opened:
         made, found = make(opened)
-        view = plan_view(made)
+        _, view = with_jobs(opened, plan_view(made))
         if analyze and not view.problems:
             view = analyzed(opened, made, found, view, timeout_s=timeout_s)
     if is_json:
@@ -82,7 +83,7 @@ def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> 
 @json_option
 @pass_settings
 def deploy(settings: Settings, dry_run: bool, is_run: bool, is_json: bool) -> None:
-    """Put the Ponds of this project into the ledger, with their code.
+    """Put the Ponds of this project into the ledger, with their code, and the jobs in its directory `jobs`.
 
     A deploy asks for nothing: changed code runs when somebody wants its result. Runs that have started finish with
     the code they started with. Refused as a whole when the plan has a problem, or somebody else deployed meanwhile.
@@ -127,14 +128,18 @@ def deploy_project(opened: Session, *, is_dry: bool = False) -> PlanView:
     """Carry out the plan of the project and answer it; raises `PlanError` and changes nothing when it has problems."""
     import msgspec
 
+    from pondage.cli.job_files import deploy_jobs, with_jobs
     from pondage.ledger.deploy import deploy as store
     from pondage.plan.planning import checked
     from pondage.read.archive import pack_project
     from pondage.views.plan import plan_view
 
     planned, found = make(opened)
-    view = plan_view(checked(planned))
+    jobs, view = with_jobs(opened, plan_view(checked(planned)))
     if view.is_empty or is_dry:
+        return view
+    deploy_jobs(opened, view, jobs)
+    if planned.is_empty:
         return view
     store(
         opened.ledger,

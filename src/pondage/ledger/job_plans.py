@@ -17,7 +17,7 @@ from pondage.ledger.driver import Transaction, number, text
 class StoredJob(msgspec.Struct, frozen=True, kw_only=True):
     """A job that can run: nothing that happens to files or registries later changes it.
 
-    `archive` is the digest of the code that its own components are in; empty when it uses none but Pondage's own.
+    `archive` is the digest of the project's code, which its executions run with; empty when any worker will do.
     """
 
     plan: JobPlan
@@ -41,7 +41,7 @@ class JobVersion:
 
     def code(self, shape: PlanComponent) -> str:
         """Answer the digest of the code that an execution needs; empty when every worker has it."""
-        return self.definition(shape).archive
+        return self.definition(shape).archive or self.stored.archive
 
     def siblings(self, shape: PlanComponent) -> list[str]:
         """Answer the components of the joblet call that this one is in."""
@@ -66,19 +66,37 @@ def stored_job(plan: JobPlan, registry: Registry, *, archive: str = "", file: st
     return StoredJob(plan=plan, components={name: registry[name] for name in types}, archive=archive, file=file)
 
 
+def find(tx: Transaction, job: StoredJob) -> int | None:
+    """Answer the id of a job that is stored, else None."""
+    row = tx.row("SELECT id FROM definitions WHERE digest = :digest", digest=_digest(job))
+    return None if row is None else number(row, "id")
+
+
 def store(tx: Transaction, job: StoredJob) -> int:
     """Write a job once and answer its id."""
-    body = msgspec.json.encode(job, order="sorted")
-    digest = hashlib.sha256(body).hexdigest()
-    found = tx.row("SELECT id FROM definitions WHERE digest = :digest", digest=digest)
-    if found is None:
-        found = tx.row(
-            "INSERT INTO definitions (digest, body) VALUES (:digest, :body) RETURNING id",
-            digest=digest,
-            body=body.decode(),
-        )
-    assert found is not None
-    return number(found, "id")
+    found = find(tx, job)
+    if found is not None:
+        return found
+    row = tx.row(
+        "INSERT INTO definitions (digest, body) VALUES (:digest, :body) RETURNING id",
+        digest=_digest(job),
+        body=msgspec.json.encode(job, order="sorted").decode(),
+    )
+    assert row is not None
+    return number(row, "id")
+
+
+def _digest(job: StoredJob) -> str:
+    return hashlib.sha256(msgspec.json.encode(job, order="sorted")).hexdigest()
+
+
+def store_archive(tx: Transaction, digest: str, archive: bytes) -> None:
+    """Write the code of a job's own components once."""
+    tx.change(
+        "INSERT INTO archives (digest, data, created_at) VALUES (:digest, :data, :now) ON CONFLICT DO NOTHING",
+        digest=digest,
+        data=archive,
+    )
 
 
 def load(tx: Transaction, identity: int) -> JobVersion:

@@ -84,6 +84,31 @@ def by_public_id(tx: Transaction, environment: int, public_id: str) -> JobRunRow
     return None if row is None else run_of(row)
 
 
+def newest(tx: Transaction, environment: int, *, job: str | None, limit: int) -> list[JobRunRow]:
+    """Answer the newest runs of one job or of all, the newest first."""
+    rows = tx.rows(
+        f"""SELECT {COLUMNS} FROM job_runs
+            WHERE environment = :environment AND (CAST(:job AS TEXT) IS NULL OR job = :job)
+            ORDER BY id DESC LIMIT :limit""",
+        environment=environment,
+        job=job,
+        limit=limit,
+    )
+    return [run_of(row) for row in rows]
+
+
+def called(tx: Transaction, environment: int | None, given: str) -> list[JobRunRow]:
+    """Answer the two newest runs whose id begins so, or of the job with this name."""
+    rows = tx.rows(
+        f"""SELECT {COLUMNS} FROM job_runs
+            WHERE environment = :environment AND (substr(public_id, 1, length(:given)) = :given OR job = :given)
+            ORDER BY id DESC LIMIT 2""",
+        environment=environment,
+        given=given,
+    )
+    return [run_of(row) for row in rows]
+
+
 def end(tx: Transaction, run: int, *, state: str, code: str | None) -> None:
     """Say how a run ended. It ends once: the machine never ends one twice, and the row count proves it."""
     changed = tx.change(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
+from pondage.define.snapshot import SnapshotContent
 from pondage.errors import LedgerError, NotFound
 from pondage.kernel.control import Index, collect, difference
 from pondage.kernel.control.events import Event, Kill, Restore, Start
@@ -16,6 +19,11 @@ from pondage.ledger.job_runs import JobRunRow, RunRows
 from pondage.ledger.ledger import Ledger
 
 _START = Start()
+
+
+def _trusted(_content: SnapshotContent) -> bool:
+    """Take the files for what they were."""
+    return True
 
 
 def start_job(
@@ -39,7 +47,8 @@ def start_job(
     with ledger.transaction() as tx:
         identity = actors.environment(tx, environment, is_created=True)
         assert identity is not None
-        _store_archive(tx, job.archive, archive)
+        if archive:
+            job_plans.store_archive(tx, job.archive, archive)
         definition = job_plans.store(tx, job)
         run = _insert(tx, identity, public_id, job, definition, known, resumed_from=None, reason=reason)
         history.audit(tx, environment=identity, who=who, verb="job run", target=public_id)
@@ -69,14 +78,15 @@ def resume(
     archive: bytes = b"",
     is_edited: bool = False,
     fresh_globals: bool = False,
+    is_intact: Callable[[SnapshotContent], bool] = _trusted,
     who: str = "",
     start: Start = _START,
 ) -> str:
     """Begin a new run that takes over what an earlier one had finished, and answer its public id.
 
     `job` is what runs now; without it the job as it was. Another plan is refused unless `is_edited` says that the
-    difference was seen. Raises `NotFound`, and `LedgerError` with NOT_HALTED, RESUME_PLAN_MISMATCH or
-    RESUME_HASH_MISMATCH.
+    difference was seen; `is_intact` looks at the files of a table that would be taken over. Raises `NotFound`, and
+    `LedgerError` with NOT_HALTED, RESUME_PLAN_MISMATCH or RESUME_HASH_MISMATCH.
     """
     with ledger.transaction() as tx:
         old = find(tx, environment, public_id)
@@ -90,13 +100,14 @@ def resume(
                 hint=f"see what changed and go on: pondage job resume {public_id} --file FILE --yes",
                 code="RESUME_PLAN_MISMATCH",
             )
-        _store_archive(tx, job.archive, archive)
+        if archive:
+            job_plans.store_archive(tx, job.archive, archive)
         definition = job_plans.store(tx, job)
         restore = collect(version.index, rows, Index(job.plan), fresh_globals=fresh_globals)
         context = _context(rows)
         new_id = ledger.ids.new("j")
         run = _insert(tx, old.environment, new_id, job, definition, context, resumed_from=old.id, reason="resumed")
-        _take_over(tx, old, run, restore)
+        _take_over(tx, old, run, restore, is_intact)
         history.audit(tx, environment=old.environment, who=who, verb="job resume", target=new_id, note=public_id)
         _begin(tx, ledger, run, [msgspec.structs.replace(start, context=context), restore])
     return new_id
@@ -163,23 +174,22 @@ def _context(rows: RunRows) -> dict[str, object]:
     return state.context
 
 
-def _take_over(tx: Transaction, old: JobRunRow, new: JobRunRow, restore: Restore) -> None:
+def _take_over(
+    tx: Transaction,
+    old: JobRunRow,
+    new: JobRunRow,
+    restore: Restore,
+    is_intact: Callable[[SnapshotContent], bool],
+) -> None:
     """Give the new run the tables of everything that it need not repeat; whoever keeps a row keeps the files."""
     for table in run_tables.of_run(tx, old.id):
-        if table.instance in restore.components:
-            if run_tables.digest_of(table.content) != table.digest:
-                raise LedgerError(
-                    f"the output {table.port} of {table.instance} is not what was written",
-                    hint="run the job again from the beginning",
-                    code="RESUME_HASH_MISMATCH",
-                )
-            run_tables.insert(tx, new.id, table)
-
-
-def _store_archive(tx: Transaction, digest: str, archive: bytes) -> None:
-    if digest and archive:
-        tx.change(
-            "INSERT INTO archives (digest, data, created_at) VALUES (:digest, :data, :now) ON CONFLICT DO NOTHING",
-            digest=digest,
-            data=archive,
-        )
+        if table.instance not in restore.components:
+            continue
+        if run_tables.digest_of(table.content) != table.digest or not is_intact(table.content):
+            raise LedgerError(
+                f"the output {table.port} of {table.instance} is not what was written",
+                place=table.content.path,
+                hint="run the job again from the beginning",
+                code="RESUME_HASH_MISMATCH",
+            )
+        run_tables.insert(tx, new.id, table)

@@ -8,6 +8,7 @@ import msgspec
 
 from pondage.define.definition import PondDefinition, Triggers
 from pondage.define.names import pond_key
+from pondage.ledger.job_deploys import JobChange
 from pondage.plan.values import Message, Plan, PondChange, Problem, RippleChange
 from pondage.views.words import duration_text
 
@@ -77,6 +78,7 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     recomputes: tuple[str, ...] = ()
     asking: tuple[str, ...] = ()
     is_analyzed: bool = False
+    jobs: tuple[JobChange, ...] = ()
 
 
 def plan_view(plan: Plan) -> PlanView:

@@ -1,0 +1,91 @@
+"""Job files on their way to the ledger: planned, refused with everything that is wrong, or stored with their code."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.job_options import known_components, planned_file
+from pondage.cli.session import Session
+from pondage.define.job import JobProblem, JobRefused
+
+if TYPE_CHECKING:
+    from pondage.ledger.job_plans import StoredJob
+    from pondage.plan.job import PlannedJob
+    from pondage.views.plan import PlanView
+
+REFUSED = 4
+
+
+def problem_line(problem: JobProblem) -> str:
+    """Answer a problem in one line: where, what, and its code."""
+    place = problem.place
+    where = f"{place.file}:{place.line}:{place.column}: " if place.line else f"{place.file}: " if place.file else ""
+    path = problem.path if problem.path and problem.path.startswith("$") else ""
+    return f"{where}{path + ': ' if path else ''}{problem.message} [{problem.code}]"
+
+
+def planned_or_refused(file: Path, *, fuses: bool = True) -> PlannedJob:
+    """Answer a planned job file; else print everything that is wrong with it and end with exit code 4."""
+    try:
+        return planned_file(file, fuses=fuses)
+    except JobRefused as error:
+        for problem in error.problems:
+            click.echo(problem_line(problem), err=True)
+        sys.exit(REFUSED)
+
+
+def stored_file(opened: Session, file: Path, *, fuses: bool = True) -> tuple[StoredJob, bytes]:
+    """Answer a job file as it is stored, and the project's code that it runs with."""
+    import msgspec
+
+    from pondage.ledger.job_plans import stored_job
+    from pondage.read.archive import pack_project
+
+    plan = planned_or_refused(file, fuses=fuses).plan
+    plan = plan if plan.name else msgspec.structs.replace(plan, name=file.stem)
+    archive = pack_project(opened.project)
+    return stored_job(plan, known_components(), archive=archive.digest, file=file.name), archive.data
+
+
+def project_jobs(opened: Session) -> dict[str, StoredJob]:
+    """Answer the jobs of a project: every file in `jobs/` that has a name of its own; joblets have none."""
+    from pondage.errors import ProjectError
+    from pondage.read.job import load_job_file
+
+    found: dict[str, StoredJob] = {}
+    for file in sorted((opened.project.root / "jobs").glob("*.y*ml")):
+        loaded = load_job_file(file)
+        if loaded.job is not None and not loaded.job.name:
+            continue
+        stored, _ = stored_file(opened, file)
+        if stored.plan.name in found:
+            raise ProjectError(f"two files declare the job {stored.plan.name}", place=str(file), code="DUPLICATE_JOB")
+        found[stored.plan.name] = stored
+    return found
+
+
+def with_jobs(opened: Session, view: PlanView) -> tuple[dict[str, StoredJob], PlanView]:
+    """Answer the project's jobs, and its plan with what a deploy would do to them."""
+    import msgspec
+
+    from pondage.ledger.job_deploys import job_changes
+
+    jobs = project_jobs(opened)
+    with opened.ledger.reading() as tx:
+        changes = job_changes(tx, opened.environment, project=opened.project.name, jobs=jobs)
+    is_same = all(change.change == "unchanged" for change in changes)
+    return jobs, msgspec.structs.replace(view, jobs=changes, is_empty=view.is_empty and is_same)
+
+
+def deploy_jobs(opened: Session, view: PlanView, jobs: dict[str, StoredJob]) -> None:
+    """Put the project's jobs in force when one of them is new, changed or gone."""
+    from pondage.ledger.job_deploys import deploy_jobs as store
+    from pondage.read.archive import pack_project
+
+    if any(change.change != "unchanged" for change in view.jobs):
+        archive = pack_project(opened.project).data
+        store(opened.ledger, opened.environment, project=opened.project.name, jobs=jobs, archive=archive)

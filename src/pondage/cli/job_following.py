@@ -1,0 +1,117 @@
+"""Following a run of a job: a table that is drawn again on a terminal, a line for each change elsewhere."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.job_tables import COMPONENT_COLUMNS, component_rows, headline
+from pondage.cli.live import DRAW_EVERY_S, READ_AGAIN_S
+from pondage.cli.output import console, is_terminal, rich_table
+from pondage.cli.session import Session
+from pondage.cli.settings import Settings
+from pondage.views.jobs import JobRunDetail, job_run
+from pondage.views.words import moment_text
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+Show = Callable[[JobRunDetail], None]
+
+
+def follow_run(settings: Settings, opened: Session, run: str, *, is_quiet: bool = False) -> JobRunDetail:
+    """Show a run until it is over and answer how it ended.
+
+    Ctrl-C, or SIGTERM, kills it: nothing more starts and what runs gets 30 s; the second time it ends at once.
+    """
+    from pondage.ledger.jobs import kill
+
+    with _shown(settings, is_quiet=is_quiet) as show, _terminable():
+        while True:
+            try:
+                return _wait(opened, run, show)
+            except KeyboardInterrupt:
+                view = _read(opened, run)
+                if view.run.ended_at is not None:
+                    return view
+                if not is_quiet:
+                    click.echo("killing the run: what runs has 30 s to end; once more ends it at once", err=True)
+                kill(opened.ledger, opened.environment, run)
+
+
+def _wait(opened: Session, run: str, show: Show) -> JobRunDetail:
+    changes = opened.ledger.driver.changes()
+    try:
+        view, read_s = _read(opened, run), time.monotonic()
+        while True:
+            show(view)
+            if view.run.ended_at is not None:
+                return view
+            drawn_s = time.monotonic()
+            has_changed = changes.wait(DRAW_EVERY_S)
+            pause_s = DRAW_EVERY_S / 2 - (time.monotonic() - drawn_s)
+            if pause_s > 0:
+                time.sleep(pause_s)
+            if has_changed or time.monotonic() - read_s >= READ_AGAIN_S:
+                view, read_s = _read(opened, run), time.monotonic()
+    finally:
+        changes.close()
+
+
+def _read(opened: Session, run: str) -> JobRunDetail:
+    with opened.ledger.reading() as tx:
+        return job_run(tx, opened.ledger, opened.environment, run)
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Take SIGTERM for Ctrl-C while a run is followed."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    former = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+@contextmanager
+def _shown(settings: Settings, *, is_quiet: bool) -> Iterator[Show]:
+    if is_quiet:
+        yield lambda _view: None
+    elif not is_terminal():
+        yield _Lines().show
+    else:
+        from rich.console import Group
+        from rich.live import Live
+        from rich.text import Text
+
+        with Live(console=console(settings), auto_refresh=False, transient=False) as live:
+
+            def draw(view: JobRunDetail) -> None:
+                table = rich_table(COMPONENT_COLUMNS, component_rows(view))
+                live.update(Group(table, Text(headline(view), style="dim")), refresh=True)
+
+            yield draw
+
+
+class _Lines:
+    """Plain output: a line for each component whose state has changed."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, str] = {}
+
+    def show(self, view: JobRunDetail) -> None:
+        """Print what is new."""
+        for component in view.components:
+            if self._seen.get(component.name, "WAIT") != component.state:
+                self._seen[component.name] = component.state
+                cause = f"  {component.cause}" if component.cause else ""
+                click.echo(f"{moment_text(view.at)[11:19]}  {component.name}  {component.state}{cause}")

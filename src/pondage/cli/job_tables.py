@@ -1,0 +1,83 @@
+"""Runs of jobs as tables: what `pondage job list` and `show` print, and what the live screen draws."""
+
+from __future__ import annotations
+
+from pondage.cli.output import Cell, Row
+from pondage.views.jobs import ComponentView, JobRunDetail, JobRunView, JobView
+from pondage.views.words import duration_text, moment_text
+
+COMPONENT_COLUMNS = ("COMPONENT", "STATE", "TOOK", "ROWS", "NOTE")
+RUN_COLUMNS = ("RUN", "JOB", "STATE", "STARTED", "TOOK", "COMPONENTS", "NOTE")
+JOB_COLUMNS = ("JOB", "VERSION", "PROJECT", "COMPONENTS", "DEPLOYED")
+_STYLES = {"OK": "green", "ERROR": "bold red", "ABORTED": "magenta", "RUNNING": "bold cyan", "SKIPPED": "dim"}
+
+
+def state(text: str) -> Cell:
+    """Answer a state in its colour."""
+    return Cell(text, _STYLES.get(text, ""))
+
+
+def component_rows(view: JobRunDetail) -> list[Row]:
+    """Answer a row for each component."""
+    return [
+        (
+            one.name,
+            state(one.state),
+            _took(one.started_at, one.ended_at, view.at),
+            f"{sum(output.rows for output in one.outputs):,}" if one.outputs else "",
+            _note(one),
+        )
+        for one in view.components
+    ]
+
+
+def _note(one: ComponentView) -> str:
+    words = [one.cause]
+    if one.work == "queued":
+        words.append("waits for a worker")
+    if one.is_restored:
+        words.append("restored")
+    if one.attempt > 1:
+        words.append(f"attempt {one.attempt}")
+    if one.crashes:
+        words.append(f"crashed {one.crashes} times" if one.crashes > 1 else "crashed once")
+    return "; ".join(word for word in words if word)
+
+
+def _took(started: int | None, ended: int | None, now: int) -> str:
+    return "" if started is None else duration_text((now if ended is None else ended) - started)
+
+
+def headline(view: JobRunDetail) -> str:
+    """Answer a run in one line."""
+    run = view.run
+    code = f" {run.code}" if run.code else ""
+    return f"{run.id} · {run.job} · {run.state}{code} · {_took(run.started_at, run.ended_at, view.at)}"
+
+
+def run_rows(runs: tuple[JobRunView, ...], now: int) -> list[Row]:
+    """Answer a row for each run."""
+    return [
+        (
+            run.id,
+            run.job,
+            state(run.state),
+            moment_text(run.started_at)[:19],
+            _took(run.started_at, run.ended_at, now),
+            ", ".join(f"{count} {name}" for name, count in run.counts.items()),
+            _run_note(run),
+        )
+        for run in runs
+    ]
+
+
+def _run_note(run: JobRunView) -> str:
+    words = [run.code or "", f"resumes {run.resumed_from}" if run.resumed_from else ""]
+    return " ".join(word for word in words if word)
+
+
+def job_rows(jobs: tuple[JobView, ...]) -> list[Row]:
+    """Answer a row for each deployed job."""
+    return [
+        (job.name, job.version, job.project, str(job.components), moment_text(job.deployed_at)[:19]) for job in jobs
+    ]

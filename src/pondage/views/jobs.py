@@ -1,0 +1,254 @@
+"""Jobs and their runs as people see them: what `pondage job list` and `pondage job show` print."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from pondage.errors import NotFound
+from pondage.kernel.control.reading import components_of, result_values, values_of
+from pondage.kernel.control.shape import Virtual
+from pondage.kernel.control.state import LevelRow, SubRow
+from pondage.ledger import actors, job_runs, run_tables
+from pondage.ledger.driver import Row, Transaction, number, number_or_none, text, text_or_none
+from pondage.ledger.job_plans import JobVersion
+from pondage.ledger.job_runs import JobRunRow, RunRows
+from pondage.ledger.ledger import Ledger
+from pondage.views import find
+
+
+class JobView(msgspec.Struct, frozen=True, kw_only=True):
+    """A deployed job."""
+
+    name: str
+    version: str
+    project: str
+    plan: str
+    components: int
+    deployed_at: int
+
+
+class JobRunView(msgspec.Struct, frozen=True, kw_only=True):
+    """A run in one line. `counts` says how many components are in each state."""
+
+    id: str
+    job: str
+    state: str
+    code: str | None
+    reason: str
+    resumed_from: str | None
+    started_at: int
+    ended_at: int | None
+    counts: dict[str, int]
+
+
+class JobsView(msgspec.Struct, frozen=True, kw_only=True):
+    """The deployed jobs of an environment and the newest runs."""
+
+    environment: str
+    at: int
+    jobs: tuple[JobView, ...]
+    runs: tuple[JobRunView, ...]
+
+
+class OutputView(msgspec.Struct, frozen=True, kw_only=True):
+    """A table that a component wrote for others of the run."""
+
+    port: str
+    rows: int
+    bytes: int
+    path: str
+
+
+class ComponentView(msgspec.Struct, frozen=True, kw_only=True):
+    """One component instance. `work` says of a running one whether it waits for a worker."""
+
+    name: str
+    type: str
+    state: str
+    cause: str = ""
+    code: str = ""
+    attempt: int = 0
+    crashes: int = 0
+    is_restored: bool = False
+    work: str = ""
+    started_at: int | None = None
+    ended_at: int | None = None
+    trace: str | None = None
+    outputs: tuple[OutputView, ...] = ()
+
+
+class SubjobView(msgspec.Struct, frozen=True, kw_only=True):
+    """A sub-job of the job's own level."""
+
+    name: str
+    state: str
+
+
+class JobRunDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything about one run."""
+
+    run: JobRunView
+    version: str
+    plan: str
+    context: dict[str, object]
+    components: tuple[ComponentView, ...]
+    subjobs: tuple[SubjobView, ...]
+    globals: dict[str, object]
+    at: int
+
+
+class _Trace(msgspec.Struct):
+    trace: str | None = None
+
+
+_traces = msgspec.json.Decoder(_Trace)
+
+
+def jobs(tx: Transaction, ledger: Ledger, environment: str, *, job: str | None = None, limit: int = 20) -> JobsView:
+    """Answer the deployed jobs and the newest runs, of one job or of all."""
+    identity = find.environment_id(tx, environment)
+    deployed = tx.rows(
+        "SELECT name, project, definition, deployed_at FROM jobs WHERE environment = :environment ORDER BY name",
+        environment=identity,
+    )
+    return JobsView(
+        environment=environment,
+        at=tx.now,
+        jobs=tuple(_job(tx, ledger, row) for row in deployed if job in (None, text(row, "name"))),
+        runs=tuple(run_view(tx, ledger, run) for run in job_runs.newest(tx, identity, job=job, limit=limit)),
+    )
+
+
+def _job(tx: Transaction, ledger: Ledger, row: Row) -> JobView:
+    plan = ledger.job(tx, number(row, "definition")).stored.plan
+    return JobView(
+        name=text(row, "name"),
+        version=plan.version,
+        project=text(row, "project"),
+        plan=plan.hash,
+        components=len(plan.components),
+        deployed_at=number(row, "deployed_at"),
+    )
+
+
+def run_view(tx: Transaction, ledger: Ledger, run: JobRunRow) -> JobRunView:
+    """Answer a run in one line."""
+    found = _instances(tx, ledger, run)
+    return _line(tx, run, Counter(component.state for component in found))
+
+
+def _line(tx: Transaction, run: JobRunRow, counts: Counter[str]) -> JobRunView:
+    earlier = tx.row("SELECT public_id FROM job_runs WHERE id = :id", id=run.resumed_from)
+    return JobRunView(
+        id=run.public_id,
+        job=run.job,
+        state=run.state,
+        code=run.code,
+        reason=run.reason,
+        resumed_from=None if earlier is None else text(earlier, "public_id"),
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        counts=dict(sorted(counts.items())),
+    )
+
+
+def job_run(tx: Transaction, ledger: Ledger, environment: str, given: str) -> JobRunDetail:
+    """Answer everything about a run; raises `NotFound`."""
+    run = find_run(tx, environment, given)
+    version = ledger.job(tx, run.definition)
+    components = _with_work(tx, run, _instances(tx, ledger, run))
+    rows = RunRows(tx, run.actor)
+    level = rows.get("level", "")
+    is_over = run.ended_at is not None
+    return JobRunDetail(
+        run=_line(tx, run, Counter(component.state for component in components)),
+        version=version.stored.plan.version,
+        plan=version.stored.plan.hash,
+        context=run.context,
+        components=tuple(components),
+        subjobs=_subjobs(tx, run, version),
+        globals=result_values(rows.get)
+        if is_over
+        else values_of(level.view if isinstance(level, LevelRow) else "", rows.get),
+        at=tx.now,
+    )
+
+
+def find_run(tx: Transaction, environment: str, given: str) -> JobRunRow:
+    """Answer a run by its id, by the beginning of it, or by `JOB` for the newest run of a job; raises `NotFound`."""
+    found = job_runs.called(tx, actors.environment(tx, environment), given)
+    if not found:
+        raise NotFound(f"there is no run {given!r} of a job", hint="pondage job list", code="NO_SUCH_RUN")
+    if len(found) > 1 and found[0].job != given:
+        raise NotFound(f"several runs begin with {given!r}", hint="pondage job list", code="AMBIGUOUS_RUN")
+    return found[0]
+
+
+def _instances(tx: Transaction, ledger: Ledger, run: JobRunRow) -> list[ComponentView]:
+    version = ledger.job(tx, run.definition)
+    levels, components = (job_runs.machine_rows(tx, run.actor, table) for table in ("level", "component"))
+    found = []
+    for name, row in components_of(version.index, levels, components):
+        shape = version.shapes[name.partition("[#")[0]]
+        if shape.virtual is Virtual.NONE:
+            found.append(
+                ComponentView(
+                    name=name,
+                    type=shape.type,
+                    state=row.state.value,
+                    cause=row.cause,
+                    code=row.code,
+                    attempt=row.attempt,
+                    is_restored=row.is_restored,
+                )
+            )
+    return found
+
+
+_WORK = """SELECT d.node AS node, d.created_at AS created_at, d.closed_at AS closed_at, d.crashes AS crashes,
+                  e.claimed_at AS claimed_at, e.completed_at AS completed_at, e.error AS error
+           FROM dispatches d LEFT JOIN executions e
+                ON e.id = (SELECT max(x.id) FROM executions x WHERE x.dispatch = d.id)
+           WHERE d.kind = 'component' AND d.actor = :actor ORDER BY d.id"""
+
+
+def _with_work(tx: Transaction, run: JobRunRow, components: list[ComponentView]) -> list[ComponentView]:
+    work = {text(row, "node"): row for row in tx.rows(_WORK, actor=run.actor)}
+    outputs: dict[str, list[OutputView]] = {}
+    for table in run_tables.of_run(tx, run.id):
+        content = table.content
+        outputs.setdefault(table.instance, []).append(
+            OutputView(port=table.port, rows=content.rows, bytes=content.bytes, path=content.path)
+        )
+    found = []
+    for component in components:
+        row = work.get(component.name)
+        component = msgspec.structs.replace(component, outputs=tuple(outputs.get(component.name, ())))
+        found.append(component if row is None else _worked(component, row))
+    return found
+
+
+def _worked(component: ComponentView, row: Row) -> ComponentView:
+    claimed, ended = number_or_none(row, "claimed_at"), number_or_none(row, "closed_at")
+    error = text_or_none(row, "error")
+    is_open = component.state == "RUNNING" and ended is None
+    return msgspec.structs.replace(
+        component,
+        crashes=number(row, "crashes"),
+        work=("running" if claimed is not None else "queued") if is_open else "",
+        started_at=claimed,
+        ended_at=ended,
+        trace=None if error is None else _traces.decode(error).trace,
+    )
+
+
+def _subjobs(tx: Transaction, run: JobRunRow, version: JobVersion) -> tuple[SubjobView, ...]:
+    rows = job_runs.machine_rows(tx, run.actor, "sub")
+    found = []
+    for place, sub in enumerate(version.stored.plan.subs):
+        row = rows.get(f"/{place}")
+        state = row.state.value if isinstance(row, SubRow) else "WAIT"
+        found.append(SubjobView(name=sub.name, state="PENDING" if state == "WAIT" else state))
+    return tuple(found)
