@@ -10,10 +10,12 @@ import msgspec
 
 from pondage.cli.session import open_ledger
 from pondage.ledger import advance, processes, work
+from pondage.ledger.component_results import commit_component
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.work import Failure, Work
 from pondage.read.project import Project
 from tests.ledger.harness import content
+from tests.ledger_jobs.harness import component_result
 
 ROWS = {"columns": ["n", "name"], "types": ["bigint", "string"], "rows": [[1, "one"], [2, None]], "truncated": False}
 
@@ -74,6 +76,8 @@ class FakeWorkers:
             self._sample(ledger, held, process)
         elif held.infer is not None:
             work.commit_query(ledger, held, msgspec.json.encode(self.inferred).decode(), process=process)
+        elif held.component is not None:
+            commit_component(ledger, held, component_result(held, self.failing), process=process)
         elif held.claim.node in self.failing:
             failure = Failure(code="EXPECTATION", message="3 rows are wrong", place="ponds/shop.py:7", trace="a trace")
             work.commit_failed(ledger, held, failure, process=process)

@@ -57,7 +57,7 @@ def project_jobs(opened: Session) -> dict[str, StoredJob]:
     from pondage.read.job import load_job_file
 
     found: dict[str, StoredJob] = {}
-    for file in sorted((opened.project.root / "jobs").glob("*.y*ml")):
+    for file in opened.project.job_files:
         loaded = load_job_file(file)
         if loaded.job is not None and not loaded.job.name:
             continue

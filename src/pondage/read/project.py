@@ -76,6 +76,11 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
         """Answer the project file."""
         return self.root / PROJECT_FILE
 
+    @property
+    def job_files(self) -> list[Path]:
+        """Answer the files in the directory `jobs`: jobs, and the joblets that they call."""
+        return sorted(path for path in (self.root / "jobs").glob("*.y*ml") if path.suffix in (".yaml", ".yml"))
+
 
 def find_project(start: Path | str = ".") -> Project:
     """Answer the project in `start` or the nearest directory above it; raises `ProjectError` when there is none."""

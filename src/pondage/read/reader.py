@@ -24,10 +24,12 @@ _TAIL = 10
 
 
 def read_project(project: Project, *, timeout_s: float = TIMEOUT_S) -> list[PondDefinition]:
-    """Answer the project's Ponds sorted by name; raises everything that is wrong at once.
+    """Answer the project's Ponds sorted by name; raises everything that is wrong at once. A project may have only jobs.
 
     The modules run at import, their Ripples never. A module that does not come back within `timeout_s` is given up.
     """
+    if not project.modules and project.job_files:
+        return []
     if not project.modules:
         raise ProjectError(
             f"project {project.name!r} has no modules",

@@ -1,0 +1,101 @@
+"""`pondage job run|resume|list|show|kill`, and deploying the jobs of a project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Call
+from tests.cli.workers import FakeWorkers
+
+NIGHTLY = """
+job: {name: nightly, version: 1.2.0}
+context: {day: monday}
+components:
+  - {name: read, type: source}
+  - {name: load, type: sink}
+  - {name: after, type: task}
+connections:
+  data: [read.main -> load.input]
+  control: [load (subjob_ok) after]
+"""
+
+
+@pytest.fixture
+def file(project: Path) -> Path:
+    path = project / "jobs" / "nightly.yaml"
+    path.parent.mkdir()
+    path.write_text(NIGHTLY)
+    (path.parent / "part.yaml").write_text("components: [{name: x, type: source}]\n")
+    return path
+
+
+def test_a_file_runs_at_once_and_its_run_is_shown(file: Path, call: Call, workers: FakeWorkers) -> None:
+    said = call("job", "run", str(file), "--context", "day=tuesday")
+    assert said.code == 0, said.err
+    assert "read  OK" in said.out
+    assert "nightly · OK" in said.out
+    run = call("job", "list", "--json").json["runs"][0]  # type: ignore[index]
+    assert (run["job"], run["state"], run["counts"]) == ("nightly", "OK", {"OK": 3})
+    shown = call("job", "show", run["id"]).out
+    assert "1.2.0" in shown
+    assert "after" in shown
+    assert call("job", "show", "nightly", "--json").json["context"] == {
+        "env": "main",
+        "run_id": run["id"],
+        "day": "tuesday",
+    }
+
+
+def test_a_failed_job_has_exit_code_1_and_is_resumed_when_it_is_mended(
+    file: Path, call: Call, workers: FakeWorkers
+) -> None:
+    workers.failing.add("after")
+    said = call("job", "run", str(file), "--json")
+    assert said.code == 1
+    assert said.json["run"]["state"] == "ERROR"  # type: ignore[index]
+    failed = said.json["run"]["id"]  # type: ignore[index]
+    workers.failing.clear()
+    edited = NIGHTLY.replace("{name: after, type: task}", "{name: after, type: task, params: {x: 1}}")
+    file.write_text(edited)
+    refused = call("job", "resume", failed, "--file", str(file))
+    assert "changed sub-jobs: after" in refused.out
+    assert "RESUME_PLAN_MISMATCH" in refused.err
+    said = call("job", "resume", failed, "--file", str(file), "--yes", "--json")
+    assert said.code == 0, said.err
+    restored = [one["name"] for one in said.json["components"] if one["is_restored"]]  # type: ignore[attr-defined]
+    assert restored == ["read", "load"]
+
+
+def test_a_run_that_nobody_follows_can_be_killed(file: Path, call: Call) -> None:
+    run = call("job", "run", str(file), "--no-follow", "--json").json["run"]
+    assert "RUNNING" in call("job", "show", str(run)).out
+    assert "may end within 30 s" in call("job", "kill", str(run)).out
+    assert "ABORTED" in call("job", "kill", str(run)).out
+    assert "is over" in call("job", "kill", str(run)).err
+    assert call("job", "show", "nonsense").code == 1
+
+
+def test_a_file_that_cannot_run_is_refused_with_everything_that_is_wrong(file: Path, call: Call) -> None:
+    file.write_text(NIGHTLY.replace("type: sink", "type: sunk").replace("type: task", "type: tusk"))
+    said = call("job", "run", str(file))
+    assert said.code == 4
+    assert said.err.count("UNKNOWN_TYPE") == 2
+
+
+def test_deploy_puts_the_jobs_of_a_project_into_the_ledger(file: Path, call: Call, workers: FakeWorkers) -> None:
+    said = call("deploy")
+    assert said.code == 0, said.err
+    assert "+ job nightly added" in said.out
+    assert "part" not in said.out
+    assert "nothing to deploy" in call("deploy").out
+    file.write_text(NIGHTLY.replace("monday", "sunday"))
+    assert "~ job nightly changed" in call("plan").out
+    said = call("job", "run", "nightly", "--json")
+    assert said.json["context"]["day"] == "monday"  # type: ignore[index]
+    call("deploy")
+    assert call("job", "run", "nightly", "--json").json["context"]["day"] == "sunday"  # type: ignore[index]
+    file.unlink()
+    assert "- job nightly removed" in call("deploy").out
+    assert call("job", "run", "nightly").code == 1

@@ -1,0 +1,29 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pondage.ledger.clock import FakeClock
+from pondage.ledger.driver import Driver
+from pondage.ledger.sqlite import SqliteDriver
+from tests.ledger.harness import MakeDriver, World
+from tests.ledger_jobs.harness import Jobs
+
+
+@pytest.fixture
+def make_driver(tmp_path: Path) -> Iterator[MakeDriver]:
+    """A driver on a new SQLite file; `tests/services` gives the same tests one on PostgreSQL."""
+    made: list[Driver] = []
+
+    def make(clock: FakeClock) -> Driver:
+        made.append(SqliteDriver(tmp_path / "ledger.db", clock, synchronous="OFF"))
+        return made[-1]
+
+    yield make
+    for driver in made:
+        driver.close()
+
+
+@pytest.fixture
+def run(make_driver: MakeDriver) -> Jobs:
+    return Jobs(World(make_driver))
