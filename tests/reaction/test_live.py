@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from pondage import Accumulator, Fire, Graph, OnFailure, Publish, Reactor, Route, SnapshotRef, Source
-from pondage.engine.live.embedded import Ack, LiveReactor
+from pondage.engine.live.door import Ack
+from pondage.engine.live.embedded import LiveReactor
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.reaction.events import Tick
 

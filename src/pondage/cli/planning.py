@@ -32,6 +32,12 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
         sign, color = _SIGNS[job.change]
         fg = None if color == "dim" else color
         click.echo(styled(f"  {sign} job {job.name} {job.change}", settings, fg=fg, dim=color == "dim"))
+    for reactor in view.reactors:
+        sign, color = _SIGNS[reactor.change]
+        fg = None if color == "dim" else color
+        version = reactor.version_to or reactor.version_from
+        line = f"  {sign} reactor {reactor.name} {version} {reactor.change}"
+        click.echo(styled(line, settings, fg=fg, dim=color == "dim"))
     for message in view.messages:
         click.echo(f"  note: {message.text}")
     for line in _afterwards(view, is_deployed=is_deployed):

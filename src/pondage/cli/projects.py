@@ -12,6 +12,7 @@ from pondage.cli.session import Session, open_project, session, workers
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
+    from pondage.define.reaction import ReactorDefinition
     from pondage.plan.values import Deployed, Plan
     from pondage.views.plan import PlanView
 
@@ -113,15 +114,27 @@ def deploy(settings: Settings, dry_run: bool, is_run: bool, is_json: bool) -> No
 
 def make(opened: Session) -> tuple[Plan, list[Deployed]]:
     """Read the project (in a process of its own) and plan it against what is deployed."""
-    from pondage.ledger.deploy import deployed
-    from pondage.plan.planning import make_plan
-    from pondage.read.reader import read_project
+    made, found, _ = make_whole(opened)
+    return made, found
 
-    project = opened.project
-    definitions = read_project(project)
+
+def make_whole(opened: Session) -> tuple[Plan, list[Deployed], list[ReactorDefinition]]:
+    """Read and plan the project, and answer its reactors too."""
+    from pondage.ledger.deploy import deployed
+    from pondage.ledger.reactor_deploy import deployed_reactors
+    from pondage.plan.planning import make_plan
+    from pondage.plan.reactors import check_reactors, reactor_changes
+    from pondage.read.reader import read_declared
+
+    project, environment = opened.project, opened.environment
+    declared = read_declared(project)
     with opened.ledger.reading() as tx:
-        found = deployed(tx, opened.ledger, opened.environment)
-    return make_plan(definitions, found, project=project.name, environment=opened.environment), found
+        found = deployed(tx, opened.ledger, environment)
+        running = deployed_reactors(tx, environment)
+    check_reactors(declared.reactors, running, project=project.name, environment=environment)
+    changes = reactor_changes(declared.reactors, running, project=project.name)
+    made = make_plan(declared.ponds, found, project=project.name, environment=environment, reactors=changes)
+    return made, found, declared.reactors
 
 
 def deploy_project(opened: Session, *, is_dry: bool = False) -> PlanView:
@@ -134,7 +147,7 @@ def deploy_project(opened: Session, *, is_dry: bool = False) -> PlanView:
     from pondage.read.archive import pack_project
     from pondage.views.plan import plan_view
 
-    planned, found = make(opened)
+    planned, found, reactors = make_whole(opened)
     jobs, view = with_jobs(opened, plan_view(checked(planned)))
     if view.is_empty or is_dry:
         return view
@@ -151,6 +164,7 @@ def deploy_project(opened: Session, *, is_dry: bool = False) -> PlanView:
         archive=pack_project(opened.project).data,
         summary=msgspec.json.encode(view).decode(),
         expected=found,
+        reactors=reactors,
         pool_sizes=opened.project.pools,
     )
     return view

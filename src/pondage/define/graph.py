@@ -49,6 +49,8 @@ class GraphRunner(msgspec.Struct, frozen=True, kw_only=True):
     call: Callable[[Mapping[str, object], Fire], object]
     is_async: bool = False
     is_inline: bool = False
+    functions: tuple[Function, ...] = ()
+    """The author's functions: what its code digest is made of."""
 
 
 def function_graph(function: Function, *, name: str, sources: Sequence[str], inline: bool) -> GraphRunner:
@@ -66,7 +68,13 @@ def function_graph(function: Function, *, name: str, sources: Sequence[str], inl
     unknown = [each for each in parameters if each not in sources and each != FIRE]
     if unknown:
         raise GraphFailure(f"graph {name}", [Problem("UNKNOWN_INPUT", f"{name}.{each}") for each in unknown], place)
-    return GraphRunner(name=name, call=_caller(function, parameters), is_async=is_async, is_inline=inline)
+    return GraphRunner(
+        name=name,
+        call=_caller(function, parameters),
+        is_async=is_async,
+        is_inline=inline,
+        functions=(function,),
+    )
 
 
 def _caller(function: Function, parameters: list[str]) -> Callable[[Mapping[str, object], Fire], object]:
@@ -107,7 +115,13 @@ class Graph:
         self._takes_fire = {node for node, each in self.functions.items() if FIRE in inspect.signature(each).parameters}
         is_async = any(inspect.iscoroutinefunction(each) for each in self.functions.values())
         call = self._call_async if is_async else self._call
-        self.runner = GraphRunner(name=name, call=call, is_async=is_async, is_inline=inline and not is_async)
+        self.runner = GraphRunner(
+            name=name,
+            call=call,
+            is_async=is_async,
+            is_inline=inline and not is_async,
+            functions=tuple(self.functions.values()),
+        )
         if on is not None:
             on.bind(self.runner, self.place)
 

@@ -84,6 +84,20 @@ class ReactorDeclaration(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
 
 
+class ReactorDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """A reactor as a deploy carries it: the digest is that of its functions and of what its sources read."""
+
+    declaration: ReactorDeclaration
+    entry: str
+    digest: str
+    place: str = ""
+
+    @property
+    def name(self) -> str:
+        """Answer the reactor's name."""
+        return self.declaration.name
+
+
 def problems_of(declaration: ReactorDeclaration) -> list[Problem]:
     """Give everything that is wrong with a reactor, in the order in which one reads it."""
     return list(_reactor_problems(declaration))

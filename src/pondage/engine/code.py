@@ -7,12 +7,16 @@ import os
 import sys
 import threading
 from pathlib import Path
+from typing import TypeVar
 
 from pondage.define.pond import Pond
+from pondage.define.reactor import Reactor
 from pondage.errors import PondageError
 from pondage.ledger import work
 from pondage.ledger.ledger import Ledger
 from pondage.read.archive import unpack
+
+Declared = TypeVar("Declared", Pond, Reactor)
 
 
 class CodeError(PondageError):
@@ -51,7 +55,14 @@ class DeployedCode:
         return place.removeprefix(f"{self._place}{os.sep}")
 
     def pond(self, entry: str) -> Pond:
-        """Answer the author's object at `module:attribute`; raises `CodeError`, or what the module raises."""
+        """Answer the author's Pond at `module:attribute`; raises `CodeError`, or what the module raises."""
+        return self._found(entry, Pond)
+
+    def reactor(self, entry: str) -> Reactor:
+        """Answer the author's reactor at `module:attribute`; raises `CodeError`, or what the module raises."""
+        return self._found(entry, Reactor)
+
+    def _found(self, entry: str, kind: type[Declared]) -> Declared:
         place = self.place()
         module_name, _, attribute = entry.partition(":")
         try:
@@ -68,7 +79,9 @@ class DeployedCode:
                 f"module {module_name} was imported from {origin}, not from the deployed code",
                 hint="give the module a name that no installed package has",
             )
-        pond = getattr(module, attribute, None)
-        if not isinstance(pond, Pond):
-            raise CodeError(f"{entry} of the deployed code is no Pond", hint="deploy it again with `pondage deploy`")
-        return pond
+        found = getattr(module, attribute, None)
+        if not isinstance(found, kind):
+            raise CodeError(
+                f"{entry} of the deployed code is no {kind.__name__}", hint="deploy it again with `pondage deploy`"
+            )
+        return found

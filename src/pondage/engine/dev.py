@@ -49,7 +49,7 @@ def run_dev(project: Project, *, quiet: bool = False, until: Callable[[], bool] 
 
         def serve() -> int:
             return supervise(
-                lambda: Supervisor(config, ledger, say=lambda line: say(f"  {line}")),
+                lambda: Supervisor(config, ledger, has_live=True, say=lambda line: say(f"  {line}")),
                 until=until or (lambda: False),
                 on_start=lambda: say("\n".join(_banner(project, config))),
                 on_drain=on_drain,

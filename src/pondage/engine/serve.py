@@ -74,8 +74,8 @@ def _without_project(options: WorkerOptions) -> EngineConfig:
     )
 
 
-def run_worker(config: EngineConfig, *, say: Callable[[str], None] | None = None) -> int:
-    """Serve until SIGTERM or Ctrl-C, which drain; answer the exit code.
+def run_worker(config: EngineConfig, *, has_live: bool = False, say: Callable[[str], None] | None = None) -> int:
+    """Serve until SIGTERM or Ctrl-C, which drain; answer the exit code. `has_live`: reactors run here, too.
 
     A machine that could not reach the ledger for too long stops its work, because others do it now, and comes back
     under a new identity when the ledger answers again.
@@ -92,7 +92,7 @@ def run_worker(config: EngineConfig, *, say: Callable[[str], None] | None = None
 
     def serve() -> int:
         return supervise(
-            lambda: Supervisor(config, ledger, say=say),
+            lambda: Supervisor(config, ledger, has_live=has_live, say=say),
             until=lambda: False,
             on_start=lambda: say(_line(config)),
             on_drain=on_drain,

@@ -23,6 +23,7 @@ from pondage.engine.children import Child, Restarts, RetireWorker, StartWorker, 
 from pondage.engine.config import EngineConfig, SupervisorConfig, WorkerConfig
 from pondage.engine.heartbeat import Heartbeat
 from pondage.engine.leases import Leases
+from pondage.engine.live.keeper import LiveKeeper
 from pondage.engine.maintenance import Maintenance, Service
 from pondage.engine.outbox import Outbox
 from pondage.engine.parent import ParentWatch
@@ -80,6 +81,7 @@ class Supervisor:
         *,
         start_worker: Callable[[WorkerConfig], WorkerProcess] | None = None,
         is_standing: bool = True,
+        has_live: bool = False,
         clock: Callable[[], float] = time.monotonic,
         say: Callable[[str], None] = _log.info,
     ) -> None:
@@ -89,6 +91,7 @@ class Supervisor:
         self._clock = clock
         self._say = say
         self._children: dict[str, OwnChild] = {}
+        self._live = LiveKeeper(config, ledger, say=say) if has_live else None
         self._restarts = Restarts()
         self._requests = 0
         self._is_lost = False
@@ -155,6 +158,8 @@ class Supervisor:
     def tick(self) -> None:
         """Look once: bury children that ended, replace silent ones, start and retire what the waiting work needs."""
         self.bury()
+        if self._live is not None:
+            self._live.tick(reaper=self._process)
         with self._ledger.reading() as tx:
             rows = {row.public_id: row for row in processes.alive(tx)}
             held = {
@@ -251,19 +256,23 @@ class Supervisor:
         for child in self.children:
             child.is_ending = True
             child.process.terminate()
+        live = self._live
+        if live is not None:
+            live.terminate()
         told = 1
         deadline_s = self._clock() + self._ledger.durability.drain_s + KILL_AFTER_S
-        while self._children and not self._is_lost:
+        while (self._children or (live is not None and live.children)) and not self._is_lost:
             if self._requests > told:
                 told = self._requests
                 deadline_s = min(deadline_s, self._clock() + KILL_AFTER_S)
                 for child in self.children:
                     child.process.terminate()
             if self._clock() >= deadline_s:
-                for child in self.children:
-                    child.process.kill()
+                self._kill_children()
             self._changes.wait(0.2)
             self.bury()
+            if live is not None:
+                live.bury(reaper=self._process)
         if self._is_lost:
             return LOST
         with self._ledger.transaction() as tx:
@@ -275,6 +284,8 @@ class Supervisor:
     def _kill_children(self) -> None:
         for child in self.children:
             child.process.kill()
+        if self._live is not None:
+            self._live.kill()
 
     def _on_lost(self, reason: str) -> None:
         self._say(f"this supervisor must stop: {reason}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from pondage.define.definition import PondDefinition, Triggers
 from pondage.define.names import PondKey, pond_key
+from pondage.define.reaction import ReactorDefinition
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Calm, Deploy, Event, Remove, Tide, Wave
 from pondage.kernel.demand.state import Pacing
@@ -16,6 +17,7 @@ from pondage.ledger import actors, advance, history, pools, schedules
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, number_or_none, text
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.reactor_deploy import put_reactors
 from pondage.plan.diamonds import tracked
 from pondage.plan.values import Deployed
 
@@ -51,6 +53,7 @@ def deploy(
     archive: bytes,
     summary: str,
     expected: list[Deployed],
+    reactors: Sequence[ReactorDefinition] | None = None,
     restored: int | None = None,
     pool_sizes: Mapping[str, int] | None = None,
     who: str = "",
@@ -58,7 +61,8 @@ def deploy(
     """Put bound definitions in force and take Ponds away; answer the digest of the code archive.
 
     `expected` is what the plan was made against: when somebody else deployed since, this refuses and changes nothing.
-    Raises `LedgerError` then. `restored` is the older deployment that a rollback brings back.
+    Raises `LedgerError` then. `reactors` of None leaves the reactors as they are. `restored` is the older deployment
+    that a rollback brings back.
     """
     digest = hashlib.sha256(archive).hexdigest()
     with ledger.transaction() as tx:
@@ -74,6 +78,8 @@ def deploy(
         pools.resize(tx, pool_sizes or {})
         _refuse_unknown_pools(definitions, set(pools.sizes(tx)))
         _store_archive(tx, digest, archive)
+        if reactors is not None:
+            put_reactors(tx, reactors, environment=identity, environment_name=environment, project=project, code=digest)
         former = {one.key: one.definition for one in before}
         stored: dict[PondKey, tuple[int, PondDefinition]] = {}
         for declared in definitions:

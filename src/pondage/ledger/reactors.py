@@ -49,6 +49,7 @@ class ReactorRow(msgspec.Struct, frozen=True, kw_only=True):
     project: str
     declaration: ReactorDeclaration
     entry: str
+    digest: str
     code: str
     health: str
     epoch: int
@@ -65,15 +66,22 @@ class ReactorSignal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SELECT = """SELECT r.actor AS actor, r.environment AS environment, e.name AS environment_name, r.name AS name,
-                    r.project AS project, r.declaration AS declaration, r.entry AS entry, r.code AS code,
-                    r.health AS health, a.epoch AS epoch, a.owner AS owner, coalesce(p.address, '') AS address,
-                    r.removed_at AS removed_at
+                    r.project AS project, r.declaration AS declaration, r.entry AS entry, r.digest AS digest,
+                    r.code AS code, r.health AS health, a.epoch AS epoch, a.owner AS owner,
+                    coalesce(p.address, '') AS address, r.removed_at AS removed_at
              FROM reactors r JOIN actors a ON a.id = r.actor JOIN environments e ON e.id = r.environment
              LEFT JOIN processes p ON p.id = a.owner AND p.dead_at IS NULL """
 
 
 def put(
-    tx: Transaction, *, environment: int, project: str, declaration: ReactorDeclaration, entry: str, code: str
+    tx: Transaction,
+    *,
+    environment: int,
+    project: str,
+    declaration: ReactorDeclaration,
+    entry: str = "",
+    digest: str = "",
+    code: str = "",
 ) -> int:
     """Deploy a reactor, or another declaration or code of one; answer its actor. Its state stays."""
     tx.write(
@@ -90,16 +98,18 @@ def put(
     assert row is not None
     actor = number(row, "id")
     tx.write(
-        """INSERT INTO reactors (actor, environment, name, project, declaration, entry, code, deployed_at)
-           VALUES (:actor, :environment, :name, :project, :declaration, :entry, :code, :now)
+        """INSERT INTO reactors (actor, environment, name, project, declaration, entry, digest, code, deployed_at)
+           VALUES (:actor, :environment, :name, :project, :declaration, :entry, :digest, :code, :now)
            ON CONFLICT (actor) DO UPDATE SET project = excluded.project, declaration = excluded.declaration,
-             entry = excluded.entry, code = excluded.code, deployed_at = excluded.deployed_at, removed_at = NULL""",
+             entry = excluded.entry, digest = excluded.digest, code = excluded.code,
+             deployed_at = excluded.deployed_at, removed_at = NULL""",
         actor=actor,
         environment=environment,
         name=declaration.name,
         project=project,
         declaration=msgspec.json.encode(declaration).decode(),
         entry=entry,
+        digest=digest,
         code=code,
     )
     return actor
@@ -183,6 +193,19 @@ def free(tx: Transaction, process: int) -> int:
     return tx.change("UPDATE actors SET owner = NULL, token = NULL WHERE owner = :process", process=process)
 
 
+def cannot_start(tx: Transaction, lease: Lease, error: str) -> None:
+    """Note why a reactor does not run: what `why` and `reactor list` show. Said once for each reason."""
+    health = msgspec.json.encode({"state": "Starting", "sources": [], "error": error}).decode()
+    changed = tx.change(
+        "UPDATE reactors SET health = :health WHERE actor = :actor AND health <> :health",
+        health=health,
+        actor=lease.actor,
+    )
+    if changed:
+        said = {"reactor": lease.name, "error": error}
+        history.record(tx, environment=lease.environment, kind="reactor not started", payload=said)
+
+
 def listen(tx: Transaction, process: int, address: str) -> None:
     """Write down where a live host listens."""
     tx.write("UPDATE processes SET address = :address WHERE id = :id", address=address, id=process)
@@ -242,6 +265,7 @@ def _reactor(row: Row) -> ReactorRow:
         project=text(row, "project"),
         declaration=msgspec.json.decode(text(row, "declaration"), type=ReactorDeclaration),
         entry=text(row, "entry"),
+        digest=text(row, "digest"),
         code=text(row, "code"),
         health=text(row, "health"),
         epoch=number(row, "epoch"),

@@ -14,6 +14,7 @@ from pondage.plan.binding import bound, source_messages, source_problems
 from pondage.plan.change import change_of
 from pondage.plan.fusion import Fused, fused, outside_readers
 from pondage.plan.graph import downstream, key_of, pond_cycle
+from pondage.plan.reactors import ReactorChange
 from pondage.plan.values import Deployed, Message, Plan, PondChange, Problem
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -36,6 +37,7 @@ def make_plan(
     project: str,
     environment: str = "main",
     is_restored: bool = False,
+    reactors: Sequence[ReactorChange] = (),
 ) -> Plan:
     """Answer what deploying `definitions` as `project` would do. Problems are in the plan; `checked` raises them.
 
@@ -70,6 +72,7 @@ def make_plan(
             *(problem for key in sorted(made) for problem in made[key].problems),
             *_problems(own, foreign, world, mine),
         ),
+        reactors=tuple(reactors),
         base=_digest(sorted((each.key, each.project, each.definition) for each in here)),
     )
     return msgspec.structs.replace(plan, digest=_digest(plan))

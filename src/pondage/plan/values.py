@@ -8,6 +8,7 @@ import msgspec
 
 from pondage.define.definition import PondDefinition
 from pondage.define.names import PondKey, pond_key
+from pondage.plan.reactors import ReactorChange
 
 
 class Deployed(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,10 +96,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     fusions: tuple[Fusion, ...] = ()
     messages: tuple[Message, ...] = ()
     problems: tuple[Problem, ...] = ()
+    reactors: tuple[ReactorChange, ...] = ()
     base: str = ""
     digest: str = ""
 
     @property
     def is_empty(self) -> bool:
         """Answer whether a deploy would change nothing."""
-        return not (self.added or self.changed or self.removed)
+        return not (self.added or self.changed or self.removed) and all(
+            each.change == "unchanged" for each in self.reactors
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.definition import PondDefinition
+from pondage.define.reaction import ReactorDefinition
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +25,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The Ponds that were found, and everything that is wrong."""
+    """The Ponds and reactors that were found, and everything that is wrong."""
 
     ponds: tuple[PondDefinition, ...] = ()
+    reactors: tuple[ReactorDefinition, ...] = ()
     problems: tuple[Problem, ...] = ()

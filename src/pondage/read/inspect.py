@@ -16,10 +16,12 @@ import msgspec
 
 from pondage.define.definition import ExpectationDefinition, PondDefinition, ReadDefinition, RippleDefinition
 from pondage.define.pond import Pond
+from pondage.define.reaction import ReactorDefinition
 from pondage.define.ripple import Ripple, SqlInputs
 from pondage.errors import PondageError
 from pondage.read.digest import Digests, digest_of
 from pondage.read.exchange import Answer, Problem, Request
+from pondage.read.reactors import found_reactors, reactor_definition
 from pondage.read.source import SourceFiles, module_name
 from pondage.read.sql import normalised_sql, read_sql_file
 
@@ -43,7 +45,14 @@ def inspected(request: Request) -> Answer:
             ponds.append(_definition(pond, entry, root, Digests(files, sys.modules)))
         except PondageError as error:
             problems.append(_problem(error, root))
-    return Answer(ponds=tuple(ponds), problems=tuple(problems))
+    reactors: list[ReactorDefinition] = []
+    for entry, reactor in found_reactors(modules).items():
+        try:
+            place = _relative(reactor.place, root) or ""
+            reactors.append(reactor_definition(reactor, entry, Digests(files, sys.modules), place))
+        except PondageError as error:
+            problems.append(_problem(error, root))
+    return Answer(ponds=tuple(ponds), reactors=tuple(reactors), problems=tuple(problems))
 
 
 def _found_ponds(modules: list[ModuleType]) -> dict[str, Pond]:

@@ -14,6 +14,7 @@ import msgspec
 import pondage
 from pondage.define.definition import PondDefinition
 from pondage.define.names import pond_key
+from pondage.define.reaction import ReactorDefinition
 from pondage.errors import DefinitionError, PondageError, ProjectError
 from pondage.read.exchange import Answer, Problem, Request
 from pondage.read.problems import raise_all
@@ -23,13 +24,25 @@ TIMEOUT_S = 60.0
 _TAIL = 10
 
 
+class Declared(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a project declares, sorted by name."""
+
+    ponds: list[PondDefinition]
+    reactors: list[ReactorDefinition]
+
+
 def read_project(project: Project, *, timeout_s: float = TIMEOUT_S) -> list[PondDefinition]:
-    """Answer the project's Ponds sorted by name; raises everything that is wrong at once. A project may have only jobs.
+    """Answer the project's Ponds sorted by name; raises everything that is wrong at once."""
+    return read_declared(project, timeout_s=timeout_s).ponds
+
+
+def read_declared(project: Project, *, timeout_s: float = TIMEOUT_S) -> Declared:
+    """Answer the project's Ponds and reactors; raises everything that is wrong at once. It may have only jobs.
 
     The modules run at import, their Ripples never. A module that does not come back within `timeout_s` is given up.
     """
     if not project.modules and project.job_files:
-        return []
+        return Declared(ponds=[], reactors=[])
     if not project.modules:
         raise ProjectError(
             f"project {project.name!r} has no modules",
@@ -39,8 +52,26 @@ def read_project(project: Project, *, timeout_s: float = TIMEOUT_S) -> list[Pond
     answer = _ask(Request(root=str(project.root), modules=project.modules), timeout_s)
     errors = [_error(problem) for problem in answer.problems]
     errors += doubles(answer.ponds)
+    errors += _double_reactors(answer.reactors)
     raise_all(errors, what=f"project {project.name}")
-    return sorted(answer.ponds, key=lambda pond: (pond.name, pond.major))
+    return Declared(
+        ponds=sorted(answer.ponds, key=lambda pond: (pond.name, pond.major)),
+        reactors=sorted(answer.reactors, key=lambda reactor: reactor.name),
+    )
+
+
+def _double_reactors(reactors: Sequence[ReactorDefinition]) -> list[PondageError]:
+    known: dict[str, ReactorDefinition] = {}
+    return [
+        DefinitionError(
+            f"reactor {each.name!r} is declared twice",
+            hint=f"the other one is at {known[each.name].place}; rename one",
+            place=each.place,
+            code="DUPLICATE_REACTOR",
+        )
+        for each in reactors
+        if known.setdefault(each.name, each) is not each
+    ]
 
 
 def doubles(ponds: Sequence[PondDefinition]) -> list[PondageError]:

@@ -9,6 +9,7 @@ import msgspec
 from pondage.define.definition import PondDefinition, Triggers
 from pondage.define.names import pond_key
 from pondage.ledger.job_deploys import JobChange
+from pondage.plan.reactors import ReactorChange
 from pondage.plan.values import Message, Plan, PondChange, Problem, RippleChange
 from pondage.views.words import duration_text
 
@@ -77,6 +78,7 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     recomputes: tuple[str, ...] = ()
     asking: tuple[str, ...] = ()
+    reactors: tuple[ReactorChange, ...] = ()
     is_analyzed: bool = False
     jobs: tuple[JobChange, ...] = ()
 
@@ -102,6 +104,7 @@ def plan_view(plan: Plan) -> PlanView:
         digest=plan.digest,
         recomputes=tuple(plan.recomputes),
         asking=tuple(key for key in plan.recomputes if key in definitions and trigger_texts(definitions[key].triggers)),
+        reactors=plan.reactors,
     )
 
 

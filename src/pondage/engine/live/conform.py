@@ -160,9 +160,7 @@ class JournalReactorHost:
         with self._ledger.transaction() as tx:
             environment = actors.environment(tx, "conformance", is_created=True)
             assert environment is not None
-            return reactors.put(
-                tx, environment=environment, project="conformance", declaration=declaration, entry="", code=""
-            )
+            return reactors.put(tx, environment=environment, project="conformance", declaration=declaration)
 
     def _claim(self) -> Lease:
         ids = self._ledger.ids

@@ -5,6 +5,7 @@ performed, so that a journal can stand between the machine and the world.
 """
 
 import asyncio
+import secrets
 import time
 from collections.abc import Callable, Mapping
 
@@ -44,6 +45,7 @@ class ReactorHost:
     ) -> None:
         self.state: State = new_state(shape, facts)
         self.stopped = asyncio.Event()
+        self.is_throttled = False
         self.watchers: list[Watch] = []
         self.on_settled: Callable[[], None] | None = None
         self._output = output or DirectOutput()
@@ -55,6 +57,7 @@ class ReactorHost:
         self._timer_at: int | None = None
         self._replies: dict[str, asyncio.Future[dict[str, object]]] = {}
         self._number = 0
+        self._life = secrets.token_hex(4)
         self._graphs = Graphs(graphs, self.feed, on_result)
         self._sources = Sources(accumulators, self.feed)
         self._actions: dict[type, Callable[..., None]] = {
@@ -69,14 +72,18 @@ class ReactorHost:
             e.Stopped: self._stop,
         }
 
-    def begin(self) -> None:
-        """Begin this life."""
+    def begin(self, on_crash: Callable[[Exception], None] | None = None) -> None:
+        """Begin this life. `on_crash` is told when the reactor's own code raises; without it the error is raised."""
+        self._pump.on_crash = on_crash
         self.feed(Begin())
 
-    async def ask(self, make_event: Callable[[str], Event]) -> dict[str, object]:
+    async def ask(self, make_event: Callable[[str], Event], *, cid: str | None = None) -> dict[str, object]:
         """Take in an event that is answered, and wait for the answer."""
-        self._number += 1
-        cid = f"live-{self._number}"
+        if cid is None:
+            self._number += 1
+            cid = f"{self._life}-{self._number}"
+        elif cid in self._replies:
+            return await asyncio.shield(self._replies[cid])
         future: asyncio.Future[dict[str, object]] = asyncio.get_running_loop().create_future()
         self._replies[cid] = future
         try:
@@ -91,6 +98,7 @@ class ReactorHost:
 
     def throttle_all(self, on: bool) -> None:
         """Let every source wait, or go on: the journal cannot keep up with what they bring."""
+        self.is_throttled = on
         for name in self.state.sources:
             self._sources.throttle(e.Throttle(name, on))
 

@@ -107,6 +107,7 @@ class JournalOutput:
     ) -> None:
         self.on_fenced: Callable[[], None] = lambda: None
         self.on_pressure: Callable[[bool], None] = lambda _: None
+        self.on_rows: Callable[[], None] = lambda: None
         self._write = write
         self._schedule = schedule
         self._later = later
@@ -243,6 +244,8 @@ class JournalOutput:
             self._pump.feed(JournalEvent(False))
 
     def _is_durable(self) -> None:
+        if self._flight is not None and self._flight.rows:
+            self.on_rows()
         released, self._released, self._flight = self._released, [], None
         self._firm[1] = 0
         self._starts_held -= sum(isinstance(each, (StartFire, CancelFire)) for each in released)

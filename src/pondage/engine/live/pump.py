@@ -25,6 +25,7 @@ class Pump:
         self.state = state
         self.perform = perform
         self.on_settled: Callable[[], None] | None = None
+        self.on_crash: Callable[[Exception], None] | None = None
         self._clock = clock
         self._inbox: deque[Event | list[object]] = deque()
         self._is_busy = False
@@ -54,6 +55,11 @@ class Pump:
         try:
             while inbox:
                 take(step(state, inbox.popleft(), clock()))
+        except Exception as error:
+            if self.on_crash is None:
+                raise
+            inbox.clear()
+            self.on_crash(error)
         finally:
             self._is_busy = False
         if self.on_settled is not None:

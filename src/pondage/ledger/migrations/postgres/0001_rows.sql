@@ -409,6 +409,7 @@ CREATE TABLE reactors (
     project text NOT NULL,
     declaration text NOT NULL,
     entry text NOT NULL,
+    digest text NOT NULL,
     code text NOT NULL,
     health text NOT NULL DEFAULT '',
     carried_seq bigint NOT NULL DEFAULT 0,

@@ -409,6 +409,7 @@ CREATE TABLE reactors (
     project TEXT NOT NULL,
     declaration TEXT NOT NULL,
     entry TEXT NOT NULL,
+    digest TEXT NOT NULL,
     code TEXT NOT NULL,
     health TEXT NOT NULL DEFAULT '',
     carried_seq INTEGER NOT NULL DEFAULT 0,

@@ -1,0 +1,124 @@
+"""The way into a reactor that runs: pushes, commands and its state, checked against what was declared."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from pondage.define.accumulator import AnyAccumulator
+from pondage.define.boundary import InvalidBoundary, SnapshotRef
+from pondage.engine.live.host import ReactorHost
+from pondage.engine.live.sources import NOTHING, boundary_of
+from pondage.errors import NotFound, PondageError
+from pondage.kernel.reaction.events import Ask, Event, Flush, PondRun, Push, UndecodableEvent
+from pondage.kernel.reaction.look import look
+
+
+class Ack(msgspec.Struct, frozen=True):
+    """The answer to a push: accepted under `seq`, known already (`dup`), or refused with an `error`."""
+
+    accepted: bool
+    seq: int | None = None
+    dup: bool = False
+    error: str | None = None
+    path: str | None = None
+    retry_after: int | None = None
+
+
+class BadValue(PondageError):
+    """A value that was given is not of its source's type."""
+
+    code = "INVALID_BOUNDARY"
+
+
+class Door:
+    """Pushes and commands as methods. An answer comes when what it says is durable."""
+
+    def __init__(self, name: str, accumulators: Mapping[str, AnyAccumulator]) -> None:
+        self.name = name
+        self._accumulators = dict(accumulators)
+        self._changed = asyncio.Event()
+
+    @property
+    def host(self) -> ReactorHost:
+        """Answer the host behind the door."""
+        raise NotImplementedError
+
+    async def push(self, source: str, value: object, *, offset: int | None = None, f: int | None = None) -> Ack:
+        """Push a value and wait until it is accepted or refused; a value of another type is refused with its path."""
+        accumulator = self._accumulator(source)
+        try:
+            checked = await boundary_of(accumulator, value)
+        except InvalidBoundary as error:
+            refusal = f"{error.path}"
+            return await self._acknowledged(lambda cid: UndecodableEvent(source, None, refusal, cid))
+        if checked is NOTHING:
+            return Ack(accepted=True)
+        return await self._acknowledged(lambda cid: Push(source, checked, cid, offset, f))
+
+    def offer(self, source: str, value: object) -> None:
+        """Push a boundary that is of its type already, without waiting for an answer: the shortest way in."""
+        self.host.feed(Push(source, value))
+
+    def complete(self, source: str, run: SnapshotRef) -> None:
+        """Tell a Pond source of a completed Run, as the ledger would."""
+        self._accumulator(source)
+        self.host.feed(PondRun(source, run.freshness, run, run.delay))
+
+    def flush(self, source: str) -> None:
+        """Let a batch emit what it holds."""
+        self._accumulator(source)
+        self.host.feed(Flush(source))
+
+    async def command(self, name: str, argument: object = None, *, cid: str | None = None) -> dict[str, object]:
+        """Give a command (`force_fire`, `pause`, `resume`, `redrive`, ...) and wait for its answer.
+
+        With a `cid` of the caller's own it is done once however often it is given: the answer is the same.
+        """
+        return await self.host.ask(lambda given: Ask(given, name, argument), cid=cid)
+
+    async def fire(self) -> dict[str, object]:
+        """Fire now, whatever the criteria say."""
+        return await self.command("force_fire")
+
+    async def fire_with(self, **cache: object) -> dict[str, object]:
+        """Fire with exactly these values; they are checked and stay in the cache."""
+        return await self.command("fire_with", self.checked(cache))
+
+    def checked(self, cache: Mapping[str, object]) -> dict[str, object]:
+        """Give the values of a FireWith their types; a value of another type raises BadValue, with its path."""
+        typed: dict[str, object] = {}
+        for name, value in cache.items():
+            if name not in self._accumulators:
+                typed[name] = value  # The machine refuses it by name.
+                continue
+            try:
+                typed[name] = self._accumulators[name].check(value)
+            except InvalidBoundary as error:
+                raise BadValue(f"{name} of {self.name}: {error}") from error
+        return typed
+
+    def state(self) -> dict[str, object]:
+        """Answer the reactor's state, as GetState does."""
+        return look(self.host.state)
+
+    async def until(self, condition: Callable[[dict[str, object]], bool]) -> dict[str, object]:
+        """Wait until the state fulfils a condition, and answer it. Woken by what happens, never by a clock."""
+        while not condition(state := self.state()):
+            self._changed.clear()
+            await self._changed.wait()
+        return state
+
+    async def idle(self) -> dict[str, object]:
+        """Wait until no fire runs."""
+        return await self.until(lambda state: state["running"] is None)
+
+    def _accumulator(self, source: str) -> AnyAccumulator:
+        found = self._accumulators.get(source)
+        if found is None:
+            known = ", ".join(self._accumulators)
+            raise NotFound(f"reactor {self.name} has no source {source}", hint=f"it has: {known}")
+        return found
+
+    async def _acknowledged(self, make_event: Callable[[str], Event]) -> Ack:
+        return msgspec.convert(await self.host.ask(make_event), Ack)

@@ -1,0 +1,227 @@
+"""A reactor that this host owns: its lease, its journal, its lives; and what it tells the ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TypeVar
+
+import msgspec
+
+from pondage.define.reaction import ReactorDeclaration
+from pondage.define.reactor import Reactor
+from pondage.engine.live.door import Door
+from pondage.engine.live.host import ReactorHost
+from pondage.engine.live.journal import JournalOutput, inline_writer, ledger_row, open_life, thread_writer
+from pondage.engine.live.output import DirectOutput, Output
+from pondage.engine.live.typed import checked_reduces, typed_facts
+from pondage.errors import LedgerError
+from pondage.kernel.reaction import Effect, Facts, ReactorShape, read_event
+from pondage.kernel.reaction.declared import shape_of
+from pondage.kernel.reaction.events import ReactorCrashed
+from pondage.ledger import reactors
+from pondage.ledger.journal import Carrier, FileJournal, Journal, LedgerJournal, journal_path
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.reactors import Lease, LedgerRow, ReactorRow, ReactorSignal
+from pondage.ledger.sqlite import SqliteDriver
+
+CARRY_AGAIN_S = 1.0
+
+Result = TypeVar("Result")
+
+_log = logging.getLogger(__name__)
+
+
+class OwnedReactor(Door):
+    """One reactor from the claim of its lease to the end of its drain. All methods run on the loop."""
+
+    def __init__(self, ledger: Ledger, row: ReactorRow, lease: Lease, reactor: Reactor) -> None:
+        super().__init__(row.name, {source.name: source for source in reactor.sources})
+        self.row = row
+        self.lease = lease
+        self.is_lost = False
+        self._ledger = ledger
+        self._reactor = reactor
+        self._host: ReactorHost | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal of {row.name}")
+        self._journal: Journal | None = None
+        self._output: Output | None = None
+        self._said: list[LedgerRow] = []
+        self._has_said = asyncio.Event()
+        self._taken: set[int] = set()
+        self._carrying: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def host(self) -> ReactorHost:
+        """Answer the host of the present life."""
+        assert self._host is not None, "the reactor was not started"
+        return self._host
+
+    @property
+    def is_durable(self) -> bool:
+        """Answer whether it has a journal."""
+        return self.row.declaration.durable is not False
+
+    async def start(self) -> None:
+        """Begin the first life here: open the journal, carry over what waits, restore, evaluate at once.
+
+        Raises LedgerError when the journal cannot be opened, PondageError when it is not of this declaration.
+        """
+        if self.is_durable:
+            self._journal = await self._aside(self._open)
+            if isinstance(self._journal, FileJournal):
+                await self._aside(self._carry)
+        await self._live()
+        self._carrying = asyncio.get_running_loop().create_task(self._carry_on())
+
+    def tell(self, signals: list[ReactorSignal]) -> None:
+        """Hand over what the ledger has to say; each is consumed by the commit that holds what came of it."""
+        for signal in signals:
+            if signal.id in self._taken:
+                continue
+            self._taken.add(signal.id)
+            event = read_event(msgspec.json.decode(signal.payload))
+            if event is None:
+                _log.error("reactor %s does not understand the signal %s", self.name, signal.payload)
+            else:
+                self.host.feed(event)
+            self.host.say(LedgerRow("consumed", str(signal.id)))
+        self._taken.intersection_update(signal.id for signal in signals)
+
+    async def drain(self, drain_us: int) -> None:
+        """Stop in order: fire on for at most so long, write and carry over everything."""
+        if not self.is_lost:
+            await self.host.shut_down(drain_us)
+        await self._close()
+
+    async def lose(self, reason: str) -> None:
+        """Stop at once and write nothing: somebody else owns the reactor, or may at any moment."""
+        if self.is_lost:
+            return
+        self.is_lost = True
+        _log.warning("reactor %s is no longer ours: %s", self.name, reason)
+        if isinstance(self._output, JournalOutput):
+            self._output.abandon()
+        await self.host.drop("moved")
+        await self._close()
+
+    async def _live(self, *, after_crash: str | None = None) -> None:
+        declaration, loop = self.row.declaration, asyncio.get_running_loop()
+        shape = shape_of(declaration, reduces=checked_reduces(self._accumulators), is_durable=self.is_durable)
+        facts: Facts | None = None
+        output: Output = DirectOutput(self._say)
+        if self._journal is not None:
+            journal, text = self._journal, msgspec.json.encode(declaration).decode()
+            life = await self._aside(lambda: open_life(journal, shape, declaration=text, read_shape=_shape_of_text))
+            facts = typed_facts(life.facts, self._accumulators)
+            output = self._journaled(journal, life.seq, loop)
+        self._output = output
+        self._host = host = ReactorHost(
+            shape, graphs=self._reactor.graphs, accumulators=self._accumulators, facts=facts, output=output
+        )
+        if isinstance(output, JournalOutput):
+            output.on_pressure = host.throttle_all
+        else:
+            host.watchers.append(self._told)
+        host.on_settled = self._changed.set
+        host.begin(self._on_crash)
+        if after_crash is not None:
+            host.feed(ReactorCrashed(after_crash))
+
+    def _journaled(self, journal: Journal, seq: int, loop: asyncio.AbstractEventLoop) -> JournalOutput:
+        is_inline = isinstance(journal, FileJournal) and self.row.declaration.durable != "power"
+        write = inline_writer(journal) if is_inline else thread_writer(journal, loop, self._thread)
+        output = JournalOutput(
+            write=write,
+            schedule=lambda call: _ignored(loop.call_soon(call)),
+            later=lambda seconds, call: _ignored(loop.call_later(seconds, call)),
+            seq=seq,
+        )
+        output.on_fenced = lambda: self._spawn(self.lose("its journal has another owner"))
+        output.on_rows = self._has_said.set
+        return output
+
+    def _on_crash(self, error: Exception) -> None:
+        _log.error("reactor %s crashed and begins again from its journal", self.name, exc_info=error)
+        if isinstance(self._output, JournalOutput):
+            self._output.abandon()
+        self._spawn(self._begin_again(f"{type(error).__name__}: {error}"))
+
+    async def _begin_again(self, error: str) -> None:
+        await self.host.drop("unavailable")
+        await self._aside(self._carry)
+        # What was handed over and is not in the journal is still in the ledger.
+        self._taken.clear()
+        await self._live(after_crash=error)
+
+    def _open(self) -> Journal:
+        driver = self._ledger.driver
+        if not isinstance(driver, SqliteDriver):
+            return LedgerJournal(self._ledger, self.lease)
+        level = "power" if self.row.declaration.durable == "power" else "process"
+        return FileJournal(journal_path(driver.path, self.lease.actor), self.lease, level=level)
+
+    def _told(self, effect: Effect) -> None:
+        row = ledger_row(effect)
+        if row is not None:
+            self._say(row)
+
+    def _say(self, row: LedgerRow) -> None:
+        self._said.append(row)
+        self._has_said.set()
+
+    async def _carry_on(self) -> None:
+        while True:
+            await self._has_said.wait()
+            self._has_said.clear()
+            try:
+                await asyncio.to_thread(self._carry)
+            except LedgerError as error:
+                _log.warning("what reactor %s says waits: %s", self.name, error)
+                self._has_said.set()
+                await asyncio.sleep(CARRY_AGAIN_S)
+
+    def _carry(self) -> None:
+        """Bring to the ledger what waits for it, in another thread than the loop's."""
+        if isinstance(self._journal, FileJournal):
+            carrier = Carrier(self._journal.path, self._ledger, self.lease)
+            try:
+                carrier.carry_all()
+            finally:
+                carrier.close()
+        elif self._said:
+            said, self._said = self._said, []
+            with self._ledger.transaction() as tx:
+                reactors.take_rows(tx, self.lease, said)
+
+    async def _close(self) -> None:
+        if self._carrying is not None:
+            self._carrying.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._carrying
+        if not self.is_lost:
+            with suppress(LedgerError):
+                await asyncio.to_thread(self._carry)
+        if self._journal is not None:
+            await self._aside(self._journal.close)
+        self._thread.shutdown(wait=False)
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _aside(self, call: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+
+def _shape_of_text(text: str) -> ReactorShape:
+    return shape_of(msgspec.json.decode(text, type=ReactorDeclaration))
+
+
+def _ignored(handle: object) -> None:
+    del handle

@@ -1,0 +1,264 @@
+"""A live host: a process that owns reactors of one code archive, runs them on a loop, and answers a local socket.
+
+`python -m pondage.engine.live.process` is started by a supervisor, which gives it a `WorkerConfig` through a pipe. It
+imports the author's code and never starts Spark.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from pondage.engine import identity
+from pondage.engine.code import DeployedCode
+from pondage.engine.config import WorkerConfig
+from pondage.engine.heartbeat import Heartbeat
+from pondage.engine.live.owned import OwnedReactor
+from pondage.engine.live.socket import LiveSocket
+from pondage.engine.parent import ParentWatch
+from pondage.engine.spawn import receive
+from pondage.errors import LedgerError, PondageError
+from pondage.ledger import processes, reactors
+from pondage.ledger.journal import journal_path
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.reactors import Lease, ReactorRow, ReactorSignal
+from pondage.ledger.sqlite import SqliteDriver
+
+ROLE = "live"
+LOST = 3
+TRY_AGAIN_S = 5.0
+"""How long a reactor that could not be started is left to others."""
+
+_log = logging.getLogger(__name__)
+
+
+class LiveHost:
+    """Claims free reactors of its code, drains those that a deploy changed, and hands over what the ledger says."""
+
+    def __init__(self, config: WorkerConfig, ledger: Ledger) -> None:
+        self._config = config
+        self._ledger = ledger
+        self._code = DeployedCode(ledger, config.code, config.engine.state / "code")
+        self._owned: dict[int, OwnedReactor] = {}
+        self._failed: dict[int, float] = {}
+        self._draining: set[asyncio.Task[None]] = set()
+        self._woken = asyncio.Event()
+        self._is_ending = False
+        self._lost: str | None = None
+        self._changes = ledger.driver.changes()
+        self._socket = LiveSocket(config.engine.state / "live", config.public_id, self.find)
+        self._process = 0
+
+    def find(self, environment: str, name: str) -> OwnedReactor | None:
+        """Answer a reactor that is owned here."""
+        for owned in self._owned.values():
+            if (owned.row.environment_name, owned.row.name) == (environment, name):
+                return owned
+        return None
+
+    async def run(self) -> int:
+        """Serve until told to end, or until the ledger takes us for dead; answer the exit code."""
+        loop = asyncio.get_running_loop()
+        await self._socket.open()
+        self._process = await asyncio.to_thread(self._register)
+        durability = self._ledger.durability
+        heartbeat = Heartbeat(
+            self._ledger,
+            self._process,
+            fence_after_s=durability.reap_after_s - durability.child_margin_s,
+            state=lambda: f"{len(self._owned)} reactors",
+            on_lost=lambda reason: _ignored(loop.call_soon_threadsafe(self._fence, reason)),
+        )
+        heartbeat.start()
+        watch = threading.Thread(target=self._watch, args=(loop,), name="changes", daemon=True)
+        watch.start()
+        try:
+            while not self._is_ending and self._lost is None:
+                self._woken.clear()
+                try:
+                    await self._reconcile()
+                except LedgerError as error:
+                    _log.warning("cannot look for reactors now: %s", error)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._woken.wait(), durability.poll_s)
+            return await self._finish()
+        finally:
+            self._is_ending = True
+            self._changes.wake()
+            heartbeat.stop()
+            await self._socket.close()
+
+    def end(self) -> None:
+        """Drain and end; called from any thread."""
+        self._is_ending = True
+        self._changes.wake()
+
+    def _fence(self, reason: str) -> None:
+        self._lost = reason
+        self._woken.set()
+
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        while not self._is_ending:
+            try:
+                if not self._changes.wait(1.0) and not self._is_ending:
+                    continue
+            except Exception:  # noqa: BLE001 - a hint less: the loop also polls
+                _log.exception("cannot watch the ledger for changes")
+                threading.Event().wait(1.0)
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._woken.set)
+
+    async def _reconcile(self) -> None:
+        rows, signals, tokens = await asyncio.to_thread(self._look)
+        known = {row.actor: row for row in rows}
+        for actor, owned in list(self._owned.items()):
+            row = known.get(actor)
+            if owned.is_lost or tokens.get(actor) != owned.lease.token:
+                await owned.lose("its lease is another's")
+                del self._owned[actor]
+            elif row is None or row.is_removed or row.code != self._config.code or row.digest != owned.row.digest:
+                self._start_draining(owned)
+            else:
+                owned.tell(signals.get(actor, []))
+        now = asyncio.get_running_loop().time()
+        for row in rows:
+            is_free = row.owner is None and row.code == self._config.code and row.actor not in self._owned
+            if is_free and self._failed.get(row.actor, 0.0) <= now:
+                await self._take(row)
+
+    def _look(self) -> tuple[list[ReactorRow], dict[int, list[ReactorSignal]], dict[int, str]]:
+        with self._ledger.reading() as tx:
+            rows = reactors.deployed(tx)
+            signals = {actor: reactors.signals(tx, actor) for actor in self._owned}
+            tokens = {
+                actor: owned.lease.token
+                for actor, owned in self._owned.items()
+                if reactors.claimed(tx, token=owned.lease.token) is not None
+            }
+        return rows, signals, tokens
+
+    async def _take(self, row: ReactorRow) -> None:
+        lease = await asyncio.to_thread(self._claim, row)
+        if lease is None:
+            return
+        if row.is_removed:
+            await asyncio.to_thread(self._forget, lease)
+            return
+        try:
+            reactor = await asyncio.to_thread(self._code.reactor, row.entry)
+            owned = OwnedReactor(self._ledger, row, lease, reactor)
+            await owned.start()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's module may raise anything: it is told
+            _log.exception("reactor %s cannot be started", row.name)
+            self._failed[row.actor] = asyncio.get_running_loop().time() + TRY_AGAIN_S
+            await asyncio.to_thread(self._refuse, lease, error)
+            return
+        self._owned[row.actor] = owned
+        _log.info("reactor %s runs here, epoch %d", row.name, lease.epoch)
+
+    def _claim(self, row: ReactorRow) -> Lease | None:
+        token = self._ledger.ids.new("t")
+        try:
+            with self._ledger.transaction() as tx:
+                return reactors.claim(tx, actor=row.actor, process=self._process, token=token)
+        except LedgerError:
+            with self._ledger.reading() as tx:
+                return reactors.claimed(tx, token=token)
+
+    def _refuse(self, lease: Lease, error: BaseException) -> None:
+        message = error.message if isinstance(error, PondageError) else f"{type(error).__name__}: {error}"
+        with self._ledger.transaction() as tx:
+            reactors.cannot_start(tx, lease, message)
+            reactors.release(tx, lease)
+
+    def _start_draining(self, owned: OwnedReactor) -> None:
+        del self._owned[owned.lease.actor]
+        task = asyncio.get_running_loop().create_task(self._give_back(owned))
+        self._draining.add(task)
+        task.add_done_callback(self._draining.discard)
+
+    async def _give_back(self, owned: OwnedReactor) -> None:
+        await owned.drain(int(self._ledger.durability.drain_s * 1e6))
+        if not owned.is_lost:
+            await asyncio.to_thread(self._release, owned.lease)
+
+    def _release(self, lease: Lease) -> None:
+        with self._ledger.transaction() as tx:
+            reactors.release(tx, lease)
+
+    def _forget(self, lease: Lease) -> None:
+        driver = self._ledger.driver
+        if isinstance(driver, SqliteDriver):
+            path = journal_path(driver.path, lease.actor)
+            for suffix in ("", "-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+        with self._ledger.transaction() as tx:
+            reactors.forget(tx, lease)
+
+    async def _finish(self) -> int:
+        if self._lost is not None:
+            _log.error("this live host must stop: %s", self._lost)
+            await asyncio.gather(*(owned.lose(self._lost) for owned in self._owned.values()))
+            return LOST
+        for owned in list(self._owned.values()):
+            self._start_draining(owned)
+        await asyncio.gather(*self._draining)
+        await asyncio.to_thread(self._unregister)
+        return 0
+
+    def _register(self) -> int:
+        with self._ledger.transaction() as tx:
+            process = processes.register(
+                tx,
+                public_id=self._config.public_id,
+                machine=identity.machine(),
+                pid=os.getpid(),
+                pid_started=identity.started(os.getpid()),
+                role=ROLE,
+                code=self._config.code,
+            )
+            reactors.listen(tx, process, self._socket.address)
+        return process
+
+    def _unregister(self) -> None:
+        with self._ledger.transaction() as tx:
+            for row in processes.alive(tx):
+                if row.id == self._process:
+                    processes.declare_dead(tx, row, unless_beaten=False)
+            reactors.free(tx, self._process)
+
+
+def _ignored(handle: object) -> None:
+    del handle
+
+
+def main() -> int:
+    """Be a live host until told to end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    config, pipe = receive(WorkerConfig)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    if Path(config.engine.root).is_dir():
+        os.chdir(config.engine.root)
+    ledger = config.engine.open_ledger()
+
+    async def serve() -> int:
+        host = LiveHost(config, ledger)
+        ParentWatch(config.parent, host.end).start(pipe)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, host.end)
+        return await host.run()
+
+    return asyncio.run(serve())
+
+
+if __name__ == "__main__":
+    exit_code = main()
+    logging.shutdown()
+    # A graph in a thread may still run, and nothing can stop it: it must not keep the process.
+    os._exit(exit_code)

@@ -1,0 +1,144 @@
+"""The local socket of a live host: pushes and commands, answered when what they did is durable."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from pondage.engine.live.frames import MOST_BYTES, RETRY_AFTER_US, Frame, line_of, read_frame
+from pondage.engine.live.owned import OwnedReactor
+from pondage.errors import PondageError
+from pondage.kernel.reaction import Effect
+from pondage.kernel.reaction.effects import Fired, Health, RecoveryNote, SourceHealth
+
+LONGEST_PATH = 100
+"""The system refuses longer names of sockets."""
+WATCH_EVERY_S = 0.25
+Find = Callable[[str, str], OwnedReactor | None]
+Send = Callable[[dict[str, object]], None]
+
+
+class LiveSocket:
+    """A unix socket that only this user can open. Requests of one connection may overtake each other; ids tell."""
+
+    def __init__(self, folder: Path, name: str, find: Find) -> None:
+        self._find = find
+        self.path = folder / f"{name}.sock"
+        if len(os.fsencode(self.path)) > LONGEST_PATH:
+            self.path = Path(tempfile.mkdtemp(prefix="pondage-live-")) / "sock"
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def address(self) -> str:
+        """Answer what the process row says."""
+        return f"unix:{self.path}"
+
+    async def open(self) -> None:
+        """Begin to listen."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.path.unlink(missing_ok=True)
+        before = os.umask(0o177)
+        try:
+            self._server = await asyncio.start_unix_server(self._serve, self.path, limit=MOST_BYTES)
+        finally:
+            os.umask(before)
+
+    async def close(self) -> None:
+        """Stop listening; whoever waits for an answer gets none."""
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.path.unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        own: set[asyncio.Task[None]] = set()
+
+        def send(answer: dict[str, object]) -> None:
+            if not writer.is_closing():
+                writer.write(line_of(answer))
+
+        try:
+            while line := await reader.readline():
+                # In order of arrival into the machine, without waiting for each other's commits.
+                task = asyncio.get_running_loop().create_task(self._answer(line, send))
+                for tasks in (own, self._tasks):
+                    tasks.add(task)
+                    task.add_done_callback(tasks.discard)
+                await writer.drain()
+        except (ConnectionError, ValueError):
+            pass  # Gone, or a line without an end: there is nobody to tell.
+        finally:
+            for task in own:
+                task.cancel()
+            writer.close()
+
+    async def _answer(self, line: bytes, send: Send) -> None:
+        try:
+            frame = read_frame(line)
+        except msgspec.DecodeError as error:
+            send({"id": None, "accepted": False, "error": "bad_frame", "message": str(error)})
+            return
+        owned = self._find(frame.environment, frame.reactor)
+        if owned is None or owned.is_lost:
+            send({"id": frame.id, "accepted": False, "error": "not_here", "retry_after": RETRY_AFTER_US})
+            return
+        try:
+            if frame.op == "watch":
+                await _watch(owned, frame, send)
+            else:
+                send({"id": frame.id, **await _done(owned, frame)})
+        except PondageError as error:
+            send({"id": frame.id, "accepted": False, "error": error.code, "message": error.message})
+        except msgspec.DecodeError as error:
+            send({"id": frame.id, "accepted": False, "error": "invalid", "message": str(error)})
+
+
+async def _done(owned: OwnedReactor, frame: Frame) -> dict[str, object]:
+    if frame.op == "state":
+        return {"state": owned.state()}
+    if frame.op == "push":
+        ack = await owned.push(frame.source or "", msgspec.json.decode(frame.value), f=frame.f)
+        said = {name: value for name, value in msgspec.structs.asdict(ack).items() if value not in (None, False)}
+        return {"accepted": ack.accepted, **said}
+    argument = msgspec.json.decode(frame.arg)
+    if frame.command == "fire_with" and isinstance(argument, dict):
+        argument = owned.checked(argument)
+    return {"reply": await owned.command(frame.command or "", argument, cid=frame.cid)}
+
+
+async def _watch(owned: OwnedReactor, frame: Frame, send: Send) -> None:
+    """Say what happens until the caller goes: health at once, fires as a number, at most four times a second."""
+    host, fired, last = owned.host, 0, ""
+
+    def look(effect: Effect) -> None:
+        nonlocal fired, last
+        match effect:
+            case Fired(outcome=outcome):
+                fired, last = fired + 1, outcome
+            case Health(state, sources):
+                send({"id": frame.id, "health": state, "sources": sources})
+            case SourceHealth(source, health):
+                send({"id": frame.id, "source": source, "health": health})
+            case RecoveryNote(component, attempt, backoff):
+                send({"id": frame.id, "recovery": component, "attempt": attempt, "backoff": backoff})
+
+    host.watchers.append(look)
+    try:
+        send({"id": frame.id, "state": owned.state()})
+        while not host.stopped.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(host.stopped.wait(), WATCH_EVERY_S)
+            if fired:
+                send({"id": frame.id, "fired": fired, "last": last})
+                fired = 0
+    finally:
+        host.watchers.remove(look)

@@ -1,0 +1,92 @@
+"""Values that come out of a journal are plain JSON; what the author's functions get is of the declared types."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from pondage.define.accumulator import AnyAccumulator
+from pondage.define.boundary import InvalidBoundary
+from pondage.kernel.reaction.facts import Entry, Facts
+from pondage.kernel.reaction.shape import Reduce
+
+Convert = Callable[[object], object]
+
+
+def typed_facts(facts: Facts, accumulators: Mapping[str, AnyAccumulator]) -> Facts:
+    """Give the values of recovered facts their types, in place. What does not fit its type any more stays as it is."""
+    converts = {name: _entry_convert(each) for name, each in accumulators.items()}
+    for name, source in facts.sources.items():
+        accumulator = accumulators.get(name)
+        if accumulator is None:
+            continue
+        item, value = _lenient(accumulator.check), converts[name]
+        source.cur, source.good = _typed(source.cur, value), _typed(source.good, value)
+        source.queue = [msgspec.structs.replace(entry, value=value(entry.value)) for entry in source.queue]
+        source.buffer = [msgspec.structs.replace(each, value=item(each.value)) for each in source.buffer]
+        source.window = [item(each) for each in source.window]
+    for fire in [*facts.plan, *([] if facts.fire is None else [facts.fire])]:
+        fire.inputs = _inputs(fire.inputs, converts)
+    facts.dead = {
+        name: msgspec.structs.replace(letter, inputs=_inputs(letter.inputs, converts))
+        for name, letter in facts.dead.items()
+    }
+    facts.commands = [
+        msgspec.structs.replace(each, arg={name: _converted(name, value, converts) for name, value in each.arg.items()})
+        if each.name == "fire_with" and isinstance(each.arg, dict)
+        else each
+        for each in facts.commands
+    ]
+    return facts
+
+
+def checked_reduces(accumulators: Mapping[str, AnyAccumulator]) -> dict[str, Reduce]:
+    """Give the authors' functions for batches; one whose result no journal could keep fails where it is called."""
+    return {name: _kept(each.hooks.flush) for name, each in accumulators.items() if each.hooks.flush is not None}
+
+
+def _kept(reduce: Reduce) -> Reduce:
+    def call(items: list[object]) -> object:
+        value = reduce(items)
+        msgspec.json.encode(value)
+        return value
+
+    return call
+
+
+def _entry_convert(accumulator: AnyAccumulator) -> Convert:
+    kind, flush = accumulator.declaration.kind, accumulator.hooks.flush
+    item = _lenient(accumulator.check)
+    if kind == "state" or (kind == "batch" and flush is None):
+        return lambda value: [item(each) for each in value] if isinstance(value, list) else value
+    if kind == "batch" and flush is not None:
+        returned = typing.get_type_hints(flush).get("return")
+        return (lambda value: value) if returned is None else _lenient(lambda value: msgspec.convert(value, returned))
+    return item
+
+
+def _lenient(convert: Convert) -> Convert:
+    def call(value: object) -> object:
+        try:
+            return convert(value)
+        except (InvalidBoundary, msgspec.ValidationError):
+            return value
+
+    return call
+
+
+def _typed(entry: Entry | None, convert: Convert) -> Entry | None:
+    return None if entry is None else msgspec.structs.replace(entry, value=convert(entry.value))
+
+
+def _converted(name: str, value: object, converts: Mapping[str, Convert]) -> object:
+    return converts[name](value) if name in converts else value
+
+
+def _inputs(inputs: dict[str, Entry], converts: Mapping[str, Convert]) -> dict[str, Entry]:
+    return {
+        name: msgspec.structs.replace(entry, value=_converted(name, entry.value, converts))
+        for name, entry in inputs.items()
+    }

@@ -1,0 +1,53 @@
+"""Deploying reactors: part of a deploy's one transaction. A live host sees the rows, and starts, drains or restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pondage.define.reaction import ReactorDefinition
+from pondage.ledger import actors, reactors
+from pondage.ledger.driver import Transaction
+from pondage.plan.reactors import DeployedReactor, check_reactors
+
+
+def deployed_reactors(tx: Transaction, environment: str) -> list[DeployedReactor]:
+    """Answer the reactors that are deployed in an environment: what a plan is compared with."""
+    identity = actors.environment(tx, environment)
+    if identity is None:
+        return []
+    return [
+        DeployedReactor(declaration=row.declaration, digest=row.digest, project=row.project)
+        for row in reactors.deployed(tx, identity)
+        if not row.is_removed
+    ]
+
+
+def put_reactors(
+    tx: Transaction,
+    definitions: Sequence[ReactorDefinition],
+    *,
+    environment: int,
+    environment_name: str,
+    project: str,
+    code: str,
+) -> None:
+    """Put a project's reactors in force, inside the transaction of a deploy; raises RegistryError.
+
+    One whose functions and declaration are as they were keeps its code, and goes on undisturbed.
+    """
+    check_reactors(definitions, deployed_reactors(tx, environment_name), project=project, environment=environment_name)
+    before = {row.name: row for row in reactors.deployed(tx, environment) if row.project == project}
+    for each in definitions:
+        known = before.pop(each.name, None)
+        if known is None or known.is_removed or known.digest != each.digest:
+            reactors.put(
+                tx,
+                environment=environment,
+                project=project,
+                declaration=each.declaration,
+                entry=each.entry,
+                digest=each.digest,
+                code=code,
+            )
+    for row in before.values():
+        reactors.remove(tx, row.actor)

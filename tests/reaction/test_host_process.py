@@ -1,0 +1,115 @@
+"""Live hosts as real processes on a real ledger: pushes, takeover, deploys, crashes, drains."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pondage.ledger import reactors
+from tests.reaction.hosting import Hosting, hosting
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[Hosting]:
+    with hosting(tmp_path / "project") as made:
+        yield made
+
+
+def test_a_host_takes_a_push_fires_and_another_host_takes_over_with_its_state(world: Hosting) -> None:
+    first = world.start()
+    assert world.push(1) == {"accepted": True, "seq": 1}
+    assert world.fires() == ["1 1 1"]
+    second = world.start()
+    world.kill(first)
+    assert world.push(2) == {"accepted": True, "seq": 2}
+    world.until(lambda: len(world.fires()) == 2, what="no fire after the takeover")
+    assert world.fires()[1] == "2 1 2"
+    row = world.row
+    assert row is not None
+    assert row.epoch == 2
+    second.terminate()
+    assert second.wait(20) == 0
+    row = world.row
+    assert row is not None
+    assert row.owner is None
+
+
+def test_what_is_refused_is_named_and_a_bad_frame_harms_nobody(world: Hosting) -> None:
+    world.start()
+    ask = world.client().ask
+    assert ask(op="push", source="ticks", value={"number": "x"})["error"] == "invalid"
+    assert ask(op="push", source="nobody", value=1)["error"] == "NOT_FOUND"
+    assert ask(op="command", command="fire_with", arg={"ticks": 7})["error"] == "INVALID_BOUNDARY"
+    assert ask(op="command", command="explode")["reply"]["error"] == "unknown_command"  # type: ignore[index]
+    assert world.push(3)["accepted"] is True
+
+
+def test_commands_are_done_once_under_their_own_id_in_every_life(world: Hosting) -> None:
+    first = world.start()
+    world.push(1)
+    once = world.client().ask(op="command", command="force_fire", cid="mine")
+    world.kill(first)
+    world.start()
+    again = world.client().ask(op="command", command="force_fire", cid="mine")
+    assert again["reply"] == {**once["reply"], "again": True}  # type: ignore[dict-item]
+    assert len(world.fires()) == 2
+
+
+def test_a_pause_survives_a_crash_and_what_waits_runs_after_resume(world: Hosting) -> None:
+    first = world.start()
+    world.client().ask(op="command", command="pause")
+    world.push(1)
+    world.kill(first)
+    world.start()
+    assert (world.state()["hold"], world.fires()) == ("paused", [])
+    world.until(lambda: len(world.history("reactor hold")) == 1, what="the hold is no history")
+    world.client().ask(op="command", command="resume")
+    world.until(lambda: world.fires() == ["1 1 1"], what="nothing fired after resume")
+
+
+def test_a_deploy_of_changed_code_moves_the_reactor_with_its_state_and_an_unchanged_one_does_not(
+    world: Hosting,
+) -> None:
+    first = world.start()
+    world.push(1)
+    assert world.deploy() == world.code
+    world.write(version="1.1.0", mark=" new")
+    code = world.deploy()
+    assert code != world.code
+    world.start(code)
+    assert world.push(2) == {"accepted": True, "seq": 2}
+    world.until(lambda: world.fires() == ["1 1 1", "2 1 2 new"], what="the new code did not fire")
+    assert first.poll() is None
+
+
+def test_a_removed_reactor_is_drained_and_forgotten(world: Hosting) -> None:
+    world.start()
+    world.push(1)
+    (world.root / "ponds.py").write_text("")
+    world.deploy()
+
+    def is_gone() -> bool:
+        with world.ledger.reading() as tx:
+            return reactors.deployed(tx) == []
+
+    world.until(is_gone, what="the reactor is still there")
+
+
+def test_code_that_cannot_be_imported_is_told_and_tried_again(world: Hosting) -> None:
+    with world.ledger.transaction() as tx:
+        tx.change("UPDATE reactors SET entry = 'ponds:nothing'")
+    world.start()
+    world.until(lambda: len(world.history("reactor not started")) == 1, what="nobody was told")
+    assert "is no Reactor" in str(world.history("reactor not started")[0]["error"])
+
+
+def test_sigterm_drains_and_nothing_of_the_queue_is_lost(world: Hosting) -> None:
+    host = world.start()
+    for number in range(5):
+        world.push(number)
+    host.send_signal(signal.SIGTERM)
+    assert host.wait(20) == 0
+    assert [line.split()[2] for line in world.fires()] == ["0", "1", "2", "3", "4"]

@@ -1,0 +1,234 @@
+"""A reactor in the hands of its owner, in this process: levels, crashes, a journal that fails, a lease that is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pondage import Accumulator, Reactor
+from pondage.define.reaction import ReactorDeclaration
+from pondage.engine.live import journal as journal_module
+from pondage.engine.live import pump as pump_module
+from pondage.engine.live.owned import OwnedReactor
+from pondage.kernel.reaction import Effect, State
+from pondage.kernel.reaction.events import Push
+from pondage.ledger import actors, processes, reactors
+from pondage.ledger.driver import LedgerUnavailable
+from pondage.ledger.journal import Batch, FileJournal
+from pondage.ledger.ledger import Ledger
+
+LEVELS = [False, "process", "power"]
+
+
+class Price(msgspec.Struct):
+    px: float
+
+
+class Desk:
+    """A ledger with one reactor and one process, in a folder of the test."""
+
+    def __init__(self, folder: Path, durable: bool | str, **options: object) -> None:
+        self.ledger = Ledger.open(f"sqlite:///{folder}/ledger.db")
+        self.seen: list[object] = []
+        self.reactor = Reactor(
+            "quote",
+            sources=[Accumulator("prices", Price), Accumulator.batch("lots", Price, size=2)],
+            durable=durable,
+            strategy="sequential",
+            **options,  # type: ignore[arg-type]
+        )
+
+        @self.reactor.graph(inline=True)
+        def note(prices: Price | None, lots: list[Price] | None) -> None:
+            assert prices is None or isinstance(prices, Price)
+            assert lots is None or all(isinstance(each, Price) for each in lots)
+            self.seen.append((None if prices is None else prices.px, None if lots is None else len(lots)))
+
+        with self.ledger.transaction() as tx:
+            environment = actors.environment(tx, "main", is_created=True)
+            assert environment is not None
+            self.actor = reactors.put(
+                tx, environment=environment, project="p", declaration=self.declaration, entry="m:q", code="c"
+            )
+            self.environment = environment
+
+    @property
+    def declaration(self) -> ReactorDeclaration:
+        return self.reactor.declaration
+
+    async def own(self) -> OwnedReactor:
+        with self.ledger.transaction() as tx:
+            tx.change("UPDATE actors SET owner = NULL, token = NULL")
+            process = processes.register(
+                tx, public_id=self.ledger.ids.new("p"), machine="m", pid=1, pid_started=1, role="live"
+            )
+            lease = reactors.claim(tx, actor=self.actor, process=process, token=self.ledger.ids.new("t"))
+            row = reactors.find(tx, self.environment, "quote")
+        assert lease is not None
+        assert row is not None
+        owned = OwnedReactor(self.ledger, row, lease, self.reactor)
+        await owned.start()
+        return owned
+
+    def history(self) -> list[str]:
+        with self.ledger.reading() as tx:
+            return [str(row["kind"]) for row in tx.rows("SELECT kind FROM history ORDER BY id")]
+
+
+def at_each_level(test: Callable[[Desk], Awaitable[None]]) -> Callable[[Path, bool | str], None]:
+    @pytest.mark.parametrize("durable", LEVELS)
+    def run(tmp_path: Path, durable: bool | str) -> None:
+        desk = Desk(tmp_path, durable)
+        try:
+            asyncio.run(asyncio.wait_for(test(desk), 30))  # type: ignore[arg-type]
+        finally:
+            desk.ledger.close()
+
+    run.__name__ = test.__name__
+    return run
+
+
+@at_each_level
+async def test_an_acknowledged_boundary_is_typed_again_after_a_crash_at_every_level_that_keeps_it(desk: Desk) -> None:
+    owned = await desk.own()
+    assert (await owned.command("pause"))["hold"] == "paused"
+    assert (await owned.push("prices", {"px": 1.5})).seq == 1
+    assert (await owned.push("lots", {"px": 1})).accepted
+    await owned.lose("a test")
+    again = await desk.own()
+    assert again.state()["hold"] == ("paused" if desk.declaration.durable else None)
+    await again.push("lots", {"px": 2})
+    await again.command("resume")
+    await again.push("prices", Price(3.0))
+    await again.drain(1_000_000)
+    expected = [(1.5, None), (1.5, 2), (3.0, 2)] if desk.declaration.durable else [(3.0, None), (3.0, 1)]
+    assert desk.seen == expected
+
+
+@at_each_level
+async def test_what_happens_to_a_reactor_is_history_at_every_level(desk: Desk) -> None:
+    owned = await desk.own()
+    await owned.command("pause")
+    await owned.drain(0)
+    assert desk.history() == ["reactor hold"]
+    with desk.ledger.reading() as tx:
+        row = reactors.find(tx, desk.environment, "quote")
+    assert row is not None
+    assert msgspec.json.decode(row.health)["state"] == "Stopped"
+
+
+@at_each_level
+async def test_a_signal_is_told_once_and_gone_when_its_records_are_durable(desk: Desk) -> None:
+    owned = await desk.own()
+    with desk.ledger.transaction() as tx:
+        reactors.signal(tx, actor=desk.actor, payload=["push", "prices", {"px": 1}])
+        reactors.signal(tx, actor=desk.actor, payload=["rubbish"])
+        signals = reactors.signals(tx, desk.actor)
+    owned.tell(signals)
+    owned.tell(signals)
+    await owned.drain(1_000_000)
+    assert desk.seen == [] or len(desk.seen) == 1
+    with desk.ledger.reading() as tx:
+        assert reactors.signals(tx, desk.actor) == []
+
+
+@at_each_level
+async def test_a_reactor_that_crashes_begins_again_from_its_journal_after_a_while(desk: Desk) -> None:
+    original = pump_module.step
+
+    def step(state: State, event: object, now: int) -> list[Effect]:
+        if isinstance(event, Push) and event.value == Price(666.0):
+            raise RuntimeError("a bug of ours")
+        return original(state, event, now)
+
+    owned = await desk.own()
+    await owned.push("prices", {"px": 1})
+    pump_module.step = step
+    try:
+        refused = await owned.push("prices", {"px": 666})
+        assert refused.error == "unavailable"
+        state = await owned.until(lambda state: state["state"] == "Starting")
+        assert state["sources"]["prices"]["seen"] == (1 if desk.declaration.durable else 0)  # type: ignore[index]
+        # The backoff of the first restart is a second; nobody waits for it here.
+        timers = owned.host.state.timers
+        assert [what for what, _ in timers] == ["restart"]
+    finally:
+        pump_module.step = original
+    await owned.drain(0)
+    assert desk.history() == ["reactor recovery"]
+
+
+def test_an_old_owner_is_fenced_and_stops(tmp_path: Path) -> None:
+    async def play(desk: Desk) -> None:
+        old = await desk.own()
+        await old.push("prices", {"px": 1})
+        new = await desk.own()
+        answer = await old.push("prices", {"px": 2})
+        assert (answer.accepted, answer.error) == (False, "moved")
+        assert old.is_lost
+        assert (await new.push("prices", {"px": 3})).seq == 2
+        await new.drain(1_000_000)
+
+    desk = Desk(tmp_path, "power")
+    asyncio.run(asyncio.wait_for(play(desk), 30))
+    desk.ledger.close()
+
+
+def test_a_journal_that_fails_degrades_holds_answers_throttles_and_recovers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_full = False
+    write = FileJournal.write
+
+    def failing(self: FileJournal, batch: Batch) -> None:
+        if is_full:
+            raise LedgerUnavailable("disk full")
+        write(self, batch)
+
+    async def play(desk: Desk) -> None:
+        nonlocal is_full
+        owned = await desk.own()
+        await owned.push("prices", {"px": 1})
+        is_full = True
+        waiting = asyncio.create_task(owned.push("prices", {"px": 2}))
+        await owned.until(lambda state: state["state"] == "Degraded")
+        more = asyncio.create_task(owned.push("prices", {"px": 3}))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        assert owned.host.is_throttled
+        is_full = False
+        assert [(await each).seq for each in (waiting, more)] == [2, 3]
+        await owned.until(lambda state: state["state"] == "Live")
+        assert not owned.host.is_throttled
+        await owned.drain(1_000_000)
+
+    monkeypatch.setattr(FileJournal, "write", failing)
+    monkeypatch.setattr(journal_module, "MOST_WAITING", 10)
+    desk = Desk(tmp_path, "process")
+    asyncio.run(asyncio.wait_for(play(desk), 30))
+    desk.ledger.close()
+
+
+def test_a_file_that_is_locked_for_too_long_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pondage.ledger.journal.BUSY_TIMEOUT_S", 0.05)
+
+    async def play(desk: Desk) -> None:
+        owned = await desk.own()
+        (path,) = (tmp_path / "ledger.db.reactors").glob("*.db")
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(owned.push("prices", {"px": 2}))
+        await owned.until(lambda state: state["state"] == "Degraded")
+        other.execute("ROLLBACK")
+        other.close()
+        assert (await waiting).seq == 1
+        await owned.drain(1_000_000)
+
+    desk = Desk(tmp_path, "power")
+    asyncio.run(asyncio.wait_for(play(desk), 30))
+    desk.ledger.close()
