@@ -57,6 +57,7 @@ class ReactorHost:
         self._timer_at: int | None = None
         self._replies: dict[str, asyncio.Future[dict[str, object]]] = {}
         self._number = 0
+        self._dropped: str | None = None
         self._life = secrets.token_hex(4)
         self._graphs = Graphs(graphs, self.feed, on_result)
         self._sources = Sources(accumulators, self.feed)
@@ -79,6 +80,8 @@ class ReactorHost:
 
     async def ask(self, make_event: Callable[[str], Event], *, cid: str | None = None) -> dict[str, object]:
         """Take in an event that is answered, and wait for the answer."""
+        if self._dropped is not None:
+            return {"accepted": False, "error": self._dropped}
         if cid is None:
             self._number += 1
             cid = f"{self._life}-{self._number}"
@@ -111,6 +114,7 @@ class ReactorHost:
 
     async def drop(self, error: str) -> None:
         """End at once and write nothing more: somebody else owns the reactor now."""
+        self._dropped = error
         await self._end(error)
         self.stopped.set()
 
