@@ -1,0 +1,130 @@
+"""Components that change columns: select, rename, cast, derive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pondage.components.declaring import (
+    ANY_TABLE,
+    EXPRESSION,
+    NAME,
+    NAMES,
+    TYPES,
+    choice,
+    declared,
+    fields_of,
+    parameters,
+    table_of,
+)
+from pondage.define.component import component
+from pondage.define.types import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pondage.spark.component_run import SparkRun
+
+
+def _selected(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    known = {field.name: field for field in fields_of(inputs.get("input")) or ()}
+    names: Any = params["columns"]
+    return {"main": table_of(known[name] for name in names)} if known and set(names) <= known.keys() else {}
+
+
+@component(
+    "select",
+    inputs={"input": ANY_TABLE},
+    outputs={"main": ANY_TABLE},
+    params=parameters("columns", columns=NAMES),
+    after=(),
+    globals=(),
+    deterministic=True,
+    schema=_selected,
+)
+def select(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
+    """Keep these columns, in this order."""
+    del run
+    from pondage.spark.columns import require_columns
+
+    return input.select(*require_columns(input, params["columns"]))
+
+
+def _renamed(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    known = fields_of(inputs.get("input"))
+    names: Any = params["columns"]
+    if known is None:
+        return {}
+    return {"main": table_of(Field(names.get(one.name, one.name), one.type, one.is_nullable) for one in known)}
+
+
+@component(
+    "rename",
+    inputs={"input": ANY_TABLE},
+    outputs={"main": ANY_TABLE},
+    params=parameters("columns", columns={"type": "object", "additionalProperties": NAME}),
+    after=(),
+    globals=(),
+    deterministic=True,
+    schema=_renamed,
+)
+def rename(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
+    """Give columns other names: `columns: {old: new}`."""
+    del run
+    from pondage.spark.columns import require_columns
+
+    names: Mapping[str, str] = params["columns"]
+    require_columns(input, names)
+    return input.withColumnsRenamed(dict(names))
+
+
+def _cast(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    known = fields_of(inputs.get("input"))
+    wanted = {one.name: one for one in declared(params["columns"])}  # type: ignore[arg-type]
+    return {} if known is None else {"main": table_of(wanted.get(one.name, one) for one in known)}
+
+
+@component(
+    "cast",
+    inputs={"input": ANY_TABLE},
+    outputs={"main": ANY_TABLE},
+    params=parameters("columns", columns=TYPES, on_error=choice("fail", "null")),
+    after=(),
+    globals=(),
+    deterministic=True,
+    schema=_cast,
+)
+def cast(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
+    """Change the types of columns: `columns: {amount: "decimal(10,2)"}`.
+
+    A value that does not fit makes the component fail, or becomes null with `on_error: "null"`.
+    """
+    del run
+    from pondage.spark.columns import require_columns
+    from pondage.spark.port_types import spark_type
+
+    found = dict(zip(params["columns"], require_columns(input, params["columns"]), strict=True))
+    is_lenient = params.get("on_error") == "null"
+    types = {name: spark_type(str(kind)) for name, kind in params["columns"].items()}
+    return input.withColumns(
+        {name: one.try_cast(types[name]) if is_lenient else one.cast(types[name]) for name, one in found.items()}
+    )
+
+
+@component(
+    "derive",
+    inputs={"input": ANY_TABLE},
+    outputs={"main": ANY_TABLE},
+    params=parameters("columns", columns={"type": "object", "additionalProperties": EXPRESSION}),
+    after=(),
+    globals=(),
+    deterministic=True,
+)
+def derive(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
+    """Compute columns: `columns: {total: "price * quantity"}`. A later one sees those before it.
+
+    Where a value cannot be computed (a null operand, a division by zero) the column is null.
+    """
+    for name, text in params["columns"].items():
+        input = input.withColumn(name, run.column(input, text))  # noqa: A001 - the port
+    return input

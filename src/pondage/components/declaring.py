@@ -1,0 +1,54 @@
+"""Short words for declaring components: JSON Schemas of parameters, and types that a `schema` function gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pondage.define.types import Field, Type, parse_type
+
+NAME: dict[str, object] = {"type": "string", "minLength": 1}
+NAMES: dict[str, object] = {"type": "array", "items": NAME, "minItems": 1}
+TEXT: dict[str, object] = {"type": "string"}
+COUNT: dict[str, object] = {"type": "integer", "minimum": 0}
+EXPRESSION: dict[str, object] = {"type": "string", "minLength": 1, "description": "an expression (docs/jobs.md)"}
+TYPE: dict[str, object] = {"type": "string", "minLength": 1, "description": "a type: bigint, string, decimal(10,2), …"}
+TYPES: dict[str, object] = {"type": "object", "additionalProperties": TYPE}
+ANY_TABLE = "Table<Any>"
+
+PASSING = {"main": ANY_TABLE}
+
+
+def parameters(*required: str, **properties: Mapping[str, object]) -> dict[str, object]:
+    """Declare an object with these properties and no others."""
+    known = {name: dict(schema) for name, schema in properties.items()}
+    return {"type": "object", "properties": known, "required": list(required), "additionalProperties": False}
+
+
+def choice(*values: str) -> dict[str, object]:
+    """Declare one of some texts."""
+    return {"enum": list(values)}
+
+
+def fields_of(table: str | None) -> tuple[Field, ...] | None:
+    """Give the columns of a table's type; None when they are not known."""
+    if table is None:
+        return None
+    found = parse_type(table)
+    row = found.arguments[0] if found.head in ("Table", "Stream") and found.arguments else found
+    return row.fields if row.head == "row" and not row.rest else None
+
+
+def table_of(fields: Iterable[Field]) -> str:
+    """Write the type of a table with these columns."""
+    return str(Type("Table", arguments=(Type("row", fields=tuple(fields)),)))
+
+
+def declared(columns: Mapping[str, object]) -> tuple[Field, ...]:
+    """Give the columns that a parameter `columns: {name: type}` declares."""
+    return tuple(Field(name, parse_type(str(kind))) for name, kind in columns.items())
+
+
+def same_as_input(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    """Say that the main output has the columns of the input."""
+    del params
+    return {"main": inputs["input"]} if "input" in inputs else {}

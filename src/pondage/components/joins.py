@@ -1,0 +1,83 @@
+"""Components that bring tables together: join, lookup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pondage.components.declaring import ANY_TABLE, NAMES, choice, fields_of, parameters, table_of
+from pondage.define.component import component
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pondage.spark.component_run import SparkRun
+
+
+def _joined(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    left, right = fields_of(inputs.get("left")), fields_of(inputs.get("right"))
+    if left is None or right is None:
+        return {}
+    if params.get("how") in ("semi", "anti"):
+        return {"main": table_of(left)}
+    keys: Any = params["on"]
+    return {"main": table_of([*left, *(one for one in right if one.name not in keys)])}
+
+
+@component(
+    "join",
+    inputs={"left": ANY_TABLE, "right": ANY_TABLE},
+    outputs={"main": ANY_TABLE},
+    params=parameters("on", on=NAMES, how=choice("inner", "left", "right", "full", "semi", "anti")),
+    after=(),
+    globals=(),
+    deterministic=True,
+    schema=_joined,
+)
+def join(left: DataFrame, right: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:
+    """Join two tables by columns that both have: `on: [id]`, `how: inner|left|right|full|semi|anti`.
+
+    The columns are those of `left`, then those of `right` without the keys; other columns of one name are refused.
+    """
+    del run
+    from pondage.spark.columns import joined
+
+    return joined(left, right, params["on"], params.get("how", "inner"))
+
+
+@component(
+    "lookup",
+    inputs={"input": ANY_TABLE, "table": ANY_TABLE},
+    outputs={"main": ANY_TABLE, "reject": ANY_TABLE},
+    params=parameters("on", on=NAMES, columns=NAMES),
+    after=(),
+    globals=(),
+    deterministic=True,
+)
+def lookup(
+    input: DataFrame,  # noqa: A002 - the port
+    table: DataFrame,
+    *,
+    params: Mapping[str, Any],
+    run: SparkRun,
+) -> dict[str, DataFrame]:
+    """Add columns of a small table by its key; rows whose key it does not have go to `reject`, as they came.
+
+    When the table has a key twice, the row with the least other values is taken, so no row is ever doubled.
+    """
+    del run
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
+
+    from pondage.spark.columns import joined, order_of_all, require_columns
+
+    keys = list(params["on"])
+    wanted = list(params.get("columns") or [name for name in table.columns if name not in keys])
+    small = table.select(*require_columns(table, [*keys, *wanted]))
+    number = "pondage row number"
+    window = Window.partitionBy(*require_columns(small, keys)).orderBy(*order_of_all(small, (), is_descending=False))
+    small = small.withColumn(number, F.row_number().over(window)).where(F.col(f"`{number}`") == 1).drop(number)
+    return {
+        "main": joined(input, F.broadcast(small), keys, "inner"),
+        "reject": joined(input, F.broadcast(small), keys, "anti"),
+    }

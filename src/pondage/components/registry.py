@@ -1,0 +1,48 @@
+"""All components of the starter library, found by importing their modules (which import no Spark)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+
+from pondage.define.component import Registry, Schema, definition_of, schema_of
+from pondage.errors import PondageError
+
+PACKAGE = "pondage.components"
+MODULES = ("checks", "columns", "control", "files", "groups", "iterators", "joins", "rows")
+
+
+@cache
+def _functions() -> dict[str, Callable[..., object]]:
+    found: dict[str, Callable[..., object]] = {}
+    for module in MODULES:
+        for value in vars(import_module(f"{PACKAGE}.{module}")).values():
+            definition = definition_of(value)
+            if definition is not None:
+                found[definition.name] = value
+    return found
+
+
+def built_in() -> Registry:
+    """Answer the definitions of the starter library by their names."""
+    return {name: found for name, one in _functions().items() if (found := definition_of(one)) is not None}
+
+
+def built_in_schemas() -> dict[str, Schema]:
+    """Answer the pure `schema` functions of the starter library."""
+    return {name: found for name, one in _functions().items() if (found := schema_of(one)) is not None}
+
+
+def is_built_in(entry: str) -> bool:
+    """Does an entry `module:function` lie in the starter library?"""
+    return entry.startswith(f"{PACKAGE}.")
+
+
+def built_in_function(entry: str) -> Callable[..., object]:
+    """Answer the function of an entry in the starter library; raises when there is none."""
+    for one in _functions().values():
+        definition = definition_of(one)
+        if definition is not None and definition.entry == entry:
+            return one
+    raise PondageError(f"the library has no component {entry}", code="UNKNOWN_TYPE")

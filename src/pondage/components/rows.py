@@ -1,0 +1,167 @@
+"""Components that choose, order or put together rows: filter, split, dedupe, sort, sample, union, table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pondage.components.declaring import (
+    ANY_TABLE,
+    EXPRESSION,
+    NAMES,
+    TYPES,
+    choice,
+    declared,
+    parameters,
+    same_as_input,
+    table_of,
+)
+from pondage.define.component import component
+from pondage.define.port import Port
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pondage.spark.component_run import SparkRun
+
+
+@component(
+    "filter",
+    inputs={"input": ANY_TABLE},
+    outputs={"main": ANY_TABLE},
+    params=parameters("where", where=EXPRESSION),
+    after=(),
+    globals=(),
+    deterministic=True,
+    schema=same_as_input,
+)
+def filter_(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
+    """Keep the rows for which a condition is true: `where: "amount > 10"`."""
+    return input.where(run.condition(input, params["where"]))
+
+
+def _both(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    del params
+    return {"main": inputs["input"], "reject": inputs["input"]} if "input" in inputs else {}
+
+
+@component(
+    "split",
+    inputs={"input": ANY_TABLE},
+    outputs={"main": ANY_TABLE, "reject": ANY_TABLE},
+    params=parameters("where", where=EXPRESSION),
+    after=(),
+    globals=(),
+    deterministic=True,
+    schema=_both,
+)
+def split(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> dict[str, DataFrame]:  # noqa: A002
+    """Send the rows for which a condition is true to `main`, and all others to `reject`.
+
+    A row for which it cannot be told (a null operand, a division by zero) is rejected.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
+
+    is_kept = F.coalesce(run.condition(input, params["where"]), F.lit(False))
+    return {"main": input.where(is_kept), "reject": input.where(~is_kept)}
+
+
+@component(
+    "dedupe",
+    inputs={"input": ANY_TABLE},
+    outputs={"main": ANY_TABLE},
+    params=parameters("keys", keys=NAMES, order=NAMES, keep=choice("first", "last")),
+    after=(),
+    globals=(),
+    deterministic=True,
+    schema=same_as_input,
+)
+def dedupe(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
+    """Keep one row for each combination of `keys`: the first (or last) one by `order`.
+
+    Rows that `order` cannot tell apart are told apart by their other columns, so that the result is always the same.
+    """
+    del run
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
+
+    from pondage.spark.columns import order_of_all, require_columns
+
+    keys = require_columns(input, params["keys"])
+    order = order_of_all(input, params.get("order", ()), is_descending=params.get("keep") == "last")
+    number = "pondage row number"
+    ranked = input.withColumn(number, F.row_number().over(Window.partitionBy(*keys).orderBy(*order)))
+    return ranked.where(F.col(f"`{number}`") == 1).drop(number)
+
+
+@component(
+    "sort",
+    inputs={"input": ANY_TABLE},
+    outputs={"main": ANY_TABLE},
+    params=parameters("by", by=NAMES, descending={"type": "boolean"}),
+    after=(),
+    globals=(),
+    deterministic=True,
+    schema=same_as_input,
+)
+def sort(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
+    """Order the rows by some columns; nulls come first, and last when descending."""
+    del run
+    from pondage.spark.columns import require_columns
+
+    columns = require_columns(input, params["by"])
+    return input.orderBy(*(one.desc() if params.get("descending") else one.asc() for one in columns))
+
+
+@component(
+    "sample",
+    inputs={"input": ANY_TABLE},
+    outputs={"main": ANY_TABLE},
+    params=parameters("fraction", fraction={"type": "number", "minimum": 0, "maximum": 1}, seed={"type": "integer"}),
+    after=(),
+    globals=(),
+    schema=same_as_input,
+)
+def sample(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
+    """Keep about this fraction of the rows; the same `seed` keeps the same ones of the same files."""
+    del run
+    return input.sample(withReplacement=False, fraction=float(params["fraction"]), seed=params.get("seed", 0))
+
+
+@component(
+    "union",
+    inputs={"input": Port(ANY_TABLE, multi=True)},
+    outputs={"main": ANY_TABLE},
+    params=parameters(missing=choice("fail", "null")),
+    after=(),
+    globals=(),
+    deterministic=True,
+)
+def union(input: list[DataFrame], *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
+    """Put the rows of all inputs together, columns by their names; with `missing: "null"` some may lack columns."""
+    del run
+    first, *others = input
+    for one in others:
+        first = first.unionByName(one, allowMissingColumns=params.get("missing") == "null")
+    return first
+
+
+def _table(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    del inputs
+    return {"main": table_of(declared(params["columns"]))}  # type: ignore[arg-type]
+
+
+@component(
+    "table",
+    outputs={"main": ANY_TABLE},
+    params=parameters("columns", "rows", columns=TYPES, rows={"type": "array", "items": {"type": "array"}}),
+    after=(),
+    globals=(),
+    deterministic=True,
+    schema=_table,
+)
+def table(*, params: Mapping[str, Any], run: SparkRun) -> DataFrame:
+    """Give a small table that is written in the job file: `columns: {id: bigint}`, `rows: [[1], [2]]`."""
+    from pondage.spark.columns import literal_table
+
+    return literal_table(run.spark, params["columns"], params["rows"])

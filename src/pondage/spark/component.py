@@ -1,0 +1,177 @@
+"""Running a component, or the members of a fused group: called in turn, and only the last one's tables are written.
+
+Nothing here imports Spark before a component needs it: sleeping, failing or listing files does not start a JVM.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pondage.define.component import ComponentDefinition, definition_of
+from pondage.define.component_work import ComponentResult, ComponentTask, Member, MemberResult
+from pondage.define.port import declared_port
+from pondage.define.snapshot import SnapshotContent
+from pondage.errors import PondageError
+from pondage.spark.component_inputs import Frames, arguments
+from pondage.spark.component_run import SparkRun
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NOT_OURS = ("SPARK_LOST", "CANCELLED")
+
+
+class ComponentWork(msgspec.Struct, frozen=True, kw_only=True):
+    """What an execution of components needs. `place` is a directory that no other execution has; ports go below it."""
+
+    task: ComponentTask
+    function: Callable[[str], Callable[..., object]]
+    session: Callable[[], SparkSession]
+    place: Callable[[str], str]
+    root: Path | None = None
+    secrets: Callable[[str], str] | None = None
+
+
+class WrongComponent(PondageError):
+    """A component answered something that it has not declared."""
+
+    code = "WRONG_RETURN"
+
+
+def run_components(work: ComponentWork) -> ComponentResult:
+    """Call each member and write the last one's tables; a failure is part of the answer, told by its member.
+
+    Raises only what is not the author's fault: the JVM is gone (SPARK_LOST), or the attempt was cancelled.
+    """
+    results: list[MemberResult] = []
+    made: Frames = {}
+    for member in work.task.members:
+        if results and results[-1].raises is not None:
+            later = work.task.members[len(results) :]
+            results += [MemberResult(instance=one.instance, is_skipped=True) for one in later]
+            break
+        results.append(_Call(work, member).result(made))
+    return ComponentResult(members=tuple(results))
+
+
+class _Call:
+    """One member while it runs."""
+
+    def __init__(self, work: ComponentWork, member: Member) -> None:
+        self.work = work
+        self.member = member
+        self.is_last = member is work.task.members[-1]
+        self.run = SparkRun(work.task, member, session=work.session, root=work.root, secrets=work.secrets)
+
+    def result(self, made: Frames) -> MemberResult:
+        try:
+            returned = self.called(made)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the member's failure, and told as such
+            return self.failed(error)
+        if isinstance(returned, list) or returned is None:
+            return self.ended(items=returned)
+        made.update({(self.member.instance, port): frame for port, frame in returned.items()})
+        if not self.is_last:
+            return self.ended()
+        try:
+            return self.ended(outputs=self.written(returned))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the member's failure, and told as such
+            members = [one.instance for one in self.work.task.members]
+            return self.failed(error, code=f"FUSED_ACTION({', '.join(members)})" if len(members) > 1 else "")
+
+    def called(self, made: Frames) -> dict[str, DataFrame] | list[object] | None:
+        function = self.work.function(self.member.entry)
+        definition = definition_of(function)
+        if definition is None:
+            raise WrongComponent(f"{self.member.entry} is no component", hint="declare it with @component")
+        given = arguments(self.member, definition, made, self.work.session)
+        returned = function(**given, params=self.member.params, run=self.run)
+        self.check_writes(definition)
+        if definition.kind == "iterator":
+            return self.items(returned)
+        return self.tables(returned, definition)
+
+    def items(self, returned: object) -> list[object] | None:
+        from pondage.define.component_run import as_json
+
+        if returned is None or isinstance(returned, list):
+            return None if returned is None else [as_json(one, "an element") for one in returned]
+        raise WrongComponent(f"{self.member.instance} is an iterator and returned a {type(returned).__name__}, no list")
+
+    def tables(self, returned: object, definition: ComponentDefinition) -> dict[str, DataFrame] | None:
+        if returned is None:
+            missing = [port for port in self.member.writes if self.is_last]
+            if missing:
+                raise WrongComponent(f"{self.member.instance} returned nothing for its port {missing[0]}")
+            return None
+        frames = returned if isinstance(returned, Mapping) else {_only_port(definition): returned}
+        from pyspark.sql import DataFrame
+
+        for port, frame in frames.items():
+            if declared_port(definition.outputs, port) is None:
+                raise WrongComponent(f"{self.member.instance} has no output port {port!r}")
+            if not isinstance(frame, DataFrame):
+                raise WrongComponent(f"{self.member.instance}.{port} is a {type(frame).__name__}, no DataFrame")
+        missing = [port for port in self.member.writes if port not in frames]
+        if missing:
+            raise WrongComponent(f"{self.member.instance} returned nothing for its port {missing[0]}")
+        return dict(frames)
+
+    def written(self, frames: Mapping[str, DataFrame]) -> dict[str, SnapshotContent]:
+        from pondage.spark.write import write_files
+
+        return {port: write_files(frames[port], self.work.place(port)).as_content() for port in self.member.writes}
+
+    def check_writes(self, definition: ComponentDefinition) -> None:
+        for what, allowed, used in (
+            ("after-variable", definition.after, self.run.after),
+            ("global", definition.globals, {*self.run.globals.writes, *self.run.globals.deletes}),
+        ):
+            for name in used:
+                if allowed is not None and name not in allowed:
+                    raise WrongComponent(
+                        f"{self.member.instance} wrote the {what} {name!r}, which it does not declare",
+                        code="UNDECLARED_WRITE",
+                    )
+
+    def ended(
+        self, *, outputs: dict[str, SnapshotContent] | None = None, items: list[object] | None = None
+    ) -> MemberResult:
+        return MemberResult(
+            instance=self.member.instance,
+            outputs=outputs or {},
+            items=items,
+            after=dict(self.run.after),
+            globals=dict(self.run.globals.writes),
+            deletes=tuple(sorted(self.run.globals.deletes)),
+        )
+
+    def failed(self, error: BaseException, *, code: str = "") -> MemberResult:
+        """Tell a failure; what was written before it counts (R-019)."""
+        message, own_code = f"{type(error).__name__}: {error}", type(error).__name__
+        if isinstance(error, PondageError):
+            message, own_code = error.message + (f" ({error.hint})" if error.hint else ""), error.code
+        elif type(error).__module__.startswith(("pyspark", "py4j")):
+            from pondage.spark.errors import explained
+
+            shown = explained(error, where=self.member.instance)
+            if shown.code in NOT_OURS:
+                raise shown from error
+            message, own_code = shown.message, shown.code.replace("RIPPLE_FAILED", own_code)
+        self.run.log.error("%s", message)
+        return msgspec.structs.replace(
+            self.ended(), raises=message, code=code or own_code, trace="".join(traceback.format_exception(error))
+        )
+
+
+def _only_port(definition: ComponentDefinition) -> str:
+    if len(definition.outputs) == 1:
+        return next(iter(definition.outputs))
+    if "main" in definition.outputs:
+        return "main"
+    raise WrongComponent(f"{definition.name} has several outputs", hint="return {port: DataFrame}")
