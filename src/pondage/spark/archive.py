@@ -38,7 +38,7 @@ class ClassArchive(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_built(self) -> bool:
         """Answer whether a start can use it."""
-        return _is_ours(self.dynamic) and (not self.needs_base or _is_ours(self.base))
+        return is_ours(self.dynamic) and (not self.needs_base or is_ours(self.base))
 
     @property
     def use_options(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ def archive_for(java: Java, class_path: tuple[Path, ...], cache: Path, *, pyspar
     return ClassArchive(directory=cache / "classes" / digest.hexdigest()[:32], needs_base=needs_base)
 
 
-def _is_ours(file: Path) -> bool:
+def is_ours(file: Path) -> bool:
     """Answer whether the file is there and ours, or root's: an archive is code, and the temp directory everybody's."""
     try:
         return file.stat().st_uid in (os.getuid(), 0)

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from pondage.errors import PondageError
+from pondage.spark.nofork import no_fork_conf
 
 _MEBIBYTE = 1024 * 1024
 # Deep plans recurse in the parser, the analyser and the serialiser; the default stack of 1 MiB overflows.
@@ -54,7 +55,8 @@ def session_conf(settings: SparkSettings, *, local_directory: Path, warehouse: P
     """Answer every setting of the session, the user's own last.
 
     `local_directory` is where Spark spills and shuffles, `warehouse` where a `saveAsTable` of an author would go, and
-    `cache` keeps the downloaded packages. Raises `PondageError` (code NO_CONNECT) for a Spark Connect `remote`.
+    `cache` keeps the downloaded packages and our file system. Raises `PondageError` (code NO_CONNECT) for a Spark
+    Connect `remote`.
     """
     if settings.remote is not None:
         raise PondageError(
@@ -71,7 +73,8 @@ def session_conf(settings: SparkSettings, *, local_directory: Path, warehouse: P
         conf["spark.jars.ivy"] = str(cache / "ivy")
     # The user's own options come after ours, and the JVM takes the last of two that contradict each other.
     options = [STACK_OPTION, *_nobody_options(local_directory), settings.conf.get("spark.driver.extraJavaOptions", "")]
-    return conf | settings.conf | {"spark.driver.extraJavaOptions": " ".join(options).strip()}
+    own = conf | settings.conf | {"spark.driver.extraJavaOptions": " ".join(options).strip()}
+    return own | no_fork_conf(cache, own) if settings.is_local else own
 
 
 def is_known_user() -> bool:

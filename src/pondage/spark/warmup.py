@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pondage.errors import PondageError
-from pondage.spark.archive import ClassArchive, archive_for, cache_directory
+from pondage.spark.archive import ClassArchive, archive_for, cache_directory, is_ours
 from pondage.spark.java import Java, find_java
+from pondage.spark.nofork import build_jar, jar_in, no_fork_conf
 
 if TYPE_CHECKING:
     from pondage.spark.jvm import OnPhase
@@ -31,18 +32,21 @@ class WarmupFailed(PondageError):
 
 
 def is_warm(cache: Path | None = None) -> bool:
-    """Answer whether a start would find an archive for this Java and this Spark."""
-    return _archive(find_java(), cache).is_built
+    """Answer whether a start would find our file system, and an archive for this Java and this Spark."""
+    cache = cache or cache_directory()
+    return is_ours(jar_in(cache)) and _archive(find_java(), cache).is_built
 
 
 def warm(on_phase: OnPhase | None = None, *, cache: Path | None = None, timeout_s: float = _TIMEOUT_S) -> Path:
-    """Build the archive unless it exists, and answer its directory.
+    """Build our file system and the archive unless they exist, and answer the archive's directory.
 
     It appears whole or not at all, also when two processes build it at once. Raises `WarmupFailed` when the cache
     cannot be written, when it takes longer than `timeout_s`, or when the JVM cannot archive; `NoJava` without a Java.
     """
     on_phase = on_phase or (lambda _: None)
     java = find_java()
+    cache = cache or cache_directory()
+    _build_file_system(java, cache, on_phase)
     archive = _archive(java, cache)
     if archive.is_built:
         on_phase("warm already")
@@ -57,14 +61,29 @@ def warm(on_phase: OnPhase | None = None, *, cache: Path | None = None, timeout_
             hint="set XDG_CACHE_HOME to a directory that can be written",
         ) from error
     try:
-        _build(java, archive, scratch, on_phase, deadline)
+        _build(java, archive, scratch, cache, on_phase, deadline)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     on_phase("warm")
     return archive.directory
 
 
-def _build(java: Java, archive: ClassArchive, scratch: Path, on_phase: OnPhase, deadline: float) -> None:
+def _build_file_system(java: Java, cache: Path, on_phase: OnPhase) -> None:
+    from py4j.protocol import Py4JError
+
+    from pondage.spark import command
+
+    if is_ours(jar_in(cache)):
+        return
+    on_phase("compiling the file system that forks nothing")
+    try:
+        build_jar(java, command.class_path(command.spark_home(), {}), cache)
+    except (OSError, Py4JError) as error:
+        # An archive that cannot be written says so itself; and nothing depends on this one.
+        on_phase(f"writes stay a little slower: {str(error).partition(chr(10))[0]}")
+
+
+def _build(java: Java, archive: ClassArchive, scratch: Path, cache: Path, on_phase: OnPhase, deadline: float) -> None:
     # The JVM writes the names of the archives it builds upon into the new one, so the base is built in its final place.
     options = []
     if archive.needs_base:
@@ -78,7 +97,7 @@ def _build(java: Java, archive: ClassArchive, scratch: Path, on_phase: OnPhase, 
     on_phase("archiving Spark's classes")
     dynamic = scratch / "spark.jsa"
     options.append(f"-XX:ArchiveClassesAtExit={dynamic}")
-    _run([sys.executable, "-m", "pondage.spark.warmup", str(scratch), *options], deadline, scratch)
+    _run([sys.executable, "-m", "pondage.spark.warmup", str(scratch), str(cache), *options], deadline, scratch)
     if not dynamic.is_file():
         raise WarmupFailed("the JVM ended without an archive", hint="everything works without it, only slower")
     archive.directory.mkdir(exist_ok=True)
@@ -111,16 +130,16 @@ def _run(command: list[str], deadline: float, scratch: Path) -> None:
         )
 
 
-def _archive(java: Java, cache: Path | None) -> ClassArchive:
+def _archive(java: Java, cache: Path) -> ClassArchive:
     import pyspark  # importing it costs half a second
 
     from pondage.spark import command
 
-    jars = command.class_path(command.spark_home(), {})
-    return archive_for(java, jars, cache or cache_directory(), pyspark_version=pyspark.__version__)
+    jars = command.class_path(command.spark_home(), no_fork_conf(cache, {}))
+    return archive_for(java, jars, cache, pyspark_version=pyspark.__version__)
 
 
-def _workload(scratch: Path, options: tuple[str, ...]) -> None:
+def _workload(scratch: Path, cache: Path, options: tuple[str, ...]) -> None:
     """Do what most Ripples do: JSON and parquet, a join, an aggregate, a window, an observed write, some SQL."""
     from pyspark.sql import Observation, Window
     from pyspark.sql import functions as F  # noqa: N812
@@ -129,7 +148,7 @@ def _workload(scratch: Path, options: tuple[str, ...]) -> None:
     from pondage.spark.settings import SparkSettings
 
     driver = SparkDriver.start(
-        SparkSettings(), scratch, extra_java_options=options, ways=("own",), stop_timeout_s=_TIMEOUT_S
+        SparkSettings(), scratch, cache=cache, extra_java_options=options, ways=("own",), stop_timeout_s=_TIMEOUT_S
     )
     try:
         with driver.attempt("warmup", "warm-up") as session:
@@ -152,4 +171,4 @@ def _workload(scratch: Path, options: tuple[str, ...]) -> None:
 
 
 if __name__ == "__main__":
-    _workload(Path(sys.argv[1]), tuple(sys.argv[2:]))
+    _workload(Path(sys.argv[1]), Path(sys.argv[2]), tuple(sys.argv[3:]))
