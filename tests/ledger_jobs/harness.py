@@ -83,7 +83,9 @@ class Jobs:
         return self.worker.claim()
 
     def commit(self, held: Work, failing: Collection[str] = (), **given: object) -> bool:
-        result = component_result(held, failing, **given)
+        return self.commit_result(held, component_result(held, failing, **given))
+
+    def commit_result(self, held: Work, result: ComponentResult) -> bool:
         return commit_component(self.world.ledger, held, result, process=self.worker.id)
 
     def drain(self, failing: Collection[str] = (), **given: object) -> list[str]:

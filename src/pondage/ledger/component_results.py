@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from pondage.define.component_work import ComponentResult
+from pondage.define.component_work import ComponentResult, MemberResult
 from pondage.kernel.control.events import Settled
 from pondage.ledger import job_runs, run_tables
 from pondage.ledger.driver import Transaction
@@ -24,8 +24,8 @@ def commit_component(
     Only what succeeded hands its tables on. False means fenced: the files must be thrown away and nobody told.
     """
     inputs = component_inputs(work.claim.inputs)
-    event = _settled(work, result)
-    failed = next((member for member in result.members if member.raises is not None), None)
+    failed = _failed(result)
+    event = _settled(work, result, failed)
     error = None
     if failed is not None:
         failure = Failure(code=failed.code, message=failed.raises or "", place=failed.instance, trace=failed.trace)
@@ -42,8 +42,28 @@ def commit_component(
     )
 
 
-def _settled(work: Work, result: ComponentResult) -> Settled:
+def _failed(result: ComponentResult) -> MemberResult | None:
+    """Answer the member that failed: it raised, or it is an inner one of a group and wrote what it may not."""
+    for member in result.members:
+        if member.raises is not None:
+            return member
+        written = sorted({*member.after, *member.globals, *member.deletes})
+        if written and member is not result.members[-1]:
+            code = "UNDECLARED_WRITE"
+            return msgspec.structs.replace(member, raises=f"{code}: {', '.join(written)}", code=code)
+    return None
+
+
+def _settled(work: Work, result: ComponentResult, failed: MemberResult | None) -> Settled:
     last = result.members[-1]
+    if failed is not None and failed.instance != last.instance:
+        return Settled(
+            instance=work.claim.node,
+            attempt=work.claim.number,
+            raises=failed.raises,
+            code=failed.code,
+            member=failed.instance,
+        )
     return Settled(
         instance=work.claim.node,
         attempt=work.claim.number,

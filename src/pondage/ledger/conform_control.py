@@ -134,18 +134,8 @@ class LedgerControlHost:
         if held is None:
             return
         assert held.component is not None
-        last = held.component.members[-1]
-        result = MemberResult(
-            instance=last.instance,
-            raises=event.raises,
-            code=event.code,
-            outputs={} if event.raises is not None else _outputs(held, last),
-            after=event.after,
-            globals=event.writes,
-            deletes=event.deletes,
-            items=event.items,
-        )
-        commit_component(self._ledger, held, ComponentResult(members=(result,)), process=self._process)
+        result = ComponentResult(members=tuple(_member(held, member, event) for member in held.component.members))
+        commit_component(self._ledger, held, result, process=self._process)
 
     def _write(self, event: Event) -> None:
         with self._ledger.transaction() as tx:
@@ -190,6 +180,22 @@ def _stored(plan: JobPlan) -> StoredJob:
         inputs = {**known.inputs, **{port.name: Port() for port in shape.ports if "." not in port.name}}
         registry[shape.type] = msgspec.structs.replace(known, inputs=inputs)
     return stored_job(plan, registry)
+
+
+def _member(held: Work, member: Member, event: Settled) -> MemberResult:
+    """Make up what one member answered. The event tells of the last one, or of the inner one that failed."""
+    if member.instance != (event.member or event.instance):
+        return MemberResult(instance=member.instance, outputs=_outputs(held, member))
+    return MemberResult(
+        instance=member.instance,
+        raises=event.raises,
+        code=event.code,
+        outputs={} if event.raises is not None else _outputs(held, member),
+        after=event.after,
+        globals=event.writes,
+        deletes=event.deletes,
+        items=event.items,
+    )
 
 
 def _outputs(held: Work, member: Member) -> dict[str, SnapshotContent]:

@@ -70,9 +70,9 @@ class JobHost:
     def _dispatch(self, effect: does.Run) -> None:
         shape = self._version.shapes[effect.component]
         definition = self._version.definition(shape)
-        inputs = ComponentInputs(
-            members=(MemberInputs(effect.instance, effect.component, effect.inputs),), view=effect.view
-        )
+        members = [MemberInputs(one.instance, one.component, one.inputs) for one in effect.members]
+        members.append(MemberInputs(effect.instance, effect.component, effect.inputs))
+        inputs = ComponentInputs(members=tuple(members), view=effect.view)
         durability = self._ledger.durability
         executions.dispatch(
             self._tx,

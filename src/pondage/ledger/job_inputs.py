@@ -87,7 +87,7 @@ class _Resolution:
                 # What only the body of an iterator reads is none of its own inputs.
                 if declared_port(definition.inputs, port) is not None
             },
-            writes=self._version.writes.get(shape.name, ()),
+            writes=self._version.writes(shape, is_fused=len(inner) > 1),
         )
 
     def _inputs(self, source: Source, inner: set[str]) -> list[Input]:

@@ -33,7 +33,8 @@ class JobVersion:
         self.stored = stored
         self.index = Index(stored.plan)
         self.shapes = {shape.name: shape for shape in shapes_of(stored.plan)}
-        self.writes = _read_ports(stored.plan)
+        self._read = _read_ports(stored.plan, is_fused=False)
+        self._read_outside = _read_ports(stored.plan, is_fused=True)
 
     def definition(self, shape: PlanComponent) -> ComponentDefinition:
         """Answer the component that an instance is of."""
@@ -42,6 +43,10 @@ class JobVersion:
     def code(self, shape: PlanComponent) -> str:
         """Answer the digest of the code that an execution needs; empty when every worker has it."""
         return self.definition(shape).archive or self.stored.archive
+
+    def writes(self, shape: PlanComponent, *, is_fused: bool) -> tuple[str, ...]:
+        """Answer the outputs that must be written: those that somebody reads outside the execution."""
+        return (self._read_outside if is_fused else self._read).get(shape.name, ())
 
     def siblings(self, shape: PlanComponent) -> list[str]:
         """Answer the components of the joblet call that this one is in."""
@@ -118,18 +123,18 @@ def shapes_of(plan: JobPlan) -> Iterator[PlanComponent]:
         yield from one.components
 
 
-def _read_ports(plan: JobPlan) -> dict[str, tuple[str, ...]]:
-    """Answer the outputs of each component that somebody reads outside its execution: those must be written."""
+def _read_ports(plan: JobPlan, *, is_fused: bool) -> dict[str, tuple[str, ...]]:
+    """Answer the outputs of each component that somebody reads, with `is_fused` somebody outside its group."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for one in _plans(plan):
-        _note_ports(one, found)
+        _note_ports(one, found, is_fused=is_fused)
     for name, port in plan.outputs.values():
         found[name][port] = None
     return {name: tuple(sorted(ports)) for name, ports in found.items()}
 
 
-def _note_ports(plan: JobPlan, found: dict[str, dict[str, None]]) -> None:
-    groups = {at: group for group in plan.groups for at in group}
+def _note_ports(plan: JobPlan, found: dict[str, dict[str, None]], *, is_fused: bool) -> None:
+    groups = {at: group for group in plan.groups for at in group} if is_fused else {}
     for data in plan.data:
         if data.gathers:
             found[data.gathers][data.source_port.removeprefix(f"{data.gathers}.")] = None

@@ -76,12 +76,23 @@ class _Stage:
             self.effects.append((now, effect))
             texts += lines(effect)
             if isinstance(effect, Run):
-                ending = self.behave(effect.instance, effect.attempt)
-                heapq.heappush(self.workers, (now + ending.takes, len(self.effects), _report(effect, ending)))
+                takes, report = self._played(effect)
+                heapq.heappush(self.workers, (now + takes, len(self.effects), report))
             elif isinstance(effect, Cancel):
                 self.cancelled.add((effect.instance, effect.attempt))
         if texts:
             self.shown.append((now, texts))
+
+    def _played(self, effect: Run) -> tuple[int, Settled]:
+        """Give how long an execution takes and how it ends; the members of a group are built one after the other."""
+        takes = 0
+        for member in effect.members:
+            ending = self.behave(member.instance, effect.attempt)
+            takes += ending.takes
+            if ending.raises is not None:
+                return takes, msgspec.structs.replace(_report(effect, ending), member=member.instance, items=None)
+        ending = self.behave(effect.instance, effect.attempt)
+        return takes + ending.takes, _report(effect, ending)
 
     def next_instant(self, timer: int | None) -> int | None:
         """Give when something happens next, or None."""

@@ -12,6 +12,7 @@ from pondage.kernel.control.shape import Virtual
 from pondage.kernel.control.state import LevelRow, SubRow
 from pondage.ledger import actors, job_runs, run_tables
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, text, text_or_none
+from pondage.ledger.job_inputs import component_inputs
 from pondage.ledger.job_plans import JobVersion
 from pondage.ledger.job_runs import JobRunRow, RunRows
 from pondage.ledger.ledger import Ledger
@@ -207,7 +208,7 @@ def _instances(tx: Transaction, ledger: Ledger, run: JobRunRow) -> list[Componen
     return found
 
 
-_WORK = """SELECT d.node AS node, d.created_at AS created_at, d.closed_at AS closed_at, d.crashes AS crashes,
+_WORK = """SELECT d.inputs AS inputs, d.created_at AS created_at, d.closed_at AS closed_at, d.crashes AS crashes,
                   e.claimed_at AS claimed_at, e.completed_at AS completed_at, e.error AS error
            FROM dispatches d LEFT JOIN executions e
                 ON e.id = (SELECT max(x.id) FROM executions x WHERE x.dispatch = d.id)
@@ -215,7 +216,10 @@ _WORK = """SELECT d.node AS node, d.created_at AS created_at, d.closed_at AS clo
 
 
 def _with_work(tx: Transaction, run: JobRunRow, components: list[ComponentView]) -> list[ComponentView]:
-    work = {text(row, "node"): row for row in tx.rows(_WORK, actor=run.actor)}
+    work: dict[str, Row] = {}
+    for row in tx.rows(_WORK, actor=run.actor):
+        # The members of a fused group share one execution.
+        work.update(dict.fromkeys((member.instance for member in component_inputs(text(row, "inputs")).members), row))
     outputs: dict[str, list[OutputView]] = {}
     for table in run_tables.of_run(tx, run.id):
         content = table.content
@@ -224,9 +228,9 @@ def _with_work(tx: Transaction, run: JobRunRow, components: list[ComponentView])
         )
     found = []
     for component in components:
-        row = work.get(component.name)
+        known = work.get(component.name)
         component = msgspec.structs.replace(component, outputs=tuple(outputs.get(component.name, ())))
-        found.append(component if row is None else _worked(component, row))
+        found.append(component if known is None else _worked(component, known))
     return found
 
 
@@ -240,7 +244,7 @@ def _worked(component: ComponentView, row: Row) -> ComponentView:
         work=("running" if claimed is not None else "queued") if is_open else "",
         started_at=claimed,
         ended_at=ended,
-        trace=None if error is None else _traces.decode(error).trace,
+        trace=_traces.decode(error).trace if error is not None and component.state == "ERROR" else None,
     )
 
 

@@ -91,6 +91,10 @@ def skip(work: Work, level: Level, at: int, cause: str) -> None:
     )
     kill_edges(work, level, at, cause)
     ended(work, level, at)
+    for member in level.index.group_of.get(at, ()):
+        # Without it there is no group: whoever waited for the others to be ready is looked at again.
+        if work.state(level, member) is State.WAIT:
+            work.queue_ready(level, member)
 
 
 # ---------------------------------------------------------------------------------------------------- 2 sub-jobs

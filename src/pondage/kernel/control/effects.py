@@ -23,6 +23,14 @@ class Source(msgspec.Struct, frozen=True, omit_defaults=True):
     """The number of the element that an iterator hands to its body."""
 
 
+class GroupMember(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An inner member of a fused group. A source that is a member itself is handed over without being written."""
+
+    instance: str
+    component: str
+    inputs: dict[str, tuple[Source, ...]] = {}
+
+
 class Run(_Effect, frozen=True, kw_only=True):
     """Execute an instance. `view` is the row of globals that it sees; an absent optional input has no sources."""
 
@@ -31,6 +39,8 @@ class Run(_Effect, frozen=True, kw_only=True):
     attempt: int
     inputs: dict[str, tuple[Source, ...]] = {}
     view: str = ""
+    members: tuple[GroupMember, ...] = ()
+    """Of a fused group: what is built before it in the same execution, in topological order."""
 
 
 class Cancel(_Effect, frozen=True, kw_only=True):

@@ -34,6 +34,8 @@ class Settled(_Event, frozen=True, kw_only=True):
     after: dict[str, object] = {}
     items: list[object] | None = None
     """Of an iterator: its elements."""
+    member: str = ""
+    """Of a fused group: the inner member that failed. Those before it were built, those behind it never called."""
 
 
 class Stop(_Event, frozen=True, kw_only=True):

@@ -39,6 +39,7 @@ class Index:
         self.siblings: dict[str, list[str]] = defaultdict(list)
         self.handler: dict[int, int] = {}
         """Of an edge into a joblet call: the end of the call, which has its verdict and its sub-job."""
+        self.group_of = {at: group for group in plan.groups for at in group}
         self._link(plan)
         self.bodies = {name: Index(body) for name, body in plan.bodies.items()}
 

@@ -65,6 +65,7 @@ class _Collection:
         self.plan = index.plan
         self.finished = self._finished_subs()
         self.sources = [self._sources(at) for at in range(len(self.plan.components))]
+        self._bind_groups()
         self.kept = self._closed(self._candidates())
 
     def _place(self, at: int) -> int | None:
@@ -73,7 +74,9 @@ class _Collection:
         place = self.old.index.place.get(component.name)
         if place is None or self.old.plan.components[place].digest != component.digest:
             return None
-        return place
+        last = self.old.index.group_of.get(place, (place,))[-1]
+        # An inner member of a fused group wrote nothing: without the last member there is nothing to keep.
+        return place if self.old.plan.components[last].name in self.index.place else None
 
     def _row(self, at: int) -> ComponentRow | None:
         place = self._place(at)
@@ -108,6 +111,14 @@ class _Collection:
         if at in self.index.scope_of_call:
             found |= self._of_scope(self.index.scope_of_call[at])
         return found
+
+    def _bind_groups(self) -> None:
+        """Keep an inner member of a fused group only together with the last one: what it gave was never written."""
+        for group in self.old.plan.groups:
+            *inner, last = (self.index.place.get(self.old.plan.components[at].name) for at in group)
+            for at in inner:
+                if at is not None and last is not None:
+                    self.sources[at].add(last)
 
     def _of_scope(self, scope: int) -> set[int]:
         return {member for sub in self.plan.scopes[scope].subs for member in self._of_sub(sub)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pondage.kernel.control.effects import ComponentChanged, Run, Source, SubChanged
+from pondage.kernel.control.effects import ComponentChanged, GroupMember, Run, Source, SubChanged
 from pondage.kernel.control.settle import Outcome, settle
 from pondage.kernel.control.shape import EdgeKind, Virtual
 from pondage.kernel.control.state import EdgeState, State
@@ -11,7 +11,23 @@ from pondage.kernel.control.work import Level, Work
 
 
 def is_ready(work: Work, level: Level, at: int) -> bool:
-    """May the component start: permitted by control, and every connected port satisfied?"""
+    """May the component start: permitted by control, and every connected port satisfied? A group starts as a whole."""
+    group = whole_group(work, level, at, State.WAIT)
+    if not group:
+        return _is_satisfied(work, level, at, group)
+    return all(_is_satisfied(work, level, member, group) for member in group)
+
+
+def whole_group(work: Work, level: Level, at: int, state: State) -> tuple[int, ...]:
+    """Give the fused group of a component when all its members are in this state.
+
+    One that lost a member is no group any more: each of the others goes its own way.
+    """
+    group = level.index.group_of.get(at, ())
+    return group if all(work.state(level, member) is state for member in group) else ()
+
+
+def _is_satisfied(work: Work, level: Level, at: int, group: tuple[int, ...]) -> bool:
     row, shape = work.component(level, at), work.shape(level, at)
     if row.state is not State.WAIT or shape.virtual is Virtual.OUT:
         return False
@@ -19,25 +35,21 @@ def is_ready(work: Work, level: Level, at: int) -> bool:
         return False
     for port in shape.ports:
         known = row.ports[port.name]
-        if known.waiting > 0 or known.lost:
+        inside = sum(data.source in group for data in level.index.fed_by.get((at, port.name), ())) if group else 0
+        if known.waiting > inside or known.lost:
             return False
     return True
 
 
 def start(work: Work, level: Level, at: int) -> None:
-    """Set a component RUNNING and dispatch it; a proxy settles at once."""
+    """Set a component, or the whole group that it is in, RUNNING and dispatch it; a proxy settles at once."""
+    group = whole_group(work, level, at, State.WAIT)
+    for member in group[:-1]:
+        _begin(work, level, member)
+        work.touch(level, member).attempt = 1
+    at = group[-1] if group else at
+    reason = _begin(work, level, at)
     row, shape = work.touch(level, at), work.shape(level, at)
-    prepare(work, level, at)
-    row.state = State.RUNNING
-    if shape.virtual is Virtual.IN:
-        _log_call(work, level, at)
-    begin_sub(work, level, shape.sub)
-    reason = _reason(work, level, at)
-    work.log(
-        ComponentChanged(
-            reason=reason, scope=work.scope_of(level, at), instance=level.instance(at), state=State.RUNNING
-        )
-    )
     if shape.virtual is Virtual.IN:
         row.absent = tuple(port for port in shape.outputs if not _has_come(row.ports.get(port)))
         settle(work, level, at, Outcome(), "proxy")
@@ -51,6 +63,22 @@ def start(work: Work, level: Level, at: int) -> None:
             consumer.ports[data.target_port].waiting -= 1
             consumer.ports[data.target_port].arrived += 1
             work.queue_ready(level, data.target)
+
+
+def _begin(work: Work, level: Level, at: int) -> str:
+    row, shape = work.touch(level, at), work.shape(level, at)
+    prepare(work, level, at)
+    row.state = State.RUNNING
+    if shape.virtual is Virtual.IN:
+        _log_call(work, level, at)
+    begin_sub(work, level, shape.sub)
+    reason = _reason(work, level, at)
+    work.log(
+        ComponentChanged(
+            reason=reason, scope=work.scope_of(level, at), instance=level.instance(at), state=State.RUNNING
+        )
+    )
+    return reason
 
 
 def _has_come(port: object) -> bool:
@@ -89,17 +117,30 @@ def begin_sub(work: Work, level: Level, number: int) -> None:
 def dispatch(work: Work, level: Level, at: int, reason: str) -> None:
     """Hand the latest attempt to the host."""
     row, shape = work.component(level, at), work.shape(level, at)
-    inputs = {port.name: tuple(_sources(work, level, at, port.name)) for port in shape.ports}
+    group = whole_group(work, level, at, State.RUNNING)
     work.log(
         Run(
             reason=reason,
             instance=level.instance(at),
             component=shape.name,
             attempt=row.attempt,
-            inputs=inputs,
+            inputs=_inputs(work, level, at),
             view=row.view_in,
+            members=tuple(
+                GroupMember(level.instance(member), work.shape(level, member).name, _inputs(work, level, member))
+                for member in group[:-1]
+            ),
         )
     )
+
+
+def _inputs(work: Work, level: Level, at: int) -> dict[str, tuple[Source, ...]]:
+    return {port.name: tuple(_sources(work, level, at, port.name)) for port in work.shape(level, at).ports}
+
+
+def _is_fused(work: Work, level: Level, source: int, target: int) -> bool:
+    """Do both run in the same execution?"""
+    return source in whole_group(work, level, target, State.RUNNING)
 
 
 def _sources(work: Work, level: Level, at: int, port: str) -> list[Source]:
@@ -108,7 +149,11 @@ def _sources(work: Work, level: Level, at: int, port: str) -> list[Source]:
         producer, shape = work.component(level, data.source), work.shape(level, data.source)
         if shape.virtual is not Virtual.NONE:
             found += _sources(work, level, data.source, data.source_port)
-        elif producer.state is State.OK or (data.is_stream and producer.state is State.RUNNING):
+        elif (
+            producer.state is State.OK
+            or (data.is_stream and producer.state is State.RUNNING)
+            or _is_fused(work, level, data.source, at)
+        ):
             found.append(Source(level.instance(data.source), data.source_port, data.gathers))
     return found + _outside_sources(work, level, at, port)
 
@@ -184,8 +229,11 @@ def _before(work: Work, level: Level, at: int) -> list[tuple[int, str, Entries]]
     for port in work.shape(level, at).ports:
         for data in level.index.fed_by.get((at, port.name), ()):
             producer = work.component(level, data.source)
-            name = producer.view_in if data.is_stream else producer.view_out
-            if producer.state is State.OK or (data.is_stream and producer.state is State.RUNNING):
+            # A member of the same group is still being built, and writes nothing: what it sees is what it hands on.
+            is_early = data.is_stream or data.source in level.index.group_of.get(at, ())
+            is_running = producer.state is State.RUNNING
+            name = producer.view_in if data.is_stream or (is_early and is_running) else producer.view_out
+            if producer.state is State.OK or (is_early and is_running):
                 found.append((data.source, name, work.view(name).entries))
     return found
 

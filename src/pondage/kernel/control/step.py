@@ -10,6 +10,7 @@ from pondage.kernel.control import iterate, restoring
 from pondage.kernel.control.advance import abort, advance, cancel_running, end, open_components, skip
 from pondage.kernel.control.effects import Cancel, Effect, JobChanged, Signalled, StopInstance, Timer
 from pondage.kernel.control.events import Event, GraceOver, Kill, Restore, Settled, Start, Stop, Timeout
+from pondage.kernel.control.groups import is_inner, last_member, settle_all
 from pondage.kernel.control.index import Index
 from pondage.kernel.control.rows import Rows
 from pondage.kernel.control.settle import Outcome, outcome_of, settle
@@ -112,8 +113,10 @@ def _on_settled(work: Work, event: Settled) -> None:
     row, shape = work.component(level, at), work.shape(level, at)
     if row.state is not State.RUNNING or row.attempt != event.attempt or work.iterator(level, at) is not None:
         return
+    if is_inner(work, level, at):
+        return
     is_final = event.code in ("STOPPED", "UPSTREAM_ERROR") or row.is_stopping or work.run.is_killed
-    if event.raises is not None and event.attempt <= shape.retries and not is_final:
+    if event.raises is not None and event.attempt <= shape.retries and not is_final and not event.member:
         work.touch(level, at).attempt += 1
         dispatch(work, level, at, f"retry after: {event.raises}")
         return
@@ -124,7 +127,7 @@ def _on_settled(work: Work, event: Settled) -> None:
     outcome = outcome_of(event)
     if row.is_stopping and outcome.raises is not None:
         outcome = msgspec.structs.replace(outcome, code="STOPPED")
-    settle(work, level, at, outcome, f"attempt {event.attempt}")
+    settle_all(work, level, at, outcome, f"attempt {event.attempt}", event.member)
 
 
 def _on_items(work: Work, level: Level, at: int, event: Settled) -> None:
@@ -170,6 +173,7 @@ def _on_stop(work: Work, event: Stop) -> None:
 
 
 def _stop(work: Work, level: Level, at: int) -> None:
+    at = last_member(work, level, at)
     row = work.component(level, at)
     if row.state is not State.RUNNING or row.is_stopping:
         return
@@ -196,4 +200,5 @@ def _on_grace_over(work: Work, event: GraceOver) -> None:
     level, at = found
     work.log(Cancel(reason="STOPPED", instance=event.instance, attempt=work.component(level, at).attempt))
     work.touch_run().running -= 1
-    settle(work, level, at, Outcome(raises="STOPPED: it did not close its outputs in 30 s", code="STOPPED"), "STOPPED")
+    outcome = Outcome(raises="STOPPED: it did not close its outputs in 30 s", code="STOPPED")
+    settle_all(work, level, at, outcome, "STOPPED")
