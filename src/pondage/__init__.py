@@ -11,6 +11,7 @@ from pondage.define.definition import Retries
 from pondage.define.expectation import bad_rows, between, check, in_set, not_null, rows
 from pondage.define.function import pond
 from pondage.define.pond import Pond
+from pondage.define.publication import Delta, Iceberg
 from pondage.define.ripple import Source
 from pondage.define.run import Run
 from pondage.define.window import Schedule, Window, daily, hourly, weekly
@@ -37,8 +38,10 @@ _LATER = {
 
 __all__ = [
     "Accumulator",
+    "Delta",
     "Fire",
     "Graph",
+    "Iceberg",
     "OnFailure",
     "Pond",
     "PondageError",

@@ -29,7 +29,7 @@ class Pipeline:
         self.ledger = Ledger.open(self.config.ledger)
         self.failures: list[Failure] = []
         self.deploy(ponds)
-        self.outbox = Outbox(self.ledger, self.config.warehouse)
+        self.outbox = Outbox(self.ledger, self.config.warehouse, self.config.ledger)
 
     def deploy(self, ponds: str) -> None:
         """Deploy other Ponds in the place of the ones before, with a worker of their code."""

@@ -137,6 +137,13 @@ class RippleDefinition(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(read.ripple for read in self.reads if read.pond is None))
 
 
+class FormatDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """A table format in which outside readers find the tables; no Ripples named means all of them."""
+
+    kind: Literal["delta", "iceberg"]
+    ripples: tuple[str, ...] = ()
+
+
 class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """A Pond as it is deployed: its contract (`version`), its Sources, its Ripples and how it wants to be run.
 
@@ -157,6 +164,7 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     fuse: bool = False
     pool: str | None = None
     labels: tuple[str, ...] = ()
+    publish: tuple[FormatDefinition, ...] = ()
     description: str = ""
     owner: str = ""
     tags: tuple[str, ...] = ()

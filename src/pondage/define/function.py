@@ -12,6 +12,7 @@ from pondage.define.definition import Retries, Scalar, SourceDefinition
 from pondage.define.expectation import Expectations
 from pondage.define.place import place_of_function
 from pondage.define.pond import Pond
+from pondage.define.publication import Formats
 from pondage.define.ripple import RippleReference, Source
 from pondage.define.settings import Mode, Pacing, Schedules, Tides, Windows
 from pondage.define.signature import signature_of
@@ -58,6 +59,7 @@ def pond(
     progress_lease: str | None = None,
     pool: str | None = None,
     labels: Iterable[str] = (),
+    publish: Formats = (),
     always: bool = False,
 ) -> Callable[[Callable[P, R]], PondFunction[P, R]]: ...
 
@@ -86,6 +88,7 @@ def pond(
     progress_lease: str | None = None,
     pool: str | None = None,
     labels: Iterable[str] = (),
+    publish: Formats = (),
     always: bool = False,
 ) -> PondFunction[P, R] | Callable[[Callable[P, R]], PondFunction[P, R]]:
     """Make a Pond of a function: its parameters are its Sources, its name is the Pond's and its only Ripple's.
@@ -100,7 +103,7 @@ def pond(
             function.__name__, version, description=description or inspect.cleandoc(function.__doc__ or ""),
             owner=owner, tags=tags, window=window, wave=wave, pacing=pacing, tide=tide, schedule=schedule,
             retries=retries, mode=mode, coherent=coherent, timeout=timeout,
-            progress_lease=progress_lease, pool=pool, labels=labels,
+            progress_lease=progress_lease, pool=pool, labels=labels, publish=publish,
         )  # fmt: skip
         made.function = function
         made.place = place_of_function(function)

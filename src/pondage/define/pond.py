@@ -23,6 +23,7 @@ from pondage.define.expectation import Expectations, flattened
 from pondage.define.names import checked_name
 from pondage.define.place import place_of_caller, place_of_function
 from pondage.define.probes import Probe, probe_refused, probes_by_ripple
+from pondage.define.publication import Formats, refuse_unknown_ripples
 from pondage.define.resolve import refuse_cycle, resolved_reads
 from pondage.define.ripple import (
     Ripple,
@@ -69,13 +70,14 @@ class Pond:
         progress_lease: str | None = None,
         pool: str | None = None,
         labels: Iterable[str] = (),
+        publish: Formats = (),
     ) -> None:
         self.place = place_of_caller()
         self.name = checked_name(name, what="Pond", place=self.place)
         self.settings: PondSettings = checked_settings(
             version=version, description=description, owner=owner, tags=tags, window=window, wave=wave, pacing=pacing,
             tide=tide, schedule=schedule, retries=retries, mode=mode, coherent=coherent, fuse=fuse,
-            timeout=timeout, progress_lease=progress_lease, pool=pool, labels=labels, place=self.place,
+            timeout=timeout, progress_lease=progress_lease, pool=pool, labels=labels, publish=publish, place=self.place,
         )  # fmt: skip
         self.ripples: dict[str, Ripple] = {}
         self.sources: dict[str, Source] = {}
@@ -251,6 +253,7 @@ class Pond:
                 code="NO_RIPPLES",
             )
         ripples = self._definitions(digests or {}, sql or {})
+        refuse_unknown_ripples(self.settings.publish, self.ripples, self.place)
         refuse_cycle(self.name, ripples, {ripple.name: ripple.place for ripple in self.ripples.values()})
         with_probe = probes_by_ripple(self.name, self.probes, ripples, has_sources=bool(self.sources))
         settings = self.settings
@@ -271,6 +274,7 @@ class Pond:
             fuse=settings.fuse,
             pool=settings.pool,
             labels=settings.labels,
+            publish=settings.publish,
             description=settings.description,
             owner=settings.owner,
             tags=settings.tags,

@@ -8,9 +8,10 @@ from typing import Literal, get_args
 import msgspec
 
 from pondage.define.calendar import checked_windows
-from pondage.define.definition import Retries, TideDefinition, Triggers, WindowDefinition
+from pondage.define.definition import FormatDefinition, Retries, TideDefinition, Triggers, WindowDefinition
 from pondage.define.duration import parsed_duration, parsed_seconds
 from pondage.define.names import checked_name, parsed_version
+from pondage.define.publication import Formats, checked_formats
 from pondage.define.window import Schedule, Window
 from pondage.errors import DefinitionError
 
@@ -39,6 +40,7 @@ class PondSettings(msgspec.Struct, frozen=True, kw_only=True):
     progress_lease_s: float | None
     pool: str | None
     labels: tuple[str, ...]
+    publish: tuple[FormatDefinition, ...]
 
 
 def checked_settings(
@@ -60,6 +62,7 @@ def checked_settings(
     progress_lease: str | None,
     pool: str | None,
     labels: Iterable[str],
+    publish: Formats,
     place: str,
 ) -> PondSettings:
     """Answer the settings, or raise `DefinitionError` for the first that is wrong."""
@@ -88,6 +91,7 @@ def checked_settings(
         progress_lease_s=parsed_seconds(progress_lease, "progress_lease", place),
         pool=None if pool is None else checked_name(pool, what="pool", place=place),
         labels=_texts(labels, "labels", place),
+        publish=checked_formats(publish, place),
     )
 
 

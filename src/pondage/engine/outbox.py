@@ -7,8 +7,10 @@ from collections.abc import Callable
 
 import msgspec
 
+from pondage.engine.formats import FormatPublisher
 from pondage.engine.publish import publish
-from pondage.ledger import history, lineage, retention
+from pondage.errors import PondageError
+from pondage.ledger import history, lineage, publications, retention
 from pondage.ledger.history import OutboxRow
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.lineage import RunFacts
@@ -43,10 +45,11 @@ class Outbox:
     name = "outbox"
     is_woken = True
 
-    def __init__(self, ledger: Ledger, warehouse: str, *, tell: Tell | None = None) -> None:
-        """`tell` sends lineage somewhere; without it, nobody is told."""
+    def __init__(self, ledger: Ledger, warehouse: str, address: str = "", *, tell: Tell | None = None) -> None:
+        """`address` is the ledger's, for catalogues beside it. `tell` sends lineage somewhere; else nobody is told."""
         self._ledger = ledger
         self._warehouse = warehouse
+        self._formats = FormatPublisher(ledger, warehouse, address)
         self._tell = tell
 
     def run_once(self) -> float:
@@ -71,9 +74,7 @@ class Outbox:
             _log.exception("outbox row %d (%s) failed", row.id, row.kind)
             retry_s = min(FIRST_RETRY_S * 2 ** min(row.attempts - 1, 20), LONGEST_RETRY_S)
             with self._ledger.transaction() as tx:
-                history.outbox_failed(
-                    tx, row.id, error=f"{type(error).__name__}: {error}", retry_in_us=int(retry_s * 1e6)
-                )
+                history.outbox_failed(tx, row.id, error=_said(error), retry_in_us=int(retry_s * 1e6))
             return
         with self._ledger.transaction() as tx:
             history.outbox_done(tx, row.id)
@@ -82,6 +83,8 @@ class Outbox:
         match row.kind:
             case "publish":
                 self._publish(row, msgspec.json.decode(row.payload, type=PublishOrder))
+            case "formats":
+                self._formats.publish(msgspec.json.decode(row.payload, type=PublishOrder).pond)
             case "lineage" | "failed":
                 self._tell_of(msgspec.json.decode(row.payload, type=RunOrder).run)
             case _:
@@ -91,12 +94,18 @@ class Outbox:
         # The Run that is current now, not the one of the row: rows may be carried out late or out of order.
         with self._ledger.reading() as tx:
             published = retention.published(tx, order.pond)
+            has_formats = published is not None and bool(publications.formats(tx, published))
         if published is not None:
             publish(self._warehouse, published)
+        # Rows of their own: whoever cannot be told now is told later, and is in nobody's way.
+        if has_formats:
+            self._put(row, "formats", {"pond": order.pond})
         if self._tell is not None and order.run:
-            # A row of its own: whoever cannot be told now is told later, and is in nobody's way.
-            with self._ledger.transaction() as tx:
-                history.put_outbox(tx, environment=row.environment, kind="lineage", payload={"run": order.run})
+            self._put(row, "lineage", {"run": order.run})
+
+    def _put(self, row: OutboxRow, kind: str, payload: object) -> None:
+        with self._ledger.transaction() as tx:
+            history.put_outbox(tx, environment=row.environment, kind=kind, payload=payload)
 
     def _tell_of(self, run: str) -> None:
         if self._tell is None:
@@ -105,3 +114,9 @@ class Outbox:
             facts = lineage.run_facts(tx, run)
         if facts is not None:
             self._tell(facts)
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, PondageError):
+        return f"{error.code}: {error.message}" + (f" ({error.hint})" if error.hint else "")
+    return f"{type(error).__name__}: {error}"

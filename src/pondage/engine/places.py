@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pondage.define.names import checked_name
 from pondage.engine.config import EngineConfig
 
 
@@ -22,6 +23,12 @@ def logs_directory(config: EngineConfig) -> Path:
 def code_directory(config: EngineConfig) -> Path:
     """Answer where deployed code is unpacked."""
     return config.state / "code"
+
+
+def table_directory(warehouse: Path, *, environment: str, pond: str, major: int, ripple: str) -> Path:
+    """Answer where outside readers find a table under a name that does not change."""
+    names = [checked_name(each) for each in (environment, pond, ripple)]
+    return warehouse / "tables" / names[0] / names[1] / f"v{major}" / names[2]
 
 
 def snapshot_path(warehouse: str, *, dataset: str, run: str, token: str) -> str:

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from pondage.define.names import checked_name
-from pondage.engine.places import local_warehouse
+from pondage.engine.places import local_warehouse, table_directory
 from pondage.ledger.retention import Published, PublishedTable
 
 LOCK_PATIENCE_S = 1.0
@@ -43,10 +42,15 @@ def publish(warehouse: str, published: Published) -> list[Path]:
     root = local_warehouse(warehouse)
     if root is None:
         return []
-    base = root / "tables" / checked_name(published.environment) / checked_name(published.pond) / f"v{published.major}"
     replaced = []
     for table in published.tables:
-        directory = base / checked_name(table.ripple)
+        directory = table_directory(
+            root,
+            environment=published.environment,
+            pond=published.pond,
+            major=published.major,
+            ripple=table.ripple,
+        )
         directory.mkdir(parents=True, exist_ok=True)
         with _locked(directory):
             if _replace(directory, published, table):

@@ -217,7 +217,8 @@ class Supervisor:
 
     def _file_services(self) -> list[Service]:
         tell = teller(self._ledger, self._config)
-        return [Outbox(self._ledger, self._config.warehouse, tell=tell), Sweeper(self._ledger, self._config)]
+        outbox = Outbox(self._ledger, self._config.warehouse, self._config.ledger, tell=tell)
+        return [outbox, Sweeper(self._ledger, self._config)]
 
     def _register(self, is_standing: bool) -> int:
         with self._ledger.transaction() as tx:

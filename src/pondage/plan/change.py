@@ -10,8 +10,8 @@ from pondage.plan.values import PondChange, RippleChange
 
 Bump = Literal["major", "minor", "patch"]
 _PLAIN = (
-    "sources", "windows", "retries", "triggers", "mode", "coherent", "fuse", "pool", "labels", "description", "owner",
-    "tags", "entry", "version",
+    "sources", "windows", "retries", "triggers", "mode", "coherent", "fuse", "publish", "pool", "labels", "description",
+    "owner", "tags", "entry", "version",
 )  # fmt: skip
 
 
