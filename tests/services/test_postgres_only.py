@@ -39,10 +39,13 @@ def real_world(server: PostgresServer, schema: str, durability: Durability) -> W
 
 
 def test_statements_are_translated_with_their_locks_and_names() -> None:
-    assert translated("SELECT a FROM t WHERE b = :b AND c LIKE '5%' /*lock skip of t*/") == (
-        "SELECT a FROM t WHERE b = %(b)s AND c LIKE '5%%' FOR NO KEY UPDATE OF t SKIP LOCKED"
+    made = translated("SELECT a FROM t WHERE b = :b AND c LIKE '5%' AND d = :d AND e > :b /*lock skip of t*/")
+    assert made.text.decode() == (
+        "SELECT a FROM t WHERE b = $1 AND c LIKE '5%' AND d = $2 AND e > $1 FOR NO KEY UPDATE OF t SKIP LOCKED"
     )
-    assert translated("SELECT x::bigint, :now /*share*/") == "SELECT x::bigint, %(now)s FOR KEY SHARE"
+    assert made.names == ("b", "d")
+    assert translated("SELECT x::bigint, :now /*share*/").text == b"SELECT x::bigint, $1 FOR KEY SHARE"
+    assert translated("SELECT :clock", clock=":now").names == ("now",), "a test's clock is a value itself"
 
 
 def test_time_is_the_servers(postgres: PostgresServer) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -17,19 +17,25 @@ from pondage.errors import LedgerError
 from pondage.ledger.clock import Clock
 from pondage.ledger.dialect import CLOCK, translated
 from pondage.ledger.driver import Counts, LedgerUnavailable, Row, Value
+from pondage.ledger.notices import Connection, Notifier, PostgresChanges
+from pondage.ledger.wire import Answer, Asked, Statement, Wire
 
-CHANNEL = "pondage"
 PRESENCE = 7307
 """The first key of the advisory locks that processes hold while their heartbeat's connection lives."""
-_BEGIN = f"BEGIN; SELECT {CLOCK} AS now"
+_BEGIN: Asked = (Statement(b"BEGIN", ()), {})
+_BEGIN_READING: Asked = (Statement(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ()), {})
+_ROLLBACK: Asked = (Statement(b"ROLLBACK", ()), {})
+_COMMIT: Asked = (Statement(b"COMMIT", ()), {})
+_NOW: Asked = (translated("SELECT :clock AS now"), {})
+_SAVEPOINT: Asked = (Statement(b"SAVEPOINT inner_step", ()), {})
+_RELEASE: Asked = (Statement(b"RELEASE SAVEPOINT inner_step", ()), {})
+_UNDO: Asked = (Statement(b"ROLLBACK TO SAVEPOINT inner_step", ()), {})
 LONGEST_PAUSE_S = 60.0
 """So long may a transaction wait for its client's next word. Then the server ends it and frees its rows."""
 _TIMEOUTS = "-c lock_timeout=30s -c statement_timeout=120s -c idle_in_transaction_session_timeout={pause_ms:.0f}"
-_NOTIFY_EVERY_S = 0.002
 _NAMED = "left('pondage/' || CAST(:process AS text) || '/' || current_schema(), 63)"
 """What the connections of a process are called once it has registered, so that they can be found."""
-
-Connection = psycopg.Connection[dict[str, object]]
+_NAMING = translated(f"SELECT set_config('application_name', {_NAMED}, false)")
 
 
 class PostgresTransaction:
@@ -37,11 +43,10 @@ class PostgresTransaction:
 
     boot = "server"
 
-    def __init__(self, connection: Connection, now: int, driver: PostgresDriver) -> None:
-        self._connection = connection
+    def __init__(self, wire: Wire, now: int, driver: PostgresDriver) -> None:
+        self._wire = wire
         self._driver = driver
-        self._cursor = connection.cursor()
-        self._waiting: list[tuple[str, dict[str, Value]]] = []
+        self._waiting: list[Asked] = []
         self.now = now
         self.seen: dict[tuple[str, object], object] = {}
 
@@ -52,15 +57,16 @@ class PostgresTransaction:
 
     def rows(self, statement: str, **values: Value) -> list[Row]:
         """Run a statement and answer its rows."""
-        return list(self._run(statement, values).fetchall())
+        return self._run(statement, values).rows
 
     def row(self, statement: str, **values: Value) -> Row | None:
         """Run a statement and answer its first row, or None."""
-        return self._run(statement, values).fetchone()
+        found = self._run(statement, values).rows
+        return found[0] if found else None
 
     def change(self, statement: str, **values: Value) -> int:
         """Run a statement and answer how many rows it changed."""
-        return self._run(statement, values).rowcount
+        return self._run(statement, values).changed
 
     def write(self, statement: str, **values: Value) -> None:
         """Keep a statement until the next one that is answered: then all are sent in one go."""
@@ -71,7 +77,7 @@ class PostgresTransaction:
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """Open a block whose changes alone are undone when it raises."""
-        self._waiting.append(("SAVEPOINT inner_step", {}))
+        self._waiting.append(_SAVEPOINT)
         try:
             yield
             # What waits belongs to the block: an error in it must be seen here, not at the commit.
@@ -82,26 +88,23 @@ class PostgresTransaction:
             self.seen.clear()
             self._undo()
             raise
-        self._waiting.append(("RELEASE SAVEPOINT inner_step", {}))
+        self._waiting.append(_RELEASE)
 
     def _undo(self) -> None:
-        is_open = ("SAVEPOINT inner_step", {}) not in self._waiting
+        is_open = _SAVEPOINT not in self._waiting
         self._waiting.clear()
         if is_open:
-            self._connection.execute("ROLLBACK TO SAVEPOINT inner_step")
+            self._ask([_UNDO])
 
-    def flush(self, *last: str) -> None:
+    def flush(self, *last: Asked) -> None:
         """Send what waits, and `last` after it, in one round trip."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = [*self._waiting, *last], []
+        if waiting:
+            self._ask(waiting)
+
+    def _ask(self, asked: list[Asked]) -> Answer:
         try:
-            if len(waiting) + len(last) == 1:
-                self._cursor.execute(last[0] if last else waiting[0][0], None if last else waiting[0][1])
-                return
-            with self._connection.pipeline():
-                for statement, values in waiting:
-                    self._cursor.execute(statement, values)
-                for statement in last:
-                    self._cursor.execute(statement)
+            return self._wire.ask(asked)
         except psycopg.OperationalError as error:
             raise LedgerUnavailable(f"the ledger cannot be used now: {error}") from error
 
@@ -122,14 +125,22 @@ class PostgresTransaction:
     def announce(self, process: int) -> None:
         """Hold a session lock on this thread's connection; a new connection takes it anew."""
         if self._driver.announced() != process:
-            row = self.row("SELECT pg_try_advisory_lock(:space, :process) AS held", space=PRESENCE, process=process)
+            row = self.row(
+                "SELECT pg_try_advisory_lock(CAST(:space AS integer), CAST(:process AS integer)) AS held",
+                space=PRESENCE,
+                process=process,
+            )
             # Our last connection may not have ended for the server yet: then the next beat tries again.
             if row is not None and row["held"]:
                 self._driver.remember_announced(process)
 
     def is_gone(self, process: int) -> bool:
         """Answer whether nobody holds the lock of that process: it is free for us until this transaction ends."""
-        row = self.row("SELECT pg_try_advisory_xact_lock(:space, :process) AS free", space=PRESENCE, process=process)
+        row = self.row(
+            "SELECT pg_try_advisory_xact_lock(CAST(:space AS integer), CAST(:process AS integer)) AS free",
+            space=PRESENCE,
+            process=process,
+        )
         return row is not None and bool(row["free"])
 
     def evict(self, process: int) -> int:
@@ -146,15 +157,12 @@ class PostgresTransaction:
         )
         return len(rows)
 
-    def _run(self, statement: str, values: dict[str, Value]) -> psycopg.Cursor[dict[str, object]]:
+    def _run(self, statement: str, values: dict[str, Value]) -> Answer:
         self._driver.counts.statements += 1
         values["now"] = self.now
-        if self._waiting:
-            self.flush()
-        try:
-            return self._cursor.execute(self._driver.statement(statement), values)
-        except psycopg.OperationalError as error:
-            raise LedgerUnavailable(f"the ledger cannot be used now: {error}") from error
+        waiting, self._waiting = self._waiting, []
+        waiting.append((self._driver.statement(statement), values))
+        return self._ask(waiting)
 
 
 class PostgresDriver:
@@ -180,8 +188,9 @@ class PostgresDriver:
         self._all: dict[Connection, threading.Thread] = {}
         self._guard = threading.Lock()
         self._watches: list[PostgresChanges] = []
-        self._statements: dict[str, str] = {}
-        self._notifier = Notifier(self)
+        self._statements: dict[str, Statement] = {}
+        self._wires: WeakKeyDictionary[Connection, Wire] = WeakKeyDictionary()
+        self._notifier = Notifier(self.connect)
         self.process: int | None = None
         """Whose driver this is, known when it has registered."""
         schemas = "" if schema is None else f" -c search_path={schema}"
@@ -194,11 +203,11 @@ class PostgresDriver:
         """Answer whether a test's clock replaces the server's."""
         return self._clock is not None
 
-    def statement(self, text: str) -> str:
+    def statement(self, text: str) -> Statement:
         """Answer the translation of a statement, made once."""
         found = self._statements.get(text)
         if found is None:
-            found = self._statements[text] = translated(text, clock=CLOCK if self._clock is None else "%(now)s")
+            found = self._statements[text] = translated(text, clock=CLOCK if self._clock is None else ":now")
         return found
 
     @contextmanager
@@ -213,7 +222,7 @@ class PostgresDriver:
     def reading(self) -> Iterator[PostgresTransaction]:
         """Open a transaction that only reads, and sees one moment."""
         self.counts.reads += 1
-        with self._block(_BEGIN.replace("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")) as transaction:
+        with self._block(_BEGIN_READING) as transaction:
             yield transaction
 
     def script(self, statements: str) -> None:
@@ -225,7 +234,7 @@ class PostgresDriver:
 
     def changes(self) -> PostgresChanges:
         """Answer a new watch for changes that anybody commits."""
-        watch = PostgresChanges(self)
+        watch = PostgresChanges(self.connect)
         with self._guard:
             self._watches.append(watch)
         return watch
@@ -242,7 +251,8 @@ class PostgresDriver:
                 keepalives_interval=5,
                 keepalives_count=3,
                 tcp_user_timeout=30_000,
-                prepare_threshold=3,
+                # Statements are prepared by the wire, which must know of every one.
+                prepare_threshold=None,
                 options=self._options,
                 application_name="pondage",
             )
@@ -281,27 +291,24 @@ class PostgresDriver:
         self._local.announced = process
 
     @contextmanager
-    def _block(self, begin: str) -> Iterator[PostgresTransaction]:
+    def _block(self, begin: Asked) -> Iterator[PostgresTransaction]:
         connection = self._connection()
+        wire = self._wire(connection)
         try:
             if self.process is not None and getattr(self._local, "named", None) != self.process:
-                named = translated(f"SELECT set_config('application_name', {_NAMED}, false)")
-                connection.execute(named, {"process": str(self.process)})
+                wire.ask([(_NAMING, {"process": str(self.process)})])
                 self._local.named = self.process
-            cursor = connection.execute(begin)
-            cursor.nextset()
-            row = cursor.fetchone()
-            assert row is not None
+            row = wire.ask([begin, _NOW]).rows[0]
             now = row["now"] if self._clock is None else self._clock.now()
             assert isinstance(now, int)
-            transaction = PostgresTransaction(connection, now, self)
+            transaction = PostgresTransaction(wire, now, self)
             try:
                 yield transaction
             except BaseException:
-                if not connection.broken:
-                    connection.execute("ROLLBACK")
+                if not connection.closed:
+                    wire.ask([_ROLLBACK])
                 raise
-            transaction.flush("COMMIT")
+            transaction.flush(_COMMIT)
         except LedgerUnavailable:
             self._forget(connection)
             raise
@@ -311,6 +318,12 @@ class PostgresDriver:
                 raise
             self._forget(connection)
             raise LedgerUnavailable(f"the ledger cannot be used now: {error}") from error
+
+    def _wire(self, connection: Connection) -> Wire:
+        found = self._wires.get(connection)
+        if found is None:
+            found = self._wires[connection] = Wire(connection)
+        return found
 
     def _connection(self) -> Connection:
         connection: Connection | None = getattr(self._local, "connection", None)
@@ -341,93 +354,3 @@ def _said_options(url: str) -> str:
             hint='write ledger = "postgresql://user@host:5432/name"',
             code="BAD_LEDGER_URL",
         ) from None
-
-
-class Notifier:
-    """Tells the others that something was committed, from a thread of its own and at most every few milliseconds.
-
-    Never inside the transaction: a NOTIFY takes a lock that all committing transactions would queue behind.
-    """
-
-    def __init__(self, driver: PostgresDriver) -> None:
-        self._driver = driver
-        self._is_pending = threading.Event()
-        self._is_closed = False
-        self._thread: threading.Thread | None = None
-        self._guard = threading.Lock()
-
-    def tell(self) -> None:
-        """Have the others told soon."""
-        self._is_pending.set()
-        if self._thread is None:
-            self._start()
-
-    def _start(self) -> None:
-        with self._guard:
-            if self._thread is None and not self._is_closed:
-                self._thread = threading.Thread(target=self._run, name="pondage-notifier", daemon=True)
-                self._thread.start()
-
-    def close(self) -> None:
-        """Stop telling."""
-        with self._guard:
-            self._is_closed = True
-        self._is_pending.set()
-        if self._thread is not None:
-            self._thread.join(timeout=5)
-
-    def _run(self) -> None:
-        connection: Connection | None = None
-        while True:
-            self._is_pending.wait()
-            if self._is_closed:
-                break
-            self._is_pending.clear()
-            try:
-                connection = connection or self._driver.connect()
-                connection.execute(f"NOTIFY {CHANNEL}")
-            except (LedgerUnavailable, psycopg.Error):
-                # A hint is lost; whoever waits also polls.
-                connection = None
-                time.sleep(0.5)
-            time.sleep(_NOTIFY_EVERY_S)
-        if connection is not None:
-            connection.close()
-
-
-class PostgresChanges:
-    """A watch on the channel that every writer notifies."""
-
-    def __init__(self, driver: PostgresDriver) -> None:
-        self._driver = driver
-        self._connection: Connection | None = None
-        self._woken = threading.Event()
-
-    def wait(self, seconds: float) -> bool:
-        """Wait for a notification, at most `seconds`; without a connection, just wait."""
-        deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            if self._woken.is_set():
-                self._woken.clear()
-                return True
-            try:
-                if self._connection is None:
-                    self._connection = self._driver.connect()
-                    self._connection.execute(f"LISTEN {CHANNEL}")
-                    return True  # what was committed before this was not heard
-                for _ in self._connection.notifies(timeout=min(left, 0.1), stop_after=1):
-                    return True
-            except (LedgerUnavailable, psycopg.Error):
-                self._connection = None
-                return self._woken.wait(left)
-        return False
-
-    def wake(self) -> None:
-        """End a running wait from another thread, within a tenth of a second."""
-        self._woken.set()
-
-    def close(self) -> None:
-        """Give the connection back."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None

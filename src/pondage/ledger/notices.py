@@ -1,0 +1,107 @@
+"""Wake-ups on PostgreSQL: whoever committed has the others told, and whoever waits listens. Hints, never the truth."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import psycopg
+
+from pondage.ledger.driver import LedgerUnavailable
+
+CHANNEL = "pondage"
+_NOTIFY_EVERY_S = 0.002
+
+Connection = psycopg.Connection[dict[str, object]]
+Connect = Callable[[], Connection]
+
+
+class Notifier:
+    """Tells the others that something was committed, from a thread of its own and at most every few milliseconds.
+
+    Never inside the transaction: a NOTIFY takes a lock that all committing transactions would queue behind.
+    """
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self._is_pending = threading.Event()
+        self._is_closed = False
+        self._thread: threading.Thread | None = None
+        self._guard = threading.Lock()
+
+    def tell(self) -> None:
+        """Have the others told soon."""
+        self._is_pending.set()
+        if self._thread is None:
+            self._start()
+
+    def _start(self) -> None:
+        with self._guard:
+            if self._thread is None and not self._is_closed:
+                self._thread = threading.Thread(target=self._run, name="pondage-notifier", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Stop telling."""
+        with self._guard:
+            self._is_closed = True
+        self._is_pending.set()
+        if self._thread is not None:
+            self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        connection: Connection | None = None
+        while True:
+            self._is_pending.wait()
+            if self._is_closed:
+                break
+            self._is_pending.clear()
+            try:
+                connection = connection or self._connect()
+                connection.execute(f"NOTIFY {CHANNEL}")
+            except (LedgerUnavailable, psycopg.Error):
+                # A hint is lost; whoever waits also polls.
+                connection = None
+                time.sleep(0.5)
+            time.sleep(_NOTIFY_EVERY_S)
+        if connection is not None:
+            connection.close()
+
+
+class PostgresChanges:
+    """A watch on the channel that every writer notifies."""
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._woken = threading.Event()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a notification, at most `seconds`; without a connection, just wait."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if self._woken.is_set():
+                self._woken.clear()
+                return True
+            try:
+                if self._connection is None:
+                    self._connection = self._connect()
+                    self._connection.execute(f"LISTEN {CHANNEL}")
+                    return True  # what was committed before this was not heard
+                for _ in self._connection.notifies(timeout=min(left, 0.1), stop_after=1):
+                    return True
+            except (LedgerUnavailable, psycopg.Error):
+                self._connection = None
+                return self._woken.wait(left)
+        return False
+
+    def wake(self) -> None:
+        """End a running wait from another thread, within a tenth of a second."""
+        self._woken.set()
+
+    def close(self) -> None:
+        """Give the connection back."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
