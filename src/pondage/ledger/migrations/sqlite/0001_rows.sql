@@ -126,7 +126,6 @@ CREATE INDEX runs_completed ON runs (pond, id) WHERE state = 'completed';
 -- `ended_at` is in it so that SQLite, which keeps no statistics, prefers it to runs_newest.
 CREATE INDEX runs_open ON runs (environment, ended_at, id) WHERE ended_at IS NULL;
 CREATE INDEX runs_newest ON runs (environment, id);
-CREATE INDEX runs_by_freshness ON runs (pond, freshness, id);
 CREATE INDEX runs_gone_back_to ON runs (rollback_of) WHERE rollback_of IS NOT NULL;
 
 -- A job that a project has deployed. A file that is only run is stored as a definition, and has no row here.
@@ -239,7 +238,7 @@ CREATE INDEX processes_dead ON processes (dead_at) WHERE dead_at IS NOT NULL;
 CREATE TABLE executions (
     id INTEGER PRIMARY KEY,
     dispatch INTEGER NOT NULL REFERENCES dispatches,
-    token TEXT UNIQUE,
+    token TEXT,
     -- No foreign key: a dead process goes by its age, and the newest Runs of a Pond may be older than that.
     process INTEGER,
     epoch INTEGER NOT NULL,
@@ -254,8 +253,10 @@ CREATE TABLE executions (
     error TEXT,
     progress TEXT
 );
-CREATE UNIQUE INDEX executions_open ON executions (dispatch) WHERE completed_at IS NULL;
-CREATE INDEX executions_of_dispatch ON executions (dispatch, id);
+CREATE UNIQUE INDEX executions_token ON executions (token) WHERE token IS NOT NULL;
+-- At most one execution of a dispatch is open; one index finds all of them and keeps that.
+CREATE UNIQUE INDEX executions_of_dispatch
+    ON executions (dispatch, (CASE WHEN completed_at IS NULL THEN 0 ELSE id END));
 CREATE INDEX executions_leased ON executions (healthy_until) WHERE completed_at IS NULL AND healthy_until IS NOT NULL;
 CREATE INDEX executions_held ON executions (process) WHERE completed_at IS NULL AND process IS NOT NULL;
 
