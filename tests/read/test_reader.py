@@ -103,6 +103,26 @@ def test_an_error_inside_a_helper_is_placed_at_the_authors_line_that_failed(proj
     assert error.place == "helper.py:2"
 
 
+def test_what_needs_spark_at_import_is_refused_with_what_to_write_instead(project_of: Write):
+    files = {"ponds.py": "from pyspark.sql import functions as F\n\n@F.udf('long')\ndef twice(x): ...\n"}
+    (error,) = refused(project_of, files)
+    assert (error.code, error.place) == ("IMPORT_FAILED", "ponds.py:3")
+    assert "@F.udf(LongType())" in (error.hint or "")
+    files["ponds.py"] = """\
+from pondage import pond
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
+
+@F.udf(LongType())
+def twice(x): ...
+
+@pond
+def orders(spark):
+    return spark.range(1).select(twice("id"))
+"""
+    assert len(read_project(project_of(files))) == 1
+
+
 def test_a_pond_declared_twice_is_refused_but_two_majors_are_fine(project_of: Write):
     module = "from pondage import pond\n@pond(version='{}')\ndef orders(spark): ...\n"
     files = {"ponds/a.py": module.format("1.0.0"), "ponds/b.py": module.format("1.1.0")}

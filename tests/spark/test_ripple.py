@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -139,6 +140,22 @@ def test_a_wrong_return_value_is_named(
 def test_a_pandas_frame_is_named_as_what_it_is(spark: SparkSession, place: Callable[[], Path]) -> None:
     error = failure(spark, work(lambda spark: spark.range(1).toPandas(), place()))
     assert error.message == "sales.clean returned a pandas DataFrame, not a DataFrame"
+
+
+def test_a_server_of_the_author_that_does_not_answer_is_not_taken_for_spark(
+    spark: SparkSession, place: Callable[[], Path]
+) -> None:
+    """It would be given back for ever instead of failing, and its worker replaced each time."""
+
+    def asks(spark: SparkSession) -> DataFrame:
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            address = closed.getsockname()
+        with socket.create_connection(address, timeout=5):
+            return numbers(spark)
+
+    error = failure(spark, work(asks, place()))
+    assert (error.code, error.place) == ("RIPPLE_FAILED", line_of(asks, 3))
+    assert "ConnectionRefusedError" in error.message
 
 
 def test_a_missing_column_is_named_with_spark_s_suggestions(spark: SparkSession, place: Callable[[], Path]) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+import os
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -47,6 +48,28 @@ def test_every_type_comes_back_as_it_was(spark: SparkSession, place: Callable[[]
     assert sorted(back.collect(), key=str) == sorted(frame.collect(), key=str)
     assert content.rows == 2
     assert content.bytes == sum(path.stat().st_size for path in map(Path, content.paths))
+
+
+def test_what_is_written_is_on_the_disk_before_it_is_answered(
+    spark: SparkSession, place: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row 16 of the fault matrix: after a loss of power every file that a commit names can be read."""
+    synced: list[int] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        real(descriptor)
+        synced.append(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    content = written(spark.range(10).repartition(3), place())
+    directory = Path(content.path)
+    files = [Path(path) for path in content.paths]
+    assert len(files) > 1
+    # A file's own directory last: only then does its name lead to what is there already.
+    order = [each.stat().st_ino for each in (*files, directory)]
+    assert [each for each in synced if each in order] == order
+    assert {each.stat().st_ino for each in list(directory.parents)[:3]} <= set(synced), "dataset, Run and data"
 
 
 def test_statistics_of_every_file_and_flat_column_are_kept(spark: SparkSession, place: Callable[[], Path]) -> None:

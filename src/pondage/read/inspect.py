@@ -136,6 +136,11 @@ def _authors_problem(error: BaseException, file: str, root: Path) -> Problem:
         hint = (
             f"install {error.name!r}, or check its spelling; modules are imported with the project's root on the path"
         )
+    elif "SESSION_OR_CONTEXT_NOT_EXISTS" in str(error):
+        hint = (
+            "modules are imported without Spark: give a type object instead of its name (@F.udf(LongType()), not "
+            '@F.udf("long")), or move the line into the function of the Ripple'
+        )
     message = f"{file} cannot be imported: {type(error).__name__}: {_without_root(str(error), root)}"
     return Problem(code="IMPORT_FAILED", message=message, place=place, hint=hint)
 

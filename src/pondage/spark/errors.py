@@ -19,6 +19,8 @@ import pondage
 from pondage.errors import PondageError
 
 _LIBRARIES = tuple(str(Path(module.__path__[0]).resolve()) for module in (pyspark, py4j, pondage))
+_PY4J = str(Path(py4j.__path__[0]).resolve())
+_STANDARD = str(Path(traceback.__file__).parent)
 _LONGEST = 1200
 _WORKER_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 # An exception's own line under a traceback: its class, and what it says where it says something.
@@ -145,16 +147,26 @@ def _author_place(trace: TracebackType | None) -> str | None:
         if not frame.filename.startswith((*_LIBRARIES, "<")) and "site-packages" not in frame.filename
     ]
     # Code of the standard library called by an author is not his line either.
-    own = [frame for frame in own if not frame.filename.startswith(str(Path(traceback.__file__).parent))]
+    own = [frame for frame in own if not frame.filename.startswith(_STANDARD)]
     return f"{own[-1].filename}:{own[-1].lineno}" if own else None
 
 
 def _is_lost(error: BaseException) -> bool:
     if isinstance(error, Py4JJavaError):
         return False
-    if isinstance(error, (Py4JNetworkError, ConnectionRefusedError, ConnectionResetError, BrokenPipeError)):
+    if isinstance(error, Py4JNetworkError):
         return True
+    if isinstance(error, ConnectionError):
+        # An author's code talks to servers of its own: it is Spark's connection only when py4j used it.
+        return _is_of_py4j(error.__traceback__)
     return isinstance(error, Py4JError) and any(part in str(error) for part in _LOST)
+
+
+def _is_of_py4j(trace: TracebackType | None) -> bool:
+    """Answer whether the innermost line that is not of the standard library is one of py4j."""
+    files = [frame.filename for frame in traceback.extract_tb(trace)]
+    own = [file for file in files if "site-packages" in file or not file.startswith(_STANDARD)]
+    return bool(own) and own[-1].startswith(_PY4J)
 
 
 def _first_line(text: str) -> str:
