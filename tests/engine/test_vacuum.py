@@ -11,11 +11,14 @@ import pytest
 from pondage.define.durability import Durability
 from pondage.engine.sweeper import Sweeper
 from pondage.engine.vacuum import vacuum
+from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Tap
+from pondage.ledger import jobs
 from pondage.ledger import work as ledger_work
 from pondage.ledger.work import Work
 from tests.engine.plain import engine_config, sqlite_world
 from tests.ledger.harness import World, content, pond
+from tests.ledger_jobs.harness import Jobs, component_result, job
 
 DAY_US = 86_400_000_000
 HOUR_US = 3_600_000_000
@@ -190,3 +193,62 @@ def test_the_sweeper_waits_before_its_first_sweep(store: Store, tmp_path: Path) 
     assert orphan.exists()
     sweeper.run_once()
     assert not orphan.exists()
+
+
+CHAIN = """
+job: {name: chain}
+components: [{name: read, type: source}, {name: load, type: transform}, {name: more, type: sink}]
+connections:
+  data: [read.main -> load.input, load.main -> more.input]
+  control: [load (subjob_ok) more]
+"""
+
+
+def test_tables_of_a_job_go_with_its_retention_unless_a_younger_run_has_taken_them_over(store: Store) -> None:
+    run = Jobs(store.world)
+    places: list[Path] = []
+
+    def work(failing: set[str]) -> None:
+        while (held := run.claim()) is not None:
+            result = component_result(held, failing)
+            members = []
+            for member in result.members:
+                outputs = {}
+                for port, made in member.outputs.items():
+                    place = store.warehouse / "runs" / "j1" / str(held.claim.dispatch) / port / held.claim.token
+                    place.mkdir(parents=True)
+                    (place / "part-0.parquet").write_text("rows")
+                    age(place)
+                    places.append(place)
+                    outputs[port] = msgspec.structs.replace(made, path=str(place))
+                members.append(msgspec.structs.replace(member, outputs=outputs))
+            run.commit_result(held, msgspec.structs.replace(result, members=tuple(members)))
+
+    failed = run.start(job(CHAIN))
+    work({"more"})
+    orphan = store.warehouse / "runs" / "j1" / "9" / "main" / "t0"
+    orphan.mkdir(parents=True)
+    age(orphan)
+    store.world.clock.time += 8 * DAY_US
+    resumed = jobs.resume(store.world.ledger, "main", failed)
+    work(set())
+    assert run.row(resumed).state == "OK"
+    store.world.clock.time += 8 * DAY_US
+    assert store.vacuum().orphans == ("runs/j1/9/main/t0",)
+    store.world.clock.time += 2 * HOUR_US
+    store.vacuum()
+    assert [place.exists() for place in places] == [True, True]
+    with pytest.raises(LedgerError) as refused:
+        jobs.resume(store.world.ledger, "main", failed)
+    assert refused.value.code == "RESUME_HASH_MISMATCH"
+    store.world.clock.time += 8 * DAY_US
+    store.vacuum()
+    store.world.clock.time += 2 * HOUR_US
+    assert store.vacuum(dry_run=True).bytes == 8
+    assert store.vacuum().bytes == 8
+    assert [place.exists() for place in places] == [False, False]
+    store.vacuum()
+    for table in ("job_runs", "run_tables", "run_rows"):
+        assert store.world.one(f"SELECT count(*) FROM {table}") == 0
+    assert store.world.one("SELECT count(*) FROM actors WHERE kind = 'run'") == 0
+    assert store.world.one("SELECT count(*) FROM history WHERE kind = 'job'") == 2

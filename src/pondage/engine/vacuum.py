@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 
 from pondage.engine.places import local_warehouse
-from pondage.ledger import pruning, retention
+from pondage.engine.vacuum_runs import run_orphans, sweep_runs
+from pondage.ledger import job_pruning, pruning, retention
 from pondage.ledger.ledger import Ledger
 
 DAY_S = 86_400.0
@@ -52,8 +53,15 @@ def vacuum(ledger: Ledger, warehouse: str, *, dry_run: bool = False) -> VacuumRe
         return VacuumReport(
             dry_run=dry_run,
             tombstoned=tuple(each.public_id for each in doomed),
-            runs=pruning.prune(ledger, dry_run=dry_run),
+            runs=_prune(ledger, dry_run=dry_run),
         )
+    run_bytes = sweep_runs(
+        ledger,
+        root,
+        lambda place: _removed(place, dry_run=dry_run),
+        grace_us=int(READER_GRACE_S * 1e6),
+        dry_run=dry_run,
+    )
     swept, swept_bytes = _sweep(ledger, root, dry_run=dry_run)
     orphans, orphan_bytes = _sweep_orphans(ledger, root, dry_run=dry_run)
     return VacuumReport(
@@ -62,9 +70,13 @@ def vacuum(ledger: Ledger, warehouse: str, *, dry_run: bool = False) -> VacuumRe
         swept=swept,
         orphans=orphans,
         logs=_sweep_logs(ledger, root, dry_run=dry_run),
-        bytes=swept_bytes + orphan_bytes,
-        runs=pruning.prune(ledger, dry_run=dry_run),
+        bytes=swept_bytes + orphan_bytes + run_bytes,
+        runs=_prune(ledger, dry_run=dry_run),
     )
+
+
+def _prune(ledger: Ledger, *, dry_run: bool) -> int:
+    return pruning.prune(ledger, dry_run=dry_run) + job_pruning.prune(ledger, dry_run=dry_run)
 
 
 def _mark(ledger: Ledger, *, dry_run: bool) -> list[retention.DoomedSnapshot]:
@@ -141,11 +153,12 @@ def _sweep_orphans(ledger: Ledger, root: Path, *, dry_run: bool) -> tuple[tuple[
     with ledger.reading() as tx:
         kept = retention.kept_tokens(tx, sorted(old))
     orphans = [place for token, place in sorted(old.items()) if token not in kept]
+    orphans += run_orphans(ledger, root, lambda place: _touched_s(place) < limit_s)
     size = 0
     for place in orphans:
         size += _removed(place, dry_run=dry_run)
         if not dry_run:
-            _remove_empty(place.parent, root / "data")
+            _remove_empty(place.parent, root / place.relative_to(root).parts[0])
     return tuple(str(place.relative_to(root)) for place in orphans), size
 
 

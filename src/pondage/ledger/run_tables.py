@@ -21,9 +21,11 @@ class RunTable(msgspec.Struct, frozen=True, kw_only=True):
     execution: int
     content: SnapshotContent
     digest: str
+    is_marked: bool = False
+    """Its files are about to be deleted: the run is out of retention."""
 
 
-_COLUMNS = "instance, component, port, execution, content, digest"
+_COLUMNS = "instance, component, port, execution, content, digest, tombstoned_at"
 
 
 def digest_of(content: SnapshotContent) -> str:
@@ -86,4 +88,5 @@ def _table(row: Row) -> RunTable:
         execution=number(row, "execution"),
         content=_contents.decode(text(row, "content")),
         digest=text(row, "digest"),
+        is_marked=row["tombstoned_at"] is not None,
     )

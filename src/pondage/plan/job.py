@@ -55,6 +55,9 @@ def plan_job(
     graph = expand(job, joblets, registry, findings)
     if not check(graph, findings):
         raise JobRefused(findings.problems)
+    for name, _ in job.outputs.values():
+        if name in graph.vertices:
+            graph.vertices[name].is_extracted = True
     types, unresolved = check_types(graph, findings)
     plan = _Planner(job.config, findings, types, fuses=fuses).level(graph)
     if findings.problems:

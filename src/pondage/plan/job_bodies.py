@@ -68,6 +68,7 @@ def _place_data(data: Data, iterator: str, inside: dict[str, None], outer: Graph
         body.data.append(data)
     elif data.source in inside:
         name = f"{data.source}.{data.source_port}"
+        body.vertices[data.source].is_extracted = True
         outer.data.append(msgspec.structs.replace(data, source=iterator, source_port=name, gathers=data.source))
     elif data.target in inside:
         vertex = body.vertices[data.target]

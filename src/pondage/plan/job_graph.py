@@ -26,6 +26,8 @@ class Vertex(msgspec.Struct, kw_only=True, eq=False):
     caller: str = ""
     outside: dict[str, str] = {}
     """Inputs that are fed from outside the iteration, each with the iterator whose element it is (else empty)."""
+    is_extracted: bool = False
+    """Is an output of it read from outside its iteration, or by whoever runs the job?"""
 
     @property
     def is_iterator(self) -> bool:

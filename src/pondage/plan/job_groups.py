@@ -22,7 +22,8 @@ def fused_groups(plan: JobPlan, graph: Graph) -> tuple[tuple[int, ...], ...]:
         if not _is_fusible(component, graph):
             continue
         head = _consumer(plan, graph, at, outgoing[at], group_of)
-        is_inner = head is not None and at not in controls and at not in controlled and _is_plain(component)
+        is_free = at not in controls and at not in controlled and not graph.vertices[component.name].is_extracted
+        is_inner = head is not None and is_free and _is_plain(component)
         if is_inner and head is not None and head not in controlled:
             group_of[at] = head
             members[head].append(at)

@@ -1,0 +1,110 @@
+"""Runs of jobs that are older than retention: first their tables go, then their rows. A line of history stays."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.ledger.driver import Transaction, batches, number, numbered, text
+from pondage.ledger.ledger import Ledger
+
+BATCH = 200
+
+
+class DoomedTable(msgspec.Struct, frozen=True, kw_only=True):
+    """A table of a run whose files nobody needs."""
+
+    id: int
+    path: str
+
+
+def limit_of(tx: Transaction, ledger: Ledger) -> int:
+    """Answer the moment before which a run must have ended to be out of retention."""
+    return tx.now - int(ledger.durability.retention_days * 86_400_000_000)
+
+
+_MARKED = """tombstoned_at IS NULL AND run IN
+             (SELECT id FROM job_runs WHERE ended_at < :limit)"""
+
+
+def mark(ledger: Ledger) -> None:
+    """Mark the tables of runs that are out of retention, before a file of them is touched."""
+    with ledger.reading() as tx:
+        limit = limit_of(tx, ledger)
+        if tx.row(f"SELECT id FROM run_tables WHERE {_MARKED} LIMIT 1", limit=limit) is None:
+            return
+    with ledger.transaction() as tx:
+        tx.change(f"UPDATE run_tables SET tombstoned_at = :now WHERE {_MARKED}", limit=limit)
+
+
+def sweepable(tx: Transaction, *, before: int) -> list[DoomedTable]:
+    """Answer one batch of tables that were marked before, and whose files no other run has taken over."""
+    return [
+        DoomedTable(id=number(row, "id"), path=text(row, "path"))
+        for row in tx.rows(
+            """SELECT t.id AS id, t.path AS path FROM run_tables t
+               WHERE t.tombstoned_at < :before
+                     AND NOT EXISTS (SELECT 1 FROM run_tables k WHERE k.path = t.path
+                                     AND (k.tombstoned_at IS NULL OR k.tombstoned_at >= :before))
+               ORDER BY t.id LIMIT :batch""",
+            before=before,
+            batch=BATCH,
+        )
+    ]
+
+
+def swept(tx: Transaction, ids: list[int]) -> None:
+    """Forget tables whose files are gone."""
+    for some in batches(ids):
+        marks, values = numbered("id", some)
+        tx.change(f"DELETE FROM run_tables WHERE id IN ({marks})", **values)
+
+
+def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
+    """Answer those tokens whose files must stay: the execution is open, or a run still has a table of it."""
+    kept: set[str] = set()
+    for start in range(0, len(tokens), BATCH):
+        names = {f"token{position}": token for position, token in enumerate(tokens[start : start + BATCH])}
+        marks = ", ".join(f":{name}" for name in names)
+        rows = tx.rows(
+            f"""SELECT e.token AS token FROM executions e
+                WHERE e.token IN ({marks})
+                  AND (e.completed_at IS NULL OR EXISTS (SELECT 1 FROM run_tables t WHERE t.execution = e.id))""",
+            **names,
+        )
+        kept.update(text(row, "token") for row in rows)
+    return kept
+
+
+# A run that another one resumed stays as long as that one: its executions made the tables that were taken over. One
+# whose marked files a younger run still has keeps its rows, too.
+_PRUNABLE = """SELECT r.id AS id, r.actor AS actor FROM job_runs r
+               WHERE r.ended_at < :limit
+                     AND NOT EXISTS (SELECT 1 FROM run_tables t WHERE t.run = r.id)
+                     AND NOT EXISTS (SELECT 1 FROM job_runs n WHERE n.resumed_from = r.id)
+               ORDER BY r.id DESC LIMIT :batch"""
+
+_ROWS = (
+    "DELETE FROM run_rows WHERE actor IN ({marks})",
+    "DELETE FROM signals WHERE actor IN ({marks})",
+    "DELETE FROM executions WHERE dispatch IN (SELECT id FROM dispatches WHERE actor IN ({marks}))",
+    "DELETE FROM dispatches WHERE actor IN ({marks})",
+    "DELETE FROM advancements WHERE actor IN ({marks})",
+    "DELETE FROM job_runs WHERE actor IN ({marks})",
+    "DELETE FROM actors WHERE id IN ({marks})",
+)
+
+
+def prune(ledger: Ledger, *, dry_run: bool = False) -> int:
+    """Take out runs without tables, one batch in each short transaction, and answer how many went."""
+    pruned = 0
+    while True:
+        with ledger.reading() as tx:
+            rows = tx.rows(_PRUNABLE, limit=limit_of(tx, ledger), batch=BATCH)
+        actors = [number(row, "actor") for row in rows]
+        pruned += len(actors)
+        if dry_run or not actors:
+            return pruned
+        marks, values = numbered("actor", actors)
+        with ledger.transaction() as tx:
+            for statement in _ROWS:
+                tx.change(statement.format(marks=marks), **values)
