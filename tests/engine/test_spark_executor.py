@@ -182,7 +182,7 @@ def test_a_query_is_answered_as_json(bench: Bench, monkeypatch: pytest.MonkeyPat
     bench.claim()
     queries.submit(bench.ledger, "main", "select 1", limit=5)
     answer = QueryResult(columns=("a",), types=("int",), rows=([1],))
-    monkeypatch.setattr(query, "run_query", lambda session, sql, views, limit: answer)
+    monkeypatch.setattr(query, "run_query", lambda session, sql, views, limit, fused: answer)
     result = bench.executor.execute(bench.attempt())
     assert result == Answered('{"columns":["a"],"types":["int"],"rows":[[1]],"truncated":false}')
 
