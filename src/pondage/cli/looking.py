@@ -67,12 +67,21 @@ def _print_status(settings: Settings, view: StatusView) -> None:
 @json_option
 @pass_settings
 def why(settings: Settings, pond: str, is_json: bool) -> None:
-    """Explain why a Pond runs or does not: each gate between it and its next Run, in plain sentences."""
+    """Explain why a Pond runs or does not: each gate between it and its next Run, in plain sentences.
+
+    The name of a reactor explains why it does not fire.
+    """
     from pondage.cli.output import print_json
+    from pondage.cli.reactor import explain_reactor, print_why_reactor
     from pondage.views.why import why as explain
 
-    with session(settings) as opened, opened.ledger.reading() as tx:
-        view = explain(tx, opened.ledger, opened.environment, pond)
+    with session(settings) as opened:
+        reactor = explain_reactor(opened, pond)
+        if reactor is not None:
+            print_json(reactor) if is_json else print_why_reactor(settings, reactor)
+            return
+        with opened.ledger.reading() as tx:
+            view = explain(tx, opened.ledger, opened.environment, pond)
     if is_json:
         print_json(view)
         return

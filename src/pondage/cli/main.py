@@ -60,6 +60,8 @@ VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("sleep", "pondage.cli.triggers:sleep", "Forget demand and triggers; started Runs complete."),
             ("wake", "pondage.cli.triggers:wake", "Clear, and run once if the Sources are ahead."),
             ("force", "pondage.cli.triggers:force", "Clear, and run once even if nothing is new."),
+            ("reactor", "pondage.cli.reactor:reactor", "Reactors: state, pushes, fires, pauses, dead letters."),
+            ("live", "pondage.cli.live_host:live", "Run the reactors on this machine, until SIGTERM."),
             ("worker", "pondage.cli.worker:worker", "Work for a ledger from this machine, until SIGTERM."),
             ("doctor", "pondage.cli.care:doctor", "Check Python, Java, the ledger and the disk."),
             ("warmup", "pondage.cli.care:warmup", "Prepare Java and Spark, so that the first Run is fast."),

@@ -102,6 +102,18 @@ class Door:
         """Answer the reactor's state, as GetState does."""
         return look(self.host.state)
 
+    def dead(self) -> list[dict[str, object]]:
+        """Answer the dead letters, with their inputs."""
+        return [
+            {
+                "id": letter.id,
+                "error": letter.error,
+                "at": letter.at,
+                "inputs": {name: entry.value for name, entry in letter.inputs.items()},
+            }
+            for letter in self.host.state.facts.dead.values()
+        ]
+
     async def until(self, condition: Callable[[dict[str, object]], bool]) -> dict[str, object]:
         """Wait until the state fulfils a condition, and answer it. Woken by what happens, never by a clock."""
         while not condition(state := self.state()):

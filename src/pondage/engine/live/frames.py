@@ -15,7 +15,7 @@ RETRY_AFTER_US = 1_000_000
 class Frame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A request. A push names a source; a command may carry a `cid` of its own, under which it is done once."""
 
-    op: Literal["push", "command", "state", "watch"]
+    op: Literal["push", "command", "state", "dead", "watch"]
     reactor: str
     environment: str = "main"
     id: str | int | None = None

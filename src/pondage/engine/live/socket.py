@@ -105,6 +105,8 @@ class LiveSocket:
 async def _done(owned: OwnedReactor, frame: Frame) -> dict[str, object]:
     if frame.op == "state":
         return {"state": owned.state()}
+    if frame.op == "dead":
+        return {"dead": owned.dead()}
     if frame.op == "push":
         ack = await owned.push(frame.source or "", msgspec.json.decode(frame.value), f=frame.f)
         said = {name: value for name, value in msgspec.structs.asdict(ack).items() if value not in (None, False)}

@@ -1,0 +1,202 @@
+"""`pondage reactor`: look at reactors. What changes one is in `reactor_commands`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from pondage.cli.reactor_commands import client, fire, fire_with, pause, push, redrive, resume, revive
+from pondage.cli.session import Session, session
+from pondage.cli.settings import Settings, Verb, json_option, pass_settings
+
+if TYPE_CHECKING:
+    from pondage.views.reactors import ReactorView, ReactorWhyView
+
+_NAME = click.argument("name", metavar="REACTOR")
+
+
+@click.group()
+def reactor() -> None:
+    """Look at reactors and command them: what arrives makes them fire."""
+
+
+for _verb in (fire, fire_with, pause, resume, push, revive, redrive):
+    reactor.add_command(_verb)
+
+
+@reactor.command("list", cls=Verb)
+@json_option
+@pass_settings
+def list_reactors(settings: Settings, is_json: bool) -> None:
+    """List every deployed reactor, its state, and whether a live host owns it."""
+    from pondage.cli.output import print_json, print_table
+    from pondage.views.reactors import reactor_list
+
+    with session(settings) as opened, opened.ledger.reading() as tx:
+        views = reactor_list(tx, opened.environment)
+    if is_json:
+        print_json(views)
+        return
+    if not views:
+        click.echo("no reactor is deployed; declare one with Reactor(…), then: pondage deploy")
+        return
+    columns = ("REACTOR", "VERSION", "STATE", "FIRES", "SOURCES", "DURABLE")
+    print_table(settings, columns, [_line(view) for view in views])
+
+
+def _line(view: ReactorView) -> tuple[str, ...]:
+    waits = f" ({', '.join(view.waiting_for)})" if view.waiting_for and view.is_owned else ""
+    state = view.state + waits if view.error is None else "not started"
+    return view.name, view.version, state, f"{view.criteria}, {view.strategy}", ", ".join(view.sources), view.durable
+
+
+@reactor.command("state", cls=Verb)
+@_NAME
+@json_option
+@pass_settings
+def state(settings: Settings, name: str, is_json: bool) -> None:
+    """Show what a reactor knows: values, queues, health, offsets, the last fire, dead letters."""
+    from pondage.cli.output import print_json, print_pairs, print_table
+
+    found = _asked(settings, name, "state")
+    if is_json:
+        print_json(found)
+        return
+    view = msgspec.convert(found, _StateView)
+    fires = f"{view.fires} ({view.ok} ok, {view.bad} not)"
+    print_pairs(
+        settings,
+        [
+            ("state", view.state + (f" ({', '.join(view.unhealthy)})" if view.unhealthy else "")),
+            ("hold", view.hold or ""),
+            ("fires", fires),
+            ("running", "" if view.running is None else f"fire {view.running['fire']}"),
+            ("last fire", "" if view.last_fire is None else f"{view.last_fire[0]} {view.last_fire[2]}"),
+            ("dead letters", ", ".join(map(str, view.dead))),
+        ],
+    )
+    columns = ("SOURCE", "HEALTH", "SEEN", "CONSUMED", "WAITING", "OFFSET", "VALUE")
+    print_table(settings, columns, [_source_line(each, source) for each, source in view.sources.items()])
+
+
+class _StateView(msgspec.Struct):
+    state: str
+    unhealthy: list[str]
+    hold: str | None
+    sources: dict[str, dict[str, object]]
+    running: dict[str, object] | None
+    last_fire: list[object] | None
+    dead: list[int | str]
+    fires: int
+    ok: int
+    bad: int
+
+
+def _source_line(name: str, source: dict[str, object]) -> tuple[str, ...]:
+    value = msgspec.json.encode(source["value"]).decode()
+    waiting = sum(msgspec.convert(source[each], int) for each in ("queued", "buffered", "parked"))
+    offset = "" if source["offset"] is None else str(source["offset"])
+    shown = value if len(value) <= 60 else f"{value[:59]}…"
+    return name, str(source["health"]), str(source["seen"]), str(source["consumed"]), str(waiting), offset, shown
+
+
+@reactor.command("dead", cls=Verb)
+@_NAME
+@json_option
+@pass_settings
+def dead(settings: Settings, name: str, is_json: bool) -> None:
+    """List dead letters: the inputs of fires that were given up, and events that could not be decoded."""
+    from pondage.cli.output import print_json, print_table
+
+    letters = msgspec.convert(_asked(settings, name, "dead"), list[dict[str, object]])
+    if is_json:
+        print_json(letters)
+        return
+    if not letters:
+        click.echo("no dead letters")
+        return
+    rows = [
+        (str(each["id"]), str(each["error"]), msgspec.json.encode(each["inputs"]).decode()[:100]) for each in letters
+    ]
+    print_table(settings, ("LETTER", "ERROR", "INPUTS"), rows)
+    click.echo(f"once more: pondage reactor redrive {name} LETTER")
+
+
+@reactor.command("history", cls=Verb)
+@_NAME
+@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many.")
+@json_option
+@pass_settings
+def history(settings: Settings, name: str, limit: int, is_json: bool) -> None:
+    """List what happened to a reactor: recoveries, holds, starts that failed."""
+    from pondage.cli.output import print_json
+    from pondage.views.reactors import reactor_history, reactor_row
+    from pondage.views.words import moment_text
+
+    with session(settings) as opened, opened.ledger.reading() as tx:
+        lines = reactor_history(tx, reactor_row(tx, opened.environment, name), limit=limit)
+    if is_json:
+        print_json(lines)
+        return
+    for line in lines:
+        details = ", ".join(f"{key} {value}" for key, value in line.details.items() if value is not None)
+        click.echo(f"{moment_text(line.at)}  {line.kind}  {details}")
+    if not lines:
+        click.echo("nothing has happened to it: no recovery, no hold")
+
+
+@reactor.command("watch", cls=Verb)
+@_NAME
+@json_option
+@pass_settings
+def watch(settings: Settings, name: str, is_json: bool) -> None:
+    """Follow a reactor until Ctrl-C: its health as it changes, its fires at most four times a second."""
+    with client(settings, name) as live:
+        for said in live.watch():
+            said.pop("id", None)
+            if is_json:
+                click.echo(msgspec.json.encode(said))
+            elif "fired" in said:
+                click.echo(f"{said['fired']} fires, the last {said['last']}")
+            elif "source" in said:
+                click.echo(f"source {said['source']}: {said['health']}")
+            elif "health" in said:
+                click.echo(f"health: {said['health']} {said['sources'] or ''}".rstrip())
+            elif "recovery" in said:
+                click.echo(f"recovery of {said['recovery'] or 'the reactor'}: attempt {said['attempt']}")
+
+
+def explain_reactor(opened: Session, name: str) -> ReactorWhyView | None:
+    """Answer why a reactor does not fire; None when there is none of this name."""
+    from pondage.engine.live.client import NoLiveHost, client_of
+    from pondage.ledger import actors, reactors
+    from pondage.views.reactors import why_reactor
+
+    with opened.ledger.reading() as tx:
+        environment = actors.environment(tx, opened.environment)
+        row = None if environment is None else reactors.find(tx, environment, name)
+    if row is None:
+        return None
+    try:
+        state = client_of(opened.ledger, row.environment, name, patience_s=1.0).ask(op="state")["state"]
+    except NoLiveHost:
+        return why_reactor(row, None)
+    return why_reactor(row, msgspec.convert(state, dict[str, object]))
+
+
+def print_why_reactor(settings: Settings, view: ReactorWhyView) -> None:
+    """Print the reasons as sentences."""
+    from pondage.cli.output import styled
+
+    click.echo(f"reactor {styled(view.reactor, settings, bold=True)} is {view.state}.")
+    for reason in view.reasons:
+        click.echo(f"  - {reason.text}")
+        if reason.hint:
+            click.echo(styled(f"    try: {reason.hint}", settings, dim=True))
+
+
+def _asked(settings: Settings, name: str, op: str) -> object:
+    with client(settings, name) as live:
+        return live.ask(op=op)[op]

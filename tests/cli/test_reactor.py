@@ -1,0 +1,127 @@
+"""`pondage reactor …` against a real live host, and why a reactor does not fire."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pondage.define.reaction import AccumulatorDeclaration, ReactorDeclaration
+from pondage.kernel.reaction import new_state, step
+from pondage.kernel.reaction.declared import shape_of
+from pondage.kernel.reaction.events import Accumulator, Ask, Begin, Push, ReactorCrashed
+from pondage.kernel.reaction.look import look
+from pondage.ledger.reactors import ReactorRow
+from pondage.views.reactors import why_reactor
+from tests.cli.conftest import Call
+from tests.reaction.hosting import Hosting, hosting
+
+
+@pytest.fixture
+def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosting]:
+    with hosting(tmp_path / "project") as made:
+        monkeypatch.chdir(made.root)
+        made.start()
+        made.client().ask(op="state")
+        yield made
+
+
+def test_every_verb_of_a_reactor_does_what_it_says(live: Hosting, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    pushed = call("reactor", "push", "quote", "ticks", '{"number": 1}')
+    assert (pushed.code, pushed.out) == (0, "accepted as number 1\n")
+    refused = call("reactor", "push", "quote", "ticks", '{"number": "x"}')
+    assert (refused.code, refused.out) == (1, "refused: invalid at $.number\n")
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"number": 2}\n\n{"number": 3}\n'))
+    lines = call("reactor", "push", "quote", "ticks", "--json").out.splitlines()
+    assert [msgspec.json.decode(line)["seq"] for line in lines] == [2, 3]
+
+    listed = call("reactor", "list")
+    assert listed.out.splitlines()[1].split() == [
+        "quote", "1.0.0", "Live", "any,", "sequential", "ticks,", "config", "process"
+    ]  # fmt: skip
+    state = call("reactor", "state", "quote", "--json").json
+    assert (state["state"], state["ok"]) == ("Live", 3)
+    assert "SOURCE" in call("reactor", "state", "quote").out
+
+    assert call("reactor", "pause", "quote").out.startswith("quote: hold paused")
+    assert "nothing starts by itself" in call("why", "quote").out
+    assert call("reactor", "fire", "quote", "--json").json["outcome"] == "ok"
+    assert call("reactor", "fire-with", "quote", 'ticks={"number": 9}', "--json").json["outcome"] == "ok"
+    bad = call("reactor", "fire-with", "quote", "ticks=9")
+    assert bad.code == 1
+    assert "INVALID_BOUNDARY" in bad.err
+    assert call("reactor", "resume", "quote").code == 0
+
+    call("reactor", "push", "quote", "config", '"raise"')
+    letters = call("reactor", "dead", "quote", "--json").out
+    (letter,) = msgspec.json.decode(letters)
+    assert letter["error"] == "ValueError: as told"
+    assert "redrive" in call("reactor", "dead", "quote").out
+    again = call("reactor", "redrive", "quote", str(letter["id"]))
+    assert again.code == 1
+    assert "outcome failed" in again.out
+    assert call("reactor", "revive", "quote").code == 0
+
+    live.until(lambda: len(live.history("reactor hold")) == 2, what="holds are not carried to the ledger")
+    kinds = [line["kind"] for line in msgspec.json.decode(call("reactor", "history", "quote", "--json").out)]
+    assert kinds == ["hold", "hold"]
+    assert "paused" in call("reactor", "history", "quote").out
+    assert msgspec.json.decode(call("why", "quote", "--json").out)["reactor"] == "quote"
+
+
+def test_a_reactor_that_nobody_runs_or_that_is_not_there_is_named(live: Hosting, call: Call) -> None:
+    for _, host in live.hosts:
+        host.terminate()
+        host.wait()
+    said = call("why", "quote")
+    assert "no live host runs it" in said.out
+    assert call("reactor", "list").out.splitlines()[1].split()[2] == "Stopped"
+    missing = call("reactor", "state", "quotes")
+    assert missing.code == 1
+    assert "NOT_LOADED" in missing.err
+    assert "pondage reactor state quote" in missing.err
+    unreached = call("reactor", "push", "quote", "ticks", "{}", "--timeout", "0")
+    assert "NO_LIVE_HOST" in unreached.err
+
+
+ALL = ReactorDeclaration(
+    name="quote",
+    criteria="all",
+    durable=False,
+    graphs=("g",),
+    accumulators=(AccumulatorDeclaration(name="a"), AccumulatorDeclaration(name="b", kind="stream")),
+)
+
+
+def reasons(*events: object) -> list[str]:
+    state = new_state(shape_of(ALL))
+    for event in events:
+        step(state, event, 0)
+    row = ReactorRow(
+        actor=1, environment=1, environment_name="main", name="quote", project="p", declaration=ALL, entry="",
+        digest="", code="", health="", epoch=1, owner=1, address="unix:x", is_removed=False,
+    )  # fmt: skip
+    return [reason.text for reason in why_reactor(row, look(state)).reasons]
+
+
+STARTED = [Begin(), Accumulator("a", "started"), Accumulator("b", "started")]
+LIVE = [*STARTED, Accumulator("b", "connected")]
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        (STARTED, "it is warming and does not fire yet: b is Connecting"),
+        (LIVE, "it needs something new of every source: a, b has none"),
+        ([*LIVE, Push("a", 1)], "it needs something new of every source: b has none; a has"),
+        ([*LIVE, Ask("c", "pause")], "it is paused: nothing starts by itself"),
+        ([*LIVE, Accumulator("b", "lost")], "it fires without news from: b"),
+        ([*LIVE, Ask("c", "force_fire")], "fire 1 runs now, attempt 1"),
+        ([*LIVE, *([ReactorCrashed(), Begin()] * 6)], "it has failed: it crashed too often"),
+    ],
+)
+def test_why_names_what_is_missing(events: list[object], expected: str) -> None:
+    assert expected in reasons(*events)
