@@ -78,7 +78,7 @@ class Pusher(threading.Thread):
         return number
 
 
-def story(seed: int, world: Hosting, *, count: int = 400) -> int:
+def story(seed: int, world: Hosting, *, count: int = 4000) -> int:
     """Push while hosts are killed at moments of the seed, then check the sink; answer the number of kills."""
     dice = random.Random(seed)
     hosts = [world.start(), world.start()]

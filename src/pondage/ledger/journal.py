@@ -120,14 +120,19 @@ class LedgerJournal:
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS guard (
-    id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL, seq INTEGER NOT NULL, declaration TEXT
+    id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL, declaration TEXT
 );
-INSERT OR IGNORE INTO guard (id, epoch, seq) VALUES (1, 0, 0);
+INSERT OR IGNORE INTO guard (id, epoch) VALUES (1, 0);
 CREATE TABLE IF NOT EXISTS reactor_log (seq INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, records BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS outbox (
     seq INTEGER NOT NULL, place INTEGER NOT NULL, kind TEXT NOT NULL, payload TEXT NOT NULL, PRIMARY KEY (seq, place)
 );
 """
+
+
+_LAST = "(SELECT coalesce(max(seq), 0) FROM reactor_log)"
+_GUARDED = f"INSERT INTO reactor_log SELECT ?1, ?2, ?3 FROM guard WHERE epoch = ?2 AND {_LAST} = ?1 - 1"
+"""The guard, the order and the row in one statement: the least that a commit can cost."""
 
 
 class FileJournal:
@@ -158,7 +163,7 @@ class FileJournal:
         run = self._connection.execute
         try:
             run("BEGIN")
-            seq, declaration = run("SELECT seq, declaration FROM guard").fetchone()
+            seq, declaration = run(f"SELECT {_LAST}, declaration FROM guard").fetchone()
             blobs = [blob for (blob,) in run("SELECT records FROM reactor_log ORDER BY seq")]
             run("COMMIT")
         except sqlite3.Error as error:
@@ -167,24 +172,30 @@ class FileJournal:
 
     def write(self, batch: Batch) -> None:
         """Make a group durable: guard, log, and what waits for the ledger."""
-        run, epoch, seq = self._connection.execute, self._lease.epoch, batch.seq
+        run, row = self._connection.execute, (batch.seq, self._lease.epoch, batch.records)
         try:
-            run("BEGIN IMMEDIATE")
-            if not run("UPDATE guard SET seq = ? WHERE epoch = ? AND seq = ?", (seq, epoch, seq - 1)).rowcount:
-                found = run("SELECT epoch, seq FROM guard").fetchone()
-                run("ROLLBACK")
-                _check_written(self._lease, batch, found)
-                return
-            run("INSERT INTO reactor_log VALUES (?, ?, ?)", (seq, epoch, batch.records))
-            if batch.is_full:
-                run("DELETE FROM reactor_log WHERE seq < ?", (seq,))
-            if batch.declaration is not None:
-                run("UPDATE guard SET declaration = ?", (batch.declaration,))
-            for place, row in enumerate(batch.rows):
-                run("INSERT INTO outbox VALUES (?, ?, ?, ?)", (seq, place, row.kind, row.payload))
-            run("COMMIT")
+            if not (batch.is_full or batch.rows or batch.declaration):
+                is_ours = run(_GUARDED, row).rowcount == 1
+            else:
+                run("BEGIN IMMEDIATE")
+                is_ours = run(_GUARDED, row).rowcount == 1
+                if is_ours:
+                    self._write_rest(batch)
+                run("COMMIT")
+            found = None if is_ours else run(f"SELECT epoch, {_LAST} FROM guard").fetchone()
         except sqlite3.Error as error:
             raise self._failed(error) from error
+        if found is not None:
+            _check_written(self._lease, batch, found)
+
+    def _write_rest(self, batch: Batch) -> None:
+        run = self._connection.execute
+        if batch.is_full:
+            run("DELETE FROM reactor_log WHERE seq < ?", (batch.seq,))
+        if batch.declaration is not None:
+            run("UPDATE guard SET declaration = ?", (batch.declaration,))
+        for place, each in enumerate(batch.rows):
+            run("INSERT INTO outbox VALUES (?, ?, ?, ?)", (batch.seq, place, each.kind, each.payload))
 
     def close(self) -> None:
         """Close the file."""

@@ -24,7 +24,7 @@ from pondage.kernel.reaction import (
     recover,
     redeclare,
 )
-from pondage.kernel.reaction.effects import CancelFire, Health, Held, Log, RecoveryNote, StartFire
+from pondage.kernel.reaction.effects import CancelFire, Fired, Health, Held, Log, RecoveryNote, StartFire
 from pondage.kernel.reaction.events import Journal as JournalEvent
 from pondage.kernel.reaction.redeclare import changed_kinds
 from pondage.ledger.journal import Batch, Fenced, Journal
@@ -103,8 +103,15 @@ class JournalOutput:
     """Groups records into commits. At most one commit is under way; what comes meanwhile is the next group."""
 
     def __init__(
-        self, *, write: Write, schedule: Schedule, later: Callable[[float, Callable[[], None]], None], seq: int
+        self,
+        *,
+        write: Write,
+        schedule: Schedule,
+        later: Callable[[float, Callable[[], None]], None],
+        seq: int,
+        lazy_s: float = 0.0,
     ) -> None:
+        """`lazy_s` is how long records wait for others when nobody waits for them: ends of fires, mostly."""
         self.on_fenced: Callable[[], None] = lambda: None
         self.on_pressure: Callable[[bool], None] = lambda _: None
         self.on_rows: Callable[[], None] = lambda: None
@@ -112,6 +119,7 @@ class JournalOutput:
         self._schedule = schedule
         self._later = later
         self._seq = seq
+        self._lazy_s = lazy_s
         self._pending: list[AnyRecord] = []
         self._rows: list[LedgerRow] = []
         self._held: list[Effect] = []
@@ -124,6 +132,7 @@ class JournalOutput:
         self._full_bytes = 0
         self._waiting_bytes = 0
         self._is_scheduled = False
+        self._is_waiting = False
         self._is_over = False
         self._is_pressed = False
         self._backoff: Backoff | None = None
@@ -198,7 +207,15 @@ class JournalOutput:
             self._firm[0] += 1
         if self._backoff is not None:
             self._press(len(encode_records([record])))
-        self._ask()
+        if not self._lazy_s:
+            self._ask()
+        elif not (self._is_waiting or self._is_scheduled or self._is_over):
+            self._is_waiting = True
+            self._later(self._lazy_s, self._commit_late)
+
+    def _commit_late(self) -> None:
+        self._is_waiting = False
+        self.commit()
 
     def _ask(self) -> None:
         if not self._is_scheduled and self._flight is None and not self._is_over:
@@ -216,8 +233,11 @@ class JournalOutput:
 
     def _hold(self, where: list[Effect], effect: Effect) -> None:
         where.append(effect)
-        if isinstance(effect, (StartFire, CancelFire)):
+        kind = type(effect)
+        if kind is StartFire or kind is CancelFire:
             self._starts_held += 1
+        if kind is not Fired:
+            self._ask()
 
     def _written(self, error: LedgerError | None) -> None:
         if self._is_over:

@@ -29,6 +29,8 @@ from pondage.ledger.reactors import Lease, LedgerRow, ReactorRow, ReactorSignal
 from pondage.ledger.sqlite import SqliteDriver
 
 CARRY_AGAIN_S = 1.0
+LAZY_S = 0.001
+"""How long the end of a fire may wait to be written together with what arrives next."""
 
 Result = TypeVar("Result")
 
@@ -140,6 +142,7 @@ class OwnedReactor(Door):
             schedule=lambda call: _ignored(loop.call_soon(call)),
             later=lambda seconds, call: _ignored(loop.call_later(seconds, call)),
             seq=seq,
+            lazy_s=LAZY_S,
         )
         output.on_fenced = lambda: self._spawn(self.lose("its journal has another owner"))
         output.on_rows = self._has_said.set

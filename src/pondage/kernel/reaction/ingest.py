@@ -1,5 +1,7 @@
 """Taking boundaries in: acceptance, back-pressure, batches, windows, undecodable events (section 4.1)."""
 
+from collections import deque
+
 from pondage.kernel.reaction import records as r
 from pondage.kernel.reaction.effects import Throttle
 from pondage.kernel.reaction.events import Flush, Polled, PondRun, Push, Skip, UndecodableEvent
@@ -127,13 +129,14 @@ def unpark(state: State, source: SourceLife) -> None:
     """Take in what waits, in order, as far as there is room."""
     if source.is_flush_due or _has_reached_size(source):
         flush(state, source)
-    while source.parked and source.health not in DOWN and state.condition not in CLOSED:
+    waiting = source.parked
+    while waiting and source.health not in DOWN and state.condition not in CLOSED:
         if state.shape.is_sequential and _is_full(source):
             return
-        waiting, event = source.parked, source.parked[0]
-        source.parked = []
+        event = waiting.popleft()
+        source.parked = deque()
         admit(state, source, event)
-        source.parked = waiting[1:]
+        source.parked = waiting
     if source.is_throttled and not source.parked:
         source.is_throttled = False
         state.out.append(Throttle(source.name, False))

@@ -1,12 +1,14 @@
 """Pushes that wait: a producer that is asked to block gets its acknowledgement when there is room."""
 
+from collections import deque
+
 from pondage.kernel.reaction.effects import Throttle
 from pondage.kernel.reaction.state import SourceLife, State
 
 
 def refuse_parked(state: State, source: SourceLife, error: str, *, only_offsets: bool = False) -> None:
     """Refuse what waits (or only what its source will read again)."""
-    waiting, source.parked = source.parked, []
+    waiting, source.parked = source.parked, deque()
     for event in waiting:
         if only_offsets and event.offset is None:
             source.parked.append(event)

@@ -1,5 +1,6 @@
 """A living reactor: its durable facts, and what a crash may take: health, timers, parked pushes, what was said last."""
 
+from collections import deque
 from enum import StrEnum
 
 from pondage.kernel.reaction.apply import apply
@@ -67,7 +68,7 @@ class SourceLife:
         self.shape = shape
         self.facts = facts
         self.health = SourceCondition.STARTING
-        self.parked: list[Push] = []
+        self.parked: deque[Push] = deque()
         self.is_throttled = False
         self.is_silent = False
         self.is_polling = False
