@@ -113,5 +113,6 @@ class Jobs:
         return {one.name: one.cause for one in self.show(run).components if one.cause}
 
     def levels(self, run: str) -> int:
+        actor = self.row(run).actor
         with self.world.ledger.reading() as tx:
-            return len(job_runs.machine_rows(tx, self.row(run).actor, "level"))
+            return len(job_runs.machine_rows(tx, actor, "level"))

@@ -12,7 +12,7 @@ from pondage.ledger import actors, schedules
 from pondage.ledger.actors import ActorRow, SignalRow
 from pondage.ledger.catchment import Catchment, Settled
 from pondage.ledger.driver import LedgerUnavailable, Transaction
-from pondage.ledger.job_advance import JobHost, JobSettled
+from pondage.ledger.job_advance import UNFOLD, JobHost, JobSettled, is_unfolding
 from pondage.ledger.ledger import Ledger
 
 Happening = Event | ControlEvent
@@ -35,14 +35,14 @@ def put_event(tx: Transaction, *, actor: int, event: Happening, delay_us: int = 
 
 
 def inline(tx: Transaction, ledger: Ledger, actor: int, *, process: int | None, event: Happening | None = None) -> bool:
-    """Advance an actor inside the caller's transaction. False when somebody else holds it.
+    """Advance an actor inside the caller's transaction. False when somebody else holds it, or it is not done yet.
 
     `event` is what the caller has to report. When the actor steps now it need not become a row; when it cannot, or
     when the step raises (it is undone alone, the caller's own changes stand), the event waits as a signal.
     """
     row = actors.lock(tx, actor, is_waiting=False)
     if row is not None and row.halted is None and _advance(tx, ledger, row, process=process, event=event):
-        return True
+        return not (row.kind == "run" and is_unfolding(tx, actor))
     if event is not None:
         put_event(tx, actor=actor, event=event)
     return row is not None
@@ -58,11 +58,14 @@ def report(tx: Transaction, ledger: Ledger, actor: int, *, process: int | None, 
 
 
 def waiting(ledger: Ledger, actor: int, *, process: int | None) -> None:
-    """Advance an actor in a transaction of its own, waiting for whoever holds it."""
-    with ledger.transaction() as tx:
-        row = actors.lock(tx, actor, is_waiting=True)
-        if row is not None:
-            _advance(tx, ledger, row, process=process)
+    """Advance an actor in a transaction of its own, waiting for whoever holds it; a big fan-out to its end."""
+    while True:
+        with ledger.transaction() as tx:
+            row = actors.lock(tx, actor, is_waiting=True)
+            is_stepped = row is not None and _advance(tx, ledger, row, process=process)
+            is_open = row is not None and row.kind == "run" and row.halted is None and is_unfolding(tx, actor)
+        if not is_stepped or not is_open:
+            return
 
 
 def advance_due(ledger: Ledger, *, process: int | None) -> int:
@@ -106,6 +109,8 @@ def _advance(
         return True
     try:
         with tx.savepoint():
+            if actor.kind == "run":
+                signals, event = _unfolding_first(tx, actor, signals, event)
             settled = _settle(tx, ledger, actor, signals, event)
             actors.delete_signals(tx, [signal.id for signal in signals])
             _write_advancement(tx, actor.id, process, settled)
@@ -119,6 +124,18 @@ def _advance(
         actors.count_error(tx, actor.id, halt_after=ledger.durability.advance_retries, reason=reason)
         return False
     return True
+
+
+def _unfolding_first(
+    tx: Transaction, actor: ActorRow, signals: list[SignalRow], event: Happening | None
+) -> tuple[list[SignalRow], Happening | None]:
+    """Answer what a run takes in now: while a fan-out is open that alone, and everything else waits as signals."""
+    unfolding = [signal for signal in signals if signal.kind == UNFOLD]
+    if not unfolding:
+        return signals, event
+    if event is not None:
+        put_event(tx, actor=actor.id, event=event)
+    return unfolding, None
 
 
 def _settle(

@@ -148,7 +148,8 @@ class LedgerControlHost:
         return effects
 
     def _step(self) -> None:
-        advance.advance_due(self._ledger, process=self._process)
+        while advance.advance_due(self._ledger, process=self._process):
+            pass
 
     def _decided(self) -> list[Effect]:
         """Answer what was decided since the last call, from the audit trail."""

@@ -10,7 +10,7 @@ import msgspec
 from pondage.kernel.control import effects as does
 from pondage.kernel.control import step
 from pondage.kernel.control.effects import Effect
-from pondage.kernel.control.events import Event
+from pondage.kernel.control.events import Event, Unfold
 from pondage.ledger import actors, executions, history, job_runs
 from pondage.ledger.actors import ActorRow
 from pondage.ledger.driver import Transaction, number
@@ -18,6 +18,15 @@ from pondage.ledger.executions import Dispatch
 from pondage.ledger.job_inputs import ComponentInputs, MemberInputs
 from pondage.ledger.job_runs import RunRows
 from pondage.ledger.ledger import Ledger
+
+UNFOLD = "unfold"
+"""The signal of a fan-out that is not complete: as long as there is one, a run makes no other step."""
+
+
+def is_unfolding(tx: Transaction, actor: int) -> bool:
+    """Answer whether a big fan-out of a run has stopped between two chunks."""
+    found = tx.row("SELECT id FROM signals WHERE actor = :actor AND kind = :kind LIMIT 1", actor=actor, kind=UNFOLD)
+    return found is not None
 
 
 class JobSettled(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +68,14 @@ class JobHost:
                     kind=type(effect.event).__name__.lower(),
                     payload=msgspec.json.encode(effect.event).decode(),
                     delay_us=effect.at - self._tx.now,
+                )
+            case does.Unfold():
+                # Due at once, and before everything else: whoever comes next goes on at the cursor.
+                actors.put_signal(
+                    self._tx,
+                    actor=self._run.actor,
+                    kind=UNFOLD,
+                    payload=msgspec.json.encode(Unfold(instance=effect.instance)).decode(),
                 )
             case does.Done():
                 self._end(effect)

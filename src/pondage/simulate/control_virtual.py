@@ -6,8 +6,9 @@ import heapq
 from collections.abc import Callable, Mapping, Sequence
 
 from pondage.kernel.control import Effect, Event, Index, JobPlan, JobState, MemoryRows, State, Step, collect, step
+from pondage.kernel.control import effects as does
 from pondage.kernel.control.effects import Timer
-from pondage.kernel.control.events import GraceOver, Start, Timeout
+from pondage.kernel.control.events import GraceOver, Start, Timeout, Unfold
 from pondage.kernel.control.reading import components_of, result_values
 from pondage.kernel.control.state import RunRow
 
@@ -47,6 +48,16 @@ class VirtualControlHost:
 
     def apply(self, now: int, events: Sequence[Event]) -> Sequence[Effect]:
         """Make one step of exactly these events."""
+        effects: list[Effect] = []
+        waiting = list(events)
+        while waiting:
+            decided = self._stepped(now, waiting)
+            effects += decided
+            # What one step did not open is opened before anything else happens.
+            waiting = [Unfold(instance=effect.instance) for effect in decided if isinstance(effect, does.Unfold)]
+        return effects
+
+    def _stepped(self, now: int, events: Sequence[Event]) -> Sequence[Effect]:
         assert self.index is not None, "nothing has been started"
         result = step(self.index, self.rows, events, now)
         self.steps.append(result)

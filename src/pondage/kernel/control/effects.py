@@ -72,6 +72,14 @@ class Timer(_Effect, frozen=True, kw_only=True):
     event: GraceOver | Timeout
 
 
+class Unfold(_Effect, frozen=True, kw_only=True):
+    """More iterations may begin than one step opens: send the event of this name before anything else."""
+
+    instance: str
+    cursor: int
+    """The number of the iteration that is next."""
+
+
 class Checkpoint(_Effect, frozen=True, kw_only=True):
     """Keep what was finished: `kind` is subjob, fork, joblet or iteration; the rows of its members are the record."""
 
@@ -186,4 +194,4 @@ Log = (
     | Signalled
     | JobChanged
 )
-Effect = Run | Cancel | StopInstance | InputError | Timer | Checkpoint | Done | Log
+Effect = Run | Cancel | StopInstance | InputError | Timer | Unfold | Checkpoint | Done | Log

@@ -58,6 +58,12 @@ class Timeout(_Event, frozen=True, kw_only=True):
     """The job's `timeout_s` is over."""
 
 
+class Unfold(_Event, frozen=True, kw_only=True):
+    """Go on opening the iterations of an iterator, from where the last step stopped."""
+
+    instance: str
+
+
 class Restore(_Event, frozen=True, kw_only=True):
     """Take over what an earlier run of the job had finished; comes with Start. Made by `resume.collect`."""
 
@@ -76,7 +82,7 @@ class Restore(_Event, frozen=True, kw_only=True):
     """Iterations that ended OK, by the key of their level."""
 
 
-Event = Start | Settled | Stop | Kill | GraceOver | Timeout | Restore
+Event = Start | Settled | Stop | Kill | GraceOver | Timeout | Unfold | Restore
 
 
 def encode_events(events: list[Event]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pondage.expr import ExprError, ExprTimeout, is_true
-from pondage.kernel.control.effects import Checkpoint, IterationsHalted, IteratorChanged
+from pondage.kernel.control.effects import Checkpoint, IterationsHalted, IteratorChanged, Unfold
 from pondage.kernel.control.folding import CURRENT_ITERATION, CURRENT_VALUE, contributed, folded
 from pondage.kernel.control.names import Names, after_key, global_key
 from pondage.kernel.control.settle import Outcome, decide, settle
@@ -12,6 +12,9 @@ from pondage.kernel.control.state import ElementsRow, Entry, IteratorRow, LevelR
 from pondage.kernel.control.verdicts import level_verdict
 from pondage.kernel.control.views import level_result, merged, stored, sub_key, written
 from pondage.kernel.control.work import Level, Work
+
+CHUNK = 1_000
+"""So many iterations one step opens at most: a host's transaction stays short."""
 
 
 def shape_of(work: Work, level: Level, at: int) -> IteratorShape:
@@ -191,6 +194,9 @@ def _dispatch(work: Work, level: Level, at: int, row: IteratorRow) -> str | None
     while row.running < shape.parallel and not row.has_ended:
         if row.total >= 0 and row.next > row.total:
             break
+        if work.opened >= CHUNK:
+            _go_on_later(work, level.instance(at), row)
+            break
         if row.total < 0:
             code = _ask(work, level, at, row, shape)
             if code is not None or _has_ended(row):
@@ -200,6 +206,12 @@ def _dispatch(work: Work, level: Level, at: int, row: IteratorRow) -> str | None
             continue
         _open(work, level, at, row)
     return None
+
+
+def _go_on_later(work: Work, instance: str, row: IteratorRow) -> None:
+    if instance not in work.unfolding:
+        work.unfolding.add(instance)
+        work.log(Unfold(reason=f"{CHUNK} iterations in one step", instance=instance, cursor=row.next))
 
 
 def _has_ended(row: IteratorRow) -> bool:
@@ -233,6 +245,7 @@ def _open(work: Work, level: Level, at: int, row: IteratorRow) -> None:
     number, plan = row.next, work.shape(level, at)
     row.next += 1
     row.running += 1
+    work.opened += 1
     work.keep("iterator", level.instance(at), row)
     key = f"{level.instance(at)}#{number}"
     body = level.index.bodies[plan.name].plan

@@ -9,7 +9,7 @@ import msgspec
 from pondage.kernel.control import iterate, restoring
 from pondage.kernel.control.advance import abort, advance, cancel_running, end, open_components, skip
 from pondage.kernel.control.effects import Cancel, Effect, JobChanged, Signalled, StopInstance, Timer
-from pondage.kernel.control.events import Event, GraceOver, Kill, Restore, Settled, Start, Stop, Timeout
+from pondage.kernel.control.events import Event, GraceOver, Kill, Restore, Settled, Start, Stop, Timeout, Unfold
 from pondage.kernel.control.groups import is_inner, last_member, settle_all
 from pondage.kernel.control.index import Index
 from pondage.kernel.control.rows import Rows
@@ -58,7 +58,8 @@ def _in_order(work: Work, events: list[Event]) -> list[Event]:
     settled.sort(key=lambda event: (_rank(places[id(event)]), event.instance, event.attempt))
     timers = [event for event in events if isinstance(event, GraceOver | Timeout)]
     timers.sort(key=lambda event: (isinstance(event, Timeout), getattr(event, "instance", None) or ""))
-    return [*first[:1], *signals, *stops, *settled, *timers]
+    unfolds = sorted((event for event in events if isinstance(event, Unfold)), key=lambda event: event.instance)
+    return [*first[:1], *unfolds, *signals, *stops, *settled, *timers]
 
 
 def _rank(place: tuple[Level, int] | None) -> tuple[int, ...]:
@@ -84,6 +85,10 @@ def _apply(work: Work, event: Event) -> None:
             _on_grace_over(work, event)
         case Timeout():
             abort(work, "TIMEOUT")
+        case Unfold():
+            found = work.locate(event.instance)
+            if found is not None:
+                work.queue("iterator", *found)
         case _:
             return
 

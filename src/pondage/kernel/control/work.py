@@ -90,6 +90,9 @@ class Work:
         self._paths: dict[str, tuple[str, ...]] | None = None
         self._woken: dict[str, dict[str, None]] = {}
         self.restore: Restore | None = None
+        self.opened = 0
+        """How many iterations this step has opened."""
+        self.unfolding: set[str] = set()
         self.is_panicking = False
         self.unsettled_calls: list[tuple[int, State]] = []
 
