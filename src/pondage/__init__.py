@@ -20,7 +20,10 @@ from pondage.errors import PondageError
 if TYPE_CHECKING:
     from pondage.define.accumulator import Accumulator
     from pondage.define.boundary import SnapshotRef
+    from pondage.define.component import component
+    from pondage.define.component_run import ComponentRun
     from pondage.define.graph import Fire, Graph
+    from pondage.define.port import Port
     from pondage.define.reactor import OnFailure, Publish, Reactor
     from pondage.define.topology import Route
 
@@ -31,13 +34,17 @@ _LATER = {
     "Graph": "pondage.define.graph",
     "OnFailure": "pondage.define.reactor",
     "Publish": "pondage.define.reactor",
+    "ComponentRun": "pondage.define.component_run",
+    "Port": "pondage.define.port",
     "Reactor": "pondage.define.reactor",
     "Route": "pondage.define.topology",
     "SnapshotRef": "pondage.define.boundary",
+    "component": "pondage.define.component",
 }
 
 __all__ = [
     "Accumulator",
+    "ComponentRun",
     "Delta",
     "Fire",
     "Graph",
@@ -45,6 +52,7 @@ __all__ = [
     "OnFailure",
     "Pond",
     "PondageError",
+    "Port",
     "Publish",
     "Reactor",
     "Retries",
@@ -58,6 +66,7 @@ __all__ = [
     "bad_rows",
     "between",
     "check",
+    "component",
     "daily",
     "hourly",
     "in_set",

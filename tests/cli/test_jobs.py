@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pondage.simulate.control_registry import TEST_REGISTRY
 from tests.cli.conftest import Call
 from tests.cli.workers import FakeWorkers
 
@@ -20,6 +21,11 @@ connections:
   data: [read.main -> load.input]
   control: [load (subjob_ok) after]
 """
+
+
+@pytest.fixture(autouse=True)
+def _test_components(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pondage.cli.registry.known_components", lambda: TEST_REGISTRY)
 
 
 @pytest.fixture

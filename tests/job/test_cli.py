@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pondage.cli.job import job
+from pondage.simulate.control_registry import TEST_REGISTRY
 
 TEXT = """
 components:
@@ -27,6 +28,11 @@ connections:
     - load (error) alert
     - load (ok) it
 """
+
+
+@pytest.fixture(autouse=True)
+def _test_components(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pondage.cli.registry.known_components", lambda: TEST_REGISTRY)
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pondage.cli.job_options import known_components, planned_file
+from pondage.cli import registry
+from pondage.cli.job_options import planned_file
 from pondage.cli.session import Session
 from pondage.define.job import JobProblem, JobRefused
 
@@ -48,7 +49,7 @@ def stored_file(opened: Session, file: Path, *, fuses: bool = True) -> tuple[Sto
     plan = planned_or_refused(file, fuses=fuses).plan
     plan = plan if plan.name else msgspec.structs.replace(plan, name=file.stem)
     archive = pack_project(opened.project)
-    return stored_job(plan, known_components(), archive=archive.digest, file=file.name), archive.data
+    return stored_job(plan, registry.known_components(), archive=archive.digest, file=file.name), archive.data
 
 
 def project_jobs(opened: Session) -> dict[str, StoredJob]:

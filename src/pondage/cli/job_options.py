@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pondage.define.component import Registry
+from pondage.cli import registry
+from pondage.components.registry import built_in_schemas
 from pondage.define.duration import parsed_duration
 from pondage.define.job import JobRefused
 from pondage.errors import NotFound, PondageError
@@ -15,14 +16,8 @@ from pondage.plan.job import PlannedJob, plan_job
 from pondage.read.job import load_job_file
 from pondage.simulate.control_drive import Ending
 from pondage.simulate.control_failures import real_components
-from pondage.simulate.control_registry import TEST_REGISTRY
 
 SECOND_MS = 1_000
-
-
-def known_components() -> Registry:
-    """Answer the components that job files may name."""
-    return TEST_REGISTRY
 
 
 def planned_file(path: Path, *, fuses: bool = True) -> PlannedJob:
@@ -30,7 +25,14 @@ def planned_file(path: Path, *, fuses: bool = True) -> PlannedJob:
     loaded = load_job_file(path)
     if loaded.job is None:
         raise JobRefused(loaded.problems)
-    return plan_job(loaded.job, loaded.joblets, known_components(), fuses=fuses, problems=loaded.problems)
+    return plan_job(
+        loaded.job,
+        loaded.joblets,
+        registry.known_components(),
+        fuses=fuses,
+        problems=loaded.problems,
+        schemas=built_in_schemas(),
+    )
 
 
 def endings(

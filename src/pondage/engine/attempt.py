@@ -75,5 +75,6 @@ class Attempt:
 
 def log_path(logs: Path, work: Work) -> Path:
     """Answer the file for the log of an attempt. Every part of it is an id of the ledger, never an author's text."""
-    folder = work.ripple.run_id if work.ripple is not None else "queries"
+    task = work.ripple or work.component
+    folder = task.run_id if task is not None else "queries"
     return logs / folder / f"{work.claim.dispatch}-{work.claim.epoch}.log"

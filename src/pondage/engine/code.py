@@ -6,9 +6,12 @@ import importlib
 import os
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import TypeVar
 
+from pondage.define.component import definition_of
 from pondage.define.pond import Pond
 from pondage.define.reactor import Reactor
 from pondage.errors import PondageError
@@ -16,7 +19,7 @@ from pondage.ledger import work
 from pondage.ledger.ledger import Ledger
 from pondage.read.archive import unpack
 
-Declared = TypeVar("Declared", Pond, Reactor)
+Declared = TypeVar("Declared", Pond, Reactor, FunctionType)
 
 
 class CodeError(PondageError):
@@ -61,6 +64,13 @@ class DeployedCode:
     def reactor(self, entry: str) -> Reactor:
         """Answer the author's reactor at `module:attribute`; raises `CodeError`, or what the module raises."""
         return self._found(entry, Reactor)
+
+    def component(self, entry: str) -> Callable[..., object]:
+        """Answer the author's component at `module:function`; raises `CodeError`, or what the module raises."""
+        found = self._found(entry, FunctionType)
+        if definition_of(found) is None:
+            raise CodeError(f"{entry} of the deployed code is no component", hint="declare it with @component")
+        return found
 
     def _found(self, entry: str, kind: type[Declared]) -> Declared:
         place = self.place()

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import msgspec
 
+from pondage.define.component_work import ComponentResult
 from pondage.define.snapshot import SnapshotContent
 from pondage.engine.attempt import Attempt
 from pondage.ledger.work import Failure
@@ -27,7 +28,7 @@ class Answered(msgspec.Struct, frozen=True):
     result: str
 
 
-Result = Written | Same | Answered
+Result = Written | Same | Answered | ComponentResult
 
 
 class JobProgress(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,3 +34,8 @@ def table_directory(warehouse: Path, *, environment: str, pond: str, major: int,
 def snapshot_path(warehouse: str, *, dataset: str, run: str, token: str) -> str:
     """Answer the place that belongs to one execution alone."""
     return f"{warehouse.rstrip('/')}/data/{dataset}/{run}/{token}"
+
+
+def run_table_path(warehouse: str, *, run: str, dispatch: int, port: str, token: str) -> str:
+    """Answer the place of a table between components of a job: a port is a checked name."""
+    return f"{warehouse.rstrip('/')}/runs/{run}/{dispatch}/{port}/{token}"

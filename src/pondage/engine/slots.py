@@ -8,10 +8,12 @@ import threading
 import time
 from collections.abc import Callable
 
+from pondage.define.component_work import ComponentResult
 from pondage.engine.attempt import Attempt
 from pondage.engine.attempt_log import bound
 from pondage.engine.executor import Answered, Executor, Result, Same, Written
 from pondage.ledger import work as ledger_work
+from pondage.ledger.component_results import commit_component
 from pondage.ledger.driver import LedgerUnavailable
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.work import Failure
@@ -209,6 +211,13 @@ class Slots:
                 return ledger_work.commit_unchanged(ledger, work, process=self._process, give_up=self._is_fenced)
             case Answered(result=answer):
                 return ledger_work.commit_query(ledger, work, answer, process=self._process, give_up=self._is_fenced)
+            case ComponentResult(members=members):
+                if any(member.raises is not None for member in members):
+                    self._executor.discard(attempt)
+                for member in members:
+                    for port, content in member.outputs.items():
+                        attempt.log.write("INFO", f"{member.instance}.{port}: {content.rows:,} rows")
+                return commit_component(ledger, work, result, process=self._process, give_up=self._is_fenced)
             case Failure():
                 self._executor.discard(attempt)
                 return ledger_work.commit_failed(ledger, work, result, process=self._process, give_up=self._is_fenced)

@@ -12,7 +12,7 @@ import msgspec
 from pondage.connect.secrets import SecretStore
 from pondage.connect.veil import veil_file, veiled
 from pondage.define.run import Run, Secrets
-from pondage.engine import trials
+from pondage.engine import component_executor, trials
 from pondage.engine.attempt import Attempt
 from pondage.engine.code import DeployedCode
 from pondage.engine.config import WorkerConfig
@@ -49,12 +49,21 @@ class SparkExecutor:
         self._is_stopped = False
 
     def execute(self, attempt: Attempt) -> Result:
-        """Run the Ripple or the query of an attempt in a session of its own.
+        """Run the Ripple, the components or the query of an attempt in a session of its own.
 
         An Inlet's probe comes first. When it answers as it did for the last snapshot, nothing else is done; one that
         does not ask for `spark` does not even start it.
         """
         work = attempt.work
+        if work.component is not None:
+            return component_executor.execute(
+                attempt,
+                work.component,
+                config=self._config,
+                code=self._code,
+                secrets=self._secrets(attempt),
+                opened=lambda: self._started(attempt).attempt(work.claim.token, _description(attempt)),
+            )
         probe, answer, secrets = self._probe(work.ripple), None, self._secrets(attempt)
         if work.ripple is not None and probe is not None and not probe.needs_spark:
             answer = probe.answer(_run(work.ripple, secrets))
@@ -106,7 +115,9 @@ class SparkExecutor:
 
     def discard(self, attempt: Attempt) -> None:
         """Remove what the attempt wrote; on another file system it is left to `vacuum`."""
-        ripple = attempt.work.ripple
+        ripple, component = attempt.work.ripple, attempt.work.component
+        if component is not None:
+            component_executor.discard(self._config, attempt, component)
         if ripple is not None and local_warehouse(self._config.warehouse) is not None:
             place = local_warehouse(self._destination(attempt, ripple))
             if place is not None:
@@ -211,6 +222,9 @@ def _run(task: RippleTask, secrets: Secrets) -> Run:
 def _description(attempt: Attempt) -> str:
     """Answer what Spark's own tools show for the attempt's jobs."""
     work = attempt.work
+    if work.component is not None:
+        names = ", ".join(member.instance for member in work.component.members)
+        return f"{names} of {work.component.job}, run {work.component.run_id}"
     if work.ripple is None:
         return work.claim.kind if work.query is not None else f"{work.claim.kind} of {work.claim.node}"
     return f"{work.ripple.definition.name}.{work.ripple.ripple.name} of run {work.ripple.run_id}"

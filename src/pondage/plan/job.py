@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from pondage.define.component import ComponentDefinition, Registry
+from pondage.define.component import ComponentDefinition, Registry, Schema
 from pondage.define.job import JobConfig, JobDefinition, JobProblem, JobRefused
 from pondage.define.port import natural_order
 from pondage.expr import compile_text
@@ -48,6 +48,7 @@ def plan_job(
     *,
     fuses: bool = True,
     problems: tuple[JobProblem, ...] = (),
+    schemas: Mapping[str, Schema] | None = None,
 ) -> PlannedJob:
     """Plan a job; raises JobRefused with all problems (those of the loader that are given, and all of its own)."""
     findings = Findings()
@@ -58,7 +59,7 @@ def plan_job(
     for name, _ in job.outputs.values():
         if name in graph.vertices:
             graph.vertices[name].is_extracted = True
-    types, unresolved = check_types(graph, findings)
+    types, unresolved = check_types(graph, findings, schemas)
     plan = _Planner(job.config, findings, types, fuses=fuses).level(graph)
     if findings.problems:
         raise JobRefused(findings.problems)

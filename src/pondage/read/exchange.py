@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from pondage.define.component import ComponentDefinition
 from pondage.define.definition import PondDefinition
 from pondage.define.reaction import ReactorDefinition
 
@@ -25,8 +26,9 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The Ponds and reactors that were found, and everything that is wrong."""
+    """The Ponds, reactors and components that were found, and everything that is wrong."""
 
     ponds: tuple[PondDefinition, ...] = ()
     reactors: tuple[ReactorDefinition, ...] = ()
+    components: tuple[ComponentDefinition, ...] = ()
     problems: tuple[Problem, ...] = ()

@@ -14,6 +14,7 @@ from types import ModuleType
 
 import msgspec
 
+from pondage.define.component import ComponentDefinition, definition_of
 from pondage.define.definition import ExpectationDefinition, PondDefinition, ReadDefinition, RippleDefinition
 from pondage.define.pond import Pond
 from pondage.define.reaction import ReactorDefinition
@@ -52,7 +53,9 @@ def inspected(request: Request) -> Answer:
             reactors.append(reactor_definition(reactor, entry, Digests(files, sys.modules), place))
         except PondageError as error:
             problems.append(_problem(error, root))
-    return Answer(ponds=tuple(ponds), reactors=tuple(reactors), problems=tuple(problems))
+    return Answer(
+        ponds=tuple(ponds), reactors=tuple(reactors), components=_found_components(modules), problems=tuple(problems)
+    )
 
 
 def _found_ponds(modules: list[ModuleType]) -> dict[str, Pond]:
@@ -66,6 +69,19 @@ def _found_ponds(modules: list[ModuleType]) -> dict[str, Pond]:
                 if known is None or (is_home and not known[0]):
                     entries[id(value)] = (is_home, f"{module.__name__}:{attribute}", value)
     return {entry: pond for _, entry, pond in entries.values()}
+
+
+def _found_components(modules: list[ModuleType]) -> tuple[ComponentDefinition, ...]:
+    """Answer each component once, under the module that declares it where that is one of these."""
+    found: dict[int, ComponentDefinition] = {}
+    for module in modules:
+        for attribute, value in vars(module).items():
+            definition = definition_of(value)
+            if definition is None or definition.entry.startswith("pondage."):
+                continue
+            if id(value) not in found or getattr(value, "__module__", "") == module.__name__:
+                found[id(value)] = msgspec.structs.replace(definition, entry=f"{module.__name__}:{attribute}")
+    return tuple(found.values())
 
 
 def _definition(pond: Pond, entry: str, root: Path, digests: Digests) -> PondDefinition:

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 import pondage
+from pondage.define.component import ComponentDefinition
 from pondage.define.definition import PondDefinition
 from pondage.define.names import pond_key
 from pondage.define.reaction import ReactorDefinition
@@ -29,6 +30,7 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
 
     ponds: list[PondDefinition]
     reactors: list[ReactorDefinition]
+    components: list[ComponentDefinition] = []
 
 
 def read_project(project: Project, *, timeout_s: float = TIMEOUT_S) -> list[PondDefinition]:
@@ -53,10 +55,12 @@ def read_declared(project: Project, *, timeout_s: float = TIMEOUT_S) -> Declared
     errors = [_error(problem) for problem in answer.problems]
     errors += doubles(answer.ponds)
     errors += _double_reactors(answer.reactors)
+    errors += _double_components(answer.components)
     raise_all(errors, what=f"project {project.name}")
     return Declared(
         ponds=sorted(answer.ponds, key=lambda pond: (pond.name, pond.major)),
         reactors=sorted(answer.reactors, key=lambda reactor: reactor.name),
+        components=sorted(answer.components, key=lambda component: component.name),
     )
 
 
@@ -90,6 +94,18 @@ def doubles(ponds: Sequence[PondDefinition]) -> list[PondageError]:
                 )
             )
     return errors
+
+
+def _double_components(components: Sequence[ComponentDefinition]) -> list[PondageError]:
+    known: dict[str, ComponentDefinition] = {}
+    return [
+        DefinitionError(
+            f"component {one.name!r} is declared twice", hint=f"the other one is {known[one.name].entry}",
+            place=one.entry, code="DUPLICATE_NAME",
+        )
+        for one in components
+        if known.setdefault(one.name, one) is not one
+    ]  # fmt: skip
 
 
 def _ask(request: Request, timeout_s: float) -> Answer:

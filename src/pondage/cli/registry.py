@@ -1,0 +1,58 @@
+"""The components that job files may name: the library's, and those of the project that the call is about."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.settings import Settings
+from pondage.components.registry import built_in
+from pondage.define.component import Registry
+
+if TYPE_CHECKING:
+    from pondage.define.component import ComponentDefinition
+
+
+def known_components() -> Registry:
+    """Answer the library and the project's own components; outside of a project only the library.
+
+    Raises what is wrong with the project's modules, and DefinitionError when one takes a name of the library.
+    """
+    context = click.get_current_context(silent=True)
+    settings = context.find_object(Settings) if context is not None else None
+    start = (settings.project if settings is not None else None) or Path.cwd()
+    return {**built_in(), **{one.name: one for one in _own(start)}}
+
+
+def _own(start: Path) -> tuple[ComponentDefinition, ...]:
+    from pondage.errors import ProjectError
+    from pondage.read.archive import pack_project
+    from pondage.read.project import find_project
+
+    try:
+        project = find_project(start)
+    except ProjectError as error:
+        if error.code != "NO_PROJECT":
+            raise
+        return ()
+    return _read(project.root, pack_project(project).digest) if project.modules else ()
+
+
+@lru_cache(maxsize=4)
+def _read(root: Path, _digest: str) -> tuple[ComponentDefinition, ...]:
+    """Read a project's components once for each state of its code: importing it takes a process."""
+    from pondage.errors import DefinitionError
+    from pondage.read.project import load_project
+    from pondage.read.reader import read_declared
+
+    own = tuple(read_declared(load_project(root)).components)
+    for one in own:
+        if one.name in built_in():
+            raise DefinitionError(
+                f"component {one.name!r} has the name of one of the library", place=one.entry, code="DUPLICATE_NAME",
+                hint="give it another name: @component(\"my_name\", …)",
+            )  # fmt: skip
+    return own

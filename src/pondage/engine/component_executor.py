@@ -1,0 +1,75 @@
+"""Executions of components of a job: their functions are found, Spark is opened when one of them first needs it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pondage.components.registry import built_in_function, is_built_in
+from pondage.connect.secrets import SecretStore
+from pondage.connect.veil import veiled
+from pondage.define.component_work import ComponentResult, ComponentTask, MemberResult
+from pondage.engine.attempt import Attempt
+from pondage.engine.code import DeployedCode
+from pondage.engine.config import EngineConfig
+from pondage.engine.places import local_warehouse, run_table_path
+from pondage.spark.component import ComponentWork, run_components
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def execute(
+    attempt: Attempt,
+    task: ComponentTask,
+    *,
+    config: EngineConfig,
+    code: DeployedCode,
+    secrets: SecretStore,
+    opened: Callable[[], AbstractContextManager[SparkSession]],
+) -> ComponentResult:
+    """Run the members of a task; failures of theirs are part of the answer."""
+    with ExitStack() as stack:
+        sessions: list[SparkSession] = []
+
+        def session() -> SparkSession:
+            if not sessions:
+                sessions.append(stack.enter_context(opened()))
+            return sessions[0]
+
+        work = ComponentWork(
+            task=task,
+            function=lambda entry: built_in_function(entry) if is_built_in(entry) else code.component(entry),
+            session=session,
+            place=lambda port: table_path(config, attempt, task, port),
+            root=Path(config.root),
+            secrets=secrets.__getitem__,
+        )
+        result = run_components(work)
+    return ComponentResult(members=tuple(map(_veiled, result.members)))
+
+
+def discard(config: EngineConfig, attempt: Attempt, task: ComponentTask) -> None:
+    """Remove the tables that an attempt wrote."""
+    for port in task.members[-1].writes:
+        place = local_warehouse(table_path(config, attempt, task, port))
+        if place is not None:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def table_path(config: EngineConfig, attempt: Attempt, task: ComponentTask, port: str) -> str:
+    """Answer where an execution writes the table of a port."""
+    claim = attempt.work.claim
+    return run_table_path(config.warehouse, run=task.run_id, dispatch=claim.dispatch, port=port, token=claim.token)
+
+
+def _veiled(member: MemberResult) -> MemberResult:
+    if member.raises is None:
+        return member
+    trace = None if member.trace is None else veiled(member.trace)
+    return msgspec.structs.replace(member, raises=veiled(member.raises), trace=trace)
