@@ -175,6 +175,8 @@ def _next_command(opened: Session, view: PlanView) -> str:
 
     with opened.ledger.reading() as tx:
         found = status(tx, opened.environment)
+    if not found.ponds and view.reactors:
+        return "pondage reactor list" if found.processes else "pondage dev (in another terminal)"
     outlet = next((pond.name for pond in found.ponds if pond.kind == "outlet"), None)
     name = outlet or next((pond.key.partition("@")[0] for pond in view.ponds), "POND")
     return f"pondage run {name}" if found.processes else f"pondage dev (in another terminal), then pondage run {name}"

@@ -11,6 +11,7 @@ import msgspec
 
 from pondage.engine import identity
 from pondage.engine.config import shown_url
+from pondage.engine.live.copies import copy_journals
 from pondage.engine.places import local_warehouse
 from pondage.errors import LedgerError
 from pondage.ledger import processes, retention
@@ -30,8 +31,8 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 def backup(ledger: Ledger, target: Path) -> int:
     """Copy a SQLite ledger to a file while others use it, and answer the size of the copy.
 
-    The copy shows one moment. It appears whole or not at all, and nothing that exists is overwritten. A ledger on
-    PostgreSQL is refused with the name of the tool for it.
+    The copy shows one moment; the journals of reactors are copied beside it. It appears whole or not at all, and
+    nothing that exists is overwritten. A ledger on PostgreSQL is refused with the name of the tool for it.
     """
     driver = _sqlite(ledger, "pg_dump --format=custom --file={file}", target)
     if target.exists():
@@ -40,6 +41,7 @@ def backup(ledger: Ledger, target: Path) -> int:
     unfinished = target.with_name(f"{target.name}.unfinished-{os.getpid()}")
     try:
         driver.backup(unfinished)
+        copy_journals(driver.path, target)
         unfinished.rename(target)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -65,6 +67,8 @@ def restore(ledger: Ledger, source: Path) -> Path:
     driver.backup(kept)
     with closing(sqlite3.connect(source)) as copy, closing(sqlite3.connect(driver.path)) as place:
         copy.backup(place)
+    copy_journals(driver.path, kept)
+    copy_journals(source, driver.path)
     migrate(driver)
     return kept
 

@@ -31,6 +31,10 @@ class Fenced(LedgerError):
 
     code = "FENCED"
 
+    def __init__(self, message: str, *, epoch: int = 0) -> None:
+        super().__init__(message)
+        self.epoch = epoch
+
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """One group commit. `is_full`: the records are the full state, and the rows before it go.
@@ -156,7 +160,7 @@ class FileJournal:
             raise _unavailable(path, error) from error
         if not claimed and owner != lease.epoch:
             self._connection.close()
-            raise Fenced(f"the journal {path} belongs to epoch {owner}, ours is {lease.epoch}")
+            raise Fenced(f"the journal {path} belongs to epoch {owner}, ours is {lease.epoch}", epoch=owner)
 
     def read(self) -> Journaled:
         """Answer everything that is durable."""
@@ -246,7 +250,12 @@ class Carrier:
 
 def journal_path(ledger: Path, actor: int) -> Path:
     """Answer the file of a reactor's journal beside a SQLite ledger."""
-    return ledger.with_name(ledger.name + ".reactors") / f"{actor}.db"
+    return journals_of(ledger) / f"{actor}.db"
+
+
+def journals_of(ledger: Path) -> Path:
+    """Answer the directory of all journals beside a SQLite ledger."""
+    return ledger.with_name(ledger.name + ".reactors")
 
 
 def _check_written(lease: Lease, batch: Batch, found: tuple[int, int] | None) -> None:

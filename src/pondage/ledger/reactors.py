@@ -188,6 +188,19 @@ def release(tx: Transaction, lease: Lease) -> bool:
     return changed == 1
 
 
+def raise_epoch(tx: Transaction, lease: Lease, epoch: int) -> None:
+    """Go beyond an epoch that a journal knows already: the ledger is a copy that was put back, the journal is not.
+
+    Nothing happens when the lease is another's: then the newer epoch is that owner's.
+    """
+    tx.write(
+        "UPDATE actors SET epoch = :epoch WHERE id = :actor AND token = :token AND epoch < :epoch",
+        epoch=epoch,
+        actor=lease.actor,
+        token=lease.token,
+    )
+
+
 def free(tx: Transaction, process: int) -> int:
     """Free every reactor that a dead process owned: any live host may claim it at once."""
     return tx.change("UPDATE actors SET owner = NULL, token = NULL WHERE owner = :process", process=process)

@@ -25,7 +25,7 @@ from pondage.engine.parent import ParentWatch
 from pondage.engine.spawn import receive
 from pondage.errors import LedgerError, PondageError
 from pondage.ledger import processes, reactors
-from pondage.ledger.journal import journal_path
+from pondage.ledger.journal import Fenced, journal_path
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.reactors import Lease, ReactorRow, ReactorSignal
 from pondage.ledger.sqlite import SqliteDriver
@@ -174,6 +174,8 @@ class LiveHost:
     def _refuse(self, lease: Lease, error: BaseException) -> None:
         message = error.message if isinstance(error, PondageError) else f"{type(error).__name__}: {error}"
         with self._ledger.transaction() as tx:
+            if isinstance(error, Fenced):
+                reactors.raise_epoch(tx, lease, error.epoch)
             reactors.cannot_start(tx, lease, message)
             reactors.release(tx, lease)
 

@@ -1,0 +1,126 @@
+"""Which live hosts a supervisor keeps: one for each archive with reactors, replaced when it dies, ended when unused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pondage.define.reaction import AccumulatorDeclaration, ReactorDeclaration
+from pondage.engine.backup import backup
+from pondage.engine.config import EngineConfig, WorkerConfig
+from pondage.engine.live.keeper import LiveKeeper
+from pondage.ledger import actors, processes, reactors
+from pondage.ledger.journal import Batch, Fenced, FileJournal, journal_path
+from pondage.ledger.ledger import Ledger
+
+
+class FakeProcess:
+    def __init__(self, config: WorkerConfig) -> None:
+        self.config = config
+        self.pid = 1
+        self.code: int | None = None
+        self.is_asked = False
+
+    def poll(self) -> int | None:
+        return self.code
+
+    def terminate(self) -> None:
+        self.is_asked = True
+
+    def kill(self) -> None:
+        self.code = -9
+
+
+class Yard:
+    """A keeper with processes that a test ends, and a clock that it moves."""
+
+    def __init__(self, folder: Path) -> None:
+        url = f"sqlite:///{folder}/ledger.db"
+        self.ledger = Ledger.open(url)
+        self.started: list[FakeProcess] = []
+        self.now = 0.0
+        config = EngineConfig(
+            project="p", root=str(folder), ledger=url, warehouse=str(folder), state_directory=str(folder)
+        )
+        self.keeper = LiveKeeper(config, self.ledger, say=lambda _: None, start=self.start, clock=lambda: self.now)
+
+    def start(self, config: WorkerConfig) -> FakeProcess:
+        self.started.append(FakeProcess(config))
+        return self.started[-1]
+
+    def deploy(self, name: str, code: str) -> int:
+        declaration = ReactorDeclaration(name=name, accumulators=(AccumulatorDeclaration(name=f"{name}_a"),))
+        with self.ledger.transaction() as tx:
+            environment = actors.environment(tx, "main", is_created=True)
+            assert environment is not None
+            return reactors.put(tx, environment=environment, project="p", declaration=declaration, code=code)
+
+    def codes(self) -> list[str]:
+        return [each.config.code for each in self.started]
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Yard:
+    return Yard(tmp_path)
+
+
+def test_one_live_host_for_each_code_and_none_without_reactors(yard: Yard) -> None:
+    yard.keeper.tick(reaper=0)
+    assert yard.codes() == []
+    yard.deploy("a", "c1")
+    yard.deploy("b", "c1")
+    yard.deploy("c", "c2")
+    yard.keeper.tick(reaper=0)
+    yard.keeper.tick(reaper=0)
+    assert yard.codes() == ["c1", "c2"]
+
+
+def test_a_live_host_that_dies_is_reaped_at_once_and_replaced(yard: Yard) -> None:
+    actor = yard.deploy("a", "c1")
+    yard.keeper.tick(reaper=0)
+    with yard.ledger.transaction() as tx:
+        public_id = yard.started[0].config.public_id
+        process = processes.register(tx, public_id=public_id, machine="m", pid=1, pid_started=1, role="live")
+        assert reactors.claim(tx, actor=actor, process=process, token="t") is not None
+    yard.started[0].code = -9
+    yard.now = 60.0
+    yard.keeper.tick(reaper=0)
+    assert yard.codes() == ["c1", "c1"]
+    with yard.ledger.reading() as tx:
+        (row,) = reactors.deployed(tx)
+        assert row.owner is None
+
+
+def test_a_live_host_that_nobody_needs_is_asked_to_end(yard: Yard) -> None:
+    yard.deploy("a", "c1")
+    yard.keeper.tick(reaper=0)
+    yard.deploy("a", "c2")
+    yard.keeper.tick(reaper=0)
+    assert [(each.config.code, each.is_asked) for each in yard.started] == [("c1", True), ("c2", False)]
+
+
+def test_a_backup_takes_the_journals_along_and_an_older_ledger_goes_beyond_their_epoch(yard: Yard) -> None:
+    actor, path = yard.deploy("a", "c1"), Path(yard.ledger.driver.path)  # type: ignore[attr-defined]
+
+    def claimed(token: str) -> reactors.Lease:
+        with yard.ledger.transaction() as tx:
+            tx.change("UPDATE actors SET owner = NULL, token = NULL")
+            process = processes.register(tx, public_id=token, machine="m", pid=1, pid_started=1, role="live")
+            lease = reactors.claim(tx, actor=actor, process=process, token=token)
+        assert lease is not None
+        return lease
+
+    journal = FileJournal(journal_path(path, actor), claimed("t1"), level="process")
+    journal.write(Batch(seq=1, records=b"[1]"))
+    copy = path.with_name("copy.db")
+    backup(yard.ledger, copy)
+    lease = reactors.Lease(actor=actor, environment=1, name="a", epoch=9, token="t9")
+    assert FileJournal(journal_path(copy, actor), lease, level="process").read().blobs == [b"[1]"]
+    FileJournal(journal_path(path, actor), lease, level="process").close()
+    old = claimed("t2")
+    with pytest.raises(Fenced) as fenced:
+        FileJournal(journal_path(path, actor), old, level="process")
+    with yard.ledger.transaction() as tx:
+        reactors.raise_epoch(tx, old, fenced.value.epoch)
+    assert claimed("t3").epoch == 10
