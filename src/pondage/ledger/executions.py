@@ -370,17 +370,6 @@ def open_tokens(tx: Transaction, process: int) -> set[str]:
     }
 
 
-def held_counts(tx: Transaction) -> dict[int, int]:
-    """Answer how many executions each process holds."""
-    return {
-        number(row, "process"): number(row, "held")
-        for row in tx.rows(
-            """SELECT process, count(*) AS held FROM executions
-               WHERE completed_at IS NULL AND process IS NOT NULL GROUP BY process"""
-        )
-    }
-
-
 # One probe for each queue that has something, of however many there ever were.
 _WAITING = """WITH RECURSIVE present(queue) AS (
                   SELECT min(queue) FROM availabilities
