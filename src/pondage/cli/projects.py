@@ -122,6 +122,8 @@ def make_whole(opened: Session) -> tuple[Plan, list[Deployed], list[ReactorDefin
     """Read and plan the project, and answer its reactors too."""
     from pondage.ledger.deploy import deployed
     from pondage.ledger.reactor_deploy import deployed_reactors
+    from pondage.ledger.trials import published_schemas
+    from pondage.plan.columns import has_columns
     from pondage.plan.planning import make_plan
     from pondage.plan.reactors import check_reactors, reactor_changes
     from pondage.read.reader import read_declared
@@ -131,9 +133,12 @@ def make_whole(opened: Session) -> tuple[Plan, list[Deployed], list[ReactorDefin
     with opened.ledger.reading() as tx:
         found = deployed(tx, opened.ledger, environment)
         running = deployed_reactors(tx, environment)
+        schemas = published_schemas(tx, environment) if has_columns(declared.ponds) else {}
     check_reactors(declared.reactors, running, project=project.name, environment=environment)
     changes = reactor_changes(declared.reactors, running, project=project.name)
-    made = make_plan(declared.ponds, found, project=project.name, environment=environment, reactors=changes)
+    made = make_plan(
+        declared.ponds, found, project=project.name, environment=environment, reactors=changes, schemas=schemas
+    )
     return made, found, declared.reactors
 
 

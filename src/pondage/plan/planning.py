@@ -12,6 +12,7 @@ from pondage.define.names import PondKey, parsed_version
 from pondage.errors import PondageError
 from pondage.plan.binding import bound, source_messages, source_problems
 from pondage.plan.change import change_of
+from pondage.plan.columns import column_problems
 from pondage.plan.fusion import Fused, fused, outside_readers
 from pondage.plan.graph import downstream, key_of, pond_cycle
 from pondage.plan.reactors import ReactorChange
@@ -37,13 +38,14 @@ def make_plan(
     project: str,
     environment: str = "main",
     is_restored: bool = False,
+    schemas: Mapping[str, str] | None = None,
     reactors: Sequence[ReactorChange] = (),
 ) -> Plan:
     """Answer what deploying `definitions` as `project` would do. Problems are in the plan; `checked` raises them.
 
     `deployed` may hold Ponds of every project and environment: only this environment counts. Ponds of the project that
     are deployed but no longer declared are removed. `is_restored` says that the definitions were deployed before and
-    come back as they were: nothing more is fused.
+    come back as they were: nothing more is fused. `schemas` are the published ones, by table, as far as they are known.
     """
     here = [each for each in deployed if each.environment == environment]
     mine = {each.key: each.definition for each in here if each.project == project}
@@ -57,6 +59,7 @@ def make_plan(
     changed = [change for key, pond in own.items() if key in mine and (change := change_of(mine[key], pond))]
     removed = tuple(sorted(key for key in mine if key not in own))
     added = tuple(sorted(key for key in own if key not in mine))
+    recomputes = downstream(world, [*added, *(change.key for change in changed if change.runs)])
     plan = Plan(
         project=project,
         environment=environment,
@@ -65,12 +68,13 @@ def make_plan(
         changed=tuple(sorted(changed, key=lambda change: change.key)),
         removed=removed,
         unchanged=tuple(sorted(key for key in own if key in mine and key not in {each.key for each in changed})),
-        recomputes=downstream(world, [*added, *(change.key for change in changed if change.runs)]),
+        recomputes=recomputes,
         fusions=tuple(decision for key in sorted(made) for decision in made[key].decisions),
         messages=tuple(_messages(own, world, changed, removed)),
         problems=(
             *(problem for key in sorted(made) for problem in made[key].problems),
             *_problems(own, foreign, world, mine),
+            *(problem for key in sorted(own) for problem in column_problems(own[key], schemas or {}, recomputes)),
         ),
         reactors=tuple(reactors),
         base=_digest(sorted((each.key, each.project, each.definition) for each in here)),

@@ -47,6 +47,11 @@ def column_changes(before: str, after: str) -> tuple[Column, ...]:
     )
 
 
+def column_names(schema: str) -> tuple[str, ...]:
+    """Answer the names of a schema's columns; none when it cannot be read."""
+    return tuple(_types(schema))
+
+
 def schema_bump(columns: Sequence[Column], breaks: Sequence[str]) -> Bump | None:
     """Answer the part of the version that readers of the table must see change."""
     if breaks:

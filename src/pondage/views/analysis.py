@@ -48,7 +48,9 @@ def with_schemas(view: PlanView, plan: Plan, found: Sequence[InferredSchema], kn
             pond = msgspec.structs.replace(pond, proposed=proposed)
         for ripple, each in by_pond.get(pond.key, ()):
             problems += _broken(pond, ripple, each)
-            if each.problem is not None:
+            if each.code == "NO_SUCH_COLUMN":
+                problems.append(_missing_column(pond, each))
+            elif each.problem is not None:
                 messages.append(_not_found(pond, ripple, each))
         ponds.append(msgspec.structs.replace(pond, schemas=schemas))
     return msgspec.structs.replace(
@@ -94,6 +96,16 @@ def _broken(pond: PlannedPond, ripple: str, found: InferredSchema) -> list[Probl
             hint=f"keep the columns, or {version}, so that Sinks can choose when to follow",
         )
     ]
+
+
+def _missing_column(pond: PlannedPond, found: InferredSchema) -> Problem:
+    return Problem(
+        code="NO_SUCH_COLUMN",
+        message=found.problem or "",
+        pond=PondKey(pond.key),
+        place=found.place,
+        hint="correct columns= where the Source is declared",
+    )
 
 
 def _not_found(pond: PlannedPond, ripple: str, found: InferredSchema) -> Message:
