@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 EVENTS = int(os.environ.get("PONDAGE_BENCH_EVENTS", "6000000"))
 PAIRS = int(os.environ.get("PONDAGE_BENCH_PAIRS", "5"))
-SMALL_PAIRS = 3 * PAIRS
+SMALL_PAIRS = 2 * PAIRS - 1
 STARTS = 3
 
 
@@ -134,8 +134,6 @@ def run() -> list[Row]:
 
 def _full(host: SparkHost, scripts: Scripts) -> list[Row]:
     host.pulse("landing_full")
-    host.pulse("written_full")
-    host.pulse("fused_full")
     what = f"{EVENTS:,} events"
     return [
         _pairs(f"{what}, every step written", lambda: host.force("written_full"), lambda: scripts.written("full"),
@@ -146,9 +144,6 @@ def _full(host: SparkHost, scripts: Scripts) -> list[Row]:
 
 
 def _small(host: SparkHost, scripts: Scripts) -> list[Row]:
-    host.pulse("written_small")
-    host.pulse("fused_small")
-    host.pulse("one_total")
     what = f"{EVENTS // 100:,} events"
     return [
         _pairs(f"{what}, every step written", lambda: host.force("written_small"), lambda: scripts.written("small"),
@@ -163,11 +158,10 @@ def _small(host: SparkHost, scripts: Scripts) -> list[Row]:
 def _pairs(
     what: str, ours: Callable[[], float], theirs: Callable[[], float], against: str, goal: str, count: int
 ) -> Row:
-    """Alternate, after two rounds that do not count: the first ones compile what the others run."""
+    """Alternate, after a round that does not count: the first ones compile what the others run."""
     print(f"  {what} …", flush=True)
-    for _ in range(2 if count > PAIRS else 1):
-        theirs()
-        ours()
+    theirs()
+    ours()
     pairs = [(theirs(), ours()) for _ in range(count)]
     ratios = sorted(one / base for base, one in pairs)
     return Row(

@@ -16,7 +16,7 @@ def generated(spark: SparkSession, events: int, *, source: str) -> DataFrame:
         (F.lit(1_700_000_000) + _hashed(number, 2, 86_400 * 30)).alias("at_s"),
         _one_of(number, 3, "view", "cart", "buy", " BUY ").alias("kind"),
         (_hashed(number, 4, 100_000) / 100).alias("amount"),
-        F.concat_ws("/", F.lit(source), F.sha2(number.cast("string"), 256)).alias("agent"),
+        F.concat_ws("/", F.lit(source), F.hex(F.xxhash64(number, F.lit(7)))).alias("agent"),
         F.when(number % 97 == 0, None)
         .otherwise(F.format_string("s%06d", _hashed(number, 5, 100_000)))
         .alias("session"),
