@@ -11,8 +11,6 @@ from pondage.plan.values import Deployed, Plan
 SALES = PondDefinition(name="sales", version="1.2.0", entry="ponds:sales", ripples=(RippleDefinition(name="clean"),))
 FIELDS = [{"name": "id", "type": "long"}, {"name": "amount", "type": "double"}]
 SCHEMA = msgspec.json.encode({"fields": FIELDS}).decode()
-    {"fields": [{"name": "id", "type": "long"}, {"name": "amount", "type": "double"}]}
-).decode()
 ON = (Deployed(definition=SALES, project="other"),)
 
 
