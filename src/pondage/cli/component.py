@@ -93,11 +93,14 @@ def _kind(schema: object, *, is_required: bool) -> str:
     words = []
     if "enum" in schema:
         words.append("one of " + ", ".join(map(str, schema["enum"])))
+    elif "format" in schema:
+        words.append(str(schema["format"]))
     elif "type" in schema:
         given = schema["type"]
         words.append(given if isinstance(given, str) else " or ".join(given))
-    if "description" in schema:
-        words.append(str(schema["description"]))
+        inner = schema.get("items") or schema.get("additionalProperties")
+        if isinstance(inner, dict):
+            words[-1] += f" of {inner.get('format') or inner.get('type')}s"
     return ", ".join([*words, "required" if is_required else "optional"])
 
 

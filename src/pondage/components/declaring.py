@@ -10,8 +10,8 @@ NAME: dict[str, object] = {"type": "string", "minLength": 1}
 NAMES: dict[str, object] = {"type": "array", "items": NAME, "minItems": 1}
 TEXT: dict[str, object] = {"type": "string"}
 COUNT: dict[str, object] = {"type": "integer", "minimum": 0}
-EXPRESSION: dict[str, object] = {"type": "string", "minLength": 1, "description": "an expression (docs/jobs.md)"}
-TYPE: dict[str, object] = {"type": "string", "minLength": 1, "description": "a type: bigint, string, decimal(10,2), …"}
+EXPRESSION: dict[str, object] = {"type": "string", "minLength": 1, "format": "expression"}
+TYPE: dict[str, object] = {"type": "string", "minLength": 1, "format": "type"}
 TYPES: dict[str, object] = {"type": "object", "additionalProperties": TYPE}
 ANY_TABLE = "Table<Any>"
 

@@ -38,13 +38,13 @@ _log = logging.getLogger(__name__)
 class SparkExecutor:
     """The executor of a worker: one Spark driver, one archive of deployed code."""
 
-    def __init__(self, config: WorkerConfig, ledger: Ledger) -> None:
+    def __init__(self, config: WorkerConfig, ledger: Ledger, *, driver: SparkDriver | None = None) -> None:
         self._config = config.engine
         self._ledger = ledger
         self._code = DeployedCode(ledger, config.code, code_directory(config.engine))
         self._has_code = bool(config.code)
         self._lineage = LineageKeeper(ledger)
-        self._driver: SparkDriver | None = None
+        self._driver = driver
         self._lock = threading.Lock()
         self._is_stopped = False
 

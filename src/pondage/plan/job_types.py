@@ -12,6 +12,7 @@ from pondage.define.port import INFER, Port, declared_port
 from pondage.define.types import ANY, Bindings, Mismatch, Type, TypeSyntax, is_concrete, parse_type, resolved, unify
 from pondage.kernel.control.shape import Virtual
 from pondage.plan.job_graph import Data, Findings, Graph, Vertex, topological
+from pondage.plan.job_params import fits
 
 
 class EdgeType(msgspec.Struct, frozen=True):
@@ -123,7 +124,7 @@ class _Pass:
 
     def _from_schema(self, vertex: Vertex) -> Mapping[str, str]:
         schema = self.schemas.get(vertex.call.type)
-        if schema is None:
+        if schema is None or vertex.definition is None or not fits(vertex.definition, vertex.call):
             return {}
         known = {
             data.target_port: str(found)

@@ -1,0 +1,57 @@
+"""The example jobs: every file is valid, and the pictures in the documentation are theirs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pondage.cli.job_graph import svg_of
+from pondage.cli.job_options import planned_file
+from pondage.define.job import JobRefused
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples" / "jobs"
+JOBS = sorted(
+    file.stem for file in (EXAMPLES / "jobs").glob("*.yaml") if "\njob:" in f"\n{file.read_text(encoding='utf-8')}"
+)
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_an_example_is_valid_and_its_picture_is_the_one_in_the_documentation(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(EXAMPLES)
+    planned = planned_file(EXAMPLES / "jobs" / f"{name}.yaml")
+    assert planned.warnings == ()
+    picture = (ROOT / "docs" / "jobs" / f"{name}.svg").read_text(encoding="utf-8")
+    assert picture == svg_of(planned.plan), f"draw it again: pondage job graph jobs/{name}.yaml --svg"
+    assert f"jobs/{name}.svg" in (ROOT / "docs" / "jobs.md").read_text(encoding="utf-8")
+
+
+JOB = """
+components:
+  - {name: t, type: table, params: {columns: {id: bigint}, rows: [[1]]}}
+  - {name: s, type: select, params: {columns: [id]}}
+  - {name: f, type: filter, params: {where: "id > 0"}}
+connections: {data: [t.main -> s.input, s.main -> f.input]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("id > 0", "id >", "EXPR_SYNTAX"),
+        ("id: bigint", "id: 'bigint<'", "PARAMS_SCHEMA"),
+        ("columns: [id]", "columns: id", "PARAMS_SCHEMA"),
+        ("type: select", "type: selekt", "UNKNOWN_TYPE"),
+    ],
+)
+def test_wrong_parameters_are_found_before_anything_runs(tmp_path: Path, old: str, new: str, code: str) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB, encoding="utf-8")
+    assert planned_file(file).unresolved == ()
+    file.write_text(JOB.replace(old, new), encoding="utf-8")
+    with pytest.raises(JobRefused) as raised:
+        planned_file(file)
+    assert code in [problem.code for problem in raised.value.problems]

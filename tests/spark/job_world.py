@@ -1,0 +1,89 @@
+"""A project whose jobs run for real: a ledger, the worker's executor, and the driver that all Spark tests share."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from pondage.cli.job_files import stored_file
+from pondage.cli.session import Session
+from pondage.define.component_work import ComponentResult
+from pondage.engine.attempt import Attempt
+from pondage.engine.attempt_log import AttemptLog
+from pondage.engine.config import WorkerConfig, config_of
+from pondage.engine.spark_executor import SparkExecutor
+from pondage.ledger import jobs, processes, work
+from pondage.ledger.component_results import commit_component
+from pondage.ledger.ledger import Ledger
+from pondage.read.project import load_project
+from pondage.spark.driver import SparkDriver
+from pondage.views.jobs import JobRunDetail, job_run
+
+
+class JobWorld:
+    """Runs job files to their end in this thread, as a worker would."""
+
+    def __init__(self, root: Path, driver: SparkDriver) -> None:
+        self.root = root
+        self.project = load_project(root)
+        self.ledger = Ledger.open(str(root / "ledger.db"))
+        self.session = Session(project=self.project, ledger=self.ledger)
+        self._driver = driver
+        self._executors: dict[str, SparkExecutor] = {}
+        with self.ledger.transaction() as tx:
+            self._process = processes.register(
+                tx, public_id="p-test", machine="m", pid=1, pid_started=1, role="worker", slots=1
+            )
+
+    def run(self, file: str, *, fuses: bool = True, **context: object) -> JobRunDetail:
+        """Run a job file to its end."""
+        stored, archive = stored_file(self.session, self.root / file, fuses=fuses)
+        return self.ended(jobs.start_job(self.ledger, "main", stored, context=context, archive=archive))
+
+    def resume(self, run: str, file: str | None = None) -> JobRunDetail:
+        """Go on with a failed run, with the job as it is now when its file is given."""
+        stored, archive = (None, b"") if file is None else stored_file(self.session, self.root / file)
+        new = jobs.resume(
+            self.ledger, "main", run, job=stored, archive=archive, is_edited=file is not None,
+            is_intact=lambda _content: True,
+        )  # fmt: skip
+        return self.ended(new)
+
+    def ended(self, run: str) -> JobRunDetail:
+        """Do all the work that there is, and answer how the run ended."""
+        while self._work():
+            pass
+        with self.ledger.reading() as tx:
+            return job_run(tx, self.ledger, "main", run)
+
+    def _work(self) -> bool:
+        with self.ledger.reading() as tx:
+            codes = [str(row["code"]) for row in tx.rows("SELECT DISTINCT code FROM queues")]
+        for code in codes:
+            queues = work.queues_for(self.ledger, code=code)
+            token = self.ledger.ids.new("t")
+            held = work.claim_work(self.ledger, process=self._process, queues=queues, token=token, is_alone=True)
+            if held is not None:
+                log = AttemptLog(self.root / "logs" / f"{held.claim.dispatch}.log")
+                attempt = Attempt(held, log, clock=time.monotonic, on_phase=lambda _phase: None)
+                result = self._executor(code).execute(attempt)
+                assert isinstance(result, ComponentResult)
+                assert commit_component(self.ledger, held, result, process=self._process)
+                log.close()
+                return True
+        return False
+
+    def _executor(self, code: str) -> SparkExecutor:
+        if code not in self._executors:
+            config = WorkerConfig(engine=config_of(self.project), public_id="p-test", code=code, parent=0)
+            self._executors[code] = SparkExecutor(config, self.ledger, driver=self._driver)
+        return self._executors[code]
+
+    def close(self) -> None:
+        """Close the ledger."""
+        self.ledger.close()
+
+
+def states(view: JobRunDetail) -> dict[str, str]:
+    """Answer the state of each component instance."""
+    return {one.name: one.state for one in view.components}
