@@ -21,6 +21,7 @@ VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("demo", "pondage.cli.demo:demo", "Copy the example pipeline and walk through it."),
             ("init", "pondage.cli.projects:init", "Start a project: a small pipeline with a test."),
+            ("import-sdp", "pondage.cli.importing:import_sdp", "Make a project of a Spark Declarative Pipeline."),
             ("dev", "pondage.cli.projects:dev", "Run everything on this machine until Ctrl-C."),
             ("plan", "pondage.cli.projects:plan", "Show what a deploy would change."),
             ("deploy", "pondage.cli.projects:deploy", "Put the Ponds of the project into the ledger."),

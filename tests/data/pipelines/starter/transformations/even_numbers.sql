@@ -1,0 +1,3 @@
+CREATE MATERIALIZED VIEW even_numbers AS
+SELECT id FROM numbers
+WHERE id % 2 = 0
