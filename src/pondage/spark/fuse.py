@@ -71,7 +71,9 @@ class FusedPlans:
 
         Written, it would be one table. Evaluated twice, it could be two: `dropDuplicates` keeps any of the equal rows.
         """
-        plan = str(result._jdf.queryExecution().analyzed().toString()) if self._frames else ""
+        # Spark Connect shows no plan: there a Ripple that is declared deterministic is taken at its word.
+        has_plan = bool(self._frames) and hasattr(result, "_jdf")
+        plan = str(result._jdf.queryExecution().analyzed().toString()) if has_plan else ""
         doubled = [frame for name, frame in self._frames.items() if _times(plan, name) > 1]
         for frame in doubled:
             frame.persist()
