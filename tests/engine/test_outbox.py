@@ -180,3 +180,17 @@ def test_services_that_touch_files_share_no_thread_with_the_reaper(world: World,
     supervisor = Supervisor(engine_config(tmp_path), world.ledger)
     together = [{service.name for service in each._services} for each in supervisor._maintenance]
     assert [names for names in together if "reaper" in names and names & {"outbox", "sweeper"}] == []
+
+
+def test_a_ripple_that_is_gone_loses_its_stable_name(shop: Shop) -> None:
+    shop.publish_run()
+    before = shop.published()
+    publish(str(shop.warehouse), before)
+    assert (shop.directory / "current").is_symlink()
+    other = msgspec.structs.replace(before.tables[0], ripple="daily")
+    after = msgspec.structs.replace(before, tables=(other,), order=before.order + 1)
+    publish(str(shop.warehouse), after)
+    assert list(shop.directory.iterdir()) == []
+    assert (shop.directory.parent / "daily" / "CURRENT.json").is_file()
+    publish(str(shop.warehouse), before)
+    assert (shop.directory.parent / "daily" / "CURRENT.json").is_file(), "an older Run takes nothing away"

@@ -44,18 +44,36 @@ def publish(warehouse: str, published: Published) -> list[Path]:
         return []
     replaced = []
     for table in published.tables:
-        directory = table_directory(
-            root,
-            environment=published.environment,
-            pond=published.pond,
-            major=published.major,
-            ripple=table.ripple,
-        )
+        directory = _directory(root, published, table.ripple)
         directory.mkdir(parents=True, exist_ok=True)
         with _locked(directory):
             if _replace(directory, published, table):
                 replaced.append(directory / "CURRENT.json")
+    _withdraw(root, published)
     return replaced
+
+
+def _withdraw(root: Path, published: Published) -> None:
+    """Take the stable names away of Ripples that the Pond no longer has: they were removed, or fused.
+
+    No table is better than one that is never renewed and whose files go one day.
+    """
+    names = {table.ripple for table in published.tables}
+    if not names:
+        return
+    for file in _directory(root, published, min(names)).parent.glob("*/CURRENT.json"):
+        if file.parent.name not in names:
+            with _locked(file.parent):
+                shown = _shown(file)
+                if shown is None or shown.order < published.order:
+                    (file.parent / "current").unlink(missing_ok=True)
+                    file.unlink(missing_ok=True)
+
+
+def _directory(root: Path, published: Published, ripple: str) -> Path:
+    return table_directory(
+        root, environment=published.environment, pond=published.pond, major=published.major, ripple=ripple
+    )
 
 
 def _replace(directory: Path, published: Published, table: PublishedTable) -> bool:
