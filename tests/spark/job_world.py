@@ -9,7 +9,7 @@ from pondage.cli.job_files import stored_file
 from pondage.cli.session import Session
 from pondage.define.component_work import ComponentResult
 from pondage.engine.attempt import Attempt
-from pondage.engine.attempt_log import AttemptLog
+from pondage.engine.attempt_log import AttemptLog, bound
 from pondage.engine.config import WorkerConfig, config_of
 from pondage.engine.spark_executor import SparkExecutor
 from pondage.ledger import jobs, processes, work
@@ -23,7 +23,7 @@ from pondage.views.jobs import JobRunDetail, job_run
 class JobWorld:
     """Runs job files to their end in this thread, as a worker would."""
 
-    def __init__(self, root: Path, driver: SparkDriver) -> None:
+    def __init__(self, root: Path, driver: SparkDriver | None = None) -> None:
         self.root = root
         self.project = load_project(root)
         self.ledger = Ledger.open(str(root / "ledger.db"))
@@ -66,7 +66,8 @@ class JobWorld:
             if held is not None:
                 log = AttemptLog(self.root / "logs" / f"{held.claim.dispatch}.log")
                 attempt = Attempt(held, log, clock=time.monotonic, on_phase=lambda _phase: None)
-                result = self._executor(code).execute(attempt)
+                with bound(log):
+                    result = self._executor(code).execute(attempt)
                 assert isinstance(result, ComponentResult)
                 assert commit_component(self.ledger, held, result, process=self._process)
                 log.close()
