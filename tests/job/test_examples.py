@@ -9,6 +9,7 @@ import pytest
 from pondage.cli.job_graph import svg_of
 from pondage.cli.job_options import planned_file
 from pondage.define.job import JobRefused
+from tests.docs.examples import blocks
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "jobs"
@@ -55,3 +56,20 @@ def test_wrong_parameters_are_found_before_anything_runs(tmp_path: Path, old: st
     with pytest.raises(JobRefused) as raised:
         planned_file(file)
     assert code in [problem.code for problem in raised.value.problems]
+
+
+def test_the_job_and_the_component_of_the_documentation_are_valid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = ROOT / "docs" / "jobs.md"
+    (job,) = blocks(document, "yaml")
+    (code,) = blocks(document, "python")
+    (tmp_path / "pondage.toml").write_text('[project]\nname = "shop"\nmodules = ["parts.py"]\n')
+    (tmp_path / "parts.py").write_text(code.text, encoding="utf-8")
+    own = job.text.replace("type: filter, params: {where: price > 10}", "type: dearest, params: {count: 3}")
+    assert own != job.text
+    monkeypatch.chdir(tmp_path)
+    for number, text in enumerate((job.text, own)):
+        file = tmp_path / f"job{number}.yaml"
+        file.write_text(text, encoding="utf-8")
+        assert len(planned_file(file).plan.components) == 3

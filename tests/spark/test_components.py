@@ -205,7 +205,11 @@ CASES: dict[str, dict[str, object]] = {
     "select": {"columns": ["id"]}, "rename": {"columns": {"id": "n"}}, "cast": {"columns": {"id": "string"}},
     "filter": {"where": "id > 1"}, "split": {"where": "id > 1"}, "dedupe": {"keys": ["id"]}, "sort": {"by": ["id"]},
     "sample": {"fraction": 0.5}, "assert": {"that": "id > 0"}, "join": {"on": ["id"]},
-    "table": {"columns": {"a": "int"}, "rows": [[1]]},
+    "table": {"columns": {"a": "int"}, "rows": [[1]]}, "lookup": {"on": ["id"]},
+    "aggregate": {"by": ["region"], "values": {
+        "n": {"function": "count"}, "d": {"function": "count_distinct", "column": "id"},
+        "s": {"function": "sum", "column": "id"}, "a": {"function": "avg", "column": "amount"},
+        "m": {"function": "max", "column": "region"}, "c": {"function": "collect_set", "column": "id"}}},
 }  # fmt: skip
 
 
@@ -217,8 +221,8 @@ def test_the_types_told_without_spark_are_those_of_spark(bench: Bench, orders: D
     known = table_of(declared(COLUMNS))
     other = orders.select("id", orders.amount.alias("other"))
     right = table_of(declared({"id": "bigint", "other": "double"}))
-    told = schema({"input": known, "left": known, "right": right}, CASES[name])
-    returned = bench.call(name, CASES[name], input=orders, left=orders, right=other)
+    told = schema({"input": known, "left": known, "right": right, "table": right}, CASES[name])
+    returned = bench.call(name, CASES[name], input=orders, left=orders, right=other, table=other)
     frames = returned if isinstance(returned, dict) else {"main": returned}
     assert {port: [(one.name, str(one.type)) for one in fields_of(told[port]) or ()] for port in frames} == {
         port: frame.dtypes for port, frame in frames.items()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import ANY_TABLE, NAME, NAMES, choice, parameters
+from pondage.components.declaring import ANY_TABLE, NAME, NAMES, choice, fields_of, parameters, table_of
 from pondage.define.component import component
+from pondage.define.types import Field, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -14,12 +15,44 @@ if TYPE_CHECKING:
     from pondage.spark.component_run import SparkRun
 
 FUNCTIONS = ("count", "count_distinct", "sum", "avg", "min", "max", "collect_set")
-_VALUE = {
+_VALUE: dict[str, object] = {
     "type": "object",
     "properties": {"function": choice(*FUNCTIONS), "column": NAME},
     "required": ["function"],
     "additionalProperties": False,
 }
+
+
+_SUMS = {"tinyint": "bigint", "smallint": "bigint", "int": "bigint", "bigint": "bigint", "float": "double",
+         "double": "double"}  # fmt: skip
+
+
+def _aggregated(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    known = {one.name: one for one in fields_of(inputs.get("input")) or ()}
+    keys: Any = params.get("by", ())
+    values: Any = params["values"]
+    found = [known.get(name) for name in keys]
+    found += [_value(name, value, known) for name, value in values.items()]
+    fields = [one for one in found if one is not None]
+    return {"main": table_of(fields)} if known and len(fields) == len(found) else {}
+
+
+def _value(name: str, value: Mapping[str, str], known: Mapping[str, Field]) -> Field | None:
+    """Give the column of a value; None where only Spark knows its type."""
+    function, column = value["function"], known.get(value.get("column", ""))
+    if function in ("count", "count_distinct"):
+        return Field(name, Type("bigint"))
+    if column is None:
+        return None
+    if function in ("min", "max"):
+        return Field(name, column.type)
+    if function == "collect_set":
+        return Field(name, Type("array", arguments=(column.type,)))
+    if function == "avg" and column.type.head in _SUMS:
+        return Field(name, Type("double"))
+    if function == "sum" and column.type.head in _SUMS:
+        return Field(name, Type(_SUMS[column.type.head]))
+    return None
 
 
 @component(
@@ -30,6 +63,7 @@ _VALUE = {
     after=(),
     globals=(),
     deterministic=True,
+    schema=_aggregated,
 )
 def aggregate(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Sum up the rows of each group: `by: [region]`, `values: {total: {function: sum, column: amount}}`.

@@ -45,6 +45,17 @@ def join(left: DataFrame, right: DataFrame, *, params: Mapping[str, Any], run: S
     return joined(left, right, params["on"], params.get("how", "inner"))
 
 
+def _looked_up(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    known, table = fields_of(inputs.get("input")), fields_of(inputs.get("table"))
+    if known is None or table is None:
+        return {}
+    keys: Any = params["on"]
+    by_name = {one.name: one for one in table}
+    wanted: Any = params.get("columns") or [name for name in by_name if name not in keys]
+    added = [by_name[name] for name in wanted if name in by_name]
+    return {"main": table_of([*known, *added]), "reject": table_of(known)}
+
+
 @component(
     "lookup",
     inputs={"input": ANY_TABLE, "table": ANY_TABLE},
@@ -53,6 +64,7 @@ def join(left: DataFrame, right: DataFrame, *, params: Mapping[str, Any], run: S
     after=(),
     globals=(),
     deterministic=True,
+    schema=_looked_up,
 )
 def lookup(
     input: DataFrame,  # noqa: A002 - the port
