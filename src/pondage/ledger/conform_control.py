@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -26,7 +26,7 @@ from pondage.kernel.control.state import RunRow
 from pondage.ledger import advance, job_runs, jobs, processes, work
 from pondage.ledger.clock import FakeClock
 from pondage.ledger.component_results import commit_component
-from pondage.ledger.driver import text
+from pondage.ledger.driver import Driver, text
 from pondage.ledger.ids import SeededIds
 from pondage.ledger.job_plans import StoredJob, shapes_of, stored_job
 from pondage.ledger.job_runs import RunRows
@@ -44,11 +44,13 @@ _effects = msgspec.json.Decoder(tuple[Effect, ...])
 class LedgerControlHost:
     """Runs of one scenario's job on a ledger of its own, in a temporary directory."""
 
-    def __init__(self) -> None:
+    def __init__(self, make_driver: Callable[[FakeClock], Driver] | None = None) -> None:
+        """`make_driver` gives another database than a file of our own."""
         self._folder = Path(tempfile.mkdtemp(prefix="pondage-conform-"))
         self._clock = FakeClock()
         # The file is thrown away at the end: it need not survive a power cut.
-        driver = SqliteDriver(self._folder / "ledger.db", self._clock, synchronous="OFF")
+        file = self._folder / "ledger.db"
+        driver = make_driver(self._clock) if make_driver else SqliteDriver(file, self._clock, synchronous="OFF")
         migrate(driver)
         self._ledger = Ledger(driver, ids=SeededIds(1), durability=Durability(retry_delay_s=0), is_advancing=False)
         self._process = self._register()

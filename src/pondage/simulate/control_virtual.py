@@ -47,7 +47,7 @@ class VirtualControlHost:
         return self.apply(now, [*events, *due])
 
     def apply(self, now: int, events: Sequence[Event]) -> Sequence[Effect]:
-        """Make one step of exactly these events."""
+        """Make one step of exactly these events, and those that a big fan-out takes."""
         effects: list[Effect] = []
         waiting = list(events)
         while waiting:
@@ -55,7 +55,7 @@ class VirtualControlHost:
             effects += decided
             # What one step did not open is opened before anything else happens.
             waiting = [Unfold(instance=effect.instance) for effect in decided if isinstance(effect, does.Unfold)]
-        return effects
+        return tuple(effects)
 
     def _stepped(self, now: int, events: Sequence[Event]) -> Sequence[Effect]:
         assert self.index is not None, "nothing has been started"
