@@ -88,7 +88,8 @@ POLLED: dict[str, Asked] = {
     "tokens of a process": reading(executions.open_tokens, 1),
     "what a process holds": reading(executions.held_by, 1),
     "newest code": reading(retention.newest_archive),
-    "status": reading(status, "main"),
+    "status": reading(lambda tx: status(tx, "main", most=3)),
+    "status of one Pond": reading(lambda tx: status(tx, "main", keys=["orders@1"])),
     "runs": reading(runs, "main"),
     "processes": reading(alive),
 }
@@ -126,7 +127,7 @@ def test_what_is_polled_costs_nothing_more_after_years(worlds: Worlds, name: str
     assert_equal_cost(measured(worlds.new, POLLED[name]), measured(worlds.old, POLLED[name]))
 
 
-@pytest.mark.parametrize("name", [name for name in POLLED if name != "status"])
+@pytest.mark.parametrize("name", POLLED)
 def test_what_is_polled_costs_nothing_more_beside_many_ponds(worlds: Worlds, name: str) -> None:
     assert_equal_cost(measured(worlds.new, POLLED[name]), measured(worlds.wide, POLLED[name]))
 

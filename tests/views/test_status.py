@@ -153,3 +153,17 @@ def test_the_view_goes_through_json_and_back(world: World) -> None:
     world.worker().claim()
     view = look(world)
     assert msgspec.json.decode(msgspec.json.encode(view), type=StatusView) == view
+
+
+def test_some_ponds_are_shown_as_among_all_of_them(world: World) -> None:
+    world.send(Pulse(pond=PondKey("reports@1")))
+    whole = look(world)
+    with world.ledger.reading() as tx:
+        first = status(tx, "main", most=2)
+        one = status(tx, "main", keys=["sales@1", "sales@2", "nothing@1"])
+        all_of_them = status(tx, "main", most=4)
+        none = status(tx, "main", keys=[])
+    assert (first.ponds, first.has_more) == (whole.ponds[:2], True)
+    assert (one.ponds, one.has_more) == (whole.ponds[3:], False)
+    assert (all_of_them.ponds, all_of_them.has_more) == (whole.ponds, False)
+    assert none.ponds == ()

@@ -78,7 +78,8 @@ class TableScreen:
         from rich.text import Text
 
         table = rich_table(STATUS_COLUMNS, status_rows(view, now, self._ponds))
-        line = Text(f"{view.environment} · {process_text(view)}", style="dim")
+        more = " · more Ponds are left out: pondage status --all" if view.has_more else ""
+        line = Text(f"{view.environment} · {process_text(view)}{more}", style="dim")
         self._live.update(Group(table, line), refresh=True)
 
 
@@ -100,14 +101,17 @@ def follow(
     stop: Callable[[StatusView], bool],
     *,
     timeout_s: float | None = None,
+    keys: frozenset[str] | None = None,
+    most: int | None = None,
 ) -> StatusView | None:
     """Show the status until `stop` says so and answer that view, or None when the time was up before.
 
-    One reading transaction for each look, and only when something was committed since the last.
+    `keys` and `most` say which Ponds `stop` and the screen need. One reading transaction for each look, and only when
+    something was committed since the last.
     """
     changes = opened.ledger.driver.changes()
     began_s = time.monotonic()
-    view, read_s = _read(opened), time.monotonic()
+    view, read_s = _read(opened, keys, most), time.monotonic()
     while True:
         drawn_s = time.monotonic()
         is_over = stop(view)
@@ -121,12 +125,12 @@ def follow(
         if pause_s > 0:
             time.sleep(pause_s)
         if has_changed or time.monotonic() - read_s >= READ_AGAIN_S:
-            view, read_s = _read(opened), time.monotonic()
+            view, read_s = _read(opened, keys, most), time.monotonic()
 
 
-def _read(opened: Session) -> StatusView:
+def _read(opened: Session, keys: frozenset[str] | None, most: int | None) -> StatusView:
     with opened.ledger.reading() as tx:
-        return status(tx, opened.environment)
+        return status(tx, opened.environment, keys=keys, most=most)
 
 
 class Quietly:

@@ -13,13 +13,17 @@ if TYPE_CHECKING:
     from pondage.views.status import StatusView
     from pondage.views.why import WhyView
 
+MOST_PONDS = 500
+"""So many are shown when nobody says which: more than anybody reads, and quickly read however many there are."""
+
 
 @verb
 @click.argument("ponds", nargs=-1, metavar="[POND]...")
 @click.option("--once", is_flag=True, help="Print it once (as always when the output is not a terminal).")
+@click.option("--all", "is_all", is_flag=True, help=f"Every Pond, also when there are more than {MOST_PONDS}.")
 @json_option
 @pass_settings
-def status(settings: Settings, ponds: tuple[str, ...], once: bool, is_json: bool) -> None:
+def status(settings: Settings, ponds: tuple[str, ...], once: bool, is_all: bool, is_json: bool) -> None:
     """Show every Pond (or some): how fresh, who asks for it, what it does. Live until Ctrl-C.
 
     STATE is idle (nobody asks), queued (asked for, waiting), running, failed, blocked (by a Source) or killed.
@@ -31,24 +35,17 @@ def status(settings: Settings, ponds: tuple[str, ...], once: bool, is_json: bool
 
     with session(settings) as opened:
         chosen = frozenset(find_ponds(opened, ponds)) if ponds else None
+        most = None if is_all or is_json or chosen is not None else MOST_PONDS
         if is_terminal() and not once and not is_json:
             with Quietly(), screen(settings, chosen) as shown:
-                follow(opened, shown, lambda _: False)
+                follow(opened, shown, lambda _: False, keys=chosen, most=most)
             return
         with opened.ledger.reading() as tx:
-            view = read_status(tx, opened.environment)
+            view = read_status(tx, opened.environment, keys=chosen, most=most)
         if is_json:
-            print_json(_only(view, chosen))
+            print_json(view)
         else:
-            _print_status(settings, _only(view, chosen))
-
-
-def _only(view: StatusView, chosen: frozenset[str] | None) -> StatusView:
-    import msgspec
-
-    if chosen is None:
-        return view
-    return msgspec.structs.replace(view, ponds=tuple(pond for pond in view.ponds if pond.key in chosen))
+            _print_status(settings, view)
 
 
 def _print_status(settings: Settings, view: StatusView) -> None:
@@ -59,6 +56,8 @@ def _print_status(settings: Settings, view: StatusView) -> None:
         click.echo(f"nothing is deployed in environment {view.environment}; try: pondage deploy")
         return
     print_table(settings, STATUS_COLUMNS, status_rows(view, view.at))
+    if view.has_more:
+        click.echo("more Ponds are left out; name some, or: pondage status --all")
     click.echo(f"{view.environment}: {process_text(view)}")
 
 

@@ -58,7 +58,7 @@ def _roll_back_pond(opened: Session, name: str, given: str, *, is_json: bool) ->
         older = detail(tx, opened.environment, identity)
     roll_back_pond(opened.ledger, opened.environment, key, identity)
     with opened.ledger.reading() as tx:
-        view = status(tx, opened.environment)
+        view = status(tx, opened.environment, keys=[key])
         current = runs(tx, opened.environment, pond=key, state="completed", limit=1).runs[0]
     if is_json:
         print_json(older)

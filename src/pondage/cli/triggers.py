@@ -33,10 +33,10 @@ def _send(
 
     with session(settings) as opened:
         keys = find_ponds(opened, ponds)
-        before = _status(opened)
+        before = _status(opened, keys)
         for key in keys:
             send(opened.ledger, opened.environment, event(PondKey(key)))
-        now = _status(opened)
+        now = _status(opened, keys)
         for key in keys:
             old, new = before.pond(key), now.pond(key)
             if old is None or new is None:
@@ -46,11 +46,11 @@ def _send(
             click.echo(f"{key} {what}; {what_follows(now, new)}")
 
 
-def _status(opened: Session) -> StatusView:
+def _status(opened: Session, keys: list[str]) -> StatusView:
     from pondage.views.status import status
 
     with opened.ledger.reading() as tx:
-        return status(tx, opened.environment)
+        return status(tx, opened.environment, keys=keys)
 
 
 def find_ponds(opened: Session, names: tuple[str, ...]) -> list[str]:

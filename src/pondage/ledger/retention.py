@@ -8,7 +8,7 @@ import msgspec
 
 from pondage.define.snapshot import SnapshotContent
 from pondage.ledger import snapshots
-from pondage.ledger.driver import Row, Transaction, batches, number, numbered, text
+from pondage.ledger.driver import Row, Transaction, batches, number, number_or_none, numbered, text
 from pondage.ledger.inputs import query_inputs, ripple_inputs
 from pondage.ledger.trials import SampleInputs
 
@@ -154,12 +154,18 @@ def revive(tx: Transaction, ids: set[int]) -> None:
 
 def being_read(tx: Transaction) -> set[int]:
     """Answer the snapshots that an active Run reads or may still read, and those of work that is under way."""
-    # A dropped Run's pins stay while an older Run of the same Pond is active: it may take them over.
-    rows = tx.rows(
-        """SELECT r.pins AS pins
-           FROM (SELECT pond, min(number) AS oldest FROM runs WHERE ended_at IS NULL GROUP BY pond) a
-           JOIN runs r ON r.pond = a.pond AND r.number >= a.oldest"""
-    )
+    # A dropped Run's pins stay while an older Run of the same Pond is active: it may take them over. Each Pond is asked
+    # alone: there are few with open Runs, and a planner that expects many would read all Runs that ever were.
+    active = tx.rows("SELECT pond, min(number) AS oldest FROM runs WHERE ended_at IS NULL GROUP BY pond")
+    rows = [
+        row
+        for one in active
+        for row in tx.rows(
+            "SELECT pins FROM runs WHERE pond = :pond AND number >= :oldest",
+            pond=number_or_none(one, "pond"),
+            oldest=number(one, "oldest"),
+        )
+    ]
     runs = sorted({run for row in rows for run in _pins.decode(text(row, "pins")).values() if run is not None})
     pinned: set[int] = set()
     for some in batches(runs):
@@ -203,7 +209,7 @@ def tombstoned(tx: Transaction, *, before: int) -> list[DoomedSnapshot]:
         for row in tx.rows(
             """SELECT id, public_id, path, bytes FROM snapshots
                WHERE tombstoned_at < :limit AND swept_at IS NULL
-               ORDER BY tombstoned_at, id LIMIT :batch""",
+               ORDER BY tombstoned_at LIMIT :batch""",
             limit=before,
             batch=BATCH,
         )

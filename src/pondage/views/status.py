@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
 import msgspec
@@ -12,7 +13,7 @@ from pondage.define.names import pond_key
 from pondage.kernel.demand.shape import NONE
 from pondage.kernel.demand.state import PondState, decode_state
 from pondage.ledger import actors
-from pondage.ledger.driver import Row, Transaction, number, number_or_none, text, text_or_none
+from pondage.ledger.driver import Row, Transaction, Value, number, number_or_none, text, text_or_none
 from pondage.views.active import ActiveRunView, active_runs
 from pondage.views.processes import ProcessView, alive
 from pondage.views.runs import FailureView, read_failure
@@ -91,59 +92,73 @@ class PondView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatusView(msgspec.Struct, frozen=True, kw_only=True):
-    """An environment at the moment `at`."""
+    """An environment at the moment `at`; `has_more` when there are Ponds behind those that were asked for."""
 
     environment: str
     at: int
     ponds: tuple[PondView, ...]
     processes: tuple[ProcessView, ...]
+    has_more: bool = False
 
     def pond(self, key: str) -> PondView | None:
         """Answer the Pond with this key, or None when it is not deployed."""
         return next((each for each in self.ponds if each.key == key), None)
 
 
+# Everything else is asked about these alone: a page of many Ponds costs what it shows. (With EXISTS in the place of a
+# LIMIT, PostgreSQL would look at all Ponds first.)
+_SHOWN = """(SELECT * FROM ponds WHERE environment = :environment AND removed_at IS NULL {only}
+              ORDER BY name, major {limit})"""
+
 _PONDS = """
 SELECT p.id AS id, p.name AS name, p.major AS major, p.project AS project, p.state AS state, d.body AS body,
-       a.halted AS halted
-FROM ponds p JOIN definitions d ON d.id = p.definition JOIN actors a ON a.id = p.actor
-WHERE p.environment = :environment AND p.removed_at IS NULL
+       a.halted AS halted,
+       (SELECT 1 FROM pond_sources s JOIN ponds k ON k.id = s.pond
+        WHERE s.environment = p.environment AND s.source_name = p.name AND s.source_major = p.major
+              AND k.removed_at IS NULL LIMIT 1) AS is_read
+FROM {shown} p JOIN definitions d ON d.id = p.definition JOIN actors a ON a.id = p.actor
 ORDER BY p.name, p.major"""
 
 # One probe of the index over (pond, number) for each Pond: only its few open Runs are passed over.
 _LAST = """
 SELECT r.pond AS pond, r.public_id AS public_id, r.number AS number, r.state AS state, r.freshness AS freshness,
        r.started_at AS started_at, r.ended_at AS ended_at, r.error AS error
-FROM ponds p JOIN runs r ON r.id = (SELECT n.id FROM runs n WHERE n.pond = p.id AND n.ended_at IS NOT NULL
-                                    ORDER BY n.number DESC LIMIT 1)
-WHERE p.environment = :environment AND p.removed_at IS NULL"""
+FROM {shown} p JOIN runs r ON r.id = (SELECT n.id FROM runs n WHERE n.pond = p.id AND n.ended_at IS NOT NULL
+                                      ORDER BY n.number DESC LIMIT 1)"""
 
 _SCHEDULES = """
 SELECT s.pond AS pond, s.name AS name, s.cron AS cron, s.tz AS tz, s.next_at AS next_at
-FROM ponds p JOIN schedules s ON s.pond = p.id
-WHERE p.environment = :environment AND p.removed_at IS NULL
+FROM {shown} p JOIN schedules s ON s.pond = p.id
 ORDER BY s.pond, s.name"""
 
 
-def status(tx: Transaction, environment: str) -> StatusView:
-    """Answer every deployed Pond, by name. An environment that nobody deployed to has none."""
+def status(
+    tx: Transaction, environment: str, *, keys: Collection[str] | None = None, most: int | None = None
+) -> StatusView:
+    """Answer the deployed Ponds by name: all, those with these keys, or the first ones, at most so many.
+
+    An environment that nobody deployed to has none.
+    """
     processes = alive(tx)
     found = actors.environment(tx, environment)
     if found is None:
         return StatusView(environment=environment, at=tx.now, ponds=(), processes=processes)
-    rows = tx.rows(_PONDS, environment=found)
+    shown, values = _shown(found, keys, most)
+    rows = tx.rows(_PONDS.format(shown=shown), **values)
+    has_more = most is not None and len(rows) > most
+    rows = [row for row in rows[:most] if keys is None or _key(row) in keys]
     states = {number(row, "id"): decode_state(text(row, "state")) for row in rows}
     definitions = {number(row, "id"): msgspec.json.decode(text(row, "body"), type=PondDefinition) for row in rows}
-    read: set[str] = {source for state in states.values() for source in state.sources}
     active = active_runs(tx, found, states)
-    last = {number(row, "pond"): row for row in tx.rows(_LAST, environment=found)}
+    last = {number(row, "pond"): row for row in tx.rows(_LAST.format(shown=shown), **values)}
     schedules: dict[int, list[Row]] = {}
-    for row in tx.rows(_SCHEDULES, environment=found):
+    for row in tx.rows(_SCHEDULES.format(shown=shown), **values):
         schedules.setdefault(number(row, "pond"), []).append(row)
     return StatusView(
         environment=environment,
         at=tx.now,
         processes=processes,
+        has_more=has_more,
         ponds=tuple(
             _pond(
                 row,
@@ -152,13 +167,28 @@ def status(tx: Transaction, environment: str) -> StatusView:
                 active=active.get(number(row, "id"), ()),
                 last=last.get(number(row, "id")),
                 triggers=_triggers(states[number(row, "id")], schedules.get(number(row, "id"), [])),
-                is_read=pond_key(text(row, "name"), number(row, "major")) in read,
+                is_read=bool(row["is_read"]),
                 now=tx.now,
                 has_worker=bool(processes),
             )
             for row in rows
         ),
     )
+
+
+def _shown(environment: int, keys: Collection[str] | None, most: int | None) -> tuple[str, dict[str, Value]]:
+    """Answer which Ponds are shown, as SQL, and its values. One more than `most`: then there are more."""
+    names = sorted({key.partition("@")[0] for key in keys or ()})
+    marks = {f"name{position}": name for position, name in enumerate(names)}
+    only = "" if keys is None else f"AND name IN ({', '.join(f':{mark}' for mark in marks) or 'NULL'})"
+    values: dict[str, Value] = {"environment": environment, **marks}
+    if most is not None:
+        values["most"] = most + 1
+    return _SHOWN.format(only=only, limit="" if most is None else "LIMIT :most"), values
+
+
+def _key(row: Row) -> str:
+    return pond_key(text(row, "name"), number(row, "major"))
 
 
 def _pond(
