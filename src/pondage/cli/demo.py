@@ -173,7 +173,7 @@ def _read_outside(settings: Settings, opened: Session, key: str) -> None:
     if published is None:
         click.echo(f"the outbox has not published the newest snapshot yet; look later: pondage show {OUTLET}")
         return
-    link = opened.warehouse / published.link
+    link = opened.warehouse / (published.link or published.stable)
     try:
         import duckdb
     except ImportError:

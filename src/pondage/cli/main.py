@@ -67,6 +67,7 @@ VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("worker", "pondage.cli.worker:worker", "Work for a ledger from this machine, until SIGTERM."),
             ("doctor", "pondage.cli.care:doctor", "Check Python, Java, the ledger and the disk."),
             ("warmup", "pondage.cli.care:warmup", "Prepare Java and Spark, so that the first Run is fast."),
+            ("compact", "pondage.cli.compacting:compact", "Put many small batches of a Pond into few files."),
             ("vacuum", "pondage.cli.care:vacuum", "Delete data that no Run needs any more."),
             ("secret", "pondage.cli.secret:secret", "Keep passwords for Ripples, encrypted in the ledger."),
             ("backup", "pondage.cli.backup:backup", "Copy the ledger to a file while it is in use."),

@@ -10,9 +10,9 @@ from pondage.cli.output import print_json, print_pairs, print_table, print_title
 from pondage.cli.session import session
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 from pondage.cli.tables import run_notes
-from pondage.views.runs import CodeView, RunDetailView
+from pondage.views.runs import CodeView, OutputView, RunDetailView
 from pondage.views.schema import ColumnView
-from pondage.views.show import PondReference, PondShow, RippleShow, SnapshotShow
+from pondage.views.show import PondReference, PondShow, PublishedView, RippleShow, SnapshotShow
 from pondage.views.show import show as read_show
 from pondage.views.words import age_text, count_text, duration_text, moment_text, size_text
 
@@ -101,15 +101,22 @@ def _print_ripple(settings: Settings, view: PondShow, ripple: RippleShow, wareho
             ("fused in", ", ".join(ripple.fused)),
             ("expects", "; ".join(ripple.expectations)),
             ("table", ripple.table if published else ""),
-            ("data", f"{count_text(published.rows, 'row')}, {size_text(published.bytes)}" if published else ""),
+            ("data", _data(published) if published else ""),
             ("fresh", _moment(published.freshness, view.at) if published else ""),
             ("snapshot", published.snapshot if published else ""),
             ("files", published.path if published else ""),
-            ("stable name", str(warehouse / published.link) if published else ""),
+            ("stable name", str(warehouse / (published.link or published.stable)) if published else ""),
         ],
     )
     if published:
         _print_columns(settings, published.columns)
+
+
+def _data(published: PublishedView) -> str:
+    size = f"{count_text(published.rows, 'row')}, {size_text(published.bytes)}"
+    if published.batches is None or published.batch_rows is None:
+        return size
+    return f"{size} in {published.batches} batches; the newest has {count_text(published.batch_rows, 'row')}"
 
 
 def _print_columns(settings: Settings, columns: tuple[ColumnView, ...]) -> None:
@@ -161,10 +168,18 @@ def _print_run(settings: Settings, view: RunDetailView, warehouse: Path) -> None
         print_title("outputs", settings)
         print_table(
             settings,
-            ("RIPPLE", "SNAPSHOT", "ROWS", "SIZE"),
-            [(each.ripple, each.snapshot, f"{each.rows:,}", size_text(each.bytes)) for each in view.outputs],
-            numbers=("ROWS", "SIZE"),
+            ("RIPPLE", "SNAPSHOT", "ROWS", "SIZE", "TABLE"),
+            [
+                (each.ripple, each.snapshot, f"{each.rows:,}", size_text(each.bytes), _table_rows(each))
+                for each in view.outputs
+            ],
+            numbers=("ROWS", "SIZE", "TABLE"),
         )
+
+
+def _table_rows(output: OutputView) -> str:
+    """Answer how many rows the table has; the others of a table that grows are those of the batch."""
+    return f"{output.rows if output.table_rows is None else output.table_rows:,}"
 
 
 def _print_snapshot(settings: Settings, view: SnapshotShow) -> None:

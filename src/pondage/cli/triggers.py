@@ -222,12 +222,13 @@ def wake(settings: Settings, ponds: tuple[str, ...]) -> None:
 
 @verb
 @_ponds
+@click.option("--full", is_flag=True, help="Compute everything anew, not only what changed; the table is replaced.")
 @pass_settings
-def force(settings: Settings, ponds: tuple[str, ...]) -> None:
+def force(settings: Settings, ponds: tuple[str, ...], full: bool) -> None:
     """Clear, and run once even if nothing is new: every Ripple computes again.
 
     Waits for a Run that is active. Sinks see what it gives with their next Run; its freshness grows only when the
-    Sources are ahead.
+    Sources are ahead. With --full a Pond that appends or merges begins its table anew: `run.is_full` is true.
     """
     from pondage.kernel.demand.events import Force
 
@@ -238,7 +239,7 @@ def force(settings: Settings, ponds: tuple[str, ...]) -> None:
             return "is forced, as soon as the Run that is active has ended"
         return "cannot be forced: its Sources have never published (pondage run brings them)"
 
-    _send(settings, ponds, lambda key: Force(pond=key), done)
+    _send(settings, ponds, lambda key: Force(pond=key, full=full), done)
 
 
 @verb

@@ -82,7 +82,8 @@ class ExpectationDefinition(msgspec.Struct, frozen=True, kw_only=True):
 class ReadDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """One input of a Ripple: the parameter (or table name in SQL) and the Ripple it reads.
 
-    `pond` is None for a sibling Ripple of the same Pond, else the name of a Source.
+    `pond` is None for a sibling Ripple of the same Pond, else the name of a Source. `by_changes`: there is no such
+    parameter, the Ripple asks for it with `run.changes(…)` only.
     """
 
     parameter: str
@@ -90,6 +91,11 @@ class ReadDefinition(msgspec.Struct, frozen=True, kw_only=True):
     pond: str | None = None
     optional: bool = False
     columns: tuple[str, ...] | None = None
+    by_changes: bool = False
+
+    def table(self, pond: str) -> str:
+        """Answer the name under which a Ripple of `pond` follows this table: `orders.raw`."""
+        return f"{self.pond or pond}.{self.ripple}"
 
 
 class RippleDefinition(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,6 +166,7 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     retries: Retries = Retries()
     triggers: Triggers = Triggers()
     mode: Literal["replace", "append", "merge"] = "replace"
+    keys: tuple[str, ...] = ()
     coherent: bool = True
     fuse: bool = False
     pool: str | None = None

@@ -42,6 +42,7 @@ def pond(
     version: str = "1.0.0",
     sources: Mapping[str, str] | Iterable[Source] = (),
     reads: Mapping[str, str | RippleReference] | None = None,
+    changes: Iterable[str] = (),
     expect: Expectations = (),
     parameters: Mapping[str, Scalar] | None = None,
     description: str = "",
@@ -54,6 +55,7 @@ def pond(
     schedule: Schedules = (),
     retries: Retries | None = None,
     mode: Mode = "replace",
+    keys: Iterable[str] = (),
     coherent: bool = True,
     timeout: str | None = None,
     progress_lease: str | None = None,
@@ -71,6 +73,7 @@ def pond(
     version: str = "1.0.0",
     sources: Mapping[str, str] | Iterable[Source] = (),
     reads: Mapping[str, str | RippleReference] | None = None,
+    changes: Iterable[str] = (),
     expect: Expectations = (),
     parameters: Mapping[str, Scalar] | None = None,
     description: str = "",
@@ -83,6 +86,7 @@ def pond(
     schedule: Schedules = (),
     retries: Retries | None = None,
     mode: Mode = "replace",
+    keys: Iterable[str] = (),
     coherent: bool = True,
     timeout: str | None = None,
     progress_lease: str | None = None,
@@ -95,21 +99,25 @@ def pond(
 
     `orders: DataFrame` is the Ripple orders of the Pond orders; `fx: DataFrame | None = None` is an optional Source;
     `reads={"daily": "sales.daily"}` reads another Ripple; `sources={"fx": ">=1.2"}` gives minimum versions, or a list
-    of `Source` for more. `spark` and `run` are injected. Raises `DefinitionError`.
+    of `Source` for more. `changes=["orders"]` are Sources that are followed with `run.changes(…)` and have no
+    parameter. `spark` and `run` are injected. Raises `DefinitionError`.
     """
 
     def declared(function: Callable[P, R]) -> PondFunction[P, R]:
         made: PondFunction[P, R] = PondFunction(
             function.__name__, version, description=description or inspect.cleandoc(function.__doc__ or ""),
             owner=owner, tags=tags, window=window, wave=wave, pacing=pacing, tide=tide, schedule=schedule,
-            retries=retries, mode=mode, coherent=coherent, timeout=timeout,
+            retries=retries, mode=mode, keys=keys, coherent=coherent, timeout=timeout,
             progress_lease=progress_lease, pool=pool, labels=labels, publish=publish,
         )  # fmt: skip
         made.function = function
         made.place = place_of_function(function)
         made.__doc__ = function.__doc__
-        _add_sources(made, function, _given_sources(sources, made.place), reads or {})
-        made.ripple(reads=dict(reads or {}), expect=expect, parameters=parameters, always=always)(function)
+        followed = (changes,) if isinstance(changes, str) else tuple(changes)
+        _add_sources(made, function, _given_sources(sources, made.place), reads or {}, followed)
+        made.ripple(reads=dict(reads or {}), changes=followed, expect=expect, parameters=parameters, always=always)(
+            function
+        )
         return made
 
     return declared if function is None else declared(function)
@@ -130,8 +138,16 @@ def _given_sources(sources: Mapping[str, str] | Iterable[Source], place: str) ->
 
 
 def _add_sources(
-    made: Pond, function: Callable[..., object], given: dict[str, Source], reads: Mapping[str, str | RippleReference]
+    made: Pond,
+    function: Callable[..., object],
+    given: dict[str, Source],
+    reads: Mapping[str, str | RippleReference],
+    followed: tuple[str, ...],
 ) -> None:
+    for name in dict.fromkeys(table.partition(".")[0] for table in followed):
+        source = given.pop(name) if name in given else Source(name)
+        source.place = made.place
+        made.add_source(source)
     for parameter in signature_of(function).tables:
         target = reads.get(parameter.name, parameter.name)
         name = target.pond if isinstance(target, RippleReference) else target.partition(".")[0]

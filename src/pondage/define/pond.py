@@ -64,6 +64,7 @@ class Pond:
         schedule: Schedules = (),
         retries: Retries | None = None,
         mode: Mode = "replace",
+        keys: Iterable[str] = (),
         coherent: bool = True,
         fuse: bool = False,
         timeout: str | None = None,
@@ -76,7 +77,7 @@ class Pond:
         self.name = checked_name(name, what="Pond", place=self.place)
         self.settings: PondSettings = checked_settings(
             version=version, description=description, owner=owner, tags=tags, window=window, wave=wave, pacing=pacing,
-            tide=tide, schedule=schedule, retries=retries, mode=mode, coherent=coherent, fuse=fuse,
+            tide=tide, schedule=schedule, retries=retries, mode=mode, keys=keys, coherent=coherent, fuse=fuse,
             timeout=timeout, progress_lease=progress_lease, pool=pool, labels=labels, publish=publish, place=self.place,
         )  # fmt: skip
         self.ripples: dict[str, Ripple] = {}
@@ -106,6 +107,7 @@ class Pond:
         /,
         *,
         reads: Reads | None = None,
+        changes: Iterable[str] = (),
         expect: Expectations = (),
         parameters: Mapping[str, Scalar] | None = None,
         timeout: str | None = None,
@@ -122,6 +124,7 @@ class Pond:
         /,
         *,
         reads: Reads | None = None,
+        changes: Iterable[str] = (),
         expect: Expectations = (),
         parameters: Mapping[str, Scalar] | None = None,
         timeout: str | None = None,
@@ -135,11 +138,12 @@ class Pond:
 
         A parameter is a Ripple of this Pond, or a Source's Ripple of the same name, or what `reads` says it is: a
         `source["ripple"]`, a function that is a Ripple here, or a text `"pond.ripple"`. `always=True` runs it even when
-        its code and inputs are unchanged. `timeout` ends it, and `progress_lease` ends it when
-        no Spark task finished for so long; without them the Pond's count. `materialize=False` writes no table for it:
-        its plan becomes part of the one Ripple that reads it; `materialize=True` always writes one; left open, it is
-        written unless the Pond says `fuse=True` and a plan finds it safe. `deterministic=False` says that running it
-        twice on the same inputs may give other rows.
+        its code and inputs are unchanged. `changes=["orders.raw"]` are tables that it follows with `run.changes(…)` and
+        has no parameter for. `timeout` ends it, and `progress_lease` ends it when no Spark task finished for so long;
+        without them the Pond's count. `materialize=False` writes no table for it: its plan becomes part of the one
+        Ripple that reads it; `materialize=True` always writes one; left open, it is written unless the Pond says
+        `fuse=True` and a plan finds it safe. `deterministic=False` says that running it twice on the same inputs may
+        give other rows.
         """
 
         def declared(function: F) -> F:
@@ -151,6 +155,7 @@ class Pond:
                     function=function,
                     signature=signature_of(function),
                     reads=self._checked_reads(function, reads or {}, place),
+                    changes=(changes,) if isinstance(changes, str) else tuple(changes),
                     expectations=flattened(expect, place=place),
                     parameters=checked_parameters(parameters or {}, place),
                     description=description or inspect.cleandoc(function.__doc__ or ""),
@@ -270,6 +275,7 @@ class Pond:
             retries=settings.retries,
             triggers=settings.triggers,
             mode=settings.mode,
+            keys=settings.keys,
             coherent=settings.coherent,
             fuse=settings.fuse,
             pool=settings.pool,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
+import msgspec
+
 from pondage.define.definition import ReadDefinition, RippleDefinition
 from pondage.define.ripple import Ripple, RippleReference, Source, SqlInputs
 from pondage.errors import DefinitionError
@@ -19,10 +21,25 @@ def resolved_reads(
             _read(pond, ripple, name, ripple.reads.get(written, written), siblings, sources)
             for name, written in sql.tables.items()
         )
-    return tuple(
+    tables = tuple(
         _read(pond, ripple, each.name, ripple.reads.get(each.name, each.name), siblings, sources)
         for each in ripple.signature.tables
     )
+    return tables + tuple(_followed(pond, ripple, each, siblings, sources) for each in dict.fromkeys(ripple.changes))
+
+
+def _followed(
+    pond: str, ripple: Ripple, table: str, siblings: Mapping[str, Ripple], sources: Mapping[str, Source]
+) -> ReadDefinition:
+    if "run" not in ripple.signature.injects:
+        raise DefinitionError(
+            f"Ripple {pond}.{ripple.name} follows {table!r}, but has no parameter `run` to ask for its changes",
+            hint="add `run: Run` to the function and call run.changes(…)",
+            place=ripple.place,
+            code="BAD_PARAMETER",
+        )
+    found = _read(pond, ripple, "", table, siblings, sources)
+    return msgspec.structs.replace(found, parameter=found.table(pond), by_changes=True)
 
 
 def refuse_cycle(pond: str, ripples: Sequence[RippleDefinition], places: Mapping[str, str]) -> None:

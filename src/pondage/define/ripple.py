@@ -63,7 +63,8 @@ class Source:
 class Ripple(msgspec.Struct, frozen=True, kw_only=True):
     """One transformation as it was declared. `function` is the author's own; None when the body is SQL in a file.
 
-    `reads` holds what the author said explicitly; parameters that are not in it are found by name.
+    `reads` holds what the author said explicitly; parameters that are not in it are found by name. `changes` are tables
+    that it has no parameter for.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Ripple(msgspec.Struct, frozen=True, kw_only=True):
     sql_path: str | None = None
     signature: Signature = Signature(tables=(), injects=())
     reads: Mapping[str, RippleReference | str] = {}
+    changes: tuple[str, ...] = ()
     expectations: tuple[Expectation, ...] = ()
     parameters: Mapping[str, Scalar] = {}
     description: str = ""

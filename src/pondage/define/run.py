@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from copy import copy
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from pondage.define.definition import Scalar
 from pondage.errors import PondageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -30,6 +33,17 @@ class Unchanged(Exception):
     """
 
 
+class Followed(Protocol):
+    """How the tables that a Ripple follows have changed since its last published Run. Given by the worker."""
+
+    @property
+    def is_full(self) -> bool:
+        """Answer whether the Ripple gets everything."""
+
+    def changes(self, table: str) -> DataFrame:
+        """Answer the rows of a table that are new to the Ripple."""
+
+
 class Run:
     """What a Ripple may know about the Run it is part of. Made by a worker; in a unit test, make one yourself."""
 
@@ -42,6 +56,7 @@ class Run:
         logger: logging.Logger | None = None,
         idempotency_key: str = "",
         secrets: Secrets | None = None,
+        followed: Followed | Mapping[str, DataFrame] | None = None,
     ) -> None:
         self._freshness_us = freshness_us
         self._previous_us = previous_freshness_us
@@ -50,6 +65,37 @@ class Run:
         self._idempotency_key = idempotency_key
         self._secrets = secrets
         self._read_freshness = False
+        self._followed = followed if followed is not None else {}
+
+    @property
+    def is_full(self) -> bool:
+        """Answer whether this Run gets everything, and what it returns replaces its table.
+
+        True for the first Run, after `pondage force --full`, and when a followed table cannot say what changed: it was
+        replaced, rolled back or rebuilt, or its older batches are gone.
+        """
+        return True if isinstance(self._followed, Mapping) else self._followed.is_full
+
+    def changes(self, table: str) -> DataFrame:
+        """Answer the rows of a table (`"orders.raw"`) that came after those that the last published Run has taken in.
+
+        With `is_full` they are all its rows. Of a table in merge mode they are the changed rows, one for each key, with
+        a column `_deleted`. The table must be one that this Ripple reads: a parameter, or named in `changes=`.
+        """
+        if not isinstance(self._followed, Mapping):
+            return self._followed.changes(table)
+        if table not in self._followed:
+            raise PondageError(
+                f"run.changes({table!r}): this Ripple does not read that table",
+                hint=f"it reads {', '.join(self._followed) or 'none'}: add a parameter, or name it in changes=[…]",
+                code="NOT_READ",
+            )
+        return self._followed[table]
+
+    def following(self, tables: Mapping[str, DataFrame]) -> None:
+        """Give the tables themselves as their changes, unless a worker knows better. For trials without a past."""
+        if isinstance(self._followed, Mapping):
+            self._followed = {**tables, **self._followed}
 
     @property
     def freshness(self) -> datetime:

@@ -34,6 +34,7 @@ class PondSettings(msgspec.Struct, frozen=True, kw_only=True):
     triggers: Triggers
     retries: Retries
     mode: Mode
+    keys: tuple[str, ...]
     coherent: bool
     fuse: bool
     timeout_s: float | None
@@ -56,6 +57,7 @@ def checked_settings(
     schedule: Schedules,
     retries: Retries | None,
     mode: Mode,
+    keys: Iterable[str],
     coherent: bool,
     fuse: bool,
     timeout: str | None,
@@ -85,6 +87,7 @@ def checked_settings(
         triggers=Triggers(wave=wave, pacing=pacing, tides=_tides(tide, place), schedules=schedules),
         retries=_retries(retries, place),
         mode=mode,
+        keys=_keys(keys, mode, place),
         coherent=coherent,
         fuse=fuse,
         timeout_s=parsed_seconds(timeout, "timeout", place),
@@ -93,6 +96,15 @@ def checked_settings(
         labels=_texts(labels, "labels", place),
         publish=checked_formats(publish, place),
     )
+
+
+def _keys(keys: Iterable[str], mode: Mode, place: str) -> tuple[str, ...]:
+    given = _texts(keys, "keys", place)
+    if mode == "merge" and not given:
+        raise _refused('mode="merge" without keys=', 'say what identifies a row: keys=["order_id"]', place)
+    if mode != "merge" and given:
+        raise _refused(f'keys= is given with mode="{mode}"', 'keys belong to mode="merge"', place)
+    return given
 
 
 def _windows(window: Windows, place: str) -> tuple[WindowDefinition, ...]:

@@ -16,7 +16,7 @@ class ColumnStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DataFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One data file; `name` is relative to the snapshot's path."""
+    """One data file; `name` is relative to the snapshot's path, or a full path."""
 
     name: str
     rows: int
@@ -33,6 +33,24 @@ class ExpectationResult(msgspec.Struct, frozen=True, kw_only=True):
     observed: str
 
 
+class Increment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a snapshot continues an older one. It is written with the data, so that neither exists without the other.
+
+    `base` is the snapshot whose table this batch extends; None: a table begins with it. `cursors` says for each table
+    that the Ripple reads up to which snapshot it has taken it in; `followed` are those that it asked the changes of.
+    Of a merge: `keys` identify a row, `changes` are the files with the changed rows where the table got other ones, and
+    `kept` are the positions of the base's files (of its manifest `manifest`) that stay in the table.
+    """
+
+    base: int | None = None
+    cursors: dict[str, int] = {}
+    followed: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    changes: tuple[DataFile, ...] | None = None
+    manifest: int | None = None
+    kept: tuple[int, ...] | None = None
+
+
 class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
     """An immutable table: exactly these files under `path`, read with exactly this schema (Spark's JSON form).
 
@@ -47,8 +65,24 @@ class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
     expectations: tuple[ExpectationResult, ...] = ()
     read_freshness: bool = False
     probe: str | None = None
+    increment: Increment | None = None
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Answer the full path of every file."""
-        return tuple(f"{self.path}/{file.name}" for file in self.files)
+        return tuple(self.place(file) for file in self.files)
+
+    def place(self, file: DataFile) -> str:
+        """Answer the full path of a file; the files of a table of many batches have one of their own."""
+        return file.name if file.name.startswith("/") or ":/" in file.name else f"{self.path}/{file.name}"
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened to a table between two of its snapshots: the batches in between, oldest first.
+
+    `schema` is that of the table at its end. With `keys` the batches hold changed rows, and deleted ones are marked.
+    """
+
+    batches: tuple[SnapshotContent, ...]
+    schema: str
+    keys: tuple[str, ...] = ()

@@ -22,13 +22,19 @@ class Same(msgspec.Struct, frozen=True):
     """A Ripple said that its last data is still right."""
 
 
+class Compacted(msgspec.Struct, frozen=True):
+    """Many small files were written again as few, which nobody reads yet."""
+
+    content: SnapshotContent
+
+
 class Answered(msgspec.Struct, frozen=True):
     """A query was answered; `result` is JSON."""
 
     result: str
 
 
-Result = Written | Same | Answered | ComponentResult
+Result = Written | Same | Compacted | Answered | ComponentResult
 
 
 class JobProgress(msgspec.Struct, frozen=True, kw_only=True):

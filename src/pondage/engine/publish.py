@@ -83,8 +83,11 @@ def _replace(directory: Path, published: Published, table: PublishedTable) -> bo
         return False
     content = table.content
     link = directory / "current"
-    is_linked = link.is_symlink() and str(link.readlink()) == _link_target(directory, content.path)
-    if shown is not None and shown.order == published.order and shown.snapshot == table.snapshot and is_linked:
+    # A table of many batches is in many directories: there is nothing that a link could show.
+    target = _link_target(directory, content.path) if table.kind == "full" else None
+    is_linked = (str(link.readlink()) if link.is_symlink() else None) == target
+    is_shown = shown is not None and (shown.order, shown.snapshot) == (published.order, table.snapshot)
+    if shown is not None and is_shown and is_linked and shown.files == content.paths:
         return False
     current = Current(
         snapshot=table.snapshot,
@@ -98,7 +101,10 @@ def _replace(directory: Path, published: Published, table: PublishedTable) -> bo
         order=published.order,
     )
     # The link first: CURRENT.json is what tells whether the whole was done.
-    _replace_link(link, _link_target(directory, content.path))
+    if target is None:
+        link.unlink(missing_ok=True)
+    else:
+        _replace_link(link, target)
     _replace_file(file, msgspec.json.format(msgspec.json.encode(current), indent=2) + b"\n")
     return True
 

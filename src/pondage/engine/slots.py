@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pondage.define.component_work import ComponentResult
 from pondage.engine.attempt import Attempt
 from pondage.engine.attempt_log import bound
-from pondage.engine.executor import Answered, Executor, Result, Same, Written
+from pondage.engine.executor import Answered, Compacted, Executor, Result, Same, Written
 from pondage.ledger import work as ledger_work
 from pondage.ledger.component_results import commit_component
 from pondage.ledger.driver import LedgerUnavailable
@@ -207,6 +207,10 @@ class Slots:
             case Written(content=content):
                 attempt.log.write("INFO", f"wrote {content.rows:,} rows, {content.bytes:,} bytes")
                 return ledger_work.commit_written(ledger, work, content, process=self._process, give_up=self._is_fenced)
+            case Compacted(content=content):
+                return ledger_work.commit_compacted(
+                    ledger, work, content, process=self._process, give_up=self._is_fenced
+                )
             case Same():
                 return ledger_work.commit_unchanged(ledger, work, process=self._process, give_up=self._is_fenced)
             case Answered(result=answer):

@@ -16,18 +16,24 @@ from pondage.engine import component_executor, trials
 from pondage.engine.attempt import Attempt
 from pondage.engine.code import DeployedCode
 from pondage.engine.config import WorkerConfig
-from pondage.engine.executor import Answered, JobProgress, Result, Same, Written
+from pondage.engine.executor import Answered, Compacted, JobProgress, Result, Same, Written
+from pondage.engine.growing import Growing
 from pondage.engine.lineage import LineageKeeper
 from pondage.engine.places import code_directory, local_warehouse, snapshot_path
 from pondage.engine.probe import Probe, probe_of
 from pondage.errors import PondageError
 from pondage.ledger import work as ledger_work
+from pondage.ledger.compaction import CompactTask
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.work import Failure, QueryTask, RippleTask
 from pondage.spark.driver import SparkDriver
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from pondage.define.run import Followed
+    from pondage.spark.merge import Merge
+    from pondage.spark.ripple import RippleWork
 
 STARTING = "starting spark"
 RUNNING = "running"
@@ -81,6 +87,11 @@ class SparkExecutor:
                 return trials.sample(session, self._code, work.sample, secrets)
             if work.infer is not None:
                 return trials.infer(session, self._code, work.infer)
+            if work.compact is not None:
+                from pondage.spark.changes import write_compacted
+
+                destination = self._destination(attempt, work.compact)
+                return Compacted(write_compacted(session, work.compact.table, destination))
             assert work.query is not None, "a claim has a task"
             return self._query(session, attempt, work.query)
 
@@ -115,11 +126,11 @@ class SparkExecutor:
 
     def discard(self, attempt: Attempt) -> None:
         """Remove what the attempt wrote; on another file system it is left to `vacuum`."""
-        ripple, component = attempt.work.ripple, attempt.work.component
+        task, component = attempt.work.ripple or attempt.work.compact, attempt.work.component
         if component is not None:
             component_executor.discard(self._config, attempt, component)
-        if ripple is not None and local_warehouse(self._config.warehouse) is not None:
-            place = local_warehouse(self._destination(attempt, ripple))
+        if task is not None and local_warehouse(self._config.warehouse) is not None:
+            place = local_warehouse(self._destination(attempt, task))
             if place is not None:
                 shutil.rmtree(place, ignore_errors=True)
 
@@ -161,27 +172,29 @@ class SparkExecutor:
         return probe_of(self._code.pond(task.definition.entry), task.ripple.name)
 
     def _ripple(self, session: SparkSession, attempt: Attempt, task: RippleTask, probe: str | None) -> Result:
-        from pondage.spark.ripple import UNCHANGED, RippleWork, run_ripple
+        from pondage.spark.ripple import RippleWork
 
         pond = self._code.pond(task.definition.entry)
         ripple = pond.ripples[task.ripple.name]
-        result = run_ripple(
-            session,
-            RippleWork(
+
+        def prepared(followed: Followed, merge: Merge | None) -> RippleWork:
+            return RippleWork(
                 pond=task.definition.name,
                 ripple=task.ripple,
                 function=ripple.function,
                 inputs=task.inputs,
-                run=_run(task, self._secrets(attempt)),
+                run=_run(task, self._secrets(attempt), followed),
                 destination=self._destination(attempt, task),
                 checks={each.name: each.function for each in ripple.expectations if each.function is not None},
                 contract=task.contract,
                 place=task.definition.place or None,
                 on_frame=self._lineage.watcher(attempt.work.claim.dispatch, task),
+                merge=merge,
                 fused={each.name: pond.ripples[each.name].function for each in task.ripple.members},
-            ),
-        )
-        if result is not UNCHANGED:
+            )
+
+        result = Growing(session, self._ledger, attempt.work.claim, task).run(prepared)
+        if result is not None:
             return Written(msgspec.structs.replace(result, probe=probe))
         if not ledger_work.has_snapshot(self._ledger, attempt.work):
             raise PondageError(
@@ -201,13 +214,13 @@ class SparkExecutor:
             answer = run_query(session, task.sql, task.views, limit=task.limit, timeout=timeout_s, fused=task.fused)
         return Answered(msgspec.json.encode(answer).decode())
 
-    def _destination(self, attempt: Attempt, task: RippleTask) -> str:
+    def _destination(self, attempt: Attempt, task: RippleTask | CompactTask) -> str:
         return snapshot_path(
             self._config.warehouse, dataset=task.dataset_id, run=task.run_id, token=attempt.work.claim.token
         )
 
 
-def _run(task: RippleTask, secrets: Secrets) -> Run:
+def _run(task: RippleTask, secrets: Secrets, followed: Followed | None = None) -> Run:
     """Answer what the author's functions may know about their Run."""
     return Run(
         freshness_us=task.freshness,
@@ -216,6 +229,7 @@ def _run(task: RippleTask, secrets: Secrets) -> Run:
         logger=logging.getLogger(f"pondage.ripple.{task.definition.name}.{task.ripple.name}"),
         idempotency_key=task.idempotency_key,
         secrets=secrets,
+        followed=followed,
     )
 
 

@@ -20,6 +20,7 @@ import msgspec
 from pondage.engine import identity
 from pondage.engine.backoff import Backoff, jittered
 from pondage.engine.children import Child, Restarts, RetireWorker, StartWorker, decide
+from pondage.engine.compactor import Compactor
 from pondage.engine.config import EngineConfig, SupervisorConfig, WorkerConfig
 from pondage.engine.heartbeat import Heartbeat
 from pondage.engine.leases import Leases
@@ -213,6 +214,7 @@ class Supervisor:
             Timer(self._ledger, process=self._process),
             Reaper(self._ledger, process=self._process),
             Leases(self._ledger, process=self._process),
+            Compactor(self._ledger),
         ]
 
     def _file_services(self) -> list[Service]:

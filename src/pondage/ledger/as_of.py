@@ -6,6 +6,7 @@ import msgspec
 
 from pondage.define.names import PondKey, pond_key
 from pondage.errors import NotFound
+from pondage.ledger import manifests, snapshots
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, text
 
@@ -59,12 +60,16 @@ def as_of_run(tx: Transaction, run: int) -> AsOf:
     return AsOf(at=number(row, "freshness") - number(row, "delay"), runs=runs)
 
 
+def _is_whole(tx: Transaction, run: int) -> bool:
+    return manifests.is_whole(tx, [output.snapshot for output in snapshots.outputs(tx, run).values()])
+
+
 def run_then(tx: Transaction, pond: PondRow, as_of: AsOf) -> int:
     """Answer the Run of a Pond at that moment; raises `NotThere` with the oldest one that can be read."""
     pinned = as_of.runs.get(pond.key)
     row = tx.row(_THEN, pond=pond.id, at=as_of.at)
     run = pinned if pinned is not None else None if row is None else number(row, "id")
-    if run is not None and tx.row(_GONE, run=run) is None:
+    if run is not None and tx.row(_GONE, run=run) is None and _is_whole(tx, run):
         return run
     oldest = tx.row(_OLDEST, pond=pond.id)
     name = pond.key.partition("@")[0]

@@ -103,6 +103,7 @@ class Catchment:
             definition=pond.definition,
             chosen=self._pins(effect, pond),
             is_forced=effect.is_forced,
+            is_full=effect.is_full,
             rollback_of=None if effect.rollback is None else runs.by_public_id(self._tx, effect.rollback),
             reason=effect.reason.value,
         )
@@ -155,11 +156,12 @@ class Catchment:
             dataset=dataset,
             dataset_id=dataset_id,
             run_id=run.public_id,
-            previous_freshness=self._previous(effect.pond),
+            previous_freshness=None if run.is_full else self._previous(effect.pond),
             snapshots={
                 read.parameter: self._input(read, pond.id, run, effect.freshness, majors) for read in ripple.reads
             },
             is_forced=run.is_forced,
+            is_full=run.is_full,
         )
         digest = _digest(ripple, inputs.snapshots)
         work = Dispatch(

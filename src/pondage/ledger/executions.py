@@ -9,7 +9,7 @@ import msgspec
 from pondage.ledger import pools, processes
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, numbered, text, text_or_none
 
-Kind = Literal["ripple", "component", "query", "sample", "infer"]
+Kind = Literal["ripple", "component", "query", "sample", "infer", "compact"]
 Outcome = Literal["ok", "reused", "failed", "crashed", "released", "cancelled", "abandoned"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.names import PondKey
+from pondage.ledger.manifests import Member
 
 
 class RippleInputs(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +20,7 @@ class RippleInputs(msgspec.Struct, frozen=True, kw_only=True):
     previous_freshness: int | None
     snapshots: dict[str, int | None]
     is_forced: bool = False
+    is_full: bool = False
 
 
 class QueryInputs(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,5 +33,20 @@ class QueryInputs(msgspec.Struct, frozen=True, kw_only=True):
     """Tables that do not exist because the Ripple is fused, with the one that holds it: `{"sales.clean": "daily"}`."""
 
 
+class CompactInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """The work of a compaction: the snapshot whose table it is, and the members of its manifest to put together."""
+
+    pond: int
+    pond_name: str
+    dataset: int
+    dataset_id: str
+    run: int
+    run_id: str
+    snapshot: int
+    members: tuple[Member, ...]
+    bytes: int
+
+
 ripple_inputs = msgspec.json.Decoder(RippleInputs).decode
+compact_inputs = msgspec.json.Decoder(CompactInputs).decode
 query_inputs = msgspec.json.Decoder(QueryInputs).decode

@@ -100,6 +100,8 @@ def _take_out(tx: Transaction, prunable: list[Row]) -> int:
             _summarise(tx, row)
     marks, values = numbered("run", sorted(held))
     tx.change(f"DELETE FROM run_outputs WHERE run IN ({marks})", **values)
+    for table in ("batches", "manifests"):
+        tx.change(f"DELETE FROM {table} WHERE snapshot IN (SELECT id FROM snapshots WHERE run IN ({marks}))", **values)
     tx.change(f"DELETE FROM snapshots WHERE run IN ({marks})", **values)
     tx.change(
         f"""DELETE FROM executions WHERE dispatch IN (SELECT id FROM dispatches WHERE run IN ({marks}))""", **values

@@ -112,7 +112,7 @@ def result(ledger: Ledger, dispatch: int) -> Answer | None:
         row = tx.row(
             """SELECT d.outcome AS outcome, d.result AS result,
                       (SELECT e.error FROM executions e WHERE e.dispatch = d.id ORDER BY e.id DESC LIMIT 1) AS error
-               FROM dispatches d WHERE d.id = :id AND d.kind IN ('query', 'sample', 'infer')""",
+               FROM dispatches d WHERE d.id = :id AND d.kind IN ('query', 'sample', 'infer', 'compact')""",
             id=dispatch,
         )
     if row is None or row["outcome"] is None:

@@ -125,7 +125,7 @@ def crashed(tx: Transaction, held: Held, *, reason: str, is_blamed: bool) -> Non
         return
     crashes = held.crashes + int(is_blamed)
     tx.change("UPDATE dispatches SET crashes = :crashes WHERE id = :id", crashes=crashes, id=held.dispatch)
-    if crashes > held.crash_budget or held.kind == "query":
+    if crashes > held.crash_budget or held.kind in ("query", "compact"):
         _exhausted(tx, held, crashes)
         return
     free = max(1, held.crash_budget // 3)

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import msgspec
 
 from pondage.define.snapshot import SnapshotContent
-from pondage.ledger import snapshots
+from pondage.ledger import manifests, snapshots
 from pondage.ledger.driver import Row, Transaction, batches, number, number_or_none, numbered, text
-from pondage.ledger.inputs import query_inputs, ripple_inputs
+from pondage.ledger.inputs import compact_inputs, query_inputs, ripple_inputs
 from pondage.ledger.trials import SampleInputs
 
 BATCH = 500
@@ -21,6 +21,7 @@ class PublishedTable(msgspec.Struct, frozen=True, kw_only=True):
     ripple: str
     freshness: int
     snapshot: str
+    kind: str
     content: SnapshotContent
 
 
@@ -44,7 +45,14 @@ class DoomedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
+class _GoingBack(msgspec.Struct):
+    """Of a Pond's state: the Run that is to be shown again."""
+
+    rollback: str | None = None
+
+
 _pins = msgspec.json.Decoder(dict[str, int | None])
+_state = msgspec.json.Decoder(_GoingBack)
 _sampled = msgspec.json.Decoder(SampleInputs)
 _contents = msgspec.json.Decoder(SnapshotContent)
 
@@ -73,6 +81,7 @@ def published(tx: Transaction, pond: int) -> Published | None:
                 ripple=name,
                 freshness=output.freshness,
                 snapshot=loaded[output.snapshot].public_id,
+                kind=loaded[output.snapshot].kind,
                 content=loaded[output.snapshot].content,
             )
             for name, output in given.items()
@@ -95,7 +104,8 @@ def newest_archive(tx: Transaction) -> str:
 # newest snapshot of a dataset always stays: it is what an unchanged Ripple goes on with.
 _JUDGED = """
 SELECT s.id AS id, s.public_id AS public_id, s.path AS path, s.bytes AS bytes, s.created_at AS created_at,
-       CASE WHEN s.created_at < :limit AND s.id <> (SELECT max(n.id) FROM snapshots n WHERE n.dataset = s.dataset)
+       CASE WHEN s.created_at < :limit AND s.id <> (SELECT max(n.id) FROM snapshots n
+                                                      WHERE n.dataset = s.dataset AND n.kind <> 'compact')
                  AND NOT EXISTS (
                      SELECT 1 FROM run_outputs o JOIN runs r ON r.id = o.run
                      WHERE o.snapshot = s.id AND (
@@ -108,6 +118,11 @@ FROM {snapshots} s ORDER BY s.id"""
 
 _PAGE = _JUDGED.format(
     snapshots="(SELECT * FROM snapshots WHERE id > :after AND tombstoned_at IS NULL ORDER BY id LIMIT :batch)"
+)
+
+_TABLES = _JUDGED.format(
+    snapshots="""(SELECT * FROM snapshots WHERE dataset = :dataset AND swept_at IS NULL
+                  AND kind IN ('append', 'merge'))"""
 )
 
 
@@ -123,10 +138,11 @@ def unused(tx: Transaction, *, keep_runs: int, retention_us: int, read: set[int]
     limit = tx.now - retention_us
     rows = tx.rows(_PAGE, after=after, limit=limit, newest=keep_runs - 1, batch=BATCH)
     found = [_doomed(row) for row in rows if row["is_unused"]]
+    kept = _members(tx, [each.id for each in found], limit, keep_runs) if found else set()
     # Snapshots are numbered as they are written: behind one that is within retention there are only such.
     is_last = len(rows) < BATCH or number(rows[-1], "created_at") >= limit
     return Unused(
-        snapshots=[each for each in found if each.id not in read],
+        snapshots=[each for each in found if each.id not in read and each.id not in kept],
         after=None if is_last else number(rows[-1], "id"),
     )
 
@@ -142,7 +158,24 @@ def used_again(tx: Transaction, ids: list[int], *, keep_runs: int, retention_us:
         newest=keep_runs - 1,
         **values,
     )
-    return {number(row, "id") for row in rows if not row["is_unused"]} | (read & set(ids))
+    kept = read | _members(tx, ids, tx.now - retention_us, keep_runs)
+    return {number(row, "id") for row in rows if not row["is_unused"]} | (kept & set(ids))
+
+
+def _members(tx: Transaction, ids: list[int], limit: int, keep_runs: int) -> set[int]:
+    """Answer what belongs to a table that is in use: a batch lives as long as a table with it does."""
+    marks, values = numbered("id", ids)
+    growing = tx.rows(
+        f"""SELECT DISTINCT s.dataset AS dataset FROM snapshots s WHERE s.dataset IN
+            (SELECT d.dataset FROM snapshots d WHERE d.id IN ({marks})) AND s.kind IN ('append', 'merge')""",
+        **values,
+    )
+    found: set[int] = set()
+    for dataset in growing:
+        judged = tx.rows(_TABLES, dataset=number(dataset, "dataset"), limit=limit, newest=keep_runs - 1)
+        shown = manifests.newest(tx, [number(row, "id") for row in judged if not row["is_unused"]])
+        found.update(member.snapshot for each in shown.values() for member in each.members)
+    return found
 
 
 def revive(tx: Transaction, ids: set[int]) -> None:
@@ -166,15 +199,21 @@ def being_read(tx: Transaction) -> set[int]:
             oldest=number(one, "oldest"),
         )
     ]
-    runs = sorted({run for row in rows for run in _pins.decode(text(row, "pins")).values() if run is not None})
+    runs = {run for row in rows for run in _pins.decode(text(row, "pins")).values() if run is not None}
+    # A Pond that is to go back to an older Run does so when the active one is over, however long that takes.
+    for row in tx.rows("""SELECT id, state FROM ponds WHERE state LIKE '%"rollback":"%'"""):
+        older = _state.decode(text(row, "state")).rollback
+        found = tx.row("SELECT id FROM runs WHERE public_id = :older", older=older)
+        runs.update(() if found is None else (number(found, "id"),))
     pinned: set[int] = set()
-    for some in batches(runs):
+    for some in batches(sorted(runs)):
         marks, values = numbered("run", some)
         outputs = tx.rows(f"SELECT snapshot FROM run_outputs WHERE run IN ({marks})", **values)
         pinned.update(number(row, "snapshot") for row in outputs)
     for row in tx.rows("SELECT kind, inputs FROM dispatches WHERE outcome IS NULL"):
         pinned.update(one for one in _reads(text(row, "kind"), text(row, "inputs")) if one is not None)
-    return pinned
+    # Work that was claimed before a compaction reads the files of an older manifest.
+    return pinned | manifests.members_of(tx, pinned)
 
 
 def _reads(kind: str, inputs: str) -> Iterable[int | None]:
@@ -184,6 +223,9 @@ def _reads(kind: str, inputs: str) -> Iterable[int | None]:
             return ripple_inputs(inputs).snapshots.values()
         case "query":
             return query_inputs(inputs).views.values()
+        case "compact":
+            inputs_ = compact_inputs(inputs)
+            return [inputs_.snapshot, *(each.snapshot for each in inputs_.members)]
         case "sample":
             return [one for tables in _sampled.decode(inputs).snapshots.values() for one in tables.values()]
         case _:
@@ -245,6 +287,11 @@ def _doomed(row: Row) -> DoomedSnapshot:
     )
 
 
+def _files(content: SnapshotContent) -> tuple[str, ...]:
+    changed = () if content.increment is None or content.increment.changes is None else content.increment.changes
+    return tuple(file.name for file in (*content.files, *changed))
+
+
 class NamedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot whose files should be there, and what it belongs to."""
 
@@ -267,7 +314,7 @@ def named(tx: Transaction, *, after: int) -> list[NamedSnapshot]:
             ripple=text(row, "ripple"),
             run=text(row, "run"),
             path=text(row, "path"),
-            files=tuple(file.name for file in _contents.decode(text(row, "content")).files),
+            files=_files(_contents.decode(text(row, "content"))),
         )
         for row in tx.rows(
             """SELECT s.id AS id, s.public_id AS public_id, p.name AS pond, d.ripple AS ripple, r.public_id AS run,

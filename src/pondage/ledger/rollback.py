@@ -11,7 +11,7 @@ from pondage.define.definition import PondDefinition
 from pondage.define.names import PondKey
 from pondage.errors import LedgerError, NotFound
 from pondage.kernel.demand.events import Rollback
-from pondage.ledger import actors, snapshots, verbs, work
+from pondage.ledger import actors, manifests, snapshots, verbs, work
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, numbered, text
 from pondage.ledger.ledger import Ledger
@@ -76,7 +76,7 @@ def _require_retained(tx: Transaction, name: str, ids: list[int], look: str) -> 
     gone = tx.row(
         f"SELECT public_id FROM snapshots WHERE tombstoned_at IS NOT NULL AND id IN ({marks}) LIMIT 1", **values
     )
-    if gone is not None:
+    if gone is not None or not manifests.is_whole(tx, ids):
         raise CannotRollBack(f"the data of {name} is no longer retained", hint=look, code="NOT_RETAINED")
 
 

@@ -24,10 +24,11 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     definition: int
     pins: dict[str, int | None]
     is_forced: bool
+    is_full: bool
     rollback_of: int | None
 
 
-_COLUMNS = "id, public_id, number, freshness, definition, pins, is_forced, rollback_of"
+_COLUMNS = "id, public_id, number, freshness, definition, pins, is_forced, is_full, rollback_of"
 
 
 def insert(
@@ -43,15 +44,16 @@ def insert(
     definition: int,
     chosen: Chosen,
     is_forced: bool,
+    is_full: bool,
     rollback_of: int | None,
     reason: str,
 ) -> RunRow:
     """Write a Run that starts, with its pins."""
     row = tx.row(
         f"""INSERT INTO runs (public_id, environment, actor, pond, number, freshness, delay, definition, pins,
-                              ancestry, is_spliced, is_forced, rollback_of, state, reason, started_at)
+                              ancestry, is_spliced, is_forced, is_full, rollback_of, state, reason, started_at)
             VALUES (:public_id, :environment, :actor, :pond, :number, :freshness, :delay, :definition, :pins,
-                    :ancestry, :is_spliced, :is_forced, :rollback_of, 'running', :reason, :now)
+                    :ancestry, :is_spliced, :is_forced, :is_full, :rollback_of, 'running', :reason, :now)
             RETURNING {_COLUMNS}""",
         public_id=public_id,
         environment=environment,
@@ -65,6 +67,7 @@ def insert(
         ancestry=msgspec.json.encode(chosen.standing).decode(),
         is_spliced=int(chosen.is_spliced),
         is_forced=int(is_forced),
+        is_full=int(is_full),
         rollback_of=rollback_of,
         reason=reason,
     )
@@ -108,6 +111,7 @@ def _run(row: Row) -> RunRow:
         definition=number(row, "definition"),
         pins=_pins.decode(text(row, "pins")),
         is_forced=bool(row["is_forced"]),
+        is_full=bool(row["is_full"]),
         rollback_of=number_or_none(row, "rollback_of"),
     )
 

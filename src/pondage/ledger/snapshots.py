@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.snapshot import SnapshotContent
+from pondage.ledger import manifests
 from pondage.ledger.driver import Transaction, number, number_or_none, numbered, text
 
 
@@ -14,6 +15,7 @@ class SnapshotRow(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     public_id: str
     digest: str
+    kind: str
     content: SnapshotContent
 
 
@@ -83,18 +85,23 @@ def insert(
 
 
 def load(tx: Transaction, ids: list[int]) -> dict[int, SnapshotRow]:
-    """Answer the snapshots with these ids."""
+    """Answer the snapshots with these ids, each with its whole table."""
     if not ids:
         return {}
     marks, values = numbered("id", sorted(set(ids)))
+    rows = tx.rows(f"SELECT id, public_id, digest, kind, content FROM snapshots WHERE id IN ({marks})", **values)
+    own = {number(row, "id"): _decode_content(text(row, "content")) for row in rows}
+    growing = {number(row, "id") for row in rows if text(row, "kind") in manifests.GROWING}
+    tables = manifests.tables(tx, {each: own[each] for each in growing}) if growing else {}
     return {
         number(row, "id"): SnapshotRow(
             id=number(row, "id"),
             public_id=text(row, "public_id"),
             digest=text(row, "digest"),
-            content=_decode_content(text(row, "content")),
+            kind=text(row, "kind"),
+            content=tables.get(number(row, "id"), own[number(row, "id")]),
         )
-        for row in tx.rows(f"SELECT id, public_id, digest, content FROM snapshots WHERE id IN ({marks})", **values)
+        for row in rows
     }
 
 
@@ -112,7 +119,7 @@ def newest(tx: Transaction, dataset_id: int) -> Newest | None:
     """Answer the newest snapshot of a dataset."""
     row = tx.row(
         """SELECT id, digest, content, tombstoned_at FROM snapshots
-           WHERE dataset = :dataset ORDER BY id DESC LIMIT 1""",
+           WHERE dataset = :dataset AND kind <> 'compact' ORDER BY id DESC LIMIT 1""",
         dataset=dataset_id,
     )
     if row is None:

@@ -13,8 +13,9 @@ from pondage.define.names import PondKey
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Done, Event
-from pondage.ledger import advance, executions, snapshots
+from pondage.ledger import advance, compaction, executions, increments, manifests, snapshots
 from pondage.ledger.advance import Happening
+from pondage.ledger.compaction import CompactTask, compact_task
 from pondage.ledger.driver import LedgerUnavailable, Transaction, number, text
 from pondage.ledger.executions import Claim, Outcome, Queue
 from pondage.ledger.inputs import RippleInputs, query_inputs, ripple_inputs
@@ -60,6 +61,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     sample: SampleTask | None = None
     infer: InferTask | None = None
     component: ComponentTask | None = None
+    compact: CompactTask | None = None
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,6 +146,8 @@ def _work(tx: Transaction, ledger: Ledger, claim: Claim) -> Work:
         return Work(claim=claim, infer=infer_task(claim.inputs))
     if claim.kind == "component":
         return Work(claim=claim, component=component_task(tx, ledger, claim))
+    if claim.kind == "compact":
+        return Work(claim=claim, compact=compact_task(tx, claim))
     inputs = ripple_inputs(claim.inputs)
     definition = ledger.definition(tx, inputs.definition)
     loaded = snapshots.load(tx, [identity for identity in inputs.snapshots.values() if identity is not None])
@@ -164,12 +168,15 @@ def _work(tx: Transaction, ledger: Ledger, claim: Claim) -> Work:
             },
             contract=snapshots.published_schema(tx, pond=inputs.pond_id, ripple=claim.node),
             idempotency_key=_idempotency_key(claim, inputs),
-            probe=_last_probe(tx, claim, inputs) if definition.ripple(claim.node).has_probe else None,
+            probe=_last_probe(tx, claim, inputs, definition.mode) if definition.ripple(claim.node).has_probe else None,
         ),
     )
 
 
-def _last_probe(tx: Transaction, claim: Claim, inputs: RippleInputs) -> str | None:
+def _last_probe(tx: Transaction, claim: Claim, inputs: RippleInputs, mode: str) -> str | None:
+    if mode != "replace":
+        base = None if inputs.is_forced else increments.base(tx, claim, inputs)
+        return base.content.probe if base is not None and base.digest == claim.digest else None
     newest = snapshots.newest(tx, inputs.dataset)
     if newest is None or inputs.is_forced or newest.is_deleted or newest.digest != claim.digest:
         return None
@@ -194,6 +201,8 @@ def commit_written(
         inputs = ripple_inputs(work.claim.inputs)
         assert work.claim.run is not None
         assert work.claim.freshness is not None
+        assert work.ripple is not None
+        kind = "full" if work.ripple.definition.mode == "replace" else work.ripple.definition.mode
         snapshot = snapshots.insert(
             tx,
             public_id=ledger.ids.new("s"),
@@ -201,11 +210,13 @@ def commit_written(
             run=work.claim.run,
             execution=work.claim.execution,
             freshness=work.claim.freshness,
-            kind="full",
+            kind=kind,
             content=content,
             inputs=msgspec.json.encode(inputs.snapshots).decode(),
             digest=work.claim.digest or "",
         )
+        if kind != "full":
+            manifests.record(tx, snapshot=snapshot, kind=kind, content=content)
         return _done(tx, work, inputs, snapshot=snapshot, is_reused=False)
 
     return commit(ledger, work, "ok", record, process=process, give_up=give_up)
@@ -216,9 +227,9 @@ def commit_unchanged(ledger: Ledger, work: Work, *, process: int, give_up: Calla
 
     def record(tx: Transaction) -> Event:
         inputs = ripple_inputs(work.claim.inputs)
-        newest = snapshots.newest(tx, inputs.dataset)
-        assert newest is not None, "the worker checked that there is something that can be unchanged"
-        return _done(tx, work, inputs, snapshot=newest.id, is_reused=True)
+        last = _last_snapshot(tx, work, inputs)
+        assert last is not None, "the worker checked that there is something that can be unchanged"
+        return _done(tx, work, inputs, snapshot=last, is_reused=True)
 
     return commit(ledger, work, "reused", record, process=process, give_up=give_up)
 
@@ -226,7 +237,16 @@ def commit_unchanged(ledger: Ledger, work: Work, *, process: int, give_up: Calla
 def has_snapshot(ledger: Ledger, work: Work) -> bool:
     """Answer whether the Ripple has ever written: only then can it be unchanged."""
     with ledger.reading() as tx:
-        return snapshots.newest(tx, ripple_inputs(work.claim.inputs).dataset) is not None
+        return _last_snapshot(tx, work, ripple_inputs(work.claim.inputs)) is not None
+
+
+def _last_snapshot(tx: Transaction, work: Work, inputs: RippleInputs) -> int | None:
+    """Answer the data that is still right when the Ripple says so: of a table that grows, the one it would extend."""
+    if work.ripple is not None and work.ripple.definition.mode != "replace":
+        base = increments.base(tx, work.claim, inputs)
+        return None if base is None else base.snapshot
+    newest = snapshots.newest(tx, inputs.dataset)
+    return None if newest is None else newest.id
 
 
 def _done(tx: Transaction, work: Work, inputs: RippleInputs, *, snapshot: int, is_reused: bool) -> Event:
@@ -264,6 +284,15 @@ def commit_failed(
 def commit_query(ledger: Ledger, work: Work, result: str, *, process: int, give_up: Callable[[], bool] = never) -> bool:
     """Hand over the answer of a query, a sample or an analysis, as JSON. False means that nobody waits for it."""
     return commit(ledger, work, "ok", _nothing, process=process, give_up=give_up, result=result)
+
+
+def commit_compacted(
+    ledger: Ledger, work: Work, content: SnapshotContent, *, process: int, give_up: Callable[[], bool] = never
+) -> bool:
+    """Let the tables that have the compacted batches show the new files instead. False means fenced."""
+    record = compaction.recorder(ledger, work.claim, content)
+    result = msgspec.json.encode({"files": len(content.files), "rows": content.rows, "bytes": content.bytes}).decode()
+    return commit(ledger, work, "ok", record, process=process, give_up=give_up, result=result)
 
 
 def release(ledger: Ledger, work: Work, *, reason: str = "", give_up: Callable[[], bool] = never) -> bool:

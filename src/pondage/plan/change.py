@@ -10,7 +10,8 @@ from pondage.plan.values import PondChange, RippleChange
 
 Bump = Literal["major", "minor", "patch"]
 _PLAIN = (
-    "sources", "windows", "retries", "triggers", "mode", "coherent", "fuse", "publish", "pool", "labels", "description",
+    "sources", "windows", "retries", "triggers", "mode", "keys", "coherent", "fuse", "publish", "pool", "labels",
+    "description",
     "owner", "tags", "entry", "version",
 )  # fmt: skip
 
@@ -31,7 +32,7 @@ def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
         bump=bump,
         proposed=proposed,
         runs=any(each.change == "added" or {"code", "inputs", "parameters"} & set(each.what) for each in ripples)
-        or "mode" in what,
+        or bool({"mode", "keys"} & set(what)),
     )
 
 
@@ -80,7 +81,7 @@ def _respects(
 
 def _bump(old: PondDefinition, new: PondDefinition, ripples: tuple[RippleChange, ...]) -> Bump | None:
     kinds = {each.change for each in ripples}
-    if kinds & {"removed", "fused"} or old.mode != new.mode:
+    if kinds & {"removed", "fused"} or (old.mode, old.keys) != (new.mode, new.keys):
         return "major"
     if "added" in kinds:
         return "minor"

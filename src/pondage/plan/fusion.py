@@ -115,6 +115,8 @@ def _refusal(
         return f"its expectation {ripple.expectations[0].name} needs its rows"
     if ripple.always:
         return "it says always=True, and its consumer does not run for its sake"
+    if any(read.by_changes for read in ripple.reads):
+        return "it follows a table with run.changes(…), and its own result says how far it has come"
     if pond.mode != "replace":
         return f'the Pond has mode="{pond.mode}": what its Ripples wrote before is part of what they read'
     return None

@@ -83,10 +83,18 @@ class ExpectationPlan:
 
     @classmethod
     def decide(
-        cls, schema: StructType, rules: tuple[ExpectationDefinition, ...], checks: Mapping[str, Check]
+        cls,
+        schema: StructType,
+        rules: tuple[ExpectationDefinition, ...],
+        checks: Mapping[str, Check],
+        *,
+        only: Column | None = None,
     ) -> ExpectationPlan:
-        """Decide how each rule is answered; raises `BadExpectation` for one that cannot be."""
-        return cls(tuple(_question(rule, schema, checks) for rule in rules))
+        """Decide how each rule is answered; raises `BadExpectation` for one that cannot be.
+
+        With `only` the rules judge those rows alone, but for `rows`, which counts all that are written.
+        """
+        return cls(tuple(_question(rule, schema, checks, only) for rule in rules))
 
     def observed(self, frame: DataFrame) -> DataFrame:
         """Answer the DataFrame to write: the same rows, with one aggregate on the way for each rule that needs it."""
@@ -120,13 +128,24 @@ def require_kept(results: tuple[ExpectationResult, ...], *, where: str) -> None:
         raise ExpectationFailed(f"{where} breaks {what} {listed}", results)
 
 
-def _question(rule: ExpectationDefinition, schema: StructType, checks: Mapping[str, Check]) -> _Question:
+def _question(
+    rule: ExpectationDefinition, schema: StructType, checks: Mapping[str, Check], only: Column | None
+) -> _Question:
+    found = _asked(rule, schema, checks, is_footer_enough=only is None)
+    if only is None or found.broken is None:
+        return found
+    return msgspec.structs.replace(found, broken=only & found.broken)
+
+
+def _asked(
+    rule: ExpectationDefinition, schema: StructType, checks: Mapping[str, Check], *, is_footer_enough: bool
+) -> _Question:
     if rule.kind == "rows":
         return _Question(rule=rule)
     if rule.kind == "check":
         return _Question(rule=rule, broken=~F.coalesce(_checked_column(rule, checks), F.lit(False)))
     name, column, type_ = _found(rule, schema)
-    is_flat = name is not None and not isinstance(type_, _NESTED)
+    is_flat = is_footer_enough and name is not None and not isinstance(type_, _NESTED)
     if rule.kind == "bad_rows":
         return _Question(rule=rule, column=name or "")
     if rule.kind == "not_null":

@@ -17,6 +17,7 @@ from pondage.spark.contract import require_contract
 from pondage.spark.errors import explained
 from pondage.spark.expectations import ExpectationPlan, require_kept
 from pondage.spark.fuse import FusedPlans
+from pondage.spark.merge import Merge, write_merged
 from pondage.spark.read import read_snapshot
 from pondage.spark.sqltext import ParsedSql, bound_sql
 from pondage.spark.write import check_output, write_files
@@ -48,6 +49,7 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
     published. `destination` is a directory that belongs to this execution and does not exist yet. `contract` is the
     schema that the major version promised so far, None before its first snapshot. `place`: where the Pond is declared.
     `on_frame` is given the author's DataFrame before it is written.
+    `merge` says what the changed rows that it returns are merged into; None: its rows are a table or a batch.
     `fused` has the functions of the Ripples that are fused into this one, by name (None for one in SQL).
     """
 
@@ -61,6 +63,7 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
     contract: str | None = None
     place: str | None = None
     on_frame: Callable[[DataFrame], None] | None = None
+    merge: Merge | None = None
     fused: Mapping[str, Callable[..., object] | None] = {}
 
     @property
@@ -86,7 +89,7 @@ def run_ripple(session: SparkSession, work: RippleWork) -> SnapshotContent | Lit
         if work.on_frame is not None:
             work.on_frame(frame)
         with plans.evaluated_once(frame):
-            content = _snapshot(frame, work)
+            content = _snapshot(session, frame, work)
         return msgspec.structs.replace(content, read_freshness=work.run.read_freshness or plans.read_freshness)
     except (Exception, SystemExit) as error:
         if plans.is_told(error):
@@ -104,7 +107,7 @@ def _tables(session: SparkSession, work: RippleWork) -> dict[str, DataFrame | No
     return {
         parameter: None if content is None else read_snapshot(session, content, columns=reads[parameter].columns)
         for parameter, content in work.inputs.items()
-        if "/" not in parameter
+        if "/" not in parameter and not reads[parameter].by_changes
     }
 
 
@@ -119,7 +122,9 @@ def call_ripple(session: SparkSession, work: RippleWork, frames: Mapping[str, Da
         injected["spark"] = session
     if "run" in work.ripple.injects:
         injected["run"] = work.run
-    returned = work.function(**frames, **injected)
+        work.run.following(_by_table(work, frames))
+    asked = {read.parameter for read in work.ripple.reads if read.by_changes}
+    returned = work.function(**{name: frame for name, frame in frames.items() if name not in asked}, **injected)
     if not isinstance(returned, DataFrame):
         raise WrongReturn(
             f"{work.where} returned {_described(returned)}, not a DataFrame",
@@ -127,6 +132,16 @@ def call_ripple(session: SparkSession, work: RippleWork, frames: Mapping[str, Da
             place=place_of(work),
         )
     return returned
+
+
+def _by_table(work: RippleWork, frames: Mapping[str, DataFrame | None]) -> dict[str, DataFrame]:
+    """Answer the given tables under every name by which `run.changes` may ask for them."""
+    found: dict[str, DataFrame] = {}
+    for read in work.ripple.reads:
+        frame = frames.get(read.parameter)
+        if frame is not None:
+            found.update(dict.fromkeys((read.table(work.pond), read.parameter, read.pond or read.ripple), frame))
+    return found
 
 
 def _sql_result(session: SparkSession, work: RippleWork, frames: Mapping[str, DataFrame | None]) -> DataFrame:
@@ -142,7 +157,12 @@ def _sql_result(session: SparkSession, work: RippleWork, frames: Mapping[str, Da
     return session.sql(text)
 
 
-def _snapshot(frame: DataFrame, work: RippleWork) -> SnapshotContent:
+def _snapshot(session: SparkSession, frame: DataFrame, work: RippleWork) -> SnapshotContent:
+    if work.merge is not None:
+        return write_merged(
+            session, frame, work.merge, destination=work.destination, contract=work.contract,
+            rules=work.ripple.expectations, checks=work.checks, where=work.where,
+        )  # fmt: skip
     check_output(frame.schema)
     # The contract is judged from the plan's schema: a broken one need not cost the write.
     require_contract(work.contract, frame.schema.json(), where=work.where)

@@ -94,7 +94,10 @@ class PinView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutputView(msgspec.Struct, frozen=True, kw_only=True):
-    """The snapshot that a Ripple gave to a Run."""
+    """The snapshot that a Ripple gave to a Run.
+
+    `rows` and `bytes` are what it wrote; of a table that grows that is a batch, and `table_rows` counts the whole.
+    """
 
     ripple: str
     snapshot: str
@@ -102,6 +105,7 @@ class OutputView(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
     bytes: int
     path: str
+    table_rows: int | None = None
 
 
 class CodeView(msgspec.Struct, frozen=True, kw_only=True):
@@ -278,7 +282,7 @@ def _pins(tx: Transaction, body: str) -> tuple[PinView, ...]:
 
 
 _ATTEMPTS = """SELECT id, node, number, reason, outcome, created_at, closed_at FROM dispatches
-               WHERE run = :run ORDER BY id"""
+               WHERE run = :run AND kind <> 'compact' ORDER BY id"""
 _EXECUTIONS = """SELECT e.epoch AS epoch, e.outcome AS outcome, e.claimed_at AS claimed_at, e.error AS error,
                         e.completed_at AS completed_at, e.progress AS progress, p.public_id AS process
                  FROM executions e LEFT JOIN processes p ON p.id = e.process
@@ -322,7 +326,8 @@ def log_path(run_id: str, dispatch: int, epoch: int) -> str:
 def _outputs(tx: Transaction, run_id: int) -> tuple[OutputView, ...]:
     rows = tx.rows(
         """SELECT o.node AS node, o.freshness AS freshness, s.public_id AS public_id, s.rows AS rows,
-                  s.bytes AS bytes, s.path AS path
+                  s.bytes AS bytes, s.path AS path,
+                  (SELECT max(m.rows) FROM manifests m WHERE m.snapshot = s.id) AS table_rows
            FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot WHERE o.run = :run ORDER BY o.id""",
         run=run_id,
     )
@@ -336,6 +341,7 @@ def _outputs(tx: Transaction, run_id: int) -> tuple[OutputView, ...]:
             rows=number(row, "rows"),
             bytes=number(row, "bytes"),
             path=text(row, "path"),
+            table_rows=number_or_none(row, "table_rows"),
         )
         for ripple, row in newest.items()
     )

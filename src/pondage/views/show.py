@@ -10,7 +10,7 @@ from pondage.define.snapshot import ExpectationResult, SnapshotContent
 from pondage.define.window import window_text
 from pondage.errors import NotFound
 from pondage.kernel.demand.state import PondState, decode_state
-from pondage.ledger import actors
+from pondage.ledger import actors, manifests
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, text
 from pondage.views import find
@@ -30,7 +30,8 @@ class PondReference(msgspec.Struct, frozen=True, kw_only=True):
 class PublishedView(msgspec.Struct, frozen=True, kw_only=True):
     """What readers of a Ripple see now. `path` holds the files; `stable` and `link` never change their names.
 
-    `stable` and `link` are relative to the warehouse; `table` is the name in `pondage query`.
+    `stable` and `link` are relative to the warehouse; `table` is the name in `pondage query`. A table that grows has
+    `batches`, the newest with `batch_rows` rows, and no link: its files are in many places.
     """
 
     snapshot: str
@@ -38,9 +39,11 @@ class PublishedView(msgspec.Struct, frozen=True, kw_only=True):
     freshness: int
     rows: int
     bytes: int
+    batches: int | None = None
+    batch_rows: int | None = None
     path: str
     stable: str
-    link: str
+    link: str | None
     columns: tuple[ColumnView, ...]
     expectations: tuple[ExpectationResult, ...]
 
@@ -225,7 +228,7 @@ def table_name(definition: PondDefinition, ripple: str) -> str:
 
 
 _PUBLISHED = """SELECT o.node AS node, o.freshness AS freshness, s.public_id AS public_id, s.content AS content,
-                       r.public_id AS run
+                       r.public_id AS run, s.id AS id
                 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot JOIN runs r ON r.id = o.run
                 WHERE o.run = :run ORDER BY o.id"""
 
@@ -251,25 +254,28 @@ def _ripples(
             digest=ripple.digest,
             source=ripple.source,
             timeout_s=ripple.timeout_s,
-            published=_published(published.get(ripple.name), f"tables/{environment}/{name}/v{major}/{ripple.name}"),
+            published=_published(tx, published.get(ripple.name), f"tables/{environment}/{name}/v{major}/{ripple.name}"),
         )
         for ripple in definition.ripples
     )
 
 
-def _published(row: Row | None, folder: str) -> PublishedView | None:
+def _published(tx: Transaction, row: Row | None, folder: str) -> PublishedView | None:
     if row is None:
         return None
     content = msgspec.json.decode(text(row, "content"), type=SnapshotContent)
+    manifest = manifests.newest(tx, [number(row, "id")]).get(number(row, "id"))
     return PublishedView(
         snapshot=text(row, "public_id"),
         run=text(row, "run"),
         freshness=number(row, "freshness"),
-        rows=content.rows,
-        bytes=content.bytes,
+        rows=content.rows if manifest is None else manifest.rows,
+        bytes=content.bytes if manifest is None else manifest.bytes,
+        batches=None if manifest is None else len(manifest.members),
+        batch_rows=None if manifest is None else content.rows,
         path=content.path,
         stable=f"{folder}/CURRENT.json",
-        link=f"{folder}/current",
+        link=f"{folder}/current" if manifest is None else None,
         columns=columns(content.schema),
         expectations=content.expectations,
     )

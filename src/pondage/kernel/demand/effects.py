@@ -43,6 +43,8 @@ class StartRun(_Effect, frozen=True, kw_only=True):
     delay: int
     taken: dict[PondKey, int]
     is_forced: bool = False
+    is_full: bool = False
+    """It was asked to compute everything anew, not only what changed."""
     rollback: str | None = None
     """The older Run that this one repeats without executing anything."""
 

@@ -67,7 +67,9 @@ class Wake(_Event, frozen=True, kw_only=True):
 
 
 class Force(_Event, frozen=True, kw_only=True):
-    """Clear, and one Run even if nothing is new, as soon as no Run is active."""
+    """Clear, and one Run even if nothing is new, as soon as no Run is active. `full`: as if there were nothing yet."""
+
+    full: bool = False
 
 
 class Kill(_Event, frozen=True, kw_only=True):

@@ -74,8 +74,11 @@ def start_run(work: Work, pond: Pond, freshness: int, reason: Reason) -> None:
             delay=state.delay,
             taken={key: source.taken for key, source in state.sources.items()},
             is_forced=is_forced,
+            is_full=is_forced and state.is_full,
         )
     )
+    if is_forced:
+        state.is_full = False
     if is_pulled and not state.is_blocked:
         tell(work, pond)
     aim(pond)

@@ -117,6 +117,8 @@ class PondState(msgspec.Struct, kw_only=True):
     """The limit of each Tide by its name; the smallest rules."""
     is_woken: bool = False
     is_forced: bool = False
+    is_full: bool = False
+    """The forced Run is to compute everything anew."""
     rollback: str | None = None
     goal: int = NONE
     """The freshness that the Sources must reach for the next Run; NONE without demand (a cache)."""

@@ -122,6 +122,7 @@ def _restart(work: Work, pond: Pond, event: Verb) -> None:
             state.is_woken = True
             aim(pond)
         case Force():
+            state.is_full = event.full or (state.is_forced and state.is_full)
             state.is_forced = True
         case Rollback():
             state.rollback = event.run

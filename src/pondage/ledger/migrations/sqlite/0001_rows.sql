@@ -113,6 +113,8 @@ CREATE TABLE runs (
     ancestry TEXT NOT NULL DEFAULT '{}',
     outputs_digest TEXT,
     is_forced INTEGER NOT NULL DEFAULT 0,
+    -- Asked to compute everything anew, not only what changed.
+    is_full INTEGER NOT NULL DEFAULT 0,
     is_spliced INTEGER NOT NULL DEFAULT 0,
     rollback_of INTEGER REFERENCES runs,
     state TEXT NOT NULL,
@@ -290,6 +292,25 @@ CREATE TABLE snapshots (
 CREATE INDEX snapshots_newest ON snapshots (dataset, id);
 CREATE INDEX snapshots_of_run ON snapshots (run);
 CREATE INDEX snapshots_marked ON snapshots (tombstoned_at) WHERE tombstoned_at IS NOT NULL AND swept_at IS NULL;
+
+-- Tables that grow: which snapshot a batch extends. Without a parent a table begins, and nobody can follow across it.
+CREATE TABLE batches (
+    snapshot INTEGER PRIMARY KEY REFERENCES snapshots,
+    parent INTEGER,
+    number INTEGER NOT NULL
+);
+-- The snapshots whose files make up the table of a snapshot. A compaction adds a newer one with the same rows.
+CREATE TABLE manifests (
+    id INTEGER PRIMARY KEY,
+    snapshot INTEGER NOT NULL REFERENCES snapshots,
+    members TEXT NOT NULL,
+    -- How many of them are small: what a compaction is for.
+    small INTEGER NOT NULL,
+    rows INTEGER NOT NULL,
+    bytes INTEGER NOT NULL
+);
+CREATE INDEX manifests_newest ON manifests (snapshot, id);
+CREATE INDEX manifests_fragmented ON manifests (id) WHERE small > 64;
 
 CREATE TABLE run_outputs (
     id INTEGER PRIMARY KEY,

@@ -1,0 +1,58 @@
+"""`pondage compact`: many small batches of a growing table become few files, and nothing else changes."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from pondage.cli.asking import answer_of
+from pondage.cli.output import print_json
+from pondage.cli.session import session, workers
+from pondage.cli.settings import Settings, json_option, pass_settings, verb
+
+
+class CompactedTable(msgspec.Struct, frozen=True, kw_only=True):
+    """One table of a Pond: how many batches were put together, and what they are now."""
+
+    ripple: str
+    batches: int
+    files: int
+    rows: int
+    bytes: int
+
+
+@verb
+@click.argument("pond")
+@click.option("--timeout", "timeout_s", type=float, default=600.0, show_default=True, help="Seconds to wait.")
+@json_option
+@pass_settings
+def compact(settings: Settings, pond: str, timeout_s: float, is_json: bool) -> None:
+    """Put the small batches of a Pond that appends or merges into few files, so that reading it is fast.
+
+    What the table shows, its freshness and what Sinks have taken in do not change. It happens by itself when a table
+    has more than 64 small batches.
+    """
+    from pondage.ledger.compaction import begin
+    from pondage.ledger.verbs import environment_id, resolve_pond
+    from pondage.views.words import count_text, size_text
+
+    tables: list[CompactedTable] = []
+    with session(settings) as opened:
+        with opened.ledger.reading() as tx:
+            key = resolve_pond(tx, environment_id(tx, opened.environment), pond)
+        asked = begin(opened.ledger, opened.environment, key)
+        if asked:
+            with workers(opened):
+                for each in asked:
+                    hint = f"pondage compact {pond}"
+                    answer = answer_of(opened, each.dispatch, timeout_s=timeout_s, hint=hint, settings=settings)
+                    sizes = msgspec.json.decode(answer, type=dict[str, int])
+                    tables.append(CompactedTable(ripple=each.ripple, batches=each.batches, **sizes))
+    if is_json:
+        print_json({"pond": key, "tables": tables})
+        return
+    if not tables:
+        click.echo(f"{key} has no small batches to put together")
+    for table in tables:
+        now = f"{count_text(table.files, 'file')}, {count_text(table.rows, 'row')}, {size_text(table.bytes)}"
+        click.echo(f"{key}.{table.ripple}: {table.batches} batches are now {now}")
