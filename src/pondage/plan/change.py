@@ -11,8 +11,7 @@ from pondage.plan.values import PondChange, RippleChange
 Bump = Literal["major", "minor", "patch"]
 _PLAIN = (
     "sources", "windows", "retries", "triggers", "mode", "keys", "coherent", "fuse", "publish", "pool", "labels",
-    "description",
-    "owner", "tags", "entry", "version",
+    "description", "owner", "tags", "entry", "version",
 )  # fmt: skip
 
 
