@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from pondage.define.component_work import Stored
 from pondage.errors import LedgerError, NotFound
 from pondage.ledger import jobs
+from pondage.ledger.trials import KEEP_US, submit_sample
+from tests.ledger.harness import pond
 from tests.ledger_jobs.harness import Jobs, job
 
 
@@ -161,3 +164,13 @@ def test_finished_iterations_are_restored_with_their_tables(run: Jobs) -> None:
     assert ran == [*(f"body[#{number}]" for number in range(3, 11)), "done"]
     assert gathered == 10
     assert run.row(resumed).state == "OK"
+
+
+def test_the_code_of_a_job_stays_while_a_run_may_be_resumed_with_it(run: Jobs) -> None:
+    stored = msgspec.structs.replace(job(CHAIN), archive="c0de")
+    jobs.start_job(run.world.ledger, "main", stored, archive=b"code")
+    run.drain(failing={"load"})
+    run.world.clock.time += 2 * KEEP_US
+    run.world.deploy(pond("orders"))
+    submit_sample(run.world.ledger, "main", pond("orders"), archive=b"another", ripple=None, rows=1, limit=1)
+    assert run.world.one("SELECT count(*) FROM archives WHERE digest = 'c0de'") == 1

@@ -82,14 +82,15 @@ def deploy_jobs(
 def _put(tx: Transaction, environment: int, project: str, name: str, job: StoredJob, archive: bytes) -> None:
     job_plans.store_archive(tx, job.archive, archive)
     tx.write(
-        """INSERT INTO jobs (environment, name, project, definition, deployed_at)
-           VALUES (:environment, :name, :project, :definition, :now)
+        """INSERT INTO jobs (environment, name, project, definition, archive, deployed_at)
+           VALUES (:environment, :name, :project, :definition, :archive, :now)
            ON CONFLICT (environment, name) DO UPDATE
-           SET definition = excluded.definition, deployed_at = excluded.deployed_at""",
+           SET definition = excluded.definition, archive = excluded.archive, deployed_at = excluded.deployed_at""",
         environment=environment,
         name=name,
         project=project,
         definition=job_plans.store(tx, job),
+        archive=job.archive,
     )
 
 

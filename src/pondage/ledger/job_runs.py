@@ -43,22 +43,24 @@ def insert(
     actor: int,
     job: str,
     definition: int,
+    archive: str,
     context: dict[str, object],
     resumed_from: int | None,
     reason: str,
 ) -> JobRunRow:
     """Write a run that starts."""
     row = tx.row(
-        f"""INSERT INTO job_runs (public_id, environment, actor, job, definition, context, resumed_from, reason,
-                                  state, started_at)
-            VALUES (:public_id, :environment, :actor, :job, :definition, :context, :resumed_from, :reason,
-                    'RUNNING', :now)
+        f"""INSERT INTO job_runs (public_id, environment, actor, job, definition, archive, context, resumed_from,
+                                  reason, state, started_at)
+            VALUES (:public_id, :environment, :actor, :job, :definition, :archive, :context, :resumed_from,
+                    :reason, 'RUNNING', :now)
             RETURNING {COLUMNS}""",
         public_id=public_id,
         environment=environment,
         actor=actor,
         job=job,
         definition=definition,
+        archive=archive,
         context=msgspec.json.encode(context).decode(),
         resumed_from=resumed_from,
         reason=reason,

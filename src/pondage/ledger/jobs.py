@@ -148,6 +148,7 @@ def _insert(
         actor=actor,
         job=job.plan.name or "job",
         definition=definition,
+        archive=job.archive,
         context=context,
         resumed_from=resumed_from,
         reason=reason,

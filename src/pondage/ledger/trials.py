@@ -180,6 +180,8 @@ def _stored(tx: Transaction, archive: bytes) -> str:
     tx.change(
         """DELETE FROM archives WHERE created_at < :limit AND digest <> :digest
              AND NOT EXISTS (SELECT 1 FROM deployments d WHERE d.archive = archives.digest)
+             AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.archive = archives.digest)
+             AND NOT EXISTS (SELECT 1 FROM job_runs r WHERE r.archive = archives.digest)
              AND NOT EXISTS (SELECT 1 FROM dispatches d JOIN queues q ON q.id = d.queue
                              WHERE q.code = archives.digest AND d.outcome IS NULL)""",
         limit=tx.now - KEEP_US,

@@ -137,6 +137,7 @@ CREATE TABLE jobs (
     name text NOT NULL,
     project text NOT NULL,
     definition bigint NOT NULL REFERENCES definitions,
+    archive text NOT NULL,
     deployed_at bigint NOT NULL,
     UNIQUE (environment, name)
 );
@@ -149,6 +150,7 @@ CREATE TABLE job_runs (
     actor bigint NOT NULL UNIQUE REFERENCES actors,
     job text NOT NULL,
     definition bigint NOT NULL REFERENCES definitions,
+    archive text NOT NULL,
     context text NOT NULL,
     resumed_from bigint REFERENCES job_runs,
     reason text NOT NULL DEFAULT '',
@@ -159,6 +161,7 @@ CREATE TABLE job_runs (
 );
 CREATE INDEX job_runs_newest ON job_runs (environment, id);
 CREATE INDEX job_runs_of_job ON job_runs (environment, job, id);
+CREATE INDEX job_runs_of_code ON job_runs (archive);
 CREATE INDEX job_runs_resumed ON job_runs (resumed_from) WHERE resumed_from IS NOT NULL;
 
 -- Components, edges, sub-jobs, scopes, iterations, views and versions of a run, each written only when it changes.

@@ -137,6 +137,7 @@ CREATE TABLE jobs (
     name TEXT NOT NULL,
     project TEXT NOT NULL,
     definition INTEGER NOT NULL REFERENCES definitions,
+    archive TEXT NOT NULL,
     deployed_at INTEGER NOT NULL,
     UNIQUE (environment, name)
 );
@@ -149,6 +150,7 @@ CREATE TABLE job_runs (
     actor INTEGER NOT NULL UNIQUE REFERENCES actors,
     job TEXT NOT NULL,
     definition INTEGER NOT NULL REFERENCES definitions,
+    archive TEXT NOT NULL,
     context TEXT NOT NULL,
     resumed_from INTEGER REFERENCES job_runs,
     reason TEXT NOT NULL DEFAULT '',
@@ -159,6 +161,7 @@ CREATE TABLE job_runs (
 );
 CREATE INDEX job_runs_newest ON job_runs (environment, id);
 CREATE INDEX job_runs_of_job ON job_runs (environment, job, id);
+CREATE INDEX job_runs_of_code ON job_runs (archive);
 CREATE INDEX job_runs_resumed ON job_runs (resumed_from) WHERE resumed_from IS NOT NULL;
 
 -- Components, edges, sub-jobs, scopes, iterations, views and versions of a run, each written only when it changes.
