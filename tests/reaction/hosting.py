@@ -124,6 +124,10 @@ class Hosting:
             assert environment is not None
             return reactors.find(tx, environment, "quote")
 
+    def epoch(self) -> int:
+        row = self.row
+        return 0 if row is None else row.epoch
+
     def client(self, patience_s: float = 30.0) -> LiveClient:
         with self.ledger.reading() as tx:
             environment = actors.environment(tx, "main")

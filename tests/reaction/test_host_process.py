@@ -80,6 +80,7 @@ def test_a_deploy_of_changed_code_moves_the_reactor_with_its_state_and_an_unchan
     code = world.deploy()
     assert code != world.code
     world.start(code)
+    world.until(lambda: world.epoch() == 2, what="the new code does not take over")
     assert world.push(2) == {"accepted": True, "seq": 2}
     world.until(lambda: world.fires() == ["1 1 1", "2 1 2 new"], what="the new code did not fire")
     assert first.poll() is None

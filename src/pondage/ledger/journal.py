@@ -21,7 +21,10 @@ from pondage.ledger.reactors import Lease, LedgerRow, Place
 
 BUSY_TIMEOUT_S = 10.0
 CARRIED_AT_ONCE = 500
-CHECKPOINT_PAGES = 4000
+CHECKPOINT_BYTES = 4 << 20
+"""When the file's log is so long it is copied into the file: by the carrier, because that syncs the disk."""
+RESTART_BYTES = 64 << 20
+"""When it is so long although it was copied, writers wait a moment so that it can begin anew."""
 SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
 """What survives: at the level `process` the death of the process, at `power` that of the machine."""
 
@@ -212,7 +215,10 @@ class FileJournal:
 
 
 class Carrier:
-    """Brings what waits in a journal's file to the ledger, on a connection of its own: in order, and each row once."""
+    """Brings what waits in a journal's file to the ledger, on a connection of its own: in order, and each row once.
+
+    It also keeps the file short. One thread at a time may use it, never the loop's.
+    """
 
     def __init__(self, path: Path, ledger: Ledger, lease: Lease) -> None:
         self.path = path
@@ -243,6 +249,17 @@ class Carrier:
         while self.carry():
             pass
 
+    def tidy(self) -> None:
+        """Copy a long log into the file."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        size = log.stat().st_size if log.exists() else 0
+        if size < CHECKPOINT_BYTES:
+            return
+        try:
+            self._connection.execute(f"PRAGMA wal_checkpoint({'PASSIVE' if size < RESTART_BYTES else 'RESTART'})")
+        except sqlite3.Error as error:
+            raise _unavailable(self.path, error) from error
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
@@ -269,7 +286,7 @@ def _opened(path: Path, synchronous: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute(f"PRAGMA synchronous={synchronous}")
-    connection.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
+    connection.execute("PRAGMA wal_autocheckpoint=0")
     connection.executescript(_TABLES)
     return connection
 

@@ -29,6 +29,7 @@ from pondage.ledger.reactors import Lease, LedgerRow, ReactorRow, ReactorSignal
 from pondage.ledger.sqlite import SqliteDriver
 
 CARRY_AGAIN_S = 1.0
+TIDY_EVERY_S = 1.0
 LAZY_S = 0.001
 """How long the end of a fire may wait to be written together with what arrives next."""
 
@@ -49,10 +50,14 @@ class OwnedReactor(Door):
         self._reactor = reactor
         self._host: ReactorHost | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal of {row.name}")
+        # What was cancelled goes on in its thread: only one behind the other are these safe.
+        self._clerk = ThreadPoolExecutor(1, thread_name_prefix=f"clerk of {row.name}")
         self._journal: Journal | None = None
+        self._carrier: Carrier | None = None
         self._output: Output | None = None
         self._said: list[LedgerRow] = []
         self._has_said = asyncio.Event()
+        self._is_closing = False
         self._taken: set[int] = set()
         self._carrying: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -76,7 +81,7 @@ class OwnedReactor(Door):
         if self.is_durable:
             self._journal = await self._aside(self._open)
             if isinstance(self._journal, FileJournal):
-                await self._aside(self._carry)
+                await self._by_clerk(self._carry)
         await self._live()
         self._carrying = asyncio.get_running_loop().create_task(self._carry_on())
 
@@ -156,7 +161,7 @@ class OwnedReactor(Door):
 
     async def _begin_again(self, error: str) -> None:
         await self.host.drop("unavailable")
-        await self._aside(self._carry)
+        await self._by_clerk(self._carry)
         # What was handed over and is not in the journal is still in the ledger.
         self._taken.clear()
         await self._live(after_crash=error)
@@ -178,24 +183,28 @@ class OwnedReactor(Door):
         self._has_said.set()
 
     async def _carry_on(self) -> None:
-        while True:
-            await self._has_said.wait()
+        while not self._is_closing:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._has_said.wait(), TIDY_EVERY_S)
+            is_said = self._has_said.is_set()
             self._has_said.clear()
             try:
-                await asyncio.to_thread(self._carry)
+                if is_said:
+                    await self._by_clerk(self._carry)
+                if self._carrier is not None:
+                    await self._by_clerk(self._carrier.tidy)
             except LedgerError as error:
                 _log.warning("what reactor %s says waits: %s", self.name, error)
-                self._has_said.set()
-                await asyncio.sleep(CARRY_AGAIN_S)
+                if not self._is_closing:
+                    self._has_said.set()
+                    await asyncio.sleep(CARRY_AGAIN_S)
 
     def _carry(self) -> None:
         """Bring to the ledger what waits for it, in another thread than the loop's."""
         if isinstance(self._journal, FileJournal):
-            carrier = Carrier(self._journal.path, self._ledger, self.lease)
-            try:
-                carrier.carry_all()
-            finally:
-                carrier.close()
+            if self._carrier is None:
+                self._carrier = Carrier(self._journal.path, self._ledger, self.lease)
+            self._carrier.carry_all()
         elif self._said:
             said, self._said = self._said, []
             with self._ledger.transaction() as tx:
@@ -203,12 +212,15 @@ class OwnedReactor(Door):
 
     async def _close(self) -> None:
         if self._carrying is not None:
-            self._carrying.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._carrying
+            self._is_closing = True
+            self._has_said.set()
+            await self._carrying
         if not self.is_lost:
             with suppress(LedgerError):
-                await asyncio.to_thread(self._carry)
+                await self._by_clerk(self._carry)
+        if self._carrier is not None:
+            await self._by_clerk(self._carrier.close)
+        self._clerk.shutdown(wait=False)
         if self._journal is not None:
             await self._aside(self._journal.close)
         self._thread.shutdown(wait=False)
@@ -217,6 +229,9 @@ class OwnedReactor(Door):
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _by_clerk(self, call: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._clerk, call)
 
     async def _aside(self, call: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)

@@ -31,6 +31,7 @@ from pondage.ledger.reactors import Lease, ReactorRow, ReactorSignal
 from pondage.ledger.sqlite import SqliteDriver
 
 ROLE = "live"
+BREATH_S = 0.02
 LOST = 3
 TRY_AGAIN_S = 5.0
 """How long a reactor that could not be started is left to others."""
@@ -87,6 +88,8 @@ class LiveHost:
                     _log.warning("cannot look for reactors now: %s", error)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._woken.wait(), durability.poll_s)
+                # Under load somebody commits every few milliseconds: look at many changes at once.
+                await asyncio.sleep(BREATH_S)
             return await self._finish()
         finally:
             self._is_ending = True
