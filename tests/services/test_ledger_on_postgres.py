@@ -3,6 +3,7 @@
 from tests.ledger.test_coherence import *  # noqa: F403
 from tests.ledger.test_faults import *  # noqa: F403
 from tests.ledger.test_found_by_simulation import *  # noqa: F403
+from tests.ledger.test_growing_rules import *  # noqa: F403
 from tests.ledger.test_health import *  # noqa: F403
 from tests.ledger.test_keeping import *  # noqa: F403
 from tests.ledger.test_life_of_a_run import *  # noqa: F403

@@ -51,7 +51,8 @@ class Growing:
             # The author's code was told that it gets changes, and then they could not be given.
             following = self._following(is_full=True)
             work = prepared(following, self._merge(following))
-            content = self._once(msgspec.structs.replace(work, destination=f"{work.destination}/{AGAIN}"))
+            place = f"{work.destination}/{work.destination.rpartition('/')[2]}.{AGAIN}"
+            content = self._once(msgspec.structs.replace(work, destination=place))
         if content is None:
             return None
         return msgspec.structs.replace(content, increment=self._increment(following, content))

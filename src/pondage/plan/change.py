@@ -30,6 +30,8 @@ def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
         version_to=new.version,
         bump=bump,
         proposed=proposed,
+        mode_from=old.mode,
+        mode_to=new.mode,
         runs=any(each.change == "added" or {"code", "inputs", "parameters"} & set(each.what) for each in ripples)
         or bool({"mode", "keys"} & set(what)),
     )

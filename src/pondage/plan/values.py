@@ -73,6 +73,8 @@ class PondChange(msgspec.Struct, frozen=True, kw_only=True):
     version_to: str
     bump: Literal["major", "minor", "patch"] | None = None
     proposed: str | None = None
+    mode_from: str = "replace"
+    mode_to: str = "replace"
     runs: bool = False
 
 

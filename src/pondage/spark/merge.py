@@ -64,7 +64,7 @@ def write_merged(
     has_mark = DELETED in frame.columns
     only = ~F.coalesce(F.col(DELETED), F.lit(False)) if has_mark else None
     plan = ExpectationPlan.decide(frame.schema, rules, checks, only=only)
-    changed = write_files(plan.observed(frame), f"{destination}/changes")
+    changed = write_files(plan.observed(frame), _place(destination, "changes"))
     results = plan.results(changed)
     require_kept(results, where=where)
     _require_keys(session, changed, merge.keys, where)
@@ -84,7 +84,7 @@ def _merged(
     *,
     has_mark: bool,
 ) -> SnapshotContent:
-    changes = tuple(_in("changes", footer.as_data_file()) for footer in changed.footers)
+    changes = tuple(_in(changed.path, footer.as_data_file()) for footer in changed.footers)
     touched = [] if base is None else touched_files(base.files, changes, schema, keys)
     kept = None if base is None else tuple(n for n in range(len(base.files)) if n not in set(touched))
     content = SnapshotContent(
@@ -95,8 +95,8 @@ def _merged(
         bytes=sum(file.bytes for file in changes),
         increment=Increment(kept=kept),
     )
-    if not touched and not (has_mark and merged(changed.footers, DELETED).maximum is not False):
-        return content  # only new keys: the changed rows are the files
+    if not touched and not has_mark:
+        return content  # only new keys, and no column that is not the table's: the changed rows are its files
     rows = read_snapshot(session, msgspec.structs.replace(content, schema=with_deletions(schema)))
     alive = rows.where(~F.coalesce(F.col(DELETED), F.lit(False))).drop(DELETED)
     if base is not None and touched:
@@ -104,8 +104,8 @@ def _merged(
         columns = [F.col(f"`{key}`") for key in keys]
         alive = read_snapshot(session, old).join(rows.select(*columns), list(keys), "left_anti").unionByName(alive)
     names = StructType.fromJson(json.loads(schema)).names
-    written = write_files(alive.select(*(F.col(f"`{name}`") for name in names)), f"{destination}/table")
-    files = tuple(_in("table", footer.as_data_file()) for footer in written.footers)
+    written = write_files(alive.select(*(F.col(f"`{name}`") for name in names)), _place(destination, "table"))
+    files = tuple(_in(written.path, footer.as_data_file()) for footer in written.footers)
     return msgspec.structs.replace(
         content,
         files=files,
@@ -137,8 +137,13 @@ def _overlap(one: DataFile, other: DataFile, key: str) -> bool:
     return True
 
 
-def _in(folder: str, file: DataFile) -> DataFile:
-    return msgspec.structs.replace(file, name=f"{folder}/{file.name}")
+def _place(destination: str, what: str) -> str:
+    """Answer a directory below one that belongs to an execution, with a name that is as unique as that one's."""
+    return f"{destination}/{destination.rpartition('/')[2]}.{what}"
+
+
+def _in(path: str, file: DataFile) -> DataFile:
+    return msgspec.structs.replace(file, name=f"{path.rpartition('/')[2]}/{file.name}")
 
 
 def _table_schema(schema: StructType, keys: tuple[str, ...], where: str) -> str:

@@ -134,13 +134,17 @@ def _unknown(ripple: str) -> SchemaView:
     return SchemaView(ripple=ripple, state="unknown")
 
 
+def _setting(change: PondChange, name: str) -> str:
+    return f"mode {change.mode_from} -> {change.mode_to}" if name == "mode" else name
+
+
 def _changed(pond: PondDefinition, change: PondChange) -> PlannedPond:
     return PlannedPond(
         key=change.key,
         change="changed",
         version_from=change.version_from,
         version_to=change.version_to,
-        what=change.what,
+        what=tuple(_setting(change, each) for each in change.what),
         ripples=change.ripples,
         sources=_sources(pond),
         triggers=trigger_texts(pond.triggers),
