@@ -78,6 +78,8 @@ class FakeWorkers:
             work.commit_query(ledger, held, msgspec.json.encode(self.inferred).decode(), process=process)
         elif held.component is not None:
             commit_component(ledger, held, component_result(held, self.failing), process=process)
+        elif held.compact is not None:
+            work.commit_compacted(ledger, held, content(held, held.compact.table.rows), process=process)
         elif held.claim.node in self.failing:
             failure = Failure(code="EXPECTATION", message="3 rows are wrong", place="ponds/shop.py:7", trace="a trace")
             work.commit_failed(ledger, held, failure, process=process)

@@ -55,4 +55,4 @@ def compact(settings: Settings, pond: str, timeout_s: float, is_json: bool) -> N
         click.echo(f"{key} has no small batches to put together")
     for table in tables:
         now = f"{count_text(table.files, 'file')}, {count_text(table.rows, 'row')}, {size_text(table.bytes)}"
-        click.echo(f"{key}.{table.ripple}: {table.batches} batches are now {now}")
+        click.echo(f"{key}.{table.ripple}: {count_text(table.batches, 'batch')} are now {now}")

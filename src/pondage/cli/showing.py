@@ -116,7 +116,9 @@ def _data(published: PublishedView) -> str:
     size = f"{count_text(published.rows, 'row')}, {size_text(published.bytes)}"
     if published.batches is None or published.batch_rows is None:
         return size
-    return f"{size} in {published.batches} batches; the newest has {count_text(published.batch_rows, 'row')}"
+    return (
+        f"{size} in {count_text(published.batches, 'batch')}; the newest has {count_text(published.batch_rows, 'row')}"
+    )
 
 
 def _print_columns(settings: Settings, columns: tuple[ColumnView, ...]) -> None:

@@ -60,7 +60,7 @@ def count_text(count: int, thing: str) -> str:
         return f"1 {thing}"
     if thing.endswith("y") and thing[-2:-1] not in "aeiou":
         return f"{count:,} {thing[:-1]}ies"
-    return f"{count:,} {thing}{'es' if thing.endswith('s') else 's'}"
+    return f"{count:,} {thing}{'es' if thing.endswith(('s', 'ch')) else 's'}"
 
 
 def list_text(words: Iterable[str], *, last: str = "and") -> str:
