@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from pondage.cli.job_graph import svg_of
 from pondage.cli.job_options import planned_file
+from pondage.components.registry import built_in
 from pondage.define.job import JobRefused
+from pondage.ledger.job_plans import StoredJob, stored_job
 from tests.docs.examples import blocks
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +59,19 @@ def test_wrong_parameters_are_found_before_anything_runs(tmp_path: Path, old: st
     with pytest.raises(JobRefused) as raised:
         planned_file(file)
     assert code in [problem.code for problem in raised.value.problems]
+
+
+def test_the_order_of_parameters_is_part_of_a_job(tmp_path: Path) -> None:
+    found = []
+    for number, columns in enumerate(("{b: bigint, a: string}", "{a: string, b: bigint}")):
+        file = tmp_path / f"job{number}.yaml"
+        file.write_text(f"components: [{{name: t, type: table, params: {{columns: {columns}, rows: []}}}}]\n")
+        stored = stored_job(planned_file(file).plan, built_in())
+        found.append(stored)
+        back = msgspec.json.decode(msgspec.json.encode(stored), type=StoredJob)
+        columns_again = back.plan.components[0].params["columns"]
+        assert list(columns_again) == (["b", "a"], ["a", "b"])[number]  # type: ignore[call-overload]
+    assert found[0].plan.hash != found[1].plan.hash
 
 
 def test_the_job_and_the_component_of_the_documentation_are_valid(

@@ -165,6 +165,8 @@ def test_a_bad_line_fails_or_gives_nulls(bench: Bench) -> None:
         bench.rows("read_csv", {"columns": columns}, input=element)
     lenient = bench.rows("read_csv", {"columns": columns, "on_error": "null"}, input=element)
     assert lenient == [(1, "EU"), (None, "US")]
+    with pytest.raises(Exception, match="CSV header does not conform to the schema"):
+        bench.rows("read_csv", {"columns": {"region": "string", "id": "string"}}, input=element)
 
 
 def test_an_iterator_gives_rows_groups_or_files_within_its_limit(bench: Bench, orders: DataFrame) -> None:

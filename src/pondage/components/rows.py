@@ -18,6 +18,7 @@ from pondage.components.declaring import (
 )
 from pondage.define.component import component
 from pondage.define.port import Port
+from pondage.errors import PondageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -140,6 +141,8 @@ def sample(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> Dat
 def union(input: list[DataFrame], *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Put the rows of all inputs together, columns by their names; with `missing: "null"` some may lack columns."""
     del run
+    if not input:
+        raise PondageError("no input has given a table", hint="no iteration ended well, perhaps", code="NO_INPUT")
     first, *others = input
     for one in others:
         first = first.unionByName(one, allowMissingColumns=params.get("missing") == "null")

@@ -258,4 +258,4 @@ def _joins(layout: Layout, place: dict[str, int], control: tuple[ControlEdge, ..
 
 
 def _digest(value: object) -> str:
-    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:16]
+    return hashlib.sha256(msgspec.json.encode(value)).hexdigest()[:16]

@@ -28,7 +28,9 @@ def read_text_files(
     if columns is not None:
         reader = reader.schema(spark_schema(columns))
     given = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
-    # With declared columns the header is still compared, so that a file of other columns is not read as these.
+    if form == "csv" and columns is not None and options.get("header"):
+        # The header is compared with the declared columns, so that a file of other columns is not read as these.
+        given["enforceSchema"] = "false"
     return reader.options(**given).load(readable_path(place))
 
 
