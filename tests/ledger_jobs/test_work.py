@@ -8,7 +8,7 @@ import pytest
 from pondage.define.component_work import Given, Stored
 from pondage.define.durability import Durability
 from pondage.errors import LedgerError
-from pondage.ledger import jobs, leases, reap, work
+from pondage.ledger import advance, job_advance, jobs, leases, reap, work
 from pondage.simulate.control_registry import TEST_REGISTRY
 from tests.ledger.harness import SECOND
 from tests.ledger_jobs.harness import Jobs, component, job
@@ -239,3 +239,25 @@ def test_a_body_is_given_its_element_and_outside_tables_and_ok_iterations_are_ga
     }
     assert [path.rpartition("/")[0].rpartition("/")[2] for path in map(str, seen["done"])] == ["body[#1]", "body[#3]"]
     assert run.row(started).state == "OK"
+
+
+def test_a_step_that_raises_halts_the_run_in_the_end_loses_nothing_and_a_kill_frees_it(
+    run: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.world.ledger.durability = Durability(advance_retries=2)
+    started = run.start(job(chain()))
+    held = run.claim()
+    assert held is not None
+
+    def broken(*_given: object) -> None:
+        raise RuntimeError("a defect")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(job_advance, "step", broken)
+        assert run.commit(held)
+        advance.advance_due(run.world.ledger, process=None)
+    assert run.show(started).run.halted == "RuntimeError: a defect"
+    assert run.drain() == []
+    jobs.kill(run.world.ledger, "main", started)
+    assert (run.row(started).state, run.row(started).code) == ("ABORTED", "KILLED")
+    assert run.states(started)["read"] == "OK"

@@ -239,6 +239,7 @@ def _print(settings: Settings, view: JobRunDetail, *, is_json: bool) -> None:
             ("plan", view.plan[:12]),
             ("reason", view.run.reason),
             ("resumes", view.run.resumed_from or ""),
+            ("halted", view.run.halted or ""),
             ("sub-jobs", ", ".join(f"{sub.name} {sub.state}" for sub in view.subjobs)),
         ],
     )

@@ -65,6 +65,8 @@ def kill(ledger: Ledger, environment: str, public_id: str, *, who: str = "") -> 
         run = find(tx, environment, public_id)
         if run.ended_at is not None:
             raise LedgerError(f"run {public_id} is over: {run.state}", code="NOT_RUNNING")
+        # A halted run reads no signals, so its halt is taken away directly.
+        actors.unhalt(tx, run.actor)
         history.audit(tx, environment=run.environment, who=who, verb="job kill", target=public_id)
         advance.report(tx, ledger, run.actor, process=None, event=Kill())
 

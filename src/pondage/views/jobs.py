@@ -42,6 +42,8 @@ class JobRunView(msgspec.Struct, frozen=True, kw_only=True):
     started_at: int
     ended_at: int | None
     counts: dict[str, int]
+    halted: str | None = None
+    """Why its machine was stopped: a step of it raised again and again. A kill lets it go on and ends it."""
 
 
 class JobsView(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,6 +144,7 @@ def run_view(tx: Transaction, ledger: Ledger, run: JobRunRow) -> JobRunView:
 
 def _line(tx: Transaction, run: JobRunRow, counts: Counter[str]) -> JobRunView:
     earlier = tx.row("SELECT public_id FROM job_runs WHERE id = :id", id=run.resumed_from)
+    actor = tx.row("SELECT halted FROM actors WHERE id = :id", id=run.actor)
     return JobRunView(
         id=run.public_id,
         job=run.job,
@@ -152,6 +155,7 @@ def _line(tx: Transaction, run: JobRunRow, counts: Counter[str]) -> JobRunView:
         started_at=run.started_at,
         ended_at=run.ended_at,
         counts=dict(sorted(counts.items())),
+        halted=None if actor is None else text_or_none(actor, "halted"),
     )
 
 
