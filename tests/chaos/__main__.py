@@ -6,7 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tests.chaos.matrix import BOTH, CONTROLS, FAULTS, Fault, Result, run
+from tests.chaos.matrix import CONTROLS, FAULTS
+from tests.chaos.running import BOTH, Fault, Result, run
 from tests.services.postgres import PostgresServer
 
 

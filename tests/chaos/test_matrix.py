@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.__main__ import told
-from tests.chaos.matrix import CONTROLS, FAULTS, Fault, run
+from tests.chaos.matrix import CONTROLS, FAULTS
+from tests.chaos.running import Fault, run
 from tests.services.postgres import PostgresServer
 
 SEED = int(os.environ.get("PONDAGE_TEST_SEED", "1"))
