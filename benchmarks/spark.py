@@ -1,7 +1,7 @@
 """What Pondage costs beside the same steps in hand-written scripts, in one warm JVM, alternately.
 
-The reference pipeline over PONDAGE_BENCH_EVENTS events (6 million) and over 1 % of them: with every step written, and
-with automatic fusion against the lazy script. A change of one row through three Ponds. Reading tables of many files. A
+The reference pipeline over PONDAGE_BENCH_EVENTS events (6 million) and over 60,000: with every step written, and with
+automatic fusion against the lazy script. A change of one row through three Ponds. Reading tables of many files. A
 small write with and without the file system that forks nothing, and the cold start with and without what `pondage
 warmup` prepares.
 """
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 EVENTS = int(os.environ.get("PONDAGE_BENCH_EVENTS", "6000000"))
+SMALL = min(EVENTS, 60_000)
 PAIRS = int(os.environ.get("PONDAGE_BENCH_PAIRS", "5"))
 SMALL_PAIRS = 2 * PAIRS - 1
 STARTS = 3
@@ -118,7 +119,7 @@ def run() -> list[Row]:
     warm(print)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="pondage-bench-") as made:
-        host = SparkHost(Path(made), EVENTS)
+        host = SparkHost(Path(made), EVENTS, SMALL)
         try:
             host.pulse("landing_small")
             scripts = Scripts(host, Path(made))
@@ -144,7 +145,7 @@ def _full(host: SparkHost, scripts: Scripts) -> list[Row]:
 
 
 def _small(host: SparkHost, scripts: Scripts) -> list[Row]:
-    what = f"{EVENTS // 100:,} events"
+    what = f"{SMALL:,} events"
     return [
         _pairs(f"{what}, every step written", lambda: host.force("written_small"), lambda: scripts.written("small"),
                "script that writes every step", "1.05", SMALL_PAIRS),
@@ -164,7 +165,7 @@ def _pairs(
     ours()
     pairs = [(theirs(), ours()) for _ in range(count)]
     ratios = sorted(one / base for base, one in pairs)
-    return Row(
+    row = Row(
         what=what,
         ours=round(statistics.median(one for _, one in pairs) * 1000, 1),
         against=f"{against}; pairs {ratios[0]:.2f} to {ratios[-1]:.2f}, their median {statistics.median(ratios):.2f}, "
@@ -173,6 +174,8 @@ def _pairs(
         unit="ms",
         n=count,
     )
+    print(f"    {row.ours:g} ms, {row.ratio}× of {row.against}", flush=True)
+    return row
 
 
 def _many_files(spark: SparkSession, folder: Path) -> list[Row]:

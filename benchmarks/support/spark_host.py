@@ -28,12 +28,12 @@ _PATIENCE_S = 600.0
 
 
 class SparkHost:
-    """The project at work in `folder`, with as many events as given."""
+    """The project at work in `folder`, with as many events as given, in full and small."""
 
-    def __init__(self, folder: Path, events: int) -> None:
+    def __init__(self, folder: Path, events: int, small: int) -> None:
         shutil.copytree(PROJECT, folder / "project", ignore=shutil.ignore_patterns("__pycache__", "__init__.py"))
         root = folder / "project"
-        (root / "size.py").write_text(f"EVENTS = {events}\n")
+        (root / "size.py").write_text(f"EVENTS = {events}\nSMALL = {small}\n")
         (root / "pondage.toml").write_text('[project]\nname = "bench"\n[spark]\nmemory = "3g"\n')
         project = load_project(root)
         config = config_of(project)

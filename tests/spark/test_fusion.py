@@ -18,6 +18,7 @@ from pondage.define.run import Run
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
 from pondage.plan.planning import checked, make_plan
+from pondage.read.sql import parsed_sql
 from pondage.spark.driver import SparkDriver
 from pondage.spark.query import run_query
 from pondage.spark.read import read_snapshot
@@ -75,7 +76,8 @@ def run(
 def planned(pond: Pond) -> PondDefinition:
     source = Pond("raw")
     source.ripple(lambda_named("rows"))
-    definitions = [pond.definition("tests:pond"), source.definition("tests:raw")]
+    texts = {name: parsed_sql(each.sql_path, place="") for name, each in pond.ripples.items() if each.sql_path}
+    definitions = [pond.definition("tests:pond", sql=texts), source.definition("tests:raw")]
     plan = checked(make_plan(definitions if pond.sources else definitions[:1], [], project="tests"))
     return next(each for each in plan.ponds if each.name == pond.name)
 
@@ -149,6 +151,28 @@ def test_fused_and_written_ponds_give_the_same_rows(
 def test_the_random_ponds_fuse_something() -> None:
     members = [sum(len(each.members) for each in planned(random_pond(seed, fuse=True)).ripples) for seed in range(4)]
     assert sum(members) >= 4
+
+
+def sql_steps(*, fuse: bool) -> Pond:
+    """Make a Pond in which two SQL Ripples call different tables `rows`; their texts stand where a path would."""
+    pond = Pond("shop", fuse=fuse)
+    source = pond.source("raw")
+    small = {"rows": source["rows"]}
+    pond.sql("small", "SELECT key, value FROM rows WHERE value < 9", reads=small)
+    pond.sql("joined", "SELECT s.key, s.value, r.text FROM small s JOIN rows r ON s.value = r.value", reads=small)
+    pond.sql("rows", "SELECT key, sum(value) AS value FROM joined WHERE text = 'long' GROUP BY key")
+    pond.sql("result", "SELECT * FROM rows WHERE key IN (SELECT key FROM rows WHERE value > 3)")
+    return pond
+
+
+def test_sql_ripples_are_fused_too_and_each_sees_its_own_tables(
+    spark: SparkSession, place: Callable[[], Path], raw: SnapshotContent
+) -> None:
+    assert [each.name for each in planned(sql_steps(fuse=True)).ripples] == ["result"]
+    written = run(spark, sql_steps(fuse=False), place, {"rows": raw})["result"]
+    fused = run(spark, sql_steps(fuse=True), place, {"rows": raw})["result"]
+    assert rows_of(spark, fused) == rows_of(spark, written)
+    assert fused.rows == 5
 
 
 def three_steps(*, fuse: bool) -> Pond:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import steps
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from size import EVENTS
+from size import EVENTS, SMALL
 
 from pondage import Pond, pond
 
@@ -66,7 +66,7 @@ def reference(name: str, source: str, *, fuse: bool) -> Pond:
 
 
 landing_full = landing("landing_full", EVENTS)
-landing_small = landing("landing_small", EVENTS // 100)
+landing_small = landing("landing_small", SMALL)
 written_full = reference("written_full", "landing_full", fuse=False)
 written_small = reference("written_small", "landing_small", fuse=False)
 fused_full = reference("fused_full", "landing_full", fuse=True)
