@@ -15,7 +15,7 @@ from pondage.engine.executor import Answered, Result, Written
 from pondage.engine.reconcile import close_unknown_claims
 from pondage.engine.worker import Ending
 from pondage.kernel.demand.events import Kill, Pulse, Tap
-from pondage.ledger import executions, processes, queries
+from pondage.ledger import claims, processes, queries
 from pondage.ledger import work as ledger_work
 from tests.engine.plain import PATIENCE_S, Gate, PlainExecutor, Running, join_slots, make_worker, sqlite_world, wait_for
 from tests.ledger.harness import World, content, pond
@@ -252,7 +252,7 @@ def test_a_claim_whose_answer_was_lost_for_good_is_given_back(
     code = str(world.one("SELECT archive FROM deployments"))
     queues = ledger_work.queues_for(world.ledger, code=code)
     with world.ledger.transaction() as tx:
-        assert executions.claim(tx, process=worker.process, queues=queues, token="tlost", is_alone=True)
+        assert claims.claim(tx, process=worker.process, queues=queues, token="tlost", is_alone=True)
     assert close_unknown_claims(world.ledger, worker.slots, process=worker.process) == 1
     assert outcomes(world) == ["abandoned", None]
     assert close_unknown_claims(world.ledger, worker.slots, process=worker.process) == 0

@@ -19,10 +19,10 @@ from pondage.define.names import PondKey
 from pondage.define.snapshot import DataFile, SnapshotContent
 from pondage.kernel.demand.events import Event
 from pondage.ledger import advance, processes, verbs, work
+from pondage.ledger.claims import Queue
 from pondage.ledger.clock import FakeClock
 from pondage.ledger.deploy import deploy, deployed
 from pondage.ledger.driver import Driver
-from pondage.ledger.executions import Queue
 from pondage.ledger.ids import SeededIds
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.migrate import migrate

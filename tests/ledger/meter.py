@@ -78,6 +78,13 @@ class _Metered:
     def write(self, statement: str, **values: Value) -> None:
         self.change(statement, **values)
 
+    def write_one(self, statement: str, **values: Value) -> None:
+        assert self.change(statement, **values) == 1
+
+    def ahead(self, statement: str, **values: Value) -> Any:
+        found = self.rows(statement, **values)
+        return lambda: found
+
     def measured(self, statement: str, values: dict[str, Value], run: Any) -> Any:
         raise NotImplementedError
 

@@ -27,15 +27,20 @@ def test_values_of_every_kind_come_back_as_they_were_given(wire: Wire) -> None:
     asked = translated("SELECT CAST(:i AS bigint) AS i, CAST(:t AS text) AS t, :f AS f, :b AS b, CAST(:n AS text) AS n")
     values = {"i": 2**60, "t": "größer '%s' $1", "f": 0.1, "b": b"\x00\xff", "n": None}
     for _ in range(wires.PREPARE_AT + 2):
-        assert wire.ask([(asked, values)]).rows == [values]
+        assert wire.ask([(asked, values)])[-1].rows == [values]
 
 
 def test_the_last_of_several_is_answered(wire: Wire) -> None:
     table = translated("CREATE TEMP TABLE IF NOT EXISTS t (a bigint)"), {}
     insert = translated("INSERT INTO t VALUES (:a), (:a)")
-    assert wire.ask([table, (insert, {"a": 1}), (insert, {"a": 2})]).changed == 2
-    assert wire.ask([(translated("SELECT a FROM t ORDER BY a"), {})]).rows == [{"a": 1}, {"a": 1}, {"a": 2}, {"a": 2}]
-    assert wire.ask([(translated("SELECT a FROM t WHERE a = 9"), {})]).rows == []
+    assert wire.ask([table, (insert, {"a": 1}), (insert, {"a": 2})])[-1].changed == 2
+    assert wire.ask([(translated("SELECT a FROM t ORDER BY a"), {})])[-1].rows == [
+        {"a": 1},
+        {"a": 1},
+        {"a": 2},
+        {"a": 2},
+    ]
+    assert wire.ask([(translated("SELECT a FROM t WHERE a = 9"), {})])[-1].rows == []
 
 
 def test_the_first_error_of_several_is_raised_and_what_was_behind_it_can_be_asked_again(wire: Wire) -> None:
@@ -43,8 +48,8 @@ def test_the_first_error_of_several_is_raised_and_what_was_behind_it_can_be_aske
     for _ in range(wires.PREPARE_AT + 2):
         with pytest.raises(psycopg.errors.DivisionByZero, match="division by zero"):
             wire.ask([(ADD, {"a": 1}), wrong, (ADD, {"a": None})])
-    assert wire.ask([(ADD, {"a": 1})]).rows == [{"sum": 2}]
-    assert wire.ask([(ADD, {"a": None})]).rows == [{"sum": None}]
+    assert wire.ask([(ADD, {"a": 1})])[-1].rows == [{"sum": 2}]
+    assert wire.ask([(ADD, {"a": None})])[-1].rows == [{"sum": None}]
 
 
 def test_no_more_than_a_number_of_statements_stay_prepared(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,9 +57,9 @@ def test_no_more_than_a_number_of_statements_stay_prepared(wire: Wire, monkeypat
     for number in range(20):
         asked = translated(f"SELECT {number} AS n"), {}
         for _ in range(wires.PREPARE_AT):
-            assert wire.ask([asked]).rows == [{"n": number}]
+            assert wire.ask([asked])[-1].rows == [{"n": number}]
     counted = translated("SELECT count(*) AS n FROM pg_prepared_statements")
-    found = wire.ask([(counted, {})]).rows[0]["n"]
+    found = wire.ask([(counted, {})])[-1].rows[0]["n"]
     assert isinstance(found, int)
     assert 0 < found <= 6
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from pondage.ledger.driver import Driver, Row, Transaction, Value
@@ -52,6 +52,14 @@ class CountingTransaction:
     def write(self, statement: str, **values: Value) -> None:
         self.inner.write(statement, **values)
         self._count(statement, values, 1)
+
+    def write_one(self, statement: str, **values: Value) -> None:
+        self.inner.write_one(statement, **values)
+        self._count(statement, values, 1)
+
+    def ahead(self, statement: str, **values: Value) -> Callable[[], list[Row]]:
+        found = self.rows(statement, **values)
+        return lambda: found
 
     def _count(self, statement: str, values: dict[str, Value], rows: int) -> None:
         self.tally.statements += 1

@@ -16,8 +16,8 @@ from pondage.engine.reaper import Reaper
 from pondage.engine.reconcile import close_unknown_claims
 from pondage.engine.timer import Timer
 from pondage.ledger import executions, leases, processes, reap, retention, work
+from pondage.ledger.claims import Queue
 from pondage.ledger.driver import LedgerUnavailable
-from pondage.ledger.executions import Queue
 from pondage.ledger.history import OutboxRow
 from pondage.ledger.ids import SeededIds
 from pondage.ledger.ledger import Ledger

@@ -33,7 +33,7 @@ from pondage.engine.watch import PROGRESS_EVERY_S, Watch
 from pondage.errors import LedgerError
 from pondage.ledger import polling, processes, reap
 from pondage.ledger import work as ledger_work
-from pondage.ledger.executions import Queue
+from pondage.ledger.claims import Queue
 from pondage.ledger.ledger import Ledger
 
 RECONCILE_EVERY_BEATS = 3

@@ -319,12 +319,19 @@ def move_pond(tx: Transaction, pond_id: int, actor: int) -> None:
 
 
 def sinks(tx: Transaction, environment_id: int, key: str) -> list[PondKey]:
+    """Answer the keys of the Ponds that read this one, in a fixed order."""
+    return [row.key for row in sink_rows(tx, environment_id, key)]
+
+
+def sink_rows(tx: Transaction, environment_id: int, key: str) -> list[PondRow]:
     """Answer the Ponds that read this one, in a fixed order."""
     name, major = split_key(key)
     return [
-        pond_key(text(row, "name"), number(row, "major"))
+        _pond(row)
         for row in tx.rows(
-            """SELECT p.name AS name, p.major AS major FROM pond_sources s JOIN ponds p ON p.id = s.pond
+            """SELECT p.id AS id, p.actor AS actor, p.name AS name, p.major AS major, p.project AS project,
+                      p.state AS state, p.definition AS definition, p.tracks AS tracks
+               FROM pond_sources s JOIN ponds p ON p.id = s.pond
                WHERE s.environment = :environment AND s.source_name = :name AND s.source_major = :major
                      AND p.removed_at IS NULL
                ORDER BY p.id""",

@@ -48,6 +48,7 @@ class Catchment:
         self._actor = actor
         self.ponds = LedgerPonds(tx, ledger, environment, actor=actor)
         self._runs: dict[tuple[int, int], RunRow] = {}
+        self._published: dict[int, dict[str, int]] = {}
         self._errors: dict[PondKey, str] = {}
         self._answers: list[Event] = []
 
@@ -211,8 +212,11 @@ class Catchment:
         pinned = run.pins.get(pond_key(read.pond, major))
         if pinned is None:
             return None
-        given = snapshots.outputs(self._tx, pinned)
-        return given[read.ripple].snapshot if read.ripple in given else None
+        published = self._published.get(pinned)
+        if published is None:
+            found = snapshots.outputs(self._tx, pinned)
+            published = self._published[pinned] = {ripple: output.snapshot for ripple, output in found.items()}
+        return published.get(read.ripple)
 
     def _reusable(self, run: RunRow, ripple: RippleDefinition, dataset: int, digest: str) -> int | None:
         """Answer the snapshot that serves again: same code, same parameters, same inputs."""
@@ -253,7 +257,7 @@ class Catchment:
         ripples = [ripple.name for ripple in definition.ripples]
         if run.rollback_of is not None:
             ripples = self._take_outputs(run, pond.id, run.rollback_of)
-        runs.publish(self._tx, run=run, pond=pond.id, ripples=ripples)
+        self._published[run.id] = runs.publish(self._tx, run=run, pond=pond.id, ripples=ripples)
         for subsumed in effect.subsumed:
             runs.end(self._tx, self._run(pond.id, subsumed).id, state="subsumed")
         history.put_outbox(

@@ -9,6 +9,9 @@ from pondage.ledger.wire import Statement
 CLOCK = "(SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
 """In a subselect, so that a predicate with it can use an index: a bare call is evaluated for each row."""
 
+STARTED = CLOCK.replace("clock_timestamp", "transaction_timestamp")
+"""The time at which the transaction began: the same in all of its statements."""
+
 _LOCKS = {
     "lock": "FOR NO KEY UPDATE",
     "lock skip": "FOR NO KEY UPDATE SKIP LOCKED",
@@ -16,11 +19,15 @@ _LOCKS = {
     "share": "FOR KEY SHARE",
 }
 _MARK = re.compile(r"/\*(lock skip|lock|exclusive skip|share)(?: of (\w+))?\*/")
+_TIME = re.compile(r"(?<!:):(?:clock|now)\b")
 _NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 
 
-def translated(statement: str, *, clock: str = CLOCK) -> Statement:
-    """Answer a statement of the shared dialect in PostgreSQL's: numbered values, the server's clock, row locks."""
+def translated(statement: str, *, clock: str = CLOCK, now: str = ":now") -> Statement:
+    """Answer a statement of the shared dialect in PostgreSQL's: numbered values, the server's clock, row locks.
+
+    `now` may be what the server knows itself, for statements that go out before the time has come back.
+    """
     names: dict[str, int] = {}
 
     def lock(mark: re.Match[str]) -> str:
@@ -29,8 +36,9 @@ def translated(statement: str, *, clock: str = CLOCK) -> Statement:
         return words[0] + table + (" SKIP" + words[1] if len(words) > 1 else "")
 
     def value(name: re.Match[str]) -> str:
-        return clock if name[1] == "clock" else f"${names.setdefault(name[1], len(names) + 1)}"
+        return f"${names.setdefault(name[1], len(names) + 1)}"
 
-    # The clock of a test is a value itself.
-    text = _NAME.sub(value, _NAME.sub(value, _MARK.sub(lock, statement)))
+    times = {":clock": clock, ":now": now}
+    timed = _TIME.sub(lambda time: times[time[0]], _MARK.sub(lock, statement))
+    text = _NAME.sub(value, timed)
     return Statement(text.encode(), tuple(names))

@@ -8,7 +8,7 @@ each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -62,6 +62,12 @@ class Transaction(Protocol):
 
     def write(self, statement: str, **values: Value) -> None:
         """Run a statement whose answer nobody needs. It may be sent together with later ones, but before any read."""
+
+    def write_one(self, statement: str, **values: Value) -> None:
+        """Run a statement as `write` does; raises `AssertionError` when it did not change exactly one row."""
+
+    def ahead(self, statement: str, **values: Value) -> Callable[[], list[Row]]:
+        """Ask for rows that are needed soon: sent together with the next statement that is answered, in their order."""
 
     def savepoint(self) -> AbstractContextManager[None]:
         """Open a block whose changes alone are undone when it raises."""

@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from pondage.ledger import pools, processes
-from pondage.ledger.driver import Row, Transaction, number, number_or_none, numbered, text, text_or_none
+from pondage.ledger import pools
+from pondage.ledger.driver import Transaction, number, number_or_none, numbered, text, text_or_none
 
 Kind = Literal["ripple", "component", "query", "sample", "infer", "compact"]
 Outcome = Literal["ok", "reused", "failed", "crashed", "released", "cancelled", "abandoned"]
@@ -31,34 +31,6 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float | None = None
     crash_budget: int = 10
     reason: str = ""
-
-
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """An execution that this process holds, by its token."""
-
-    execution: int
-    token: str
-    epoch: int
-    dispatch: int
-    kind: str
-    node: str
-    number: int
-    environment: int
-    actor: int | None
-    run: int | None
-    freshness: int | None
-    inputs: str
-    digest: str | None
-    timeout_s: float | None
-    is_isolated: bool
-    pool: str
-
-
-class Queue(msgspec.Struct, frozen=True, kw_only=True):
-    """A queue that a process may claim from; its pool limits how many of its executions run at once, anywhere."""
-
-    id: int
-    pool: str = ""
 
 
 def queue(tx: Transaction, *, code: str, pool: str, labels: str) -> int:
@@ -113,132 +85,31 @@ def enqueue(
     epoch: int,
     delay_us: int = 0,
     is_isolated: bool = False,
-) -> int:
+) -> None:
     """Write a new execution of a dispatch and make it claimable."""
-    row = tx.row(
+    tx.write(
         """INSERT INTO executions (dispatch, epoch, is_isolated, created_at)
-           VALUES (:dispatch, :epoch, :is_isolated, :now) RETURNING id""",
+           VALUES (:dispatch, :epoch, :is_isolated, :now)""",
         dispatch=dispatch,
         epoch=epoch,
         is_isolated=int(is_isolated),
     )
-    assert row is not None
-    execution = number(row, "id")
-    tx.write(
+    tx.write_one(
         """INSERT INTO availabilities (execution, queue, priority, is_isolated, available_at)
-           VALUES (:execution, :queue, :priority, :is_isolated, :available_at)""",
-        execution=execution,
+           SELECT id, :queue, :priority, :is_isolated, :available_at FROM executions
+           WHERE dispatch = :dispatch AND completed_at IS NULL""",
+        dispatch=dispatch,
         queue=queue_id,
         priority=priority,
         is_isolated=int(is_isolated),
         available_at=tx.now + delay_us,
     )
-    return execution
-
-
-# The head of each queue at each priority: one probe of an index for each, however much is due or will be.
-_HEADS = """SELECT q.id AS queue, p.priority AS priority,
-                   (SELECT a.available_at FROM availabilities a
-                    WHERE a.queue = q.id AND a.priority = p.priority AND a.available_at <= :now
-                          AND a.is_isolated <= :alone
-                    ORDER BY a.available_at LIMIT 1) AS available_at
-            FROM queues q
-            CROSS JOIN (SELECT 0 AS priority UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) p
-            WHERE q.id IN ({queues})"""
-
-_PROBE = """SELECT execution FROM availabilities
-            WHERE queue = :queue AND priority = :priority AND available_at <= :now AND is_isolated <= :alone
-            ORDER BY available_at, execution LIMIT 1 /*lock skip*/"""
-
-_CLAIMED = """SELECT e.id AS execution, e.token, e.epoch, e.is_isolated, e.completed_at, e.outcome,
-                     d.id AS dispatch, d.kind, d.node, d.number, d.environment, d.actor, d.run, d.freshness,
-                     d.inputs, d.digest, d.timeout_s, q.pool
-              FROM executions e JOIN dispatches d ON d.id = e.dispatch JOIN queues q ON q.id = d.queue
-              WHERE e.token = :token"""
-
-
-def claim(tx: Transaction, *, process: int, queues: list[Queue], token: str, is_alone: bool) -> Claim | None:
-    """Take the best claimable execution of these queues, or None.
-
-    The token is chosen by the caller before: after any error `find` tells whether the claim was made. A process that
-    was declared dead gets nothing. Isolated work (it was near a crash) is taken only by a process that holds nothing.
-    A queue whose pool is full is not looked at, so it blocks nobody.
-    """
-    if not queues or not processes.is_alive(tx, process):
-        return None
-    slots = {pool: pools.free_slot(tx, pool) for pool in sorted({one.pool for one in queues if one.pool})}
-    open_queues = [one.id for one in queues if not one.pool or slots[one.pool] is not None]
-    if not open_queues:
-        return None
-    for queue_id, priority in heads(tx, open_queues, is_alone=is_alone):
-        found = tx.row(_PROBE, queue=queue_id, priority=priority, alone=int(is_alone))
-        if found is not None:
-            return _take(tx, number(found, "execution"), process=process, token=token, slots=slots)
-    return None
-
-
-def heads(tx: Transaction, queue_ids: list[int], *, is_alone: bool) -> list[tuple[int, int]]:
-    """Answer which queues have something claimable, each with its priority: the best first."""
-    marks, values = numbered("queue", queue_ids)
-    rows = tx.rows(_HEADS.format(queues=marks), alone=int(is_alone), **values)
-    found = [row for row in rows if row["available_at"] is not None]
-    found.sort(key=lambda row: (number(row, "priority"), number(row, "available_at"), number(row, "queue")))
-    return [(number(row, "queue"), number(row, "priority")) for row in found]
-
-
-def _take(tx: Transaction, execution: int, *, process: int, token: str, slots: dict[str, int | None]) -> Claim | None:
-    if tx.change("DELETE FROM availabilities WHERE execution = :id AND available_at <= :now", id=execution) != 1:
-        return None
-    stamped = tx.change(
-        """UPDATE executions SET token = :token, process = :process, epoch = epoch + 1, claimed_at = :now
-           WHERE id = :id AND completed_at IS NULL AND token IS NULL""",
-        token=token,
-        process=process,
-        id=execution,
-    )
-    assert stamped == 1, f"execution {execution} was claimable and yet not free"
-    claimed = find(tx, token)
-    assert claimed is not None
-    if claimed.pool:
-        slot = slots[claimed.pool]
-        is_taken = slot is not None and pools.take(tx, claimed.pool, slot, execution)
-        assert is_taken, f"pool {claimed.pool} had a free slot and yet none was taken"
-    return claimed
-
-
-def find(tx: Transaction, token: str) -> Claim | None:
-    """Answer the open execution with this token: how an ambiguous claim is resolved."""
-    row = tx.row(_CLAIMED, token=token)
-    return None if row is None or row["completed_at"] is not None else _claim(row)
 
 
 def outcome_of(tx: Transaction, token: str) -> str | None:
     """Answer how the execution with this token was closed, or None while it is open: resolves an ambiguous commit."""
     row = tx.row("SELECT outcome FROM executions WHERE token = :token", token=token)
     return None if row is None else text_or_none(row, "outcome")
-
-
-def _claim(row: Row) -> Claim:
-    values = {key: row[key] for key in row.keys()}  # noqa: SIM118 - sqlite3.Row iterates over values
-    timeout = values["timeout_s"]
-    return Claim(
-        execution=number(row, "execution"),
-        token=text(row, "token"),
-        epoch=number(row, "epoch"),
-        dispatch=number(row, "dispatch"),
-        kind=text(row, "kind"),
-        node=text(row, "node"),
-        number=number(row, "number"),
-        environment=number(row, "environment"),
-        actor=number_or_none(row, "actor"),
-        run=number_or_none(row, "run"),
-        freshness=number_or_none(row, "freshness"),
-        inputs=text(row, "inputs"),
-        digest=text_or_none(row, "digest"),
-        timeout_s=float(timeout) if isinstance(timeout, int | float) else None,
-        is_isolated=bool(row["is_isolated"]),
-        pool=text(row, "pool"),
-    )
 
 
 def close(
@@ -261,17 +132,14 @@ def close(
     return is_closed
 
 
-def close_dispatch(tx: Transaction, dispatch: int, *, outcome: Outcome, result: str | None = None) -> bool:
-    """Say how a dispatch ended. False when it had ended before."""
-    return (
-        tx.change(
-            """UPDATE dispatches SET outcome = :outcome, result = :result, closed_at = :now
-               WHERE id = :id AND outcome IS NULL""",
-            id=dispatch,
-            outcome=outcome,
-            result=result,
-        )
-        == 1
+def close_dispatch(tx: Transaction, dispatch: int, *, outcome: Outcome, result: str | None = None) -> None:
+    """Say how a dispatch ended, unless it had ended before."""
+    tx.write(
+        """UPDATE dispatches SET outcome = :outcome, result = :result, closed_at = :now
+           WHERE id = :id AND outcome IS NULL""",
+        id=dispatch,
+        outcome=outcome,
+        result=result,
     )
 
 

@@ -16,8 +16,8 @@ from pondage.kernel.control.reading import values_of
 from pondage.kernel.control.shape import PlanComponent
 from pondage.kernel.control.state import ElementsRow, LevelRow, RunRow
 from pondage.ledger import job_runs, run_tables
+from pondage.ledger.claims import Claim
 from pondage.ledger.driver import Transaction
-from pondage.ledger.executions import Claim
 from pondage.ledger.job_plans import JobVersion
 from pondage.ledger.job_runs import JobRunRow, RunRows
 from pondage.ledger.ledger import Ledger

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger import executions
+from pondage.ledger import claims
+from pondage.ledger.claims import Queue
 from pondage.ledger.driver import number, text
-from pondage.ledger.executions import Queue
 from pondage.ledger.ledger import Ledger
 
 
@@ -32,5 +32,5 @@ def poll(ledger: Ledger, *, code: str, labels: frozenset[str], is_alone: bool) -
         )
         mine = [row for row in rows if labels.issuperset(text(row, "labels").split())]
         open_ids = [number(row, "id") for row in mine if row["is_open"]]
-        has_work = bool(open_ids) and bool(executions.heads(tx, open_ids, is_alone=is_alone))
+        has_work = bool(open_ids) and bool(claims.heads(tx, open_ids, is_alone=is_alone))
     return Poll(queues=[Queue(id=number(row, "id"), pool=text(row, "pool")) for row in mine], has_work=has_work)

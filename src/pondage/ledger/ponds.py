@@ -53,7 +53,11 @@ class LedgerPonds:
 
     def sinks(self, key: PondKey) -> Sequence[PondKey]:
         """Give the deployed Ponds that name `key` as a Source."""
-        return actors.sinks(self._tx, self._environment, key)
+        found = actors.sink_rows(self._tx, self._environment, key)
+        for row in found:
+            # The machine asks for them next. What was loaded before may have been changed since.
+            self._rows.setdefault(row.key, row)
+        return [row.key for row in found]
 
     def definition(self, key: PondKey, definition: str) -> PondShape | None:
         """Resolve the reference that a Deploy event carries: the id of a stored definition."""

@@ -15,154 +15,20 @@ from psycopg.rows import dict_row
 
 from pondage.errors import LedgerError
 from pondage.ledger.clock import Clock
-from pondage.ledger.dialect import CLOCK, translated
-from pondage.ledger.driver import Counts, LedgerUnavailable, Row, Value
+from pondage.ledger.dialect import CLOCK, STARTED, translated
+from pondage.ledger.driver import Counts, LedgerUnavailable
 from pondage.ledger.notices import Connection, Notifier, PostgresChanges
-from pondage.ledger.wire import Answer, Asked, Statement, Wire
+from pondage.ledger.postgres_transaction import NAMED, PostgresTransaction
+from pondage.ledger.wire import Asked, Statement, Wire
 
-PRESENCE = 7307
-"""The first key of the advisory locks that processes hold while their heartbeat's connection lives."""
 _BEGIN: Asked = (Statement(b"BEGIN", ()), {})
 _BEGIN_READING: Asked = (Statement(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ()), {})
 _ROLLBACK: Asked = (Statement(b"ROLLBACK", ()), {})
 _COMMIT: Asked = (Statement(b"COMMIT", ()), {})
-_NOW: Asked = (translated("SELECT :clock AS now"), {})
-_SAVEPOINT: Asked = (Statement(b"SAVEPOINT inner_step", ()), {})
-_RELEASE: Asked = (Statement(b"RELEASE SAVEPOINT inner_step", ()), {})
-_UNDO: Asked = (Statement(b"ROLLBACK TO SAVEPOINT inner_step", ()), {})
 LONGEST_PAUSE_S = 60.0
 """So long may a transaction wait for its client's next word. Then the server ends it and frees its rows."""
 _TIMEOUTS = "-c lock_timeout=30s -c statement_timeout=120s -c idle_in_transaction_session_timeout={pause_ms:.0f}"
-_NAMED = "left('pondage/' || CAST(:process AS text) || '/' || current_schema(), 63)"
-"""What the connections of a process are called once it has registered, so that they can be found."""
-_NAMING = translated(f"SELECT set_config('application_name', {_NAMED}, false)")
-
-
-class PostgresTransaction:
-    """One open transaction on one connection."""
-
-    boot = "server"
-
-    def __init__(self, wire: Wire, now: int, driver: PostgresDriver) -> None:
-        self._wire = wire
-        self._driver = driver
-        self._waiting: list[Asked] = []
-        self.now = now
-        self.seen: dict[tuple[str, object], object] = {}
-
-    @property
-    def beat(self) -> int:
-        """The server's time: every machine's heartbeats are written and judged by it."""
-        return self.now
-
-    def rows(self, statement: str, **values: Value) -> list[Row]:
-        """Run a statement and answer its rows."""
-        return self._run(statement, values).rows
-
-    def row(self, statement: str, **values: Value) -> Row | None:
-        """Run a statement and answer its first row, or None."""
-        found = self._run(statement, values).rows
-        return found[0] if found else None
-
-    def change(self, statement: str, **values: Value) -> int:
-        """Run a statement and answer how many rows it changed."""
-        return self._run(statement, values).changed
-
-    def write(self, statement: str, **values: Value) -> None:
-        """Keep a statement until the next one that is answered: then all are sent in one go."""
-        self._driver.counts.statements += 1
-        values["now"] = self.now
-        self._waiting.append((self._driver.statement(statement), values))
-
-    @contextmanager
-    def savepoint(self) -> Iterator[None]:
-        """Open a block whose changes alone are undone when it raises."""
-        self._waiting.append(_SAVEPOINT)
-        try:
-            yield
-            # What waits belongs to the block: an error in it must be seen here, not at the commit.
-            self.flush()
-        except LedgerUnavailable:
-            raise
-        except BaseException:
-            self.seen.clear()
-            self._undo()
-            raise
-        self._waiting.append(_RELEASE)
-
-    def _undo(self) -> None:
-        is_open = _SAVEPOINT not in self._waiting
-        self._waiting.clear()
-        if is_open:
-            self._ask([_UNDO])
-
-    def flush(self, *last: Asked) -> None:
-        """Send what waits, and `last` after it, in one round trip."""
-        waiting, self._waiting = [*self._waiting, *last], []
-        if waiting:
-            self._ask(waiting)
-
-    def _ask(self, asked: list[Asked]) -> Answer:
-        try:
-            return self._wire.ask(asked)
-        except psycopg.OperationalError as error:
-            raise LedgerUnavailable(f"the ledger cannot be used now: {error}") from error
-
-    def server_age_us(self) -> int | None:
-        """Answer how long the server has been up; None when a test's clock is used, which cannot be compared."""
-        if self._driver.has_own_clock:
-            return None
-        started = self.row("SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint AS at")
-        assert started is not None
-        at = started["at"]
-        assert isinstance(at, int)
-        return self.now - at
-
-    def sign(self, process: int) -> None:
-        """Name the connections of this program after a process, each one before its next transaction."""
-        self._driver.process = process
-
-    def announce(self, process: int) -> None:
-        """Hold a session lock on this thread's connection; a new connection takes it anew."""
-        if self._driver.announced() != process:
-            row = self.row(
-                "SELECT pg_try_advisory_lock(CAST(:space AS integer), CAST(:process AS integer)) AS held",
-                space=PRESENCE,
-                process=process,
-            )
-            # Our last connection may not have ended for the server yet: then the next beat tries again.
-            if row is not None and row["held"]:
-                self._driver.remember_announced(process)
-
-    def is_gone(self, process: int) -> bool:
-        """Answer whether nobody holds the lock of that process: it is free for us until this transaction ends."""
-        row = self.row(
-            "SELECT pg_try_advisory_xact_lock(CAST(:space AS integer), CAST(:process AS integer)) AS free",
-            space=PRESENCE,
-            process=process,
-        )
-        return row is not None and bool(row["free"])
-
-    def evict(self, process: int) -> int:
-        """End the transactions that a process has open. Its locks are free a moment later.
-
-        No timeout of the server does that reliably: after statements that were sent together, PostgreSQL does not
-        count the pause that follows them.
-        """
-        rows = self.rows(
-            f"""SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
-                WHERE datname = current_database() AND application_name = {_NAMED} AND pid <> pg_backend_pid()
-                      AND xact_start IS NOT NULL""",
-            process=str(process),
-        )
-        return len(rows)
-
-    def _run(self, statement: str, values: dict[str, Value]) -> Answer:
-        self._driver.counts.statements += 1
-        values["now"] = self.now
-        waiting, self._waiting = self._waiting, []
-        waiting.append((self._driver.statement(statement), values))
-        return self._ask(waiting)
+_NAMING = translated(f"SELECT set_config('application_name', {NAMED}, false)")
 
 
 class PostgresDriver:
@@ -188,7 +54,7 @@ class PostgresDriver:
         self._all: dict[Connection, threading.Thread] = {}
         self._guard = threading.Lock()
         self._watches: list[PostgresChanges] = []
-        self._statements: dict[str, Statement] = {}
+        self._statements: dict[tuple[str, bool], Statement] = {}
         self._wires: WeakKeyDictionary[Connection, Wire] = WeakKeyDictionary()
         self._notifier = Notifier(self.connect)
         self.process: int | None = None
@@ -198,16 +64,18 @@ class PostgresDriver:
         timeouts = _TIMEOUTS.format(pause_ms=min(pause_s, LONGEST_PAUSE_S) * 1000)
         self._options = f"{timeouts}{schemas} {_said_options(url)}".strip()
 
-    @property
-    def has_own_clock(self) -> bool:
-        """Answer whether a test's clock replaces the server's."""
-        return self._clock is not None
+    def clock_now(self) -> int | None:
+        """Answer the time of a test's clock; None when the time is the server's."""
+        return None if self._clock is None else self._clock.now()
 
-    def statement(self, text: str) -> Statement:
-        """Answer the translation of a statement, made once."""
-        found = self._statements.get(text)
+    def statement(self, text: str, *, is_early: bool = False) -> Statement:
+        """Answer the translation of a statement, made once; an early one goes out before we know the time."""
+        found = self._statements.get((text, is_early))
         if found is None:
-            found = self._statements[text] = translated(text, clock=CLOCK if self._clock is None else ":now")
+            clock = CLOCK if self._clock is None else ":now"
+            found = self._statements[text, is_early] = translated(
+                text, clock=clock, now=STARTED if is_early else ":now"
+            )
         return found
 
     @contextmanager
@@ -298,10 +166,7 @@ class PostgresDriver:
             if self.process is not None and getattr(self._local, "named", None) != self.process:
                 wire.ask([(_NAMING, {"process": str(self.process)})])
                 self._local.named = self.process
-            row = wire.ask([begin, _NOW]).rows[0]
-            now = row["now"] if self._clock is None else self._clock.now()
-            assert isinstance(now, int)
-            transaction = PostgresTransaction(wire, now, self)
+            transaction = PostgresTransaction(wire, begin, self)
             try:
                 yield transaction
             except BaseException:

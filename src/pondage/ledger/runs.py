@@ -87,7 +87,9 @@ def latest_pins(tx: Transaction, pond: int) -> dict[str, int | None]:
 
     A rollback read nothing itself, so it moves nothing back.
     """
-    row = tx.row("SELECT pins FROM runs WHERE pond = :pond AND rollback_of IS NULL ORDER BY id DESC LIMIT 1", pond=pond)
+    row = tx.row(
+        "SELECT pins FROM runs WHERE pond = :pond AND rollback_of IS NULL ORDER BY number DESC LIMIT 1", pond=pond
+    )
     return {} if row is None else _pins.decode(text(row, "pins"))
 
 
@@ -118,7 +120,7 @@ def _run(row: Row) -> RunRow:
 
 def end(tx: Transaction, run: int, *, state: str, error: str | None = None, outputs_digest: str | None = None) -> None:
     """Say how a Run ended. A Run ends once: the machine never ends one twice, and the row count proves it."""
-    changed = tx.change(
+    tx.write_one(
         """UPDATE runs SET state = :state, error = :error, outputs_digest = :outputs_digest, ended_at = :now
            WHERE id = :id AND ended_at IS NULL""",
         id=run,
@@ -126,11 +128,13 @@ def end(tx: Transaction, run: int, *, state: str, error: str | None = None, outp
         error=error,
         outputs_digest=outputs_digest,
     )
-    assert changed == 1, f"run {run} ended twice"
 
 
-def publish(tx: Transaction, *, run: RunRow, pond: int, ripples: list[str]) -> None:
-    """Complete a Run: fix which snapshot of each Ripple it shows, and make it the one that readers see."""
+def publish(tx: Transaction, *, run: RunRow, pond: int, ripples: list[str]) -> dict[str, int]:
+    """Complete a Run: fix which snapshot of each Ripple it shows, and make it the one that readers see.
+
+    Answer these snapshots: from now on they never change.
+    """
     given = {ripple: output.snapshot for ripple, output in snapshots.outputs(tx, run.id).items()}
     for ripple in ripples:
         if ripple in given:
@@ -145,6 +149,7 @@ def publish(tx: Transaction, *, run: RunRow, pond: int, ripples: list[str]) -> N
     # Runs with equal outputs count as the same wherever a diamond compares them.
     digest = hashlib.sha256(msgspec.json.encode(sorted(given.items()))).hexdigest()[:16]
     end(tx, run.id, state="completed", outputs_digest=digest)
+    return given
 
 
 def by_public_id(tx: Transaction, public_id: str) -> int | None:

@@ -59,14 +59,13 @@ def insert(
     content: SnapshotContent,
     inputs: str,
     digest: str,
-) -> int:
+) -> None:
     """Write the snapshot of an execution. Only the guarded commit calls this, after the guard held."""
-    row = tx.row(
+    tx.write(
         """INSERT INTO snapshots (public_id, dataset, run, execution, freshness, kind, path, content, rows, bytes,
                                   inputs, digest, created_at)
            VALUES (:public_id, :dataset, :run, :execution, :freshness, :kind, :path, :content, :rows, :bytes,
-                   :inputs, :digest, :now)
-           RETURNING id""",
+                   :inputs, :digest, :now)""",
         public_id=public_id,
         dataset=dataset_id,
         run=run,
@@ -80,8 +79,6 @@ def insert(
         inputs=inputs,
         digest=digest,
     )
-    assert row is not None
-    return number(row, "id")
 
 
 def load(tx: Transaction, ids: list[int]) -> dict[int, SnapshotRow]:
@@ -135,15 +132,28 @@ def newest(tx: Transaction, dataset_id: int) -> Newest | None:
     )
 
 
-def published_schema(tx: Transaction, *, pond: int, ripple: str) -> str | None:
-    """Answer the schema that readers of this Pond's last completed Run see: what a contract is checked against."""
-    row = tx.row(
-        """SELECT s.content AS content FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
-           WHERE o.run = (SELECT max(id) FROM runs WHERE pond = :pond AND state = 'completed') AND o.node = :ripple""",
-        pond=pond,
-        ripple=ripple,
-    )
-    return None if row is None else _decode_content(text(row, "content")).schema
+_PUBLISHED = """SELECT s.id AS id, s.content AS content, 1 AS is_published
+                FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
+                WHERE o.run = (SELECT max(id) FROM runs WHERE pond = :pond AND state = 'completed')
+                      AND o.node = :ripple"""
+_READ = "SELECT id, content, 0 AS is_published FROM snapshots WHERE id IN ({ids}) UNION ALL "
+
+
+def for_ripple(
+    tx: Transaction, ids: list[int], *, pond: int, ripple: str
+) -> tuple[dict[int, SnapshotContent], str | None]:
+    """Answer what a Ripple reads, and the schema that readers of its Pond's last completed Run see: its contract."""
+    marks, values = numbered("id", sorted(set(ids)))
+    statement = (_READ.format(ids=marks) if ids else "") + _PUBLISHED
+    read: dict[int, SnapshotContent] = {}
+    contract: str | None = None
+    for row in tx.rows(statement, pond=pond, ripple=ripple, **values):
+        content = _decode_content(text(row, "content"))
+        if row["is_published"]:
+            contract = content.schema
+        else:
+            read[number(row, "id")] = content
+    return read, contract
 
 
 def put_output(tx: Transaction, *, run: int, pond: int, node: str, freshness: int, snapshot: int) -> None:
@@ -156,6 +166,26 @@ def put_output(tx: Transaction, *, run: int, pond: int, node: str, freshness: in
         node=node,
         freshness=freshness,
         snapshot=snapshot,
+    )
+
+
+def written_by(tx: Transaction, execution: int) -> int:
+    """Answer the snapshot that an execution has written."""
+    row = tx.row("SELECT id FROM snapshots WHERE execution = :execution", execution=execution)
+    assert row is not None, f"execution {execution} wrote no snapshot"
+    return number(row, "id")
+
+
+def put_written(tx: Transaction, *, run: int, pond: int, node: str, freshness: int, execution: int) -> None:
+    """Say that a Ripple gave the snapshot which this execution has just written."""
+    tx.write_one(
+        """INSERT INTO run_outputs (run, pond, node, freshness, snapshot)
+           SELECT :run, :pond, :node, :freshness, id FROM snapshots WHERE execution = :execution""",
+        run=run,
+        pond=pond,
+        node=node,
+        freshness=freshness,
+        execution=execution,
     )
 
 

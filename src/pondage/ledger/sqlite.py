@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,6 +52,16 @@ class SqliteTransaction:
     def write(self, statement: str, **values: Value) -> None:
         """Run a statement whose answer nobody needs."""
         self._run(statement, values)
+
+    def write_one(self, statement: str, **values: Value) -> None:
+        """Run a statement that must change exactly one row."""
+        changed = self._run(statement, values).rowcount
+        assert changed == 1, f"{changed} rows instead of one: {statement}"
+
+    def ahead(self, statement: str, **values: Value) -> Callable[[], list[Row]]:
+        """Ask at once: nothing is gained by waiting."""
+        found: list[Row] = self._run(statement, values).fetchall()
+        return lambda: found
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:

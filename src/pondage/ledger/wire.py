@@ -37,13 +37,6 @@ class Statement(msgspec.Struct, frozen=True, eq=False):
 Asked = tuple[Statement, Mapping[str, Value]]
 
 
-class Answer(msgspec.Struct, frozen=True, gc=False):
-    """What the last of several statements answered."""
-
-    rows: list[Row]
-    changed: int
-
-
 class _Known:
     """What a connection knows of one statement with one set of types."""
 
@@ -53,7 +46,38 @@ class _Known:
         self.types = types
         self.used = 0
         self.name: bytes | None = None
-        self.columns: list[tuple[str, Load]] | None = None
+        self.columns: list[tuple[int, str, Load]] | None = None
+
+
+class Answer:
+    """What a statement answered. Its rows are made when they are asked for."""
+
+    __slots__ = ("_known", "_result")
+
+    def __init__(self, result: pq.abc.PGresult, known: _Known) -> None:
+        self._result = result
+        self._known = known
+
+    @property
+    def changed(self) -> int:
+        """How many rows it changed, or found."""
+        return self._result.command_tuples or 0
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows it answered."""
+        result = self._result
+        found = result.ntuples
+        if found == 0:
+            return []
+        columns = self._known.columns
+        if columns is None:
+            columns = self._known.columns = [_column(result, at) for at in range(result.nfields)]
+        value = result.get_value
+        return [
+            {name: None if (data := value(row, at)) is None else load(data) for at, name, load in columns}
+            for row in range(found)
+        ]
 
 
 class Wire:
@@ -66,15 +90,15 @@ class Wire:
         self._known: dict[tuple[Statement, tuple[int, ...]], _Known] = {}
         self._numbers = count(1)
 
-    def ask(self, asked: Sequence[Asked]) -> Answer:
-        """Send statements in one go and answer what the last one answered; raises what the first bad one met."""
+    def ask(self, asked: Sequence[Asked]) -> list[Answer]:
+        """Send statements in one go and answer what each answered; raises what the first bad one met."""
         pgconn = self._pgconn
         if len(self._known) > MOST_PREPARED and pgconn.transaction_status == pq.TransactionStatus.IDLE:
             self._forget()
         is_done = False
         pgconn.enter_pipeline_mode()
         try:
-            posted = [known for statement, values in asked for known in self._post(statement, values)]
+            posted = [self._post(statement, values) for statement, values in asked]
             pgconn.pipeline_sync()
             results = self._results()
             pgconn.exit_pipeline_mode()
@@ -86,13 +110,14 @@ class Wire:
         for result in results:
             if result.status not in _GOOD:
                 # What was to be prepared behind it was not.
-                for known in posted:
+                for known, _ in posted:
                     known.name = None
                 raise _error(result)
-        return _answer(results[-1], posted[-1])
+        given = iter(results)
+        return [Answer([next(given) for _ in range(count)][-1], known) for known, count in posted]
 
-    def _post(self, statement: Statement, values: Mapping[str, Value]) -> list[_Known]:
-        """Hand a statement to the library, preparing it when it comes again; answer one mark for each result."""
+    def _post(self, statement: Statement, values: Mapping[str, Value]) -> tuple[_Known, int]:
+        """Hand a statement to the library, preparing it when it comes again; answer how many results it will have."""
         given = [values[name] for name in statement.names]
         types = tuple([_TYPES.get(type(value), 0) for value in given])
         known = self._known.get((statement, types))
@@ -103,14 +128,14 @@ class Wire:
         formats = [pq.Format.BINARY if kind == 17 else pq.Format.TEXT for kind in types] if 17 in types else None
         if known.name is not None:
             self._pgconn.send_query_prepared(known.name, bound, formats)
-            return [known]
+            return known, 1
         if known.used < PREPARE_AT:
             self._pgconn.send_query_params(statement.text, bound, types, formats)
-            return [known]
+            return known, 1
         known.name = b"pondage%d" % next(self._numbers)
         self._pgconn.send_prepare(known.name, statement.text, types)
         self._pgconn.send_query_prepared(known.name, bound, formats)
-        return [known, known]
+        return known, 2
 
     def _results(self) -> list[pq.abc.PGresult]:
         pgconn = self._pgconn
@@ -139,30 +164,13 @@ class Wire:
 _DEALLOCATE = Statement(b"DEALLOCATE ALL", ())
 
 
-def _answer(result: pq.abc.PGresult, known: _Known) -> Answer:
-    found = result.ntuples
-    if found == 0:
-        return Answer([], result.command_tuples or 0)
-    if known.columns is None:
-        known.columns = [_column(result, at) for at in range(result.nfields)]
-    value = result.get_value
-    rows: list[Row] = [
-        {
-            name: None if (data := value(row, at)) is None else load(data)
-            for at, (name, load) in enumerate(known.columns)
-        }
-        for row in range(found)
-    ]
-    return Answer(rows, found)
-
-
-def _column(result: pq.abc.PGresult, at: int) -> tuple[str, Load]:
+def _column(result: pq.abc.PGresult, at: int) -> tuple[int, str, Load]:
     name, oid = result.fname(at), result.ftype(at)
     assert name is not None
     # 0 is what every type can be read as: its text.
     loader = psycopg.adapters.get_loader(oid, pq.Format.TEXT) or psycopg.adapters.get_loader(0, pq.Format.TEXT)
     assert loader is not None
-    return name.decode(), loader(oid).load
+    return at, name.decode(), loader(oid).load
 
 
 def _error(result: pq.abc.PGresult) -> psycopg.Error:

@@ -13,11 +13,12 @@ from pondage.define.names import PondKey
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Done, Event
-from pondage.ledger import advance, compaction, executions, increments, manifests, snapshots
+from pondage.ledger import advance, claims, compaction, executions, increments, manifests, snapshots
 from pondage.ledger.advance import Happening
+from pondage.ledger.claims import Claim, Queue
 from pondage.ledger.compaction import CompactTask, compact_task
 from pondage.ledger.driver import LedgerUnavailable, Transaction, number, text
-from pondage.ledger.executions import Claim, Outcome, Queue
+from pondage.ledger.executions import Outcome
 from pondage.ledger.inputs import RippleInputs, query_inputs, ripple_inputs
 from pondage.ledger.job_inputs import component_task
 from pondage.ledger.ledger import Ledger
@@ -122,7 +123,7 @@ def claim_work(
     """
     try:
         with ledger.transaction() as tx:
-            claim = executions.claim(tx, process=process, queues=queues, token=token, is_alone=is_alone)
+            claim = claims.claim(tx, process=process, queues=queues, token=token, is_alone=is_alone)
             return None if claim is None else _work(tx, ledger, claim)
     except LedgerUnavailable:
         return persist(lambda: _resolved(ledger, token), give_up=give_up)
@@ -130,7 +131,7 @@ def claim_work(
 
 def _resolved(ledger: Ledger, token: str) -> Work | None:
     with ledger.reading() as tx:
-        claim = executions.find(tx, token)
+        claim = claims.find(tx, token)
         return None if claim is None else _work(tx, ledger, claim)
 
 
@@ -150,7 +151,8 @@ def _work(tx: Transaction, ledger: Ledger, claim: Claim) -> Work:
         return Work(claim=claim, compact=compact_task(tx, claim))
     inputs = ripple_inputs(claim.inputs)
     definition = ledger.definition(tx, inputs.definition)
-    loaded = snapshots.load(tx, [identity for identity in inputs.snapshots.values() if identity is not None])
+    wanted = [identity for identity in inputs.snapshots.values() if identity is not None]
+    read, contract = snapshots.for_ripple(tx, wanted, pond=inputs.pond_id, ripple=claim.node)
     assert claim.freshness is not None
     return Work(
         claim=claim,
@@ -163,10 +165,10 @@ def _work(tx: Transaction, ledger: Ledger, claim: Claim) -> Work:
             freshness=claim.freshness,
             previous_freshness=inputs.previous_freshness,
             inputs={
-                parameter: None if identity is None else loaded[identity].content
+                parameter: None if identity is None else read[identity]
                 for parameter, identity in inputs.snapshots.items()
             },
-            contract=snapshots.published_schema(tx, pond=inputs.pond_id, ripple=claim.node),
+            contract=contract,
             idempotency_key=_idempotency_key(claim, inputs),
             probe=_last_probe(tx, claim, inputs, definition.mode) if definition.ripple(claim.node).has_probe else None,
         ),
@@ -203,7 +205,7 @@ def commit_written(
         assert work.claim.freshness is not None
         assert work.ripple is not None
         kind = "full" if work.ripple.definition.mode == "replace" else work.ripple.definition.mode
-        snapshot = snapshots.insert(
+        snapshots.insert(
             tx,
             public_id=ledger.ids.new("s"),
             dataset_id=inputs.dataset,
@@ -216,8 +218,16 @@ def commit_written(
             digest=work.claim.digest or "",
         )
         if kind != "full":
-            manifests.record(tx, snapshot=snapshot, kind=kind, content=content)
-        return _done(tx, work, inputs, snapshot=snapshot, is_reused=False)
+            manifests.record(tx, snapshot=snapshots.written_by(tx, work.claim.execution), kind=kind, content=content)
+        snapshots.put_written(
+            tx,
+            run=work.claim.run,
+            pond=inputs.pond_id,
+            node=work.claim.node,
+            freshness=work.claim.freshness,
+            execution=work.claim.execution,
+        )
+        return Done(pond=inputs.pond, ripple=work.claim.node, attempt=work.claim.number)
 
     return commit(ledger, work, "ok", record, process=process, give_up=give_up)
 
@@ -229,7 +239,13 @@ def commit_unchanged(ledger: Ledger, work: Work, *, process: int, give_up: Calla
         inputs = ripple_inputs(work.claim.inputs)
         last = _last_snapshot(tx, work, inputs)
         assert last is not None, "the worker checked that there is something that can be unchanged"
-        return _done(tx, work, inputs, snapshot=last, is_reused=True)
+        claim = work.claim
+        assert claim.run is not None
+        assert claim.freshness is not None
+        snapshots.put_output(
+            tx, run=claim.run, pond=inputs.pond_id, node=claim.node, freshness=claim.freshness, snapshot=last
+        )
+        return Done(pond=inputs.pond, ripple=claim.node, attempt=claim.number, reused=True)
 
     return commit(ledger, work, "reused", record, process=process, give_up=give_up)
 
@@ -247,16 +263,6 @@ def _last_snapshot(tx: Transaction, work: Work, inputs: RippleInputs) -> int | N
         return None if base is None else base.snapshot
     newest = snapshots.newest(tx, inputs.dataset)
     return None if newest is None else newest.id
-
-
-def _done(tx: Transaction, work: Work, inputs: RippleInputs, *, snapshot: int, is_reused: bool) -> Event:
-    claim = work.claim
-    assert claim.run is not None
-    assert claim.freshness is not None
-    snapshots.put_output(
-        tx, run=claim.run, pond=inputs.pond_id, node=claim.node, freshness=claim.freshness, snapshot=snapshot
-    )
-    return Done(pond=inputs.pond, ripple=claim.node, attempt=claim.number, reused=is_reused)
 
 
 def commit_failed(

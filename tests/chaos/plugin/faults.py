@@ -77,12 +77,12 @@ def _shorten_leases() -> None:
 
 def _lose_answers(shares: dict[str, float], seed: int) -> None:
     """Cut connections: before the database saw the transaction, after it committed, after it committed a claim."""
-    from pondage.ledger import executions
+    from pondage.ledger import claims
     from pondage.ledger.driver import LedgerUnavailable
     from pondage.ledger.ledger import Ledger
 
     luck = random.Random(seed * 1_000_003 + os.getpid())
-    real, real_claim = Ledger.transaction, executions.claim
+    real, real_claim = Ledger.transaction, claims.claim
     this = threading.local()
 
     def claim(*given: Any, **named: Any) -> Any:
@@ -100,7 +100,7 @@ def _lose_answers(shares: dict[str, float], seed: int) -> None:
         if luck.random() < shares["claims" if this.has_claimed else "after"]:
             raise LedgerUnavailable("the connection was cut after the commit")
 
-    executions.claim = claim
+    claims.claim = claim
     Ledger.transaction = transaction  # type: ignore[method-assign,assignment]
 
 
