@@ -10,7 +10,7 @@ from pondage.define.definition import ReadDefinition
 from pondage.define.snapshot import Changes, Increment, SnapshotContent
 from pondage.engine.following import Following
 from pondage.errors import PondageError
-from pondage.ledger.executions import Claim
+from pondage.ledger.claims import Claim
 from pondage.ledger.increments import BaseTable, Increments
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.work import RippleTask

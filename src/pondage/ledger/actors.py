@@ -22,8 +22,17 @@ from pondage.ledger.driver import (
 _tracks = msgspec.json.Decoder(tuple[str, ...])
 
 
+class SignalRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened to an actor and has not been consumed."""
+
+    id: int
+    kind: str
+    pond: str | None
+    payload: str
+
+
 class ActorRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Something with a machine."""
+    """Something with a machine, locked; with what has happened to it and is due."""
 
     id: int
     environment: int
@@ -33,15 +42,7 @@ class ActorRow(msgspec.Struct, frozen=True, kw_only=True):
     errors: int
     halted: str | None
     moved: int | None
-
-
-class SignalRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened to an actor and has not been consumed."""
-
-    id: int
-    kind: str
-    pond: str | None
-    payload: str
+    due: list[SignalRow]
 
 
 class PondRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,17 +95,32 @@ _ACTOR = (
 )
 
 
+_DUE = "SELECT id, kind, pond, payload, due_at FROM signals WHERE actor = :actor AND due_at <= :clock ORDER BY id"
+
+
 def lock(tx: Transaction, actor: int, *, is_waiting: bool) -> ActorRow | None:
-    """Take the lock that a step needs. None when somebody else holds it and we do not wait."""
-    row = tx.row(_ACTOR + ("/*lock*/" if is_waiting else "/*lock skip*/"), id=actor)
-    if row is None:
+    """Take the lock that a step needs, and answer the actor with everything that has happened to it and is due.
+
+    None when somebody else holds it and we do not wait.
+    """
+    # The signals are read by a statement of their own behind the lock: nobody can have consumed them since.
+    locked = tx.ahead(_ACTOR + ("/*lock*/" if is_waiting else "/*lock skip*/"), id=actor)
+    signals = tx.rows(_DUE, actor=actor)
+    found = locked()
+    if not found:
         return None
     # Steps of one actor follow each other in time: the step's now is taken with the lock, not before it.
-    tx.now = max(tx.now, number(row, "clock"))
-    return _actor(row)
+    now = tx.now = max(tx.now, number(found[0], "clock"))
+    return _actor(found[0], [_signal(row) for row in signals if number(row, "due_at") <= now])
 
 
-def _actor(row: Row) -> ActorRow:
+def _signal(row: Row) -> SignalRow:
+    return SignalRow(
+        id=number(row, "id"), kind=text(row, "kind"), pond=text_or_none(row, "pond"), payload=text(row, "payload")
+    )
+
+
+def _actor(row: Row, due: list[SignalRow]) -> ActorRow:
     return ActorRow(
         id=number(row, "id"),
         environment=number(row, "environment"),
@@ -114,6 +130,7 @@ def _actor(row: Row) -> ActorRow:
         errors=number(row, "errors"),
         halted=text_or_none(row, "halted"),
         moved=number_or_none(row, "moved"),
+        due=due,
     )
 
 
@@ -167,22 +184,6 @@ def put_timer(tx: Transaction, *, actor: int, pond: str, at: int, payload: str) 
         payload=payload,
         at=at,
     )
-
-
-def due_signals(tx: Transaction, actor: int) -> list[SignalRow]:
-    """Answer everything that has happened to an actor and is due."""
-    return [
-        SignalRow(
-            id=number(row, "id"),
-            kind=text(row, "kind"),
-            pond=text_or_none(row, "pond"),
-            payload=text(row, "payload"),
-        )
-        for row in tx.rows(
-            "SELECT id, kind, pond, payload FROM signals WHERE actor = :actor AND due_at <= :now ORDER BY id",
-            actor=actor,
-        )
-    ]
 
 
 def delete_signals(tx: Transaction, ids: list[int]) -> None:
@@ -316,6 +317,24 @@ def remove_pond(tx: Transaction, pond_id: int) -> None:
 def move_pond(tx: Transaction, pond_id: int, actor: int) -> None:
     """Give a Pond to another catchment."""
     tx.write("UPDATE ponds SET actor = :actor WHERE id = :id", id=pond_id, actor=actor)
+
+
+_AROUND = """SELECT id, actor, name, major, project, state, definition, tracks, 0 AS is_sink FROM ponds
+             WHERE environment = :environment AND name = :name AND major = :major AND removed_at IS NULL
+             UNION ALL
+             SELECT p.id, p.actor, p.name, p.major, p.project, p.state, p.definition, p.tracks, 1
+             FROM pond_sources s JOIN ponds p ON p.id = s.pond
+             WHERE s.environment = :environment AND s.source_name = :name AND s.source_major = :major
+                   AND p.removed_at IS NULL
+             ORDER BY 9, 1"""
+
+
+def around(tx: Transaction, environment_id: int, key: str) -> tuple[PondRow | None, list[PondRow]]:
+    """Answer a deployed Pond and those that read it, in a fixed order: what a report of it touches."""
+    name, major = split_key(key)
+    rows = tx.rows(_AROUND, environment=environment_id, name=name, major=major)
+    own = [_pond(row) for row in rows if not row["is_sink"]]
+    return own[0] if own else None, [_pond(row) for row in rows if row["is_sink"]]
 
 
 def sinks(tx: Transaction, environment_id: int, key: str) -> list[PondKey]:

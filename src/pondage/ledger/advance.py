@@ -104,7 +104,7 @@ def _advance(
     tx: Transaction, ledger: Ledger, actor: ActorRow, *, process: int | None, event: Happening | None = None
 ) -> bool:
     """Make one step of everything that is due. False when it raised; it is undone then, and counted."""
-    signals = [] if actor.halted is not None else actors.due_signals(tx, actor.id)
+    signals = [] if actor.halted is not None else actor.due
     if not signals and event is None:
         return True
     try:
@@ -158,7 +158,7 @@ def _settle(
             continue
         events.append(event)
     if reported is not None:
-        row = catchment.ponds.row(reported.pond)
+        row = catchment.ponds.reported(reported.pond)
         if row is not None and row.actor != actor.id:
             put_event(tx, actor=row.actor, event=reported)
         else:

@@ -252,26 +252,27 @@ class Catchment:
 
     def _finish_run(self, effect: does.RunFinished) -> None:
         pond = self.ponds.known(effect.pond)
-        run = self._run(pond.id, effect.number)
+        run, given = runs.finishing(self._tx, pond.id, effect.number)
         definition = self._ledger.definition(self._tx, run.definition)
         ripples = [ripple.name for ripple in definition.ripples]
         if run.rollback_of is not None:
-            ripples = self._take_outputs(run, pond.id, run.rollback_of)
-        self._published[run.id] = runs.publish(self._tx, run=run, pond=pond.id, ripples=ripples)
+            given = self._take_outputs(run, pond.id, run.rollback_of)
+            ripples = list(given)
+        self._published[run.id] = runs.publish(self._tx, run=run, pond=pond.id, ripples=ripples, given=given)
         for subsumed in effect.subsumed:
             runs.end(self._tx, self._run(pond.id, subsumed).id, state="subsumed")
         history.put_outbox(
             self._tx, environment=self._environment, kind="publish", payload={"pond": pond.id, "run": run.public_id}
         )
 
-    def _take_outputs(self, run: RunRow, pond: int, older: int) -> list[str]:
-        """Give a Run everything that an older one showed, and answer of which Ripples that is."""
+    def _take_outputs(self, run: RunRow, pond: int, older: int) -> dict[str, int]:
+        """Give a Run everything that an older one showed, and answer that."""
         given = snapshots.outputs(self._tx, older)
         for ripple, output in given.items():
             snapshots.put_output(
                 self._tx, run=run.id, pond=pond, node=ripple, freshness=run.freshness, snapshot=output.snapshot
             )
-        return list(given)
+        return {ripple: output.snapshot for ripple, output in given.items()}
 
     def _drop_runs(self, effect: does.RunDropped) -> None:
         pond = self.ponds.known(effect.pond)

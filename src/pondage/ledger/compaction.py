@@ -15,7 +15,8 @@ from pondage.define.snapshot import SnapshotContent
 from pondage.errors import LedgerError, NotFound
 from pondage.ledger import actors, executions, history, manifests, snapshots, verbs
 from pondage.ledger.driver import Row, Transaction, number, text
-from pondage.ledger.executions import Claim, Dispatch
+from pondage.ledger.claims import Claim
+from pondage.ledger.executions import Dispatch
 from pondage.ledger.inputs import CompactInputs, compact_inputs
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.manifests import Manifest, Member
@@ -166,7 +167,7 @@ def recorder(ledger: Ledger, claim: Claim, content: SnapshotContent) -> Callable
         having = {snapshot: each for snapshot, each in found.items() if gone <= set(each.members)}
         if not having:
             return  # somebody else has put them together meanwhile: nobody will ever read these files
-        made = snapshots.insert(
+        snapshots.insert(
             tx,
             public_id=ledger.ids.new("s"),
             dataset_id=inputs.dataset,
@@ -178,6 +179,7 @@ def recorder(ledger: Ledger, claim: Claim, content: SnapshotContent) -> Callable
             inputs="{}",
             digest="",
         )
+        made = snapshots.written_by(tx, claim.execution)
         for snapshot, manifest in having.items():
             manifests.insert(tx, snapshot, _rewritten(manifest, inputs, made, content))
         history.put_outbox(

@@ -24,11 +24,19 @@ class LedgerPonds:
         self._rows: dict[PondKey, PondRow | None] = {}
         self._states: dict[PondKey, PondState] = {}
         self._removed: dict[PondKey, PondRow] = {}
+        self._sinks: dict[PondKey, list[PondKey]] = {}
 
     def row(self, key: PondKey) -> PondRow | None:
         """Answer the row of a deployed Pond."""
         if key not in self._rows:
             self._rows[key] = actors.pond(self._tx, self._environment, key)
+        return self._rows[key]
+
+    def reported(self, key: PondKey) -> PondRow | None:
+        """Answer the row of a Pond that something was reported of; its Sinks, which it concerns, come along."""
+        if key not in self._rows:
+            self._rows[key], sinks = actors.around(self._tx, self._environment, key)
+            self._note_sinks(key, sinks)
         return self._rows[key]
 
     def known(self, key: PondKey) -> PondRow:
@@ -53,11 +61,15 @@ class LedgerPonds:
 
     def sinks(self, key: PondKey) -> Sequence[PondKey]:
         """Give the deployed Ponds that name `key` as a Source."""
-        found = actors.sink_rows(self._tx, self._environment, key)
-        for row in found:
-            # The machine asks for them next. What was loaded before may have been changed since.
+        if key not in self._sinks:
+            self._note_sinks(key, actors.sink_rows(self._tx, self._environment, key))
+        return self._sinks[key]
+
+    def _note_sinks(self, key: PondKey, rows: list[PondRow]) -> None:
+        for row in rows:
+            # The machine asks for them next.
             self._rows.setdefault(row.key, row)
-        return [row.key for row in found]
+        self._sinks[key] = [row.key for row in rows]
 
     def definition(self, key: PondKey, definition: str) -> PondShape | None:
         """Resolve the reference that a Deploy event carries: the id of a stored definition."""
@@ -86,6 +98,7 @@ class LedgerPonds:
         sources = [source for source, _ in shape.sources]
         actors.save_definition(self._tx, pond_id, self._environment, identity, sources)
         self._rows.pop(shape.key, None)
+        self._sinks.clear()
         self._states[shape.key] = state
 
     def remove(self, key: PondKey) -> None:
@@ -95,6 +108,7 @@ class LedgerPonds:
             actors.remove_pond(self._tx, row.id)
             self._removed[key] = row
         self._rows[key] = None
+        self._sinks.clear()
         self._states.pop(key, None)
 
     def deployed(self, key: PondKey) -> None:

@@ -29,6 +29,10 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _COLUMNS = "id, public_id, number, freshness, definition, pins, is_forced, is_full, rollback_of"
+_FINISHING = f"""SELECT {", ".join(f"r.{column} AS {column}" for column in _COLUMNS.split(", "))},
+                        o.node AS node, o.snapshot AS snapshot
+                 FROM runs r LEFT JOIN run_outputs o ON o.run = r.id
+                 WHERE r.pond = :pond AND r.number = :number ORDER BY o.id"""
 
 
 def insert(
@@ -73,6 +77,13 @@ def insert(
     )
     assert row is not None
     return _run(row)
+
+
+def finishing(tx: Transaction, pond: int, run_number: int) -> tuple[RunRow, dict[str, int]]:
+    """Answer the Run of this number and the snapshots that its Ripples gave; the newest where one gave twice."""
+    rows = tx.rows(_FINISHING, pond=pond, number=run_number)
+    assert rows, f"pond {pond} has no run number {run_number}"
+    return _run(rows[0]), {text(row, "node"): number(row, "snapshot") for row in rows if row["node"] is not None}
 
 
 def by_number(tx: Transaction, pond: int, run_number: int) -> RunRow:
@@ -130,12 +141,12 @@ def end(tx: Transaction, run: int, *, state: str, error: str | None = None, outp
     )
 
 
-def publish(tx: Transaction, *, run: RunRow, pond: int, ripples: list[str]) -> dict[str, int]:
+def publish(tx: Transaction, *, run: RunRow, pond: int, ripples: list[str], given: dict[str, int]) -> dict[str, int]:
     """Complete a Run: fix which snapshot of each Ripple it shows, and make it the one that readers see.
 
-    Answer these snapshots: from now on they never change.
+    `given` is what its own Ripples gave. Answer all that it shows: from now on that never changes.
     """
-    given = {ripple: output.snapshot for ripple, output in snapshots.outputs(tx, run.id).items()}
+    given = dict(given)
     for ripple in ripples:
         if ripple in given:
             continue

@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from pondage.errors import LedgerError
@@ -123,19 +123,15 @@ class SqliteDriver:
         self._watches: list[SqliteChanges] = []
         path.parent.mkdir(parents=True, exist_ok=True)
 
-    @contextmanager
-    def transaction(self) -> Iterator[SqliteTransaction]:
+    def transaction(self) -> AbstractContextManager[SqliteTransaction]:
         """Open a transaction that writes."""
         self.counts.transactions += 1
-        with self._block("BEGIN IMMEDIATE") as transaction:
-            yield transaction
+        return self._block("BEGIN IMMEDIATE")
 
-    @contextmanager
-    def reading(self) -> Iterator[SqliteTransaction]:
+    def reading(self) -> AbstractContextManager[SqliteTransaction]:
         """Open a transaction that only reads, and sees one moment."""
         self.counts.reads += 1
-        with self._block("BEGIN DEFERRED") as transaction:
-            yield transaction
+        return self._block("BEGIN DEFERRED")
 
     def script(self, statements: str) -> None:
         """Run a migration; the caller holds no transaction."""
