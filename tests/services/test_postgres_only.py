@@ -142,3 +142,18 @@ def test_two_starters_migrate_once(postgres: PostgresServer) -> None:
         assert len(tx.rows("SELECT version FROM schema_version")) == 1
     for driver in drivers:
         driver.close()
+
+
+def test_a_wait_ends_as_soon_as_somebody_rings(postgres: PostgresServer) -> None:
+    driver = PostgresDriver(postgres.url)
+    changes = driver.changes()
+    assert changes.wait(30), "it begins to listen"
+    ended: list[bool] = []
+    thread = threading.Thread(target=lambda: ended.append(changes.wait(600)))
+    thread.start()
+    changes.wake()
+    thread.join(30)
+    assert ended == [True]
+    assert not changes.wait(0), "it rang once"
+    driver.close()
+    assert not changes.wait(600), "nobody waits for what was closed"

@@ -117,7 +117,8 @@ class Catchment:
         if not effect.taken:
             return Chosen(pins={}, standing={}, is_spliced=False)
         definition = self._ledger.definition(self._tx, pond.definition)
-        latest = runs.latest_pins(self._tx, pond.id)
+        # Only where older Runs may be chosen can a pin go back behind the last one.
+        latest = runs.latest_pins(self._tx, pond.id) if pond.tracks and definition.coherent else {}
         wanted = [
             Wanted(
                 source=pond_key(source.pond, source.major),

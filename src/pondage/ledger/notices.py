@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import select
+import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import psycopg
 
@@ -75,33 +78,55 @@ class PostgresChanges:
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
         self._connection: Connection | None = None
-        self._woken = threading.Event()
+        self._woken, self._bell = socket.socketpair()
+        self._woken.setblocking(False)
+        self._bell.setblocking(False)
 
     def wait(self, seconds: float) -> bool:
         """Wait for a notification, at most `seconds`; without a connection, just wait."""
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            if self._woken.is_set():
-                self._woken.clear()
-                return True
+        while self._woken.fileno() >= 0:
             try:
                 if self._connection is None:
                     self._connection = self._connect()
                     self._connection.execute(f"LISTEN {CHANNEL}")
                     return True  # what was committed before this was not heard
-                for _ in self._connection.notifies(timeout=min(left, 0.1), stop_after=1):
+                if self._has_heard(self._connection):
                     return True
+                left = deadline - time.monotonic()
+                if left <= 0 or self._is_woken(left, self._connection.fileno()):
+                    return left > 0
             except (LedgerUnavailable, psycopg.Error):
                 self._connection = None
-                return self._woken.wait(left)
-        return False
+                return self._is_woken(max(deadline - time.monotonic(), 0.0))
+            except (OSError, ValueError):
+                break
+        return False  # it was closed
+
+    def _has_heard(self, connection: Connection) -> bool:
+        return bool(list(connection.notifies(timeout=0)))
+
+    def _is_woken(self, seconds: float, *others: int) -> bool:
+        """Wait until somebody rings, or one of the others has something to read; answer whether somebody rang."""
+        poll = select.poll()
+        for end in (self._woken.fileno(), *others):
+            poll.register(end, select.POLLIN)
+        ready = {end for end, _ in poll.poll(seconds * 1000)}
+        if self._woken.fileno() not in ready:
+            return False
+        with suppress(BlockingIOError):
+            self._woken.recv(4096)
+        return True
 
     def wake(self) -> None:
-        """End a running wait from another thread, within a tenth of a second."""
-        self._woken.set()
+        """End a running wait from another thread."""
+        with suppress(OSError):  # it has rung often enough, or nobody waits any more
+            self._bell.send(b"!")
 
     def close(self) -> None:
         """Give the connection back."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        self._woken.close()
+        self._bell.close()

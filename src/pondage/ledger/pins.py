@@ -6,7 +6,7 @@ pins then means: the newest Runs of the Sources that keep the label F and stand 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -52,7 +52,8 @@ def choose(
     tx: Transaction, wanted: Sequence[Wanted], *, freshness: int, tracks: Sequence[str], is_coherent: bool, keep: int
 ) -> Chosen:
     """Choose a completed Run of each Source: the newest agreeing combination, else the newest of each."""
-    offered = [_candidates(tx, one, freshness=freshness, keep=keep if tracks and is_coherent else 1) for one in wanted]
+    asked = [_ask(tx, one, keep=keep if tracks and is_coherent else 1) for one in wanted]
+    offered = [_candidates(one, rows(), freshness=freshness) for one, rows in zip(wanted, asked, strict=True)]
     newest = [runs[0] if runs else None for runs in offered]
     chosen: Sequence[Candidate | None] | None = newest
     if tracks and is_coherent:
@@ -79,10 +80,13 @@ _NEWEST_WHOLE = """SELECT r.id AS id, r.freshness AS freshness, r.outputs_digest
                    ORDER BY r.id DESC"""
 
 
-def _candidates(tx: Transaction, one: Wanted, *, freshness: int, keep: int) -> list[Candidate]:
+def _ask(tx: Transaction, one: Wanted, *, keep: int) -> Callable[[], list[Row]]:
     if one.pond is None:
-        return []
-    rows = tx.rows(_NEWEST if keep == 1 else _NEWEST_WHOLE, pond=one.pond, keep=keep)
+        return list
+    return tx.ahead(_NEWEST if keep == 1 else _NEWEST_WHOLE, pond=one.pond, keep=keep)
+
+
+def _candidates(one: Wanted, rows: list[Row], *, freshness: int) -> list[Candidate]:
     found = [_candidate(row) for row in rows]
     # An older Run may serve as long as it keeps the label F and does not go back behind the last pin.
     return [
