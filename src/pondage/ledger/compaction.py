@@ -14,8 +14,8 @@ from pondage.define.names import PondKey
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import LedgerError, NotFound
 from pondage.ledger import actors, executions, history, manifests, snapshots, verbs
-from pondage.ledger.driver import Row, Transaction, number, text
 from pondage.ledger.claims import Claim
+from pondage.ledger.driver import Row, Transaction, number, text
 from pondage.ledger.executions import Dispatch
 from pondage.ledger.inputs import CompactInputs, compact_inputs
 from pondage.ledger.ledger import Ledger

@@ -9,8 +9,8 @@ import msgspec
 
 from pondage.define.snapshot import Changes, SnapshotContent
 from pondage.ledger import manifests
-from pondage.ledger.driver import Transaction, number, text
 from pondage.ledger.claims import Claim
+from pondage.ledger.driver import Transaction, number, text
 from pondage.ledger.inputs import RippleInputs, ripple_inputs
 from pondage.ledger.ledger import Ledger
 
