@@ -132,27 +132,34 @@ def newest(tx: Transaction, dataset_id: int) -> Newest | None:
     )
 
 
-_PUBLISHED = """SELECT s.id AS id, s.content AS content, 1 AS is_published
+_PUBLISHED = """SELECT s.id AS id, s.kind AS kind, s.content AS content, 1 AS is_published
                 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
                 WHERE o.run = (SELECT max(id) FROM runs WHERE pond = :pond AND state = 'completed')
                       AND o.node = :ripple"""
-_READ = "SELECT id, content, 0 AS is_published FROM snapshots WHERE id IN ({ids}) UNION ALL "
+_READ = "SELECT id, kind, content, 0 AS is_published FROM snapshots WHERE id IN ({ids}) UNION ALL "
 
 
 def for_ripple(
     tx: Transaction, ids: list[int], *, pond: int, ripple: str
 ) -> tuple[dict[int, SnapshotContent], str | None]:
-    """Answer what a Ripple reads, and the schema that readers of its Pond's last completed Run see: its contract."""
+    """Answer what a Ripple reads, each as the whole table, and its contract.
+
+    That is the schema which readers of its Pond's last completed Run see.
+    """
     marks, values = numbered("id", sorted(set(ids)))
     statement = (_READ.format(ids=marks) if ids else "") + _PUBLISHED
     read: dict[int, SnapshotContent] = {}
+    growing: dict[int, SnapshotContent] = {}
     contract: str | None = None
     for row in tx.rows(statement, pond=pond, ripple=ripple, **values):
         content = _decode_content(text(row, "content"))
         if row["is_published"]:
             contract = content.schema
         else:
-            read[number(row, "id")] = content
+            kept = growing if text(row, "kind") in manifests.GROWING else read
+            kept[number(row, "id")] = content
+    if growing:
+        read |= growing | manifests.tables(tx, growing)
     return read, contract
 
 
