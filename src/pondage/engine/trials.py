@@ -96,6 +96,7 @@ def _work(
     previous: int | None,
     secrets: Secrets | None = None,
 ) -> RippleWork:
+    from pondage.spark.merge import Merge
     from pondage.spark.ripple import RippleWork
 
     declared = code.pond(pond.entry).ripples[ripple.name]
@@ -112,6 +113,7 @@ def _work(
             secrets=secrets,
         ),
         destination="",
+        merge=Merge(keys=pond.keys, base=lambda: None) if pond.mode == "merge" else None,
         contract=contract,
         place=pond.place or None,
     )

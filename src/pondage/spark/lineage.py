@@ -29,7 +29,7 @@ def column_lineage(frame: DataFrame, inputs: Mapping[str, SnapshotContent | None
         return None
     try:
         plan = frame._jdf.queryExecution().analyzed()
-        places = {spark_path(each.path): name for name, each in inputs.items() if each is not None}
+        places = {spark_path(_root(each)): name for name, each in inputs.items() if each is not None}
         reading = PlanLineage([_table(leaf, places) for leaf in _each(plan.collectLeaves())], _known(plan, places))
         found = reading.read(msgspec.json.decode(plan.toJSON()))
     except Exception:  # noqa: BLE001 - whatever a plan may hold, the run goes on
@@ -47,6 +47,12 @@ def _table(leaf: Any, places: Mapping[str, str]) -> str | None:
         return None
     path = _plain(relation.location().rootPaths().head().toString())
     return next((name for place, name in places.items() if path.startswith(f"{_plain(place)}/")), None)
+
+
+def _root(content: SnapshotContent) -> str:
+    """Answer where the files of an input lie: those of a table that grows with its batches, all below its dataset."""
+    is_growing = any(content.place(file) == file.name for file in content.files[:1])
+    return content.path.rsplit("/", 2)[0] if is_growing else content.path
 
 
 def _plain(path: str) -> str:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
 from pondage.define.definition import RippleDefinition
 from pondage.define.run import Run, Unchanged
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
+from pondage.spark.changes import DELETED
 from pondage.spark.contract import require_contract
 from pondage.spark.errors import explained
 from pondage.spark.expectations import ExpectationPlan, require_kept
@@ -140,6 +142,9 @@ def _by_table(work: RippleWork, frames: Mapping[str, DataFrame | None]) -> dict[
     for read in work.ripple.reads:
         frame = frames.get(read.parameter)
         if frame is not None:
+            content = work.inputs.get(read.parameter)
+            if content is not None and content.increment is not None and content.increment.keys:
+                frame = frame.withColumn(DELETED, F.lit(False))
             found.update(dict.fromkeys((read.table(work.pond), read.parameter, read.pond or read.ripple), frame))
     return found
 

@@ -10,6 +10,7 @@ import msgspec
 from pondage.define.run import Unchanged
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
+from pondage.spark.changes import DELETED
 from pondage.spark.contract import check_contract
 from pondage.spark.errors import explained
 from pondage.spark.query import QueryResult, answer_of
@@ -158,7 +159,8 @@ def _schema(session: SparkSession, work: RippleWork, contents: Mapping[str, Snap
     except Unchanged:
         return None
     check_output(frame.schema)
-    return str(frame.schema.json())
+    # The mark of a deletion is no column of the table.
+    return str((frame.schema if work.merge is None else frame.drop(DELETED).schema).json())
 
 
 def _empty(schema: str) -> SnapshotContent:
