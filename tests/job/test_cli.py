@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pondage.cli.job import job
+from pondage.components.registry import built_in
 from pondage.simulate.control_registry import TEST_REGISTRY
 
 TEXT = """
@@ -86,3 +87,24 @@ def test_all_failures_are_played(file: Path) -> None:
     assert found["handled"] == ["load", "alert"]
     assert found["unhandled"] == ["extract", "it", "each"]
     assert found["never_run"] == []
+
+
+FUSED = """
+components:
+  - {name: t, type: table, params: {columns: {id: bigint}, rows: [[1], [2]]}}
+  - {name: d, type: derive, params: {columns: {double: id * 2}}}
+  - {name: s, type: select, params: {columns: [double]}}
+connections:
+  data: [t.main -> d.input, d.main -> s.input]
+"""
+
+
+def test_a_trace_shows_fused_groups_and_which_member_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pondage.cli.registry.known_components", built_in)
+    file = tmp_path / "fused.yaml"
+    file.write_text(FUSED)
+    shown = call("trace", file, "--fail", "d").output
+    assert "fused  t, d, s" in shown
+    assert "t OK" in shown
+    assert "d ERROR [it failed]" in shown
+    assert "s SKIPPED [DATA_STARVED(input)]" in shown

@@ -134,15 +134,23 @@ def trace(
                 "globals": host.globals(),
                 "job_state": played.state,
                 "code": played.code,
-                "groups": [[planned.plan.components[at].name for at in group] for group in planned.plan.groups],
+                "groups": _groups(planned.plan),
             }
         )
         return
+    for group in _groups(planned.plan):
+        click.echo(f"   fused  {', '.join(group)}")
     for at, lines in played.timeline:
         for number, line in enumerate(lines):
             click.echo(f"{f'{at / 1000:g}s' if number == 0 else '':>8}  {line}")
     if played.state is JobState.RUNNING:
         click.echo("          (nothing more happens)")
+
+
+def _groups(plan: JobPlan) -> list[list[str]]:
+    """Answer the fused groups by the names of their members, those of bodies too."""
+    found = [[plan.components[at].name for at in group] for group in plan.groups]
+    return found + [group for body in plan.bodies.values() for group in _groups(body)]
 
 
 def _report_failures(plan: JobPlan, behave: Callable[[str, int], Ending], start: Start, *, is_json: bool) -> None:
