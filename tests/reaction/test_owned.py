@@ -16,7 +16,7 @@ from pondage.engine.live import journal as journal_module
 from pondage.engine.live import pump as pump_module
 from pondage.engine.live.owned import OwnedReactor
 from pondage.kernel.reaction import Effect, State
-from pondage.kernel.reaction.events import Push
+from pondage.kernel.reaction.events import Push, Tick
 from pondage.ledger import actors, processes, reactors
 from pondage.ledger.driver import LedgerUnavailable
 from pondage.ledger.journal import Batch, FileJournal
@@ -161,6 +161,29 @@ async def test_a_reactor_that_crashes_begins_again_from_its_journal_after_a_whil
         pump_module.step = original
     await owned.drain(0)
     assert desk.history() == ["reactor recovery"]
+
+
+@at_each_level
+async def test_a_reactor_that_crashes_again_and_again_fails_for_good(desk: Desk) -> None:
+    original = pump_module.step
+    owned = await desk.own()
+    try:
+        for attempt in range(1, 7):
+            pump_module.step = _always_wrong
+            owned.host.feed(Push("prices", Price(1.0)))
+            pump_module.step = original
+            state = await owned.until(lambda state: state["state"] in ("Starting", "Failed"))
+            assert owned.host.state.facts.attempts == min(attempt, 5)
+            owned.host.state.timers["restart", ""] = 0  # The backoff is over: nobody waits for it here.
+            owned.host.feed(Tick())
+    finally:
+        pump_module.step = original
+    assert state["state"] == "Failed"
+    await owned.drain(0)
+
+
+def _always_wrong(state: State, event: object, now: int) -> list[Effect]:
+    raise RuntimeError("a bug of ours")
 
 
 def test_an_old_owner_is_fenced_and_stops(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pondage.engine.live.graphs import Graphs, Result
 from pondage.engine.live.output import DirectOutput, Output
 from pondage.engine.live.pump import Clock, Pump
 from pondage.engine.live.sources import Sources
-from pondage.kernel.reaction import Effect, Event, ReactorShape, State, new_state, next_deadline
+from pondage.kernel.reaction import Condition, Effect, Event, ReactorShape, State, new_state, next_deadline
 from pondage.kernel.reaction import effects as e
 from pondage.kernel.reaction.events import Begin, Shutdown, Tick
 from pondage.kernel.reaction.facts import Facts
@@ -108,6 +108,8 @@ class ReactorHost:
     async def shut_down(self, drain: int) -> None:
         """Stop: fire on for at most `drain`, write what is pending, then end every task."""
         self.feed(Shutdown(drain))
+        if self.state.condition is Condition.FAILED:
+            self.stopped.set()  # Nothing of it runs, and the next life must know that it has failed.
         await self.stopped.wait()
         await self._output.close()
         await self._end("stopped")

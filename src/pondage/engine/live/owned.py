@@ -22,8 +22,9 @@ from pondage.errors import LedgerError
 from pondage.kernel.reaction import Effect, Facts, ReactorShape, read_event
 from pondage.kernel.reaction.declared import shape_of
 from pondage.kernel.reaction.events import ReactorCrashed
+from pondage.kernel.reaction.facts import new_facts
 from pondage.ledger import reactors
-from pondage.ledger.journal import Carrier, FileJournal, Journal, LedgerJournal, journal_path
+from pondage.ledger.journal import Carrier, Fenced, FileJournal, Journal, LedgerJournal, journal_path
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.reactors import Lease, LedgerRow, ReactorRow, ReactorSignal
 from pondage.ledger.sqlite import SqliteDriver
@@ -126,6 +127,9 @@ class OwnedReactor(Door):
             life = await self._aside(lambda: open_life(journal, shape, declaration=text, read_shape=_shape_of_text))
             facts = typed_facts(life.facts, self._accumulators)
             output = self._journaled(journal, life.seq, loop)
+        elif self._host is not None:
+            facts = new_facts(shape)
+            facts.attempts = self._host.state.facts.attempts
         self._output = output
         self._host = host = ReactorHost(
             shape, graphs=self._reactor.graphs, accumulators=self._accumulators, facts=facts, output=output
@@ -161,10 +165,19 @@ class OwnedReactor(Door):
 
     async def _begin_again(self, error: str) -> None:
         await self.host.drop("unavailable")
-        await self._by_clerk(self._carry)
-        # What was handed over and is not in the journal is still in the ledger.
-        self._taken.clear()
-        await self._live(after_crash=error)
+        while not (self.is_lost or self._is_closing):
+            try:
+                await self._by_clerk(self._carry)
+                # What was handed over and is not in the journal is still in the ledger.
+                self._taken.clear()
+                await self._live(after_crash=error)
+            except Fenced:
+                await self.lose("its journal has another owner")
+            except LedgerError as failed:
+                _log.warning("reactor %s cannot begin again yet: %s", self.name, failed)
+                await asyncio.sleep(CARRY_AGAIN_S)
+            else:
+                return
 
     def _open(self) -> Journal:
         driver = self._ledger.driver
