@@ -58,7 +58,7 @@ _FILES = """SELECT r.public_id AS public_id, r.number AS run_number, p.name AS n
                    e.outcome AS outcome
             FROM runs r JOIN ponds p ON p.id = r.pond JOIN dispatches d ON d.run = r.id
             JOIN executions e ON e.dispatch = d.id
-            WHERE r.id = :run AND e.claimed_at IS NOT NULL ORDER BY e.id"""
+            WHERE r.id = :run AND d.kind <> 'compact' AND e.claimed_at IS NOT NULL ORDER BY e.id"""
 
 
 def locate(tx: Transaction, environment: str, subject: str | None = None, *, ripple: str | None = None) -> LogsView:

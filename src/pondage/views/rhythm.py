@@ -52,6 +52,7 @@ _RIPPLES = """SELECT p.name AS name, p.major AS major, d.node AS node, count(*) 
               FROM (SELECT * FROM runs WHERE environment = :environment ORDER BY id DESC LIMIT :most) r
               JOIN ponds p ON p.id = r.pond JOIN dispatches d ON d.run = r.id JOIN executions e ON e.dispatch = d.id
               WHERE r.started_at >= :since AND r.started_at < :until AND e.outcome = 'ok'
+                    AND d.kind <> 'compact'
               GROUP BY p.name, p.major, d.node"""
 
 

@@ -150,7 +150,8 @@ _ONE = f"SELECT {_FIELDS} FROM runs r {_JOINED} WHERE r.id = :id"  # noqa: S608 
 
 # The newest failed try of the Run: what people want to read first.
 _FAILED = """SELECT d.node AS node, e.error AS error FROM dispatches d JOIN executions e ON e.dispatch = d.id
-             WHERE d.run = :run AND d.outcome IN ('failed', 'crashed') AND e.error IS NOT NULL
+             WHERE d.run = :run AND d.kind <> 'compact' AND d.outcome IN ('failed', 'crashed')
+                   AND e.error IS NOT NULL
              ORDER BY e.id DESC LIMIT 1"""
 
 

@@ -63,7 +63,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
 _TOOK = """SELECT p.name AS name, p.major AS major, d.node AS node, e.completed_at - e.claimed_at AS took
            FROM (SELECT id, pond FROM runs WHERE environment = :environment ORDER BY id DESC LIMIT :most) r
            JOIN ponds p ON p.id = r.pond JOIN dispatches d ON d.run = r.id JOIN executions e ON e.dispatch = d.id
-           WHERE e.outcome = 'ok' AND e.claimed_at IS NOT NULL ORDER BY e.id DESC"""
+           WHERE d.kind <> 'compact' AND e.outcome = 'ok' AND e.claimed_at IS NOT NULL ORDER BY e.id DESC"""
 
 
 def recorded_durations(tx: Transaction, environment: int) -> dict[tuple[PondKey, str], Recorded]:
