@@ -3,5 +3,7 @@
 from __future__ import annotations
 
 from pondage.connect.files import BAD, csv, good, json, rejected, text
+from pondage.connect.jdbc import jdbc, write_jdbc
+from pondage.connect.kafka import kafka
 
-__all__ = ["BAD", "csv", "good", "json", "rejected", "text"]
+__all__ = ["BAD", "csv", "good", "jdbc", "json", "kafka", "rejected", "text", "write_jdbc"]

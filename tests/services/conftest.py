@@ -2,11 +2,15 @@ from collections.abc import Callable, Iterator
 from itertools import count
 
 import pytest
+from pyspark.sql import SparkSession
 
 from pondage.ledger.clock import FakeClock
 from pondage.ledger.driver import Driver
 from pondage.ledger.postgres import PostgresDriver
+from pondage.spark.driver import SparkDriver
+from pondage.spark.settings import SparkSettings
 from tests.ledger.harness import MakeDriver, World
+from tests.services.kafka import KafkaServer
 from tests.services.postgres import PostgresServer
 
 _numbers = count()
@@ -54,3 +58,32 @@ def driver_factory(postgres: PostgresServer) -> Iterator[Callable[[str, FakeCloc
 @pytest.fixture
 def world(make_driver: MakeDriver) -> World:
     return World(make_driver)
+
+
+PACKAGES = (
+    "org.postgresql:postgresql:42.7.8",
+    "org.xerial:sqlite-jdbc:3.50.3.0",
+    "io.delta:delta-spark_4.2_2.13:4.4.0",
+)
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkDriver]:
+    """A Spark with packages by Maven coordinates; its Ivy downloads them the first time, into the user's cache."""
+    settings = SparkSettings(memory="1g", cores=2, packages=PACKAGES)
+    started = SparkDriver.start(settings, tmp_path_factory.mktemp("state"))
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def spark(driver: SparkDriver, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    with driver.attempt(f"test-{next(_numbers)}", request.node.name) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[KafkaServer]:
+    server = KafkaServer()
+    yield server
+    server.close()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -23,6 +24,19 @@ class Secrets(Protocol):
 
     def __getitem__(self, reference: str, /) -> str:
         """Answer the value."""
+
+
+class Positions(Protocol):
+    """Where the worker keeps how far a Ripple has read something outside; values are JSON."""
+
+    def position(self, name: str) -> str | None:
+        """Answer up to where the last snapshot read."""
+
+    def decided(self, name: str) -> str | None:
+        """Answer up to where this Run reads, None when that is not decided yet."""
+
+    def decide(self, name: str, value: str) -> str:
+        """Decide up to where this Run reads, unless it was decided before; answer what counts."""
 
 
 class Unchanged(Exception):
@@ -57,6 +71,7 @@ class Run:
         idempotency_key: str = "",
         secrets: Secrets | None = None,
         followed: Followed | Mapping[str, DataFrame] | None = None,
+        positions: Positions | None = None,
     ) -> None:
         self._freshness_us = freshness_us
         self._previous_us = previous_freshness_us
@@ -64,6 +79,8 @@ class Run:
         self._logger = logger if logger is not None else logging.getLogger("pondage.ripple")
         self._idempotency_key = idempotency_key
         self._secrets = secrets
+        self._positions = positions
+        self._read_to: dict[str, str] = {}
         self._read_freshness = False
         self._followed = followed if followed is not None else {}
 
@@ -145,6 +162,31 @@ class Run:
                 code="NO_SECRET",
             )
         return self._secrets[reference]
+
+    def position(self, name: str) -> object:
+        """Answer up to where the last snapshot of this Ripple read something outside; None before the first."""
+        found = None if self._positions is None else self._positions.position(name)
+        return None if found is None else json.loads(found)
+
+    def read_to(self, name: str, decide: Callable[[], object]) -> object:
+        """Answer up to where this Run reads something outside, as `decide` says when it is first asked.
+
+        Whoever tries this Run again, after a failure or a crash, gets the same answer, so it reads the same. The answer
+        becomes the `position` of the next Run in the commit of this one. It must be something that JSON can hold.
+        """
+        found = self._read_to.get(name)
+        if found is None and self._positions is not None:
+            found = self._positions.decided(name)
+        if found is None:
+            found = json.dumps(decide(), sort_keys=True)
+            found = found if self._positions is None else self._positions.decide(name, found)
+        self._read_to[name] = found
+        return json.loads(found)
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        """Answer what this Run has read up to, as JSON. For the worker."""
+        return MappingProxyType(self._read_to)
 
     def of_fused(self, parameters: Mapping[str, Scalar], logger: str) -> Run:
         """Answer the same Run as a Ripple sees it that is fused into this one. For the worker."""

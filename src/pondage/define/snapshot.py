@@ -55,6 +55,7 @@ class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
     """An immutable table: exactly these files under `path`, read with exactly this schema (Spark's JSON form).
 
     `probe` is what the Inlet's probe answered just before the data was read, as JSON; None where there is no probe.
+    `positions` says up to where it read something outside, as JSON: the next snapshot goes on from there.
     """
 
     path: str
@@ -66,6 +67,7 @@ class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
     read_freshness: bool = False
     probe: str | None = None
     increment: Increment | None = None
+    positions: dict[str, str] = {}
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -70,6 +70,7 @@ def _without_project(options: WorkerOptions) -> EngineConfig:
         ledger=options.ledger,
         warehouse=options.warehouse,
         state_directory=str(options.state.absolute()),
+        secret_key=f"file:{options.state.absolute() / 'secret.key'}",
         slots=min(MOST_SLOTS, available_cores()),
     )
 

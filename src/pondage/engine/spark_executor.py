@@ -25,6 +25,7 @@ from pondage.errors import PondageError
 from pondage.ledger import work as ledger_work
 from pondage.ledger.compaction import CompactTask
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.positions import Positions
 from pondage.ledger.work import Failure, QueryTask, RippleTask
 from pondage.spark.driver import SparkDriver
 
@@ -183,7 +184,7 @@ class SparkExecutor:
                 ripple=task.ripple,
                 function=ripple.function,
                 inputs=task.inputs,
-                run=_run(task, self._secrets(attempt), followed),
+                run=_run(task, self._secrets(attempt), followed, Positions(self._ledger, attempt.work)),
                 destination=self._destination(attempt, task),
                 checks={each.name: each.function for each in ripple.expectations if each.function is not None},
                 contract=task.contract,
@@ -220,7 +221,9 @@ class SparkExecutor:
         )
 
 
-def _run(task: RippleTask, secrets: Secrets, followed: Followed | None = None) -> Run:
+def _run(
+    task: RippleTask, secrets: Secrets, followed: Followed | None = None, positions: Positions | None = None
+) -> Run:
     """Answer what the author's functions may know about their Run."""
     return Run(
         freshness_us=task.freshness,
@@ -230,6 +233,7 @@ def _run(task: RippleTask, secrets: Secrets, followed: Followed | None = None) -
         idempotency_key=task.idempotency_key,
         secrets=secrets,
         followed=followed,
+        positions=positions,
     )
 
 

@@ -102,6 +102,7 @@ def _take_out(tx: Transaction, prunable: list[Row]) -> int:
     tx.change(f"DELETE FROM run_outputs WHERE run IN ({marks})", **values)
     for table in ("batches", "manifests"):
         tx.change(f"DELETE FROM {table} WHERE snapshot IN (SELECT id FROM snapshots WHERE run IN ({marks}))", **values)
+    tx.change(f"DELETE FROM decisions WHERE run IN ({marks})", **values)
     tx.change(f"DELETE FROM snapshots WHERE run IN ({marks})", **values)
     tx.change(
         f"""DELETE FROM executions WHERE dispatch IN (SELECT id FROM dispatches WHERE run IN ({marks}))""", **values

@@ -92,7 +92,11 @@ def run_ripple(session: SparkSession, work: RippleWork) -> SnapshotContent | Lit
             work.on_frame(frame)
         with plans.evaluated_once(frame):
             content = _snapshot(session, frame, work)
-        return msgspec.structs.replace(content, read_freshness=work.run.read_freshness or plans.read_freshness)
+        return msgspec.structs.replace(
+            content,
+            read_freshness=work.run.read_freshness or plans.read_freshness,
+            positions=dict(work.run.positions),
+        )
     except (Exception, SystemExit) as error:
         if plans.is_told(error):
             raise

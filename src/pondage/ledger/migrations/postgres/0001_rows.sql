@@ -358,6 +358,15 @@ CREATE TABLE column_lineage (
     PRIMARY KEY (dataset, key)
 );
 
+-- Up to where a Ripple of a Run reads something outside: decided once, so that whoever tries again reads the same.
+CREATE TABLE decisions (
+    run bigint NOT NULL REFERENCES runs,
+    node text NOT NULL,
+    name text NOT NULL,
+    value text NOT NULL,
+    PRIMARY KEY (run, node, name)
+);
+
 CREATE TABLE pools (
     name text PRIMARY KEY,
     size bigint NOT NULL

@@ -358,6 +358,15 @@ CREATE TABLE column_lineage (
     PRIMARY KEY (dataset, key)
 );
 
+-- Up to where a Ripple of a Run reads something outside: decided once, so that whoever tries again reads the same.
+CREATE TABLE decisions (
+    run INTEGER NOT NULL REFERENCES runs,
+    node TEXT NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (run, node, name)
+);
+
 CREATE TABLE pools (
     name TEXT PRIMARY KEY,
     size INTEGER NOT NULL

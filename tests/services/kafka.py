@@ -1,0 +1,106 @@
+"""A Kafka broker of our own: one KRaft node on a free loopback port, with jars that Spark's own Ivy resolves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from uuid import uuid4
+
+import pyspark
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from pondage.spark.archive import cache_directory
+from pondage.spark.java import find_java
+from tests.services.postgres import _free_port, wait_until
+
+VERSION = "4.2.1"
+HEAP = "-Xmx400m"
+
+
+class KafkaServer:
+    """One broker in a temporary directory, for as long as the tests run."""
+
+    def __init__(self) -> None:
+        self._java = str(find_java().executable)
+        jars = kafka_jars(self._java)
+        self._class_path = os.pathsep.join(str(each) for each in sorted(jars.glob("*.jar")))
+        self.folder = Path(tempfile.mkdtemp(prefix="pondage-kafka-"))
+        self.port = _free_port()
+        self.url = f"127.0.0.1:{self.port}"
+        settings = self.folder / "server.properties"
+        settings.write_text(_PROPERTIES.format(port=self.port, controller=_free_port(), folder=self.folder))
+        self._call("kafka.tools.StorageTool", "format", "-t", str(uuid4()), "-c", str(settings))
+        with (self.folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command("kafka.Kafka", str(settings)), stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
+        self.admin = AdminClient({"bootstrap.servers": self.url, "log_level": "0"})
+        try:
+            wait_until(self._answers)
+        except BaseException:
+            self.close()
+            raise
+
+    def new_topic(self, name: str, partitions: int = 1) -> str:
+        """Create a topic and wait until it can be written."""
+        for future in self.admin.create_topics([NewTopic(name, partitions, 1)]).values():
+            future.result(timeout=30)
+        return name
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _answers(self) -> bool:
+        if self._process.poll() is not None:
+            raise AssertionError(f"Kafka ended: {(self.folder / 'log').read_text()[-2000:]}")
+        try:
+            return bool(self.admin.list_topics(timeout=1).brokers)
+        except KafkaException:
+            return False
+
+    def _command(self, program: str, *arguments: str) -> list[str]:
+        return [self._java, HEAP, "-XX:+UseSerialGC", "-cp", self._class_path, program, *arguments]
+
+    def _call(self, program: str, *arguments: str) -> None:
+        done = subprocess.run(self._command(program, *arguments), capture_output=True, check=False, timeout=60)
+        assert done.returncode == 0, done.stderr.decode()[-2000:]
+
+
+def kafka_jars(java: str) -> Path:
+    """Answer the directory with Kafka's jars in the user's cache; the first time they are downloaded."""
+    cache = cache_directory() / "kafka"
+    place = cache / VERSION
+    if (place / "complete").exists():
+        return place
+    (ivy,) = (Path(pyspark.__path__[0]) / "jars").glob("ivy-*.jar")
+    pattern = f"{place}/[artifact]-[revision](-[classifier]).[ext]"
+    done = subprocess.run(
+        [java, "-cp", str(ivy), "org.apache.ivy.Main", "-cache", str(cache / "ivy"), "-types", "jar",
+         "-dependency", "org.apache.kafka", "kafka_2.13", VERSION, "-retrieve", pattern],
+        capture_output=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, f"Kafka's jars cannot be had: {done.stdout.decode()[-2000:]}"
+    (place / "complete").touch()
+    return place
+
+
+_PROPERTIES = """
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+log.dirs={folder}/data
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+auto.create.topics.enable=false
+group.initial.rebalance.delay.ms=0
+"""
