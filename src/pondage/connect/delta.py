@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pondage.connect.tables import LinkedFile, needed, relinked
+from pondage.connect.tables import LinkedFile, needed, original_name, relinked
 from pondage.ledger.publications import Shown, Version
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class DeltaTable:
             added = [_added(file, version.content.schema) for file in files]
             create_table_with_add_actions(str(self.data), schema, added, mode="error", commit_properties=properties)
             return
-        before = _names(table)
+        before = {original_name(name) for name in _names(table)}
         is_growing = before <= {file.name for file in files} and schema.to_json() == table.schema().to_json()
         if is_growing:
             added = [_added(file, version.content.schema) for file in files if file.name not in before]

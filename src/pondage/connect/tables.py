@@ -92,6 +92,12 @@ def relinked(data: Path, file: LinkedFile, version: str) -> LinkedFile:
     return LinkedFile(name=f"{version}.{directory}/{name}", path=target, data=file.data)
 
 
+def original_name(name: str) -> str:
+    """Answer the name that a file had before it was linked again."""
+    directory, _, file = name.partition("/")
+    return f"{directory.rpartition('.')[2]}/{file}"
+
+
 def _linked(data: Path, version: Version) -> list[LinkedFile]:
     content = version.content
     linked = []
