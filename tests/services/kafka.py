@@ -81,7 +81,7 @@ def kafka_jars(java: str) -> Path:
     (ivy,) = (Path(pyspark.__path__[0]) / "jars").glob("ivy-*.jar")
     pattern = f"{place}/[artifact]-[revision](-[classifier]).[ext]"
     done = subprocess.run(
-        [java, "-cp", str(ivy), "org.apache.ivy.Main", "-cache", str(cache / "ivy"), "-types", "jar",
+        [java, "-cp", str(ivy), "org.apache.ivy.Main", "-cache", str(cache / "ivy"), "-types", "jar", "bundle",
          "-dependency", "org.apache.kafka", "kafka_2.13", VERSION, "-retrieve", pattern],
         capture_output=True, check=False, timeout=300,
     )  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
+from math import floor
 from typing import TYPE_CHECKING, Literal
 
 from pondage.define.run import Run
@@ -56,8 +58,8 @@ def jdbc(
     count = partitions or spark.sparkContext.defaultParallelism
     return (
         reader.option("partitionColumn", split_by)
-        .option("lowerBound", str(bounds[0]))
-        .option("upperBound", str(bounds[1]))
+        .option("lowerBound", _bound(bounds[0]))
+        .option("upperBound", _bound(bounds[1]))
         .option("numPartitions", count)
         .load()
     )
@@ -130,6 +132,11 @@ def _require(spark: SparkSession, driver: str, package: str) -> None:
             f"the driver {driver} is not there",
             hint=f'add it to pondage.toml: [spark] packages = ["{package}"]',
         ) from None
+
+
+def _bound(value: object) -> str:
+    """Answer a bound as Spark reads it: of numbers only whole ones, which need not be exact."""
+    return str(floor(value)) if isinstance(value, (int, float, Decimal)) else str(value)
 
 
 def _bounds(table: str, column: str) -> str:

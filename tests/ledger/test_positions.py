@@ -1,0 +1,84 @@
+"""How far something outside was read: decided once for a Run, and moved by the guarded commit alone."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from pondage.define.run import Run
+from pondage.kernel.demand.events import Tap
+from pondage.ledger import pruning, work
+from pondage.ledger.positions import Positions
+from tests.ledger.harness import SECOND, Worker, World, content, pond
+
+
+def held(world: World, worker: Worker) -> work.Work:
+    found = worker.claim()
+    assert found is not None
+    return found
+
+
+def commit(world: World, worker: Worker, claimed: work.Work, position: str) -> None:
+    written = msgspec.structs.replace(content(claimed), positions={"topic": position})
+    assert work.commit_written(world.ledger, claimed, written, process=worker.id)
+    world.clock.time += SECOND
+
+
+def test_whoever_tries_a_run_again_reads_up_to_the_same_place(world: World) -> None:
+    world.deploy(pond("orders"))
+    world.send(Tap(pond="orders@1"))
+    worker = world.worker()
+    first = held(world, worker)
+    assert Positions(world.ledger, first).decided("topic") is None
+    assert Run(freshness_us=0, positions=Positions(world.ledger, first)).read_to("topic", lambda: {"0": 5}) == {"0": 5}
+    assert work.release(world.ledger, first)
+    second = held(world, worker)
+    run = Run(freshness_us=0, positions=Positions(world.ledger, second))
+    assert run.read_to("topic", lambda: {"0": 9}) == {"0": 5}
+    assert dict(run.positions) == {"topic": '{"0": 5}'}
+    assert Positions(world.ledger, first).decide("topic", "9") == '{"0": 5}', "a zombie decides nothing"
+
+
+def test_the_next_run_goes_on_from_the_last_commit_and_decides_anew(world: World) -> None:
+    world.deploy(pond("orders"))
+    worker = world.worker()
+    world.send(Tap(pond="orders@1"))
+    first = held(world, worker)
+    positions = Positions(world.ledger, first)
+    assert positions.position("topic") is None
+    positions.decide("topic", "5")
+    assert positions.position("topic") is None, "deciding moves nothing"
+    commit(world, worker, first, "5")
+    world.send(Tap(pond="orders@1"))
+    second = Positions(world.ledger, held(world, worker))
+    assert (second.position("topic"), second.decided("topic"), second.position("other")) == ("5", None, None)
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("replace", None), ("append", "5")])
+def test_a_batch_whose_run_was_never_published_counts_only_for_a_table_that_grows(
+    world: World, mode: str, expected: str | None
+) -> None:
+    shape = pond("orders", ripples={"raw": [], "clean": ["raw"]}, code="c1")
+    world.deploy(msgspec.structs.replace(shape, mode=mode))  # type: ignore[arg-type]
+    worker = world.worker()
+    world.send(Tap(pond="orders@1"))
+    raw = held(world, worker)
+    commit(world, worker, raw, "5")
+    assert held(world, worker).claim.node == "clean"
+    assert Positions(world.ledger, raw).position("topic") == expected
+
+
+def test_decisions_go_with_their_run(world: World) -> None:
+    world.deploy(pond("orders"))
+    worker = world.worker()
+    for number in range(8):
+        world.send(Tap(pond="orders@1"))
+        claimed = held(world, worker)
+        Positions(world.ledger, claimed).decide("topic", str(number))
+        commit(world, worker, claimed, str(number))
+    world.clock.time += 100 * 86_400 * SECOND
+    with world.ledger.transaction() as tx:
+        tx.write("UPDATE snapshots SET tombstoned_at = 1, swept_at = 1")
+    assert pruning.prune(world.ledger) > 0
+    kept = world.one("SELECT count(*) AS n FROM runs")
+    assert world.one("SELECT count(*) AS n FROM decisions") == kept
