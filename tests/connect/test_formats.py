@@ -11,6 +11,7 @@ import pytest
 from pondage import Delta, Iceberg, Pond
 from pondage.connect.iceberg_schema import iceberg_schema
 from pondage.errors import PondageError
+from pondage.ledger import health
 from tests.connect.conformance import *  # noqa: F403 - the suite
 from tests.connect.conformance import ONE, TWO, values
 from tests.connect.market import Market
@@ -30,6 +31,8 @@ def test_a_missing_package_is_named_with_its_extra_and_does_not_hide_the_stable_
         market.outbox.run_once()
     (row,) = world.rows("SELECT error FROM outbox WHERE done_at IS NULL")
     assert f"pondage[{kind}]" in str(row["error"])
+    with world.ledger.reading() as tx:
+        assert f"pondage[{kind}]" in health.failing_outbox(tx)[0], "the doctor knows it"
     assert (market.directory / "CURRENT.json").exists()
     world.clock.time += 60_000_000
     market.outbox.run_once()

@@ -106,6 +106,7 @@ def _print_ripple(settings: Settings, view: PondShow, ripple: RippleShow, wareho
             ("snapshot", published.snapshot if published else ""),
             ("files", published.path if published else ""),
             ("stable name", str(warehouse / (published.link or published.stable)) if published else ""),
+            ("formats", ", ".join(ripple.formats) if published else ""),
         ],
     )
     if published:

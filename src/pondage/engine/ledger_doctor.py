@@ -43,6 +43,7 @@ def ledger_findings(config: EngineConfig, *, is_replaying: bool) -> Iterator[Fin
             "work": _work,
             "actors": _actors,
             "signals": _signals,
+            "outbox": _outbox,
             "processes": _processes,
             "clock": _clock,
         }
@@ -112,6 +113,17 @@ def _actors(ledger: Ledger) -> Finding:
         ok=not halted,
         detail="; ".join(f"{each.key}: {each.reason}" for each in halted) or "none is halted",
         hint="once the cause is gone: " + "; ".join(f"pondage clear {name}" for name in names),
+    )
+
+
+def _outbox(ledger: Ledger) -> Finding:
+    with ledger.reading() as tx:
+        failing = health.failing_outbox(tx)
+    return Finding(
+        check="outbox",
+        ok=not failing,
+        detail="; ".join(failing) or "the outside was told everything",
+        hint="remove the cause: it is tried again by itself, at least every five minutes",
     )
 
 

@@ -117,6 +117,18 @@ def stranded_signals(tx: Transaction, *, older_than_us: int) -> list[str]:
     ]
 
 
+def failing_outbox(tx: Transaction) -> list[str]:
+    """Answer what the outside could not be told so far, and why; it is tried again by itself."""
+    return [
+        f"{text(row, 'kind')}: {text(row, 'error')}"
+        for row in tx.rows(
+            """SELECT kind, error, max(id) AS id FROM outbox WHERE done_at IS NULL AND error IS NOT NULL
+               GROUP BY kind, error ORDER BY id LIMIT :most""",
+            most=MOST,
+        )
+    ]
+
+
 def newest_time(tx: Transaction) -> int:
     """Answer the latest time that anybody wrote, 0 for a new ledger: a clock behind it was set back."""
     found = 0

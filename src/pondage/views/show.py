@@ -49,7 +49,10 @@ class PublishedView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RippleShow(msgspec.Struct, frozen=True, kw_only=True):
-    """A Ripple as it is declared and as it was last published. `fused` are those whose plans are part of it."""
+    """A Ripple as it is declared and as it was last published. `fused` are those whose plans are part of it.
+
+    `formats` are the table formats it is shown in, each with its place in the warehouse.
+    """
 
     name: str
     kind: str
@@ -63,6 +66,7 @@ class RippleShow(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     timeout_s: float | None
     published: PublishedView | None
+    formats: tuple[str, ...] = ()
 
 
 class PondShow(msgspec.Struct, frozen=True, kw_only=True):
@@ -255,6 +259,11 @@ def _ripples(
             source=ripple.source,
             timeout_s=ripple.timeout_s,
             published=_published(tx, published.get(ripple.name), f"tables/{environment}/{name}/v{major}/{ripple.name}"),
+            formats=tuple(
+                f"{each.kind} tables/{environment}/{name}/v{major}/{ripple.name}/{each.kind}"
+                for each in definition.publish
+                if not each.ripples or ripple.name in each.ripples
+            ),
         )
         for ripple in definition.ripples
     )
