@@ -28,6 +28,8 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
     if request.param == "sqlite":
         with sqlite3.connect(tmp_path / "shop.db") as connection:
             connection.execute("CREATE TABLE orders (id INTEGER, name TEXT)")
+            # Spark has no dialect of SQLite, and cannot tell that a table is not there.
+            connection.execute("CREATE TABLE copied (id INTEGER)")
             connection.executemany("INSERT INTO orders VALUES (?, ?)", [(n, f"n{n}") for n in range(100)])
         connection.close()
         return {"url": f"jdbc:sqlite:{tmp_path / 'shop.db'}"}

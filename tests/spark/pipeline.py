@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pondage.define.durability import Durability
 from pondage.define.names import PondKey
 from pondage.engine.attempt import Attempt
 from pondage.engine.attempt_log import AttemptLog, bound
@@ -26,7 +27,8 @@ class Pipeline:
         self.path = path
         self.project = write_project(path, ponds, settings)
         self.config = config_of(self.project)
-        self.ledger = Ledger.open(self.config.ledger)
+        # Without the second between two looks at a quiet Inlet: a test does not wait.
+        self.ledger = Ledger.open(self.config.ledger, durability=Durability(probe_s=0.0))
         self.failures: list[Failure] = []
         self.deploy(ponds)
         self.outbox = Outbox(self.ledger, self.config.warehouse, self.config.ledger)
