@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from pondage.define.run import Run
-from pondage.kernel.demand.events import Tap
+from pondage.kernel.demand.events import Force, Tap
 from pondage.ledger import pruning, work
 from pondage.ledger.positions import Positions
 from tests.ledger.harness import SECOND, Worker, World, content, pond
@@ -54,18 +54,16 @@ def test_the_next_run_goes_on_from_the_last_commit_and_decides_anew(world: World
     assert (second.position("topic"), second.decided("topic"), second.position("other")) == ("5", None, None)
 
 
-@pytest.mark.parametrize(("mode", "expected"), [("replace", None), ("append", "5")])
-def test_a_batch_whose_run_was_never_published_counts_only_for_a_table_that_grows(
-    world: World, mode: str, expected: str | None
-) -> None:
-    shape = pond("orders", ripples={"raw": [], "clean": ["raw"]}, code="c1")
+@pytest.mark.parametrize("mode", ["replace", "append"])
+def test_what_a_failed_run_has_read_is_read_again(world: World, mode: str) -> None:
+    shape = pond("orders", ripples={"raw": [], "clean": ["raw"]}, always=True)
     world.deploy(msgspec.structs.replace(shape, mode=mode))  # type: ignore[arg-type]
     worker = world.worker()
     world.send(Tap(pond="orders@1"))
-    raw = held(world, worker)
-    commit(world, worker, raw, "5")
-    assert held(world, worker).claim.node == "clean"
-    assert Positions(world.ledger, raw).position("topic") == expected
+    commit(world, worker, held(world, worker), "5")
+    assert worker.fail(held(world, worker))
+    world.send(Force(pond="orders@1"))
+    assert Positions(world.ledger, held(world, worker)).position("topic") is None
 
 
 def test_decisions_go_with_their_run(world: World) -> None:
@@ -82,3 +80,12 @@ def test_decisions_go_with_their_run(world: World) -> None:
     assert pruning.prune(world.ledger) > 0
     kept = world.one("SELECT count(*) AS n FROM runs")
     assert world.one("SELECT count(*) AS n FROM decisions") == kept
+
+
+def test_whoever_is_asked_for_everything_begins_anew(world: World) -> None:
+    world.deploy(msgspec.structs.replace(pond("orders"), mode="append"))
+    worker = world.worker()
+    world.send(Tap(pond="orders@1"))
+    commit(world, worker, held(world, worker), "5")
+    world.send(Force(pond="orders@1", full=True))
+    assert Positions(world.ledger, held(world, worker)).position("topic") is None

@@ -6,22 +6,10 @@ whoever tries the work again reads exactly the same.
 
 from __future__ import annotations
 
-import msgspec
-
-from pondage.define.snapshot import SnapshotContent
 from pondage.ledger.driver import text
-from pondage.ledger.inputs import ripple_inputs
+from pondage.ledger.increments import Increments
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.work import Work
-
-_content = msgspec.json.Decoder(SnapshotContent)
-
-# A table that grows goes on from its newest batch, whatever became of its Run; any other from what readers have seen.
-_NEWEST = "SELECT content FROM snapshots WHERE dataset = :dataset AND kind <> 'compact' ORDER BY id DESC LIMIT 1"
-_PUBLISHED = """SELECT s.content AS content FROM snapshots s
-                WHERE s.dataset = :dataset AND EXISTS (
-                    SELECT 1 FROM run_outputs o JOIN runs r ON r.id = o.run
-                    WHERE o.snapshot = s.id AND r.state = 'completed') ORDER BY s.id DESC LIMIT 1"""
 
 
 class Positions:
@@ -31,14 +19,18 @@ class Positions:
         assert work.ripple is not None
         self._ledger = ledger
         self._work = work
+        self._increments = Increments(ledger, work.claim)
         self._is_growing = work.ripple.definition.mode != "replace"
 
     def position(self, name: str) -> str | None:
-        """Answer up to where the Ripple has read, None when it has never read it."""
-        inputs = ripple_inputs(self._work.claim.inputs)
-        with self._ledger.reading() as tx:
-            row = tx.row(_NEWEST if self._is_growing else _PUBLISHED, dataset=inputs.dataset)
-        return None if row is None else _content.decode(text(row, "content")).positions.get(name)
+        """Answer up to where the Ripple has read, None when it has never read it or is asked for everything.
+
+        A table that grows goes on from the batch that it extends, any other from what readers have seen.
+        """
+        if self._increments.is_asked_full:
+            return None
+        base = self._increments.base(is_published=not self._is_growing)
+        return None if base is None else base.content.positions.get(name)
 
     def decide(self, name: str, value: str) -> str:
         """Answer what was decided for this Run first, which is `value` when nothing was."""
