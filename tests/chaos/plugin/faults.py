@@ -49,7 +49,7 @@ def _record(path: str) -> None:
         finally:
             os.close(descriptor)
 
-    real_reap, real_commit = reap.reap_process, work._commit
+    real_reap, real_commit = reap.reap_process, work.commit
 
     def reap_process(ledger: Any, dead: Any, *, reason: str, **given: Any) -> Any:
         reaped = real_reap(ledger, dead, reason=reason, **given)
@@ -65,7 +65,7 @@ def _record(path: str) -> None:
         return is_ours
 
     reap.reap_process = reap_process
-    work._commit = commit
+    work.commit = commit
 
 
 def _shorten_leases() -> None:
