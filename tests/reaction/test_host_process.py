@@ -114,3 +114,14 @@ def test_sigterm_drains_and_nothing_of_the_queue_is_lost(world: Hosting) -> None
     host.send_signal(signal.SIGTERM)
     assert host.wait(20) == 0
     assert [line.split()[2] for line in world.fires()] == ["0", "1", "2", "3", "4"]
+
+
+def test_whoever_watches_is_told_of_fires_and_health_until_the_host_goes(world: Hosting) -> None:
+    host = world.start()
+    world.push(1)
+    said = world.client().watch()
+    assert next(said)["state"]["ok"] >= 0  # type: ignore[index]
+    world.push(2)
+    assert next(said) == {"id": None, "fired": 1, "last": "ok"}
+    host.terminate()
+    assert {"id": None, "health": "Stopped", "sources": []} in list(said)
