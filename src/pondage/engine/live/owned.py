@@ -33,6 +33,8 @@ CARRY_AGAIN_S = 1.0
 TIDY_EVERY_S = 1.0
 LAZY_S = 0.001
 """How long the end of a fire may wait to be written together with what arrives next."""
+LAZY_SYNCED_S = 0.01
+"""The same where a commit takes milliseconds: one for an end alone would keep the next event waiting."""
 
 Result = TypeVar("Result")
 
@@ -151,7 +153,7 @@ class OwnedReactor(Door):
             schedule=lambda call: _ignored(loop.call_soon(call)),
             later=lambda seconds, call: _ignored(loop.call_later(seconds, call)),
             seq=seq,
-            lazy_s=LAZY_S,
+            lazy_s=LAZY_S if is_inline else LAZY_SYNCED_S,
         )
         output.on_fenced = lambda: self._spawn(self.lose("its journal has another owner"))
         output.on_rows = self._has_said.set
