@@ -7,13 +7,18 @@ environment, and this replaces the functions around it in the processes that the
 from __future__ import annotations
 
 import os
+import traceback
 
-if os.environ.get("PONDAGE_CHAOS"):
-    import faults
+try:
+    if os.environ.get("PONDAGE_CHAOS"):
+        import faults
 
-    faults.install(os.environ["PONDAGE_CHAOS"])
+        faults.install(os.environ["PONDAGE_CHAOS"])
+    if os.environ.get("PONDAGE_CHAOS_POINT"):
+        import checkpoints
 
-if os.environ.get("PONDAGE_CHAOS_POINT"):
-    import checkpoints
-
-    checkpoints.install(os.environ["PONDAGE_CHAOS_POINT"])
+        checkpoints.install(os.environ["PONDAGE_CHAOS_POINT"])
+except Exception:  # noqa: BLE001 - printed, and nothing goes on
+    # Python would go on without it, and the test would run without its fault.
+    traceback.print_exc()
+    os._exit(70)
