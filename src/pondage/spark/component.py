@@ -162,7 +162,9 @@ class _Call:
             shown = explained(error, where=self.member.instance)
             if shown.code in NOT_OURS:
                 raise shown from error
-            message, own_code = shown.message, shown.code.replace("RIPPLE_FAILED", own_code)
+            # Whoever shows it names the component already.
+            message = shown.message.removeprefix(f"{self.member.instance}: ")
+            own_code = shown.code.replace("RIPPLE_FAILED", own_code)
         self.run.log.error("%s", message)
         return msgspec.structs.replace(
             self.ended(), raises=message, code=code or own_code, trace="".join(traceback.format_exception(error))
