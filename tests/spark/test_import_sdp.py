@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import sys
 import tomllib
 from pathlib import Path
@@ -18,6 +19,7 @@ from pondage.connect.sdp.graph import Imported, pond_names
 from pondage.connect.sdp.inspect import imported
 from pondage.connect.sdp.registry import statements
 from pondage.connect.sdp.writing import ponds_text, project_text
+from pondage.define.run import Run, Unchanged
 from pondage.errors import PondageError
 
 PIPELINES = Path(__file__).parent.parent / "data" / "pipelines"
@@ -79,6 +81,66 @@ def test_the_project_is_readable_python_with_one_pond_for_each_dataset(spark: Sp
     project = tomllib.loads(project_text(answer))
     assert project["project"]["name"] == "daily_shop"
     assert project["spark"]["conf"] == {"spark.sql.ansi.enabled": "true"}
+
+
+def test_streams_are_what_is_new_in_a_table_or_a_directory(spark: SparkSession) -> None:
+    answer = found("events", spark)
+    read = {each.name: (each.reads, each.follows, each.watches) for each in answer.datasets}
+    assert read == {
+        "clicks": ((), (), (f"json:{PIPELINES / 'events' / 'landing' / 'clicks'}",)),
+        "pages_seen": ((), ("clicks",), ()),
+        "everything": ((), ("clicks", "pages_seen"), ()),
+        "visits": ((), ("pages_seen",), ()),
+        "busiest": (("visits",), (), ()),
+    }
+    assert [(each.what, each.why) for each in answer.left] == [
+        ("outside", "a stream of format rate is not carried over"),
+    ]
+    text = ponds_text(answer, "spark-pipeline.yml")
+    assert 'return pipeline.frame("clicks", spark, run=run)' in text
+    assert 'changes={"clicks": run.changes("clicks"), "pages_seen": run.changes("pages_seen")}' in text
+    assert text.count('mode="append"') == 4
+
+
+class Kept:
+    """Positions as the ledger keeps them: what a Run decides counts when it is published."""
+
+    def __init__(self) -> None:
+        self.published: dict[str, str] = {}
+        self.now: dict[str, str] = {}
+
+    def position(self, name: str) -> str | None:
+        return self.published.get(name)
+
+    def decided(self, name: str) -> str | None:
+        return self.now.get(name)
+
+    def decide(self, name: str, value: str) -> str:
+        return self.now.setdefault(name, value)
+
+    def publish(self) -> None:
+        self.published |= self.now
+        self.now = {}
+
+
+def test_each_run_reads_the_files_that_no_published_run_has_read(spark: SparkSession, tmp_path: Path) -> None:
+    shutil.copytree(PIPELINES / "events", tmp_path / "events")
+    events = Pipeline(str(tmp_path / "events" / "x.py"), "spark-pipeline.yml")
+    kept = Kept()
+
+    def users() -> list[str]:
+        run = Run(freshness_us=0, positions=kept)
+        return sorted(row.user for row in events.frame("clicks", spark, run=run).collect())
+
+    assert users() == ["ada", "bob"]
+    new = tmp_path / "events" / "landing" / "clicks" / "two.json"
+    new.write_text('{"user": "cay", "page": "/", "at": "2024-05-02T10:00:00Z"}\n')
+    assert users() == ["ada", "bob"], "the Run is tried again, and reads the same"
+    kept.publish()
+    assert users() == ["cay"]
+    kept.publish()
+    with pytest.raises(Unchanged):
+        users()
 
 
 def test_a_dataset_that_is_not_given_says_what_to_do(spark: SparkSession) -> None:

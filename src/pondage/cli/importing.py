@@ -99,7 +99,14 @@ def _print(settings: Settings, found: Imported) -> None:
                 each.name,
                 each.pond,
                 "append" if each.kind == "stream" else "replace",
-                ", ".join((*each.reads, *(f"new rows of {name}" for name in each.follows))) or "-",
+                ", ".join(
+                    (
+                        *each.reads,
+                        *(f"new rows of {name}" for name in each.follows),
+                        *(f"new files of {name}" for name in each.watches),
+                    )
+                )
+                or "-",
                 each.place,
             )
             for each in found.datasets

@@ -6,7 +6,11 @@ import msgspec
 
 
 class Dataset(msgspec.Struct, frozen=True, kw_only=True):
-    """A dataset that becomes a Pond. `reads` and `follows` (as streams) name other datasets of the pipeline."""
+    """A dataset that becomes a Pond.
+
+    `reads` and `follows` (as streams) name other datasets of the pipeline, `watches` directories whose new files it
+    reads.
+    """
 
     name: str
     pond: str
@@ -15,6 +19,7 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
     comment: str = ""
     reads: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
+    watches: tuple[str, ...] = ()
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,8 +7,9 @@ plans and runs none of them.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
@@ -32,6 +33,7 @@ class _Reading:
         self._open: list[str] = []
         self.reads: dict[str, dict[str, None]] = {}
         self.follows: dict[str, dict[str, None]] = {}
+        self.watches: dict[str, dict[str, None]] = {}
         self.tables: dict[str, None] = {}
         self.problems: dict[str, str] = {}
 
@@ -47,19 +49,19 @@ class _Reading:
         self.follows.setdefault(name, {})
         try:
             frames: list[DataFrame] = []
-            for flow in declared.flows:
-                with self._session.bound(
-                    self._session.real, lambda table, is_stream: self._table(name, table, is_stream)
-                ):
-                    frames.append(flow())
+            with self._session.bound(self._session.real, partial(self._table, name), partial(self._files, name)):
+                frames += [flow() for flow in declared.flows]
             if not frames:
                 raise ValueError("nothing flows into it")
-            if any(frame.isStreaming for frame in frames):
-                raise ValueError("it reads a stream of the outside world: write an Inlet for that source")
         finally:
             self._open.pop()
         self._frames[name] = frames[0]
         return frames[0]
+
+    def _files(self, reader: str, key: str, files: Any, path: str) -> DataFrame:
+        self.watches.setdefault(reader, {})[key] = None
+        frame: DataFrame = files.load(path)
+        return frame
 
     def _table(self, reader: str, table: str, is_stream: bool) -> DataFrame | None:
         known = known_dataset(table, self._registry.datasets)
@@ -71,6 +73,7 @@ class _Reading:
             # A temporary view is made where it is used, so its reader reads what it reads.
             self.reads[reader] |= self.reads[known]
             self.follows[reader] |= self.follows[known]
+            self.watches.setdefault(reader, {}).update(self.watches.get(known, {}))
             return frame
         (self.follows if is_stream else self.reads)[reader][known] = None
         return self.look(known)
@@ -122,6 +125,7 @@ def _dataset(declared: Declared, pond: str, reading: _Reading) -> Dataset:
         comment=declared.comment,
         reads=tuple(reading.reads[declared.name]),
         follows=tuple(reading.follows[declared.name]),
+        watches=tuple(reading.watches.get(declared.name, {})),
     )
 
 

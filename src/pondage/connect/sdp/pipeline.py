@@ -6,9 +6,10 @@ import threading
 from collections.abc import Iterable, Mapping
 from functools import cached_property, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pondage.connect.sdp.files import Specification, read_specification
+from pondage.define.run import Run
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
@@ -44,10 +45,12 @@ class Pipeline:
         spark: SparkSession,
         tables: Mapping[str, DataFrame | None] | None = None,
         changes: Mapping[str, DataFrame] | None = None,
+        run: Run | None = None,
     ) -> DataFrame:
         """Answer the rows of a dataset, made of `tables`; those in `changes` are what is new where it reads a stream.
 
-        Temporary views are made where they are used. Raises `PondageError` for a dataset that the pipeline lacks.
+        `run` remembers which files of a directory were read, where the dataset reads one as a stream. Temporary views
+        are made where they are used. Raises `PondageError` for a dataset that the pipeline lacks.
         """
         registry, session = self._registry(spark)
         given = {key: frame for key, frame in (tables or {}).items() if frame is not None}
@@ -71,21 +74,25 @@ class Pipeline:
 
         def make(dataset: str) -> DataFrame:
             declared = registry.datasets[dataset]
-            frames = [flow() for flow in declared.flows]
-            if any(frame.isStreaming for frame in frames):
-                raise PondageError(
-                    f"dataset {dataset} reads a stream of the outside world ({declared.place})",
-                    hint="write an Inlet for that source; `pondage import-sdp` lists it",
-                    code="PIPELINE_STREAM",
-                )
-            result = reduce(lambda left, right: left.unionByName(right), frames)
+            result = reduce(lambda left, right: left.unionByName(right), [flow() for flow in declared.flows])
             return result if declared.schema is None else result.to(_schema(declared.schema))
+
+        def files(key: str, reader: Any, path: str) -> DataFrame:
+            from pondage.connect.sdp.streams import new_files
+
+            if run is None:
+                raise PondageError(
+                    f"dataset {name} reads new files of {path} and was given no run",
+                    hint="run `pondage import-sdp` again: the pipeline has changed",
+                    code="PIPELINE_CHANGED",
+                )
+            return new_files(run, key, reader, path)
 
         if name not in registry.datasets:
             raise PondageError(
                 f"the pipeline has no dataset {name}", hint="run `pondage import-sdp` again", code="PIPELINE_CHANGED"
             )
-        with session.bound(spark, resolve):
+        with session.bound(spark, resolve, files):
             return make(name)
 
     def _registry(self, spark: SparkSession) -> tuple[Registry, PipelineSession]:

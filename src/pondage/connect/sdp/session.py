@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from pondage.connect.sdp.streams import StreamReader
 from pondage.errors import PondageError
 from pondage.spark.sqltext import ParsedSql, TableName, bound_sql
 
@@ -19,11 +20,16 @@ Resolve = Callable[[str, bool], DataFrame | None]
 """From the name of a table, and whether it is read as a stream, to its rows; None for a table of somebody else."""
 
 
+Files = Callable[[str, Any, str], DataFrame]
+"""From a name, a batch reader and a path to the rows of files that are new."""
+
+
 class _Bound(threading.local):
     """What the calling thread's attempt works with: attempts of one worker run side by side."""
 
     session: SparkSession | None = None
     resolve: Resolve | None = None
+    files: Files | None = None
 
 
 class _Active(threading.local):
@@ -52,15 +58,15 @@ class PipelineSession:
         return self._bound.session or self._first
 
     @contextmanager
-    def bound(self, session: SparkSession, resolve: Resolve) -> Iterator[None]:
-        """Let this thread's calls use a session and these tables."""
-        before = self._bound.session, self._bound.resolve
-        self._bound.session, self._bound.resolve = session, resolve
+    def bound(self, session: SparkSession, resolve: Resolve, files: Files) -> Iterator[None]:
+        """Let this thread's calls use a session, these tables and these new files."""
+        before = self._bound.session, self._bound.resolve, self._bound.files
+        self._bound.session, self._bound.resolve, self._bound.files = session, resolve, files
         try:
             with self.as_active():
                 yield
         finally:
-            self._bound.session, self._bound.resolve = before
+            self._bound.session, self._bound.resolve, self._bound.files = before
 
     @contextmanager
     def as_active(self) -> Iterator[None]:
@@ -83,8 +89,14 @@ class PipelineSession:
 
     @property
     def readStream(self) -> Any:  # noqa: N802 - Spark's name
-        """Answer a reader whose `table` gives what is new in a dataset."""
-        return _Reader(self.real.readStream, lambda name: self._table(name, is_stream=True))
+        """Answer a reader that gives what is new, in a dataset or in a directory."""
+        return StreamReader(self, lambda name: self._table(name, is_stream=True))
+
+    def new_files(self, key: str, reader: Any, path: str) -> DataFrame:
+        """Answer the rows of files that are new to the Run."""
+        if self._bound.files is None:
+            raise _too_early(path)
+        return self._bound.files(key, reader, path)
 
     def sql(self, text: str, *args: Any, **named: Any) -> DataFrame:
         """Run SQL in which the datasets are tables; `STREAM x` is what is new in x."""
@@ -106,18 +118,20 @@ class PipelineSession:
 
     def _table(self, name: str, *, is_stream: bool) -> DataFrame:
         found = self._resolved(name, is_stream=is_stream)
-        if found is not None:
-            return found
-        return self.real.readStream.table(name) if is_stream else self.real.table(name)
+        return self.real.table(name) if found is None else found
 
     def _resolved(self, name: str, *, is_stream: bool) -> DataFrame | None:
         if self._bound.resolve is None:
-            raise PondageError(
-                f"table {name!r} is read while the pipeline's files are loaded",
-                hint="read tables inside the functions of the flows",
-                code="BAD_PIPELINE",
-            )
+            raise _too_early(name)
         return self._bound.resolve(name, is_stream)
+
+
+def _too_early(what: str) -> PondageError:
+    return PondageError(
+        f"{what!r} is read while the pipeline's files are loaded",
+        hint="read data inside the functions of the flows",
+        code="BAD_PIPELINE",
+    )
 
 
 def _watch_active() -> None:

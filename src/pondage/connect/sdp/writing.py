@@ -34,7 +34,7 @@ def project_text(found: Imported) -> str:
 
 
 def _pond(dataset: Dataset, ponds: dict[str, str]) -> str:
-    parameters = ["spark"] + (["run"] if dataset.follows else [])
+    parameters = ["spark"] + (["run"] if dataset.follows or dataset.watches else [])
     read = [ponds[each] for each in dict.fromkeys((*dataset.reads, *dataset.follows)) if each in ponds]
     settings = ["parameters=made_of"]
     if dataset.comment:
@@ -46,6 +46,8 @@ def _pond(dataset: Dataset, ponds: dict[str, str]) -> str:
         arguments.append(_table_of(dataset.reads, ponds, "{pond}"))
     if dataset.follows:
         arguments.append(f"changes={_table_of(dataset.follows, ponds, 'run.changes({quoted})')}")
+    if dataset.watches:
+        arguments.append("run=run")
     return "\n".join(
         [
             f"# {dataset.place}",
