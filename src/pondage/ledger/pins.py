@@ -52,13 +52,12 @@ def choose(
     tx: Transaction, wanted: Sequence[Wanted], *, freshness: int, tracks: Sequence[str], is_coherent: bool, keep: int
 ) -> Chosen:
     """Choose a completed Run of each Source: the newest agreeing combination, else the newest of each."""
-    asked = [_ask(tx, one, keep=keep if tracks and is_coherent else 1) for one in wanted]
-    offered = [_candidates(one, rows(), freshness=freshness) for one, rows in zip(wanted, asked, strict=True)]
-    newest = [runs[0] if runs else None for runs in offered]
+    candidates = offered(tx, wanted, freshness=freshness, keep=keep if tracks and is_coherent else 1)
+    newest = [runs[0] if runs else None for runs in candidates]
     chosen: Sequence[Candidate | None] | None = newest
     if tracks and is_coherent:
         chosen = next(
-            (combination for combination in _combinations(offered) if _agrees(wanted, combination, tracks)), None
+            (combination for combination in _combinations(candidates) if _agrees(wanted, combination, tracks)), None
         )
     taken = newest if chosen is None else chosen
     return Chosen(
@@ -78,6 +77,12 @@ _NEWEST_WHOLE = """SELECT r.id AS id, r.freshness AS freshness, r.outputs_digest
                    WHERE NOT EXISTS (SELECT 1 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
                                      WHERE o.run = r.id AND s.tombstoned_at IS NOT NULL)
                    ORDER BY r.id DESC"""
+
+
+def offered(tx: Transaction, wanted: Sequence[Wanted], *, freshness: int, keep: int) -> list[list[Candidate]]:
+    """Answer the Runs of each Source that could be pinned, the newest first. All are asked for in one go."""
+    asked = [_ask(tx, one, keep=keep) for one in wanted]
+    return [_candidates(one, rows(), freshness=freshness) for one, rows in zip(wanted, asked, strict=True)]
 
 
 def _ask(tx: Transaction, one: Wanted, *, keep: int) -> Callable[[], list[Row]]:
