@@ -9,7 +9,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import IsolationLevel, Producer, TopicPartition
+from confluent_kafka.admin import OffsetSpec
 from pyspark.sql import SparkSession
 
 from pondage import sources
@@ -18,6 +19,7 @@ from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
 from pondage.spark.driver import SparkDriver
 from tests.services.kafka import KafkaServer
+from tests.services.postgres import wait_until
 from tests.spark.pipeline import Pipeline
 
 PONDS = """
@@ -71,7 +73,19 @@ def produce(kafka: KafkaServer, topic: str, values: range, *, ending: str | None
         producer.commit_transaction(30)
     if ending == "abort":
         producer.abort_transaction(30)
+    if ending != "open":
+        settle(kafka, topic)
     return producer
+
+
+def settle(kafka: KafkaServer, topic: str) -> None:
+    """Wait until readers see the end of every transaction: the broker writes it after it has answered."""
+
+    def ends(level: IsolationLevel) -> list[int]:
+        asked = {TopicPartition(topic, each): OffsetSpec.latest() for each in range(2)}
+        return [each.result().offset for each in kafka.admin.list_offsets(asked, isolation_level=level).values()]
+
+    wait_until(lambda: ends(IsolationLevel.READ_COMMITTED) == ends(IsolationLevel.READ_UNCOMMITTED))
 
 
 def read(pipeline: Pipeline, spark: SparkSession) -> list[int]:
@@ -94,6 +108,7 @@ def test_each_run_reads_what_was_committed_since_and_nothing_else(
     pipeline.run("shop")
     assert read(pipeline, spark) == list(range(1000, 1010)), "nothing is new while the transaction is open"
     opened.commit_transaction(30)
+    settle(kafka, topic)
     pipeline.run("shop")
     assert read(pipeline, spark) == list(range(3000, 3004))
     assert pipeline.failures == []
