@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from math import floor
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from pondage.define.run import Run
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
@@ -24,6 +23,13 @@ FETCH_ROWS = 10_000
 """PostgreSQL's driver otherwise takes a whole result into memory."""
 
 
+class HasSecrets(Protocol):
+    """The run of a Ripple or of a component, as far as a connection needs it."""
+
+    def secret(self, name: str, /) -> str:
+        """Answer a secret by its name."""
+
+
 class BadJdbc(PondageError):
     """A database that cannot be reached as it was written down."""
 
@@ -32,7 +38,7 @@ class BadJdbc(PondageError):
 
 def jdbc(
     spark: SparkSession,
-    run: Run,
+    run: HasSecrets,
     url: str,
     table: str,
     *,
@@ -67,7 +73,7 @@ def jdbc(
 
 def write_jdbc(
     frame: DataFrame,
-    run: Run,
+    run: HasSecrets,
     url: str,
     table: str,
     *,
@@ -91,13 +97,23 @@ def write_jdbc(
 
 
 def _reader(
-    spark: SparkSession, run: Run, url: str, user: str | None, password: str | None, options: dict[str, str] | None
+    spark: SparkSession,
+    run: HasSecrets,
+    url: str,
+    user: str | None,
+    password: str | None,
+    options: dict[str, str] | None,
 ) -> DataFrameReader:
     return spark.read.format("jdbc").options(**_options(spark, run, url, user, password, options))
 
 
 def _options(
-    spark: SparkSession, run: Run, url: str, user: str | None, password: str | None, options: dict[str, str] | None
+    spark: SparkSession,
+    run: HasSecrets,
+    url: str,
+    user: str | None,
+    password: str | None,
+    options: dict[str, str] | None,
 ) -> dict[str, str]:
     given = dict(options or {})
     exposed = [name for name in given if _PASSWORD_OPTION.search(name)]
