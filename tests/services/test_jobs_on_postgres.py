@@ -1,0 +1,34 @@
+"""Jobs on PostgreSQL: the very tests that SQLite passes, and scenarios of every kind."""
+
+from pathlib import Path
+
+import pytest
+
+from pondage.ledger.conform_control import LedgerControlHost
+from pondage.simulate.control_conform import check_control
+from pondage.simulate.control_scenario import read_control_scenarios
+from tests.ledger.harness import MakeDriver, World
+from tests.ledger_jobs.harness import Jobs
+from tests.ledger_jobs.test_fan_out import (
+    test_many_elements_unfold_in_chunks_of_a_thousand_and_each_body_is_dispatched_once,  # noqa: F401
+    test_while_a_fan_out_is_open_nothing_else_steps_the_run,  # noqa: F401
+)
+from tests.ledger_jobs.test_groups import (
+    test_the_failure_of_each_member_is_that_members_error_with_its_edges_and_skip_causes,  # noqa: F401
+)
+from tests.ledger_jobs.test_resume import *  # noqa: F403
+from tests.ledger_jobs.test_work import *  # noqa: F403
+
+FILE = Path(__file__).parents[2] / "conformance" / "control.json"
+CHOSEN = ("CF-001", "CF-035", "CF-045", "CF-058", "CF-084", "CF-090", "CF-098", "CF-101")
+
+
+@pytest.fixture
+def run(make_driver: MakeDriver) -> Jobs:
+    return Jobs(World(make_driver))
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_the_durable_host_does_on_postgresql_what_the_scenario_says(name: str, make_driver: MakeDriver) -> None:
+    (scenario,) = (one for one in read_control_scenarios(FILE) if one.id == name)
+    assert check_control(scenario, lambda: LedgerControlHost(make_driver)).mismatches == []
