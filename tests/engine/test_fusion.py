@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -148,6 +149,9 @@ def test_the_worker_brings_the_functions_of_fused_ripples_along(shop: Shop, monk
         return content(held)
 
     driver = PretendedDriver()
+    # Another test of this process may have imported a module of the same name.
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "ponds", raising=False)
     monkeypatch.setattr(spark_executor, "SparkDriver", driver)
     monkeypatch.setattr(ripple, "run_ripple", run)
     _, held = shop.pulse()
