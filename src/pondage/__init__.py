@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pondage.define.definition import Retries
-from pondage.define.expectation import bad_rows, between, check, in_set, not_null, rows
+from pondage.define.expectation import bad_rows, between, check, in_set, matches, not_null, rows
 from pondage.define.function import pond
 from pondage.define.pond import Pond
 from pondage.define.publication import Delta, Iceberg
 from pondage.define.ripple import Source
 from pondage.define.run import Run
+from pondage.define.table_rules import foreign_key, fresh, unique, volume
 from pondage.define.window import Schedule, Window, daily, hourly, weekly
 from pondage.errors import PondageError
 
@@ -68,11 +69,16 @@ __all__ = [
     "check",
     "component",
     "daily",
+    "foreign_key",
+    "fresh",
     "hourly",
     "in_set",
+    "matches",
     "not_null",
     "pond",
     "rows",
+    "unique",
+    "volume",
     "weekly",
 ]
 

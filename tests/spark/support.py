@@ -41,9 +41,13 @@ def work(
     run: Run | None = None,
     checks: Mapping[str, Callable[[], Any]] | None = None,
     contract: str | None = None,
+    volumes: tuple[int, ...] = (),
 ) -> RippleWork:
     """Answer the work of a Ripple `sales.clean` that reads each of the inputs."""
-    reads = tuple(ReadDefinition(parameter=name, ripple=name, columns=columns) for name in inputs or {})
+    reads = tuple(
+        ReadDefinition(parameter=name, ripple=name, columns=columns, by_check=name.startswith("check:"))
+        for name in inputs or {}
+    )
     return RippleWork(
         pond="sales",
         ripple=RippleDefinition(
@@ -56,6 +60,7 @@ def work(
         destination=str(destination),
         checks=checks or {},
         contract=contract,
+        volumes=volumes,
     )  # fmt: skip
 
 

@@ -4,9 +4,10 @@ from pondage.define.definition import ExpectationDefinition
 from pondage.errors import NotFound
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
+from pondage.views.rules import expectation_text
 from pondage.views.runs import RunDetailView
 from pondage.views.schema import columns
-from pondage.views.show import PondShow, Shown, SnapshotShow, expectation_text, show
+from pondage.views.show import PondShow, Shown, SnapshotShow, show
 from tests.ledger.harness import World
 
 

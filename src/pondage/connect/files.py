@@ -10,14 +10,12 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
+from pondage.define.snapshot import BAD
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import StructType
-
-BAD = "_bad"
-"""The column that holds the raw text of a row that could not be read."""
 
 
 class BadSchema(PondageError):

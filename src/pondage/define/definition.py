@@ -11,6 +11,9 @@ from typing import Literal
 import msgspec
 
 Scalar = str | int | float | bool | None
+RuleKind = Literal[
+    "rows", "not_null", "between", "in_set", "check", "bad_rows", "matches", "unique", "foreign_key", "fresh", "volume"
+]
 
 
 class Retries(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,23 +70,38 @@ class ExpectationDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """A rule that the written rows must keep. `check` is the author's own Column, found by name in the code.
 
     `digest` covers the code of a `check`, so that a plan sees it change; it is no part of the Ripple's own digest.
+    `columns` are those of `unique`, `pattern` that of `matches`; a `foreign_key` points to column `key` of the table
+    `refers`. `quarantine` sets the breaking rows aside, at most `at_most` of them (rows, or a share).
     """
 
     name: str
-    kind: Literal["rows", "not_null", "between", "in_set", "check", "bad_rows"]
+    kind: RuleKind
     column: str | None = None
     minimum: Scalar = None
     maximum: Scalar = None
     values: tuple[Scalar, ...] = ()
     severity: Literal["fail", "warn"] = "fail"
     digest: str = ""
+    columns: tuple[str, ...] = ()
+    pattern: str = ""
+    refers: str = ""
+    key: str = ""
+    within_us: int = 0
+    of_last: int = 0
+    quarantine: bool = False
+    at_most: int | float | None = None
+
+    @property
+    def input(self) -> str:
+        """Answer under which name the Ripple is given the table that a `foreign_key` points to."""
+        return f"check:{self.refers}.{self.key}"
 
 
 class ReadDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """One input of a Ripple: the parameter (or table name in SQL) and the Ripple it reads.
 
     `pond` is None for a sibling Ripple of the same Pond, else the name of a Source. `by_changes`: there is no such
-    parameter, the Ripple asks for it with `run.changes(…)` only.
+    parameter, the Ripple asks for it with `run.changes(…)` only. `by_check`: only an expectation reads it.
     """
 
     parameter: str
@@ -92,6 +110,7 @@ class ReadDefinition(msgspec.Struct, frozen=True, kw_only=True):
     optional: bool = False
     columns: tuple[str, ...] | None = None
     by_changes: bool = False
+    by_check: bool = False
 
     def table(self, pond: str) -> str:
         """Answer the name under which a Ripple of `pond` follows this table: `orders.raw`."""
@@ -136,6 +155,11 @@ class RippleDefinition(msgspec.Struct, frozen=True, kw_only=True):
     def input_name(self, parameter: str) -> str:
         """Answer how the consumer that this Ripple is fused into calls one of its inputs."""
         return parameter if "/" in parameter else f"{self.name}/{parameter}"
+
+    @property
+    def tables(self) -> tuple[ReadDefinition, ...]:
+        """Answer what its rows are made of: none where it brings data in from outside."""
+        return tuple(read for read in self.reads if not read.by_check)
 
     @property
     def parents(self) -> tuple[str, ...]:

@@ -1,8 +1,10 @@
 """Expectations: rules that the rows a Ripple writes must keep, or they are not published.
 
-`rows`, `not_null`, `between`, `bad_rows` are answered from the written files' footers; `in_set` and `check` in the
-same Spark pass that writes. None of them costs a job of its own. `severity="fail"` (the default) fails the Ripple, so
-that the last good data stays; `severity="warn"` records the result and publishes.
+`rows`, `not_null`, `between`, `bad_rows` are answered from the written files' footers; `in_set`, `matches` and `check`
+in the same Spark pass that writes. None of them costs a job of its own. (Rules of whole tables: `table_rules.py`.)
+`severity="fail"` (the default) fails the Ripple, so that the last good data stays; `severity="warn"` records the result
+and publishes. `quarantine=True` publishes without the rows that break the rule, which are set aside in a table of their
+own; with `at_most=` (rows, or a share below 1) more of them fail the Ripple.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from pondage.define.definition import ExpectationDefinition, Scalar
+from pondage.define.definition import ExpectationDefinition, RuleKind, Scalar
 from pondage.define.names import checked_name
 from pondage.define.place import place_of_caller, place_of_function
 from pondage.errors import DefinitionError
@@ -48,20 +50,25 @@ def rows(*, min: int | None = None, max: int | None = None, severity: Severity =
     place = place_of_caller()
     for number in (min, max):
         if not _is_count(number):
-            raise _refused(f"rows() takes whole numbers from 0, not {number!r}", place)
+            raise refused(f"rows() takes whole numbers from 0, not {number!r}", place)
     _checked_range("rows()", min, max, place)
-    return _expectation("rows", f"rows({_range_text(min, max)})", severity, place, minimum=min, maximum=max)
+    return made_rule("rows", f"rows({_range_text(min, max)})", severity, place, minimum=min, maximum=max)
 
 
-def not_null(*columns: str, severity: Severity = "fail") -> tuple[Expectation, ...]:
+def not_null(
+    *columns: str, severity: Severity = "fail", quarantine: bool = False, at_most: float | None = None
+) -> tuple[Expectation, ...]:
     """Expect no null in each of the columns: one rule for each column."""
     place = place_of_caller()
     if not columns:
-        raise _refused("not_null() needs at least one column", place)
+        raise refused("not_null() needs at least one column", place)
     return tuple(
-        _expectation("not_null", f"not_null({_column(column, place)})", severity, place, column=column)
+        made_rule(
+            "not_null", f"not_null({checked_column(column, place)})", severity, place,
+            column=column, quarantine=quarantine, at_most=at_most,
+        )
         for column in columns
-    )
+    )  # fmt: skip
 
 
 def between(
@@ -70,35 +77,76 @@ def between(
     max: int | float | str | None = None,  # noqa: A002
     *,
     severity: Severity = "fail",
+    quarantine: bool = False,
+    at_most: float | None = None,
 ) -> Expectation:
     """Expect every value of the column that is not null to lie in `min` to `max`, both included."""
     place = place_of_caller()
     _checked_range(f"between({column!r})", min, max, place)
-    name = f"between({_column(column, place)}, {_range_text(min, max)})"
-    return _expectation("between", name, severity, place, column=column, minimum=min, maximum=max)
+    name = f"between({checked_column(column, place)}, {_range_text(min, max)})"
+    return made_rule(
+        "between", name, severity, place,
+        column=column, minimum=min, maximum=max, quarantine=quarantine, at_most=at_most,
+    )  # fmt: skip
 
 
-def in_set(column: str, values: Iterable[Scalar], *, severity: Severity = "fail") -> Expectation:
+def in_set(
+    column: str,
+    values: Iterable[Scalar],
+    *,
+    severity: Severity = "fail",
+    quarantine: bool = False,
+    at_most: float | None = None,
+) -> Expectation:
     """Expect every value of the column that is not null to be one of `values`."""
     place = place_of_caller()
     given = tuple(values) if not isinstance(values, str) else ()
     if not given or not all(isinstance(value, (str, int, float, bool)) for value in given):
-        raise _refused(f"in_set({column!r}) needs a list of texts, numbers or truth values", place)
-    name = f"in_set({_column(column, place)})"
-    return _expectation("in_set", name, severity, place, column=column, values=given)
+        raise refused(f"in_set({column!r}) needs a list of texts, numbers or truth values", place)
+    name = f"in_set({checked_column(column, place)})"
+    return made_rule(
+        "in_set", name, severity, place, column=column, values=given, quarantine=quarantine, at_most=at_most
+    )
+
+
+def matches(
+    column: str,
+    pattern: str,
+    *,
+    severity: Severity = "fail",
+    quarantine: bool = False,
+    at_most: float | None = None,
+) -> Expectation:
+    """Expect every text of the column that is not null to match the regular expression (Java's) from end to end."""
+    place = place_of_caller()
+    if not _is_text(pattern):
+        raise refused(f"matches({column!r}) needs a regular expression, not {pattern!r}", place)
+    name = f"matches({checked_column(column, place)})"
+    return made_rule(
+        "matches", name, severity, place, column=column, pattern=pattern, quarantine=quarantine, at_most=at_most
+    )
 
 
 def bad_rows(max: float, *, column: str = "_bad", severity: Severity = "fail") -> Expectation:  # noqa: A002
     """Expect at most `max` rows that `pondage.sources` could not read: a number of rows, or a share such as 0.01."""
     place = place_of_caller()
-    is_share = not isinstance(max, int) and 0.0 <= max < 1.0
-    if not is_share and not _is_count(max):
-        raise _refused(f"bad_rows() takes a number of rows or a share below 1, not {max!r}", place)
+    is_share = isinstance(max, float)
+    if not _is_limit(max):
+        raise refused(f"bad_rows() takes a number of rows or a share below 1, not {max!r}", place)
     shown = f"{max:.3%}" if is_share else str(max)
-    return _expectation("bad_rows", f"bad_rows(..{shown})", severity, place, column=_column(column, place), maximum=max)
+    return made_rule(
+        "bad_rows", f"bad_rows(..{shown})", severity, place, column=checked_column(column, place), maximum=max
+    )
 
 
-def check(name: str, column_function: Callable[[], Column], *, severity: Severity = "fail") -> Expectation:
+def check(
+    name: str,
+    column_function: Callable[[], Column],
+    *,
+    severity: Severity = "fail",
+    quarantine: bool = False,
+    at_most: float | None = None,
+) -> Expectation:
     """Expect a condition of your own in every row: `check("has_total", lambda: F.col("total") > 0)`.
 
     The function is called by the worker only, never while a project is read, so it may use Spark's functions freely.
@@ -106,11 +154,11 @@ def check(name: str, column_function: Callable[[], Column], *, severity: Severit
     place = place_of_caller()
     checked_name(name, what="check", place=place)
     if not callable(column_function):
-        raise _refused(f"check({name!r}) needs a function that returns a Column, not {column_function!r}", place)
+        raise refused(f"check({name!r}) needs a function that returns a Column, not {column_function!r}", place)
     code = getattr(column_function, "__code__", None)
     if code is not None and code.co_argcount > len(getattr(column_function, "__defaults__", None) or ()):
-        raise _refused(f"the function of check({name!r}) takes no argument", place_of_function(column_function))
-    made = _expectation("check", name, severity, place)
+        raise refused(f"the function of check({name!r}) takes no argument", place_of_function(column_function))
+    made = made_rule("check", name, severity, place, quarantine=quarantine, at_most=at_most)
     return Expectation(definition=made.definition, function=column_function)
 
 
@@ -120,15 +168,15 @@ def flattened(expectations: Expectations, *, place: str | None = None) -> tuple[
     for each in [expectations] if isinstance(expectations, Expectation) else expectations:
         for one in each if isinstance(each, tuple) else (each,):
             if not isinstance(one, Expectation):
-                raise _refused(f"expect= takes expectations, not {one!r}", place)
+                raise refused(f"expect= takes expectations, not {one!r}", place)
             if one.name in found:
-                raise _refused(f"two expectations are named {one.name!r}", place)
+                raise refused(f"two expectations are named {one.name!r}", place)
             found[one.name] = one
     return tuple(found.values())
 
 
-def _expectation(
-    kind: Literal["rows", "not_null", "between", "in_set", "check", "bad_rows"],
+def made_rule(
+    kind: RuleKind,
     name: str,
     severity: Severity,
     place: str,
@@ -137,31 +185,56 @@ def _expectation(
     minimum: Scalar = None,
     maximum: Scalar = None,
     values: tuple[Scalar, ...] = (),
+    columns: tuple[str, ...] = (),
+    pattern: str = "",
+    refers: str = "",
+    key: str = "",
+    within_us: int = 0,
+    of_last: int = 0,
+    quarantine: bool = False,
+    at_most: float | None = None,
 ) -> Expectation:
+    """Answer a rule, or raise `DefinitionError` for a severity or a limit that is none."""
     if severity not in ("fail", "warn"):
-        raise _refused(f'severity is "fail" or "warn", not {severity!r}', place)
+        raise refused(f'severity is "fail" or "warn", not {severity!r}', place)
+    if at_most is not None and not quarantine:
+        raise refused(f"{name}: at_most= limits the rows that quarantine=True sets aside", place)
+    if at_most is not None and not _is_limit(at_most):
+        raise refused(f"{name}: at_most= takes a number of rows or a share below 1, not {at_most!r}", place)
     return Expectation(
         definition=ExpectationDefinition(
-            name=name, kind=kind, column=column, minimum=minimum, maximum=maximum, values=values, severity=severity
+            name=name, kind=kind, column=column, minimum=minimum, maximum=maximum, values=values, severity=severity,
+            columns=columns, pattern=pattern, refers=refers, key=key, within_us=within_us, of_last=of_last,
+            quarantine=quarantine, at_most=at_most,
         )
-    )
+    )  # fmt: skip
 
 
 def _checked_range(what: str, low: Scalar, high: Scalar, place: str) -> None:
     if low is None and high is None:
-        raise _refused(f"{what} needs min= or max=", place)
+        raise refused(f"{what} needs min= or max=", place)
     both_numbers = isinstance(low, (int, float)) and isinstance(high, (int, float))
     both_texts = isinstance(low, str) and isinstance(high, str)
     if low is not None and high is not None and not both_numbers and not both_texts:
-        raise _refused(f"{what} compares {low!r} with {high!r}", place)
+        raise refused(f"{what} compares {low!r} with {high!r}", place)
     if (both_numbers or both_texts) and low > high:  # type: ignore[operator]
-        raise _refused(f"{what} has min {low!r} above max {high!r}", place)
+        raise refused(f"{what} has min {low!r} above max {high!r}", place)
 
 
-def _column(column: object, place: str) -> str:
+def checked_column(column: object, place: str) -> str:
+    """Answer the name of a column, or raise `DefinitionError`."""
     if not isinstance(column, str) or not column:
-        raise _refused(f"a column is named by a text, not {column!r}", place)
+        raise refused(f"a column is named by a text, not {column!r}", place)
     return column
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_limit(most: object) -> bool:
+    """Answer whether this is a number of rows, or a share of them."""
+    return 0.0 <= most < 1.0 if isinstance(most, float) else _is_count(most)
 
 
 def _is_count(number: object) -> bool:
@@ -172,10 +245,11 @@ def _range_text(low: Scalar, high: Scalar) -> str:
     return f"{'' if low is None else low}..{'' if high is None else high}"
 
 
-def _refused(message: str, place: str | None) -> DefinitionError:
+def refused(message: str, place: str | None) -> DefinitionError:
+    """Answer the error for a rule that makes no sense."""
     return DefinitionError(
         message,
-        hint="see `rows`, `not_null`, `between`, `in_set`, `bad_rows`, `check`",
+        hint="docs/checks.md lists every rule and what it takes",
         place=place,
         code="BAD_EXPECTATION",
     )

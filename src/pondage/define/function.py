@@ -9,7 +9,7 @@ from typing import Generic, ParamSpec, TypeVar, overload
 import msgspec
 
 from pondage.define.definition import Retries, Scalar, SourceDefinition
-from pondage.define.expectation import Expectations
+from pondage.define.expectation import Expectations, flattened
 from pondage.define.place import place_of_function
 from pondage.define.pond import Pond
 from pondage.define.publication import Formats
@@ -114,8 +114,10 @@ def pond(
         made.place = place_of_function(function)
         made.__doc__ = function.__doc__
         followed = (changes,) if isinstance(changes, str) else tuple(changes)
-        _add_sources(made, function, _given_sources(sources, made.place), reads or {}, followed)
-        made.ripple(reads=dict(reads or {}), changes=followed, expect=expect, parameters=parameters, always=always)(
+        rules = flattened(expect, place=made.place)
+        looked_up = tuple(each.definition.refers for each in rules if each.definition.refers)
+        _add_sources(made, function, _given_sources(sources, made.place), reads or {}, followed, looked_up)
+        made.ripple(reads=dict(reads or {}), changes=followed, expect=rules, parameters=parameters, always=always)(
             function
         )
         return made
@@ -143,11 +145,9 @@ def _add_sources(
     given: dict[str, Source],
     reads: Mapping[str, str | RippleReference],
     followed: tuple[str, ...],
+    looked_up: tuple[str, ...],
 ) -> None:
-    for name in dict.fromkeys(table.partition(".")[0] for table in followed):
-        source = given.pop(name) if name in given else Source(name)
-        source.place = made.place
-        made.add_source(source)
+    _add_named(made, given, followed)
     for parameter in signature_of(function).tables:
         target = reads.get(parameter.name, parameter.name)
         name = target.pond if isinstance(target, RippleReference) else target.partition(".")[0]
@@ -158,12 +158,21 @@ def _add_sources(
             declared.definition = _optional(declared)
         declared.place = made.place
         made.add_source(declared)
+    _add_named(made, given, looked_up)
     if given:
         raise DefinitionError(
             f"sources= of {made.name} names {', '.join(sorted(given))}, which no parameter reads",
             hint="a parameter is a Source: add it to the function, or drop it here", place=made.place,
             code="UNKNOWN_INPUT",
         )  # fmt: skip
+
+
+def _add_named(made: Pond, given: dict[str, Source], tables: tuple[str, ...]) -> None:
+    for name in dict.fromkeys(table.partition(".")[0] for table in tables):
+        if name not in made.sources:
+            source = given.pop(name) if name in given else Source(name)
+            source.place = made.place
+            made.add_source(source)
 
 
 def _optional(source: Source) -> SourceDefinition:

@@ -16,7 +16,7 @@ def probes_by_ripple(
 ) -> dict[str, Probe]:
     """Answer each probe under the name of its Ripple; "" names the only root. Raises `DefinitionError`."""
     found: dict[str, Probe] = {}
-    roots = [ripple.name for ripple in ripples if not ripple.reads]
+    roots = [ripple.name for ripple in ripples if not ripple.tables]
     for name, function in probes.items():
         place = place_of_function(function)
         if has_sources:

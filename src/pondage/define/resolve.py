@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 import msgspec
 
-from pondage.define.definition import ReadDefinition, RippleDefinition
+from pondage.define.definition import ExpectationDefinition, ReadDefinition, RippleDefinition
 from pondage.define.ripple import Ripple, RippleReference, Source, SqlInputs
 from pondage.errors import DefinitionError
 
@@ -16,16 +16,33 @@ def resolved_reads(
     pond: str, ripple: Ripple, siblings: Mapping[str, Ripple], sources: Mapping[str, Source], sql: SqlInputs | None
 ) -> tuple[ReadDefinition, ...]:
     """Answer the inputs of a Ripple in order, or raise `DefinitionError` for a name that means nothing."""
+    checked = tuple(_checked(pond, ripple, each, siblings, sources) for each in ripple.references)
     if sql is not None:
-        return tuple(
-            _read(pond, ripple, name, ripple.reads.get(written, written), siblings, sources)
-            for name, written in sql.tables.items()
+        return (
+            *(
+                _read(pond, ripple, name, ripple.reads.get(written, written), siblings, sources)
+                for name, written in sql.tables.items()
+            ),
+            *checked,
         )
     tables = tuple(
         _read(pond, ripple, each.name, ripple.reads.get(each.name, each.name), siblings, sources)
         for each in ripple.signature.tables
     )
-    return tables + tuple(_followed(pond, ripple, each, siblings, sources) for each in dict.fromkeys(ripple.changes))
+    followed = (_followed(pond, ripple, each, siblings, sources) for each in dict.fromkeys(ripple.changes))
+    return (*tables, *followed, *checked)
+
+
+def _checked(
+    pond: str,
+    ripple: Ripple,
+    rule: ExpectationDefinition,
+    siblings: Mapping[str, Ripple],
+    sources: Mapping[str, Source],
+) -> ReadDefinition:
+    """Answer the table that a foreign key points to, of which only the key is read."""
+    found = _read(pond, ripple, rule.input, rule.refers, siblings, sources)
+    return msgspec.structs.replace(found, columns=(rule.key,), by_check=True)
 
 
 def _followed(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from pondage.define.definition import Scalar, SourceDefinition
+from pondage.define.definition import ExpectationDefinition, Scalar, SourceDefinition
 from pondage.define.expectation import Expectation
 from pondage.define.names import checked_name, parsed_minimum
 from pondage.define.place import place_of_caller
@@ -89,6 +89,12 @@ class Ripple(msgspec.Struct, frozen=True, kw_only=True):
             if each.name == name:
                 return each
         raise KeyError(name)
+
+    @property
+    def references(self) -> tuple[ExpectationDefinition, ...]:
+        """Answer the foreign keys among the expectations, each table and column once."""
+        rules = (each.definition for each in self.expectations if each.definition.kind == "foreign_key")
+        return tuple({rule.input: rule for rule in rules}.values())
 
 
 class SqlInputs(msgspec.Struct, frozen=True, kw_only=True):

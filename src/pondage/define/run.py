@@ -124,6 +124,12 @@ class Run:
         return _moment(self._freshness_us)
 
     @property
+    def freshness_us(self) -> int:
+        """Answer the same as microseconds since 1970. Recorded too."""
+        self._read_freshness = True
+        return self._freshness_us
+
+    @property
     def previous_freshness(self) -> datetime | None:
         """Answer the freshness (UTC) of this Pond's last completed Run, None before the first. Recorded too."""
         self._read_freshness = True

@@ -6,6 +6,11 @@ import msgspec
 
 from pondage.define.definition import Scalar
 
+BAD = "_bad"
+"""The column that says what is wrong with a row: its raw text where it could not be read, the rules that it breaks."""
+BAD_TABLE = "__bad"
+"""What stands behind the name of a table for the rows that were set aside from it: `sales.clean__bad`."""
+
 
 class ColumnStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """What a file's footer says of one column; None where it says nothing."""
@@ -25,12 +30,29 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExpectationResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How one expectation went: what was asked, what was seen."""
+    """How one expectation went: what was asked, what was seen.
+
+    `broken` are the rows that break it, where that is what was counted; `value` is what was measured otherwise: rows,
+    or seconds of age. `is_set_aside`: the broken rows are not in the table.
+    """
 
     name: str
     severity: str
     passed: bool
     observed: str
+    broken: int | None = None
+    value: float | None = None
+    is_set_aside: bool = False
+
+
+class SetAside(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows that rules with `quarantine=True` kept out of a snapshot, with the reason in the column `_bad`."""
+
+    path: str
+    files: tuple[DataFile, ...]
+    schema: str
+    rows: int
+    bytes: int
 
 
 class Increment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -68,6 +90,14 @@ class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
     probe: str | None = None
     increment: Increment | None = None
     positions: dict[str, str] = {}
+    set_aside: SetAside | None = None
+
+    @property
+    def bad(self) -> SnapshotContent | None:
+        """Answer the table of the rows that were set aside, None when there are none."""
+        if self.set_aside is None:
+            return None
+        return SnapshotContent(**{name: getattr(self.set_aside, name) for name in self.set_aside.__struct_fields__})
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ class Following:
     def is_full(self) -> bool:
         """Answer whether the Ripple gets everything; from then on that does not change."""
         if not self._is_asked and not self._is_full:
-            self._is_full = self._base is None or (bool(self._task.ripple.reads) and not self._can_go_on())
+            self._is_full = self._base is None or (bool(self._task.ripple.tables) and not self._can_go_on())
         self._is_asked = True
         return self._is_full
 
@@ -83,7 +83,7 @@ class Following:
         before = None if self._base is None else self._base.content.increment
         is_all_taken = self.extended is None
         cursors = {} if before is None or is_all_taken else dict(before.cursors)
-        for read in self._task.ripple.reads:
+        for read in self._task.ripple.tables:
             table, pin = read.table(self._task.definition.name), self._ledger.pin(read.parameter)
             # What was neither asked for nor given whole has not been taken in: it stays where it was.
             if pin is not None and (is_all_taken or table in self._asked):
@@ -103,7 +103,7 @@ class Following:
             return False
         followed = set(before.followed)
         name = self._task.definition.name
-        reads = [each for each in self._task.ripple.reads if each.table(name) in followed]
+        reads = [each for each in self._task.ripple.tables if each.table(name) in followed]
         return all(self._between(each) is not None for each in reads)
 
     def _between(self, read: ReadDefinition) -> Changes | None:
@@ -114,7 +114,7 @@ class Following:
 
     def _read(self, table: str) -> ReadDefinition:
         name = self._task.definition.name
-        reads = self._task.ripple.reads
+        reads = self._task.ripple.tables
         for each in reads:
             if table in (each.table(name), each.parameter) or (table == each.pond and len(_of(reads, table)) == 1):
                 return each

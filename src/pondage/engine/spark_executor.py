@@ -191,6 +191,7 @@ class SparkExecutor:
                 place=task.definition.place or None,
                 on_frame=self._lineage.watcher(attempt.work.claim.dispatch, task),
                 merge=merge,
+                volumes=task.volumes,
                 fused={each.name: pond.ripples[each.name].function for each in task.ripple.members},
             )
 

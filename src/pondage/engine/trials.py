@@ -68,7 +68,7 @@ def infer(session: SparkSession, code: DeployedCode, task: InferTask) -> Answere
 def _tables(task: InferTask, asked: set[str], pond: PondDefinition, ripple: RippleDefinition) -> dict[str, str | None]:
     majors = {source.pond: source.major or 1 for source in pond.sources}
     found: dict[str, str | None] = {}
-    for read in ripple.reads:
+    for read in ripple.tables:
         owner = pond_key(pond.name, pond.major) if read.pond is None else pond_key(read.pond, majors[read.pond])
         table = table_key(owner, read.ripple)
         is_absent = read.optional and table not in task.known and table not in asked

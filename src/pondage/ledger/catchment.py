@@ -222,7 +222,7 @@ class Catchment:
     def _reusable(self, run: RunRow, ripple: RippleDefinition, dataset: int, digest: str) -> int | None:
         """Answer the snapshot that serves again: same code, same parameters, same inputs."""
         # A Ripple that reads nothing brings data in from outside: equal code says nothing about it.
-        if not self._ledger.is_reusing or run.is_forced or ripple.always or not ripple.reads:
+        if not self._ledger.is_reusing or run.is_forced or ripple.always or not ripple.tables:
             return None
         newest = snapshots.newest(self._tx, dataset)
         return newest.id if newest is not None and newest.is_reusable and newest.digest == digest else None
@@ -231,7 +231,7 @@ class Catchment:
         durability = self._ledger.durability
         if effect.reason is Reason.RETRY and not effect.is_retry:
             return int(durability.retry_delay_s * 1_000_000)
-        if not ripple.reads:
+        if not ripple.tables:
             # An Inlet that found nothing new is not asked again at once, so that a Wave over it does not spin.
             last = self._tx.row(
                 "SELECT outcome FROM dispatches WHERE dataset = :dataset ORDER BY id DESC LIMIT 1", dataset=dataset

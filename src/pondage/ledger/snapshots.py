@@ -132,6 +132,18 @@ def newest(tx: Transaction, dataset_id: int) -> Newest | None:
     )
 
 
+def volumes(tx: Transaction, dataset_id: int, count: int) -> tuple[int, ...]:
+    """Answer how many rows the last snapshots of a dataset have, newest first."""
+    if count == 0:
+        return ()
+    rows = tx.rows(
+        """SELECT rows FROM snapshots WHERE dataset = :dataset AND kind <> 'compact' ORDER BY id DESC LIMIT :count""",
+        dataset=dataset_id,
+        count=count,
+    )
+    return tuple(number(row, "rows") for row in rows)
+
+
 _PUBLISHED = """SELECT s.id AS id, s.kind AS kind, s.content AS content, 1 AS is_published
                 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
                 WHERE o.run = (SELECT max(id) FROM runs WHERE pond = :pond AND state = 'completed')

@@ -204,7 +204,7 @@ def _sample_inputs(
     given: dict[str, dict[str, int | None]] = {}
     for each in chosen:
         tables: dict[str, int | None] = {}
-        for read in each.reads:
+        for read in each.tables:
             if read.pond is not None:
                 source = _published(tx, environment, pond_key(read.pond, majors[read.pond]))
                 if read.ripple not in source and not read.optional:

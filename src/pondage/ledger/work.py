@@ -40,6 +40,8 @@ class RippleTask(msgspec.Struct, frozen=True, kw_only=True):
     inputs: dict[str, SnapshotContent | None]
     contract: str | None
     idempotency_key: str
+    volumes: tuple[int, ...] = ()
+    """The rows of the last snapshots, newest first, as many as a rule asks for."""
     probe: str | None = None
     """What the probe answered for the newest snapshot; None when that snapshot cannot serve again anyway."""
 
@@ -170,6 +172,11 @@ def _work(tx: Transaction, ledger: Ledger, claim: Claim) -> Work:
             },
             contract=contract,
             idempotency_key=_idempotency_key(claim, inputs),
+            volumes=snapshots.volumes(
+                tx,
+                inputs.dataset,
+                max((rule.of_last for rule in definition.ripple(claim.node).expectations), default=0),
+            ),
             probe=_last_probe(tx, claim, inputs, definition.mode) if definition.ripple(claim.node).has_probe else None,
         ),
     )

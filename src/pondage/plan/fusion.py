@@ -101,13 +101,15 @@ def _refusal(
         return "it is a result of the Pond: no Ripple of it reads it"
     if len(names) > 1:
         return f"{' and '.join(names)} read it, so it would be computed {len(names)} times"
+    if any(read.by_check and read.ripple == ripple.name and read.pond is None for each in uses for read in each.reads):
+        return f"an expectation of {names[0]} looks its rows up"
     if len(uses) > 1:
         return f"{names[0]} reads it under {len(uses)} names, so it would be computed {len(uses)} times"
     if reader is not None:
         return f"Pond {reader} reads its table"
     if "job" in (ripple.kind, uses[0].kind):
         return "a Ripple whose body is a Job stands for itself"
-    if not ripple.reads:
+    if not ripple.tables:
         return "it reads nothing, so it brings data in from outside: its table is the only record of it"
     if not ripple.is_deterministic:
         return "it says deterministic=False, and its plan may be evaluated more than once"

@@ -79,7 +79,7 @@ def analysed(plan: Plan, known: Sequence[str], unchanged: Sequence[str]) -> tupl
         for pond in ponds
         for ripple in pond.ripples
         for table in [f"{key_of(pond)}.{ripple.name}"]
-        if table not in known or (key_of(pond) in anew and (ripple.reads or table not in unchanged))
+        if table not in known or (key_of(pond) in anew and (ripple.tables or table not in unchanged))
     ]
     return ponds, asked
 

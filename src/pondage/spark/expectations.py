@@ -1,51 +1,38 @@
-"""Checking expectations without a Spark job of their own.
+"""Checking expectations without a Spark job of their own, where that can be.
 
 How each rule is answered is decided from the schema before the write: from the footers where they are sure to know,
-else by one aggregate that is observed in the same pass as the write. `unknown` is never taken for `kept`.
+else by one aggregate that is observed in the same pass as the write. Only `unique` and `foreign_key` read the written
+files again. `unknown` is never taken for `kept`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from datetime import date
-from decimal import Decimal, InvalidOperation
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 import msgspec
 from pyspark.sql import Column, Observation
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
-from pyspark.sql.types import (
-    ArrayType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    MapType,
-    ShortType,
-    StructType,
-    UserDefinedType,
-    VariantType,
-)
+from pyspark.sql.types import StructType
 
-from pondage.define.definition import ExpectationDefinition, Scalar
-from pondage.define.snapshot import ExpectationResult
+from pondage.define.definition import ExpectationDefinition
+from pondage.define.snapshot import ExpectationResult, SetAside, SnapshotContent
 from pondage.errors import PondageError
-from pondage.spark.footers import merged
-from pondage.spark.write import WrittenFiles
+from pondage.spark import quarantine
+from pondage.spark.late_rules import broken_rows
+from pondage.spark.rule_results import aged, beside_the_last, counted, footer_result, set_aside
+from pondage.spark.rules import BadExpectation, Check, Question, question
+from pondage.spark.write import WrittenFiles, write_files
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-_WHOLE_NUMBERS = (ByteType, ShortType, IntegerType, LongType)
-_NESTED = (StructType, ArrayType, MapType, VariantType, UserDefinedType)
+__all__ = ["BadExpectation", "ExpectationFailed", "ExpectationPlan", "Facts", "require_kept"]
+
 _METRICS_TIMEOUT_S = 120.0
-
-Check = Callable[[], Column]
 
 
 class ExpectationFailed(PondageError):
@@ -58,27 +45,33 @@ class ExpectationFailed(PondageError):
         self.results = results
 
 
-class BadExpectation(PondageError):
-    """A rule that cannot be asked of this result: a column that does not exist, a bound of another type."""
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What rules need to know beside the rows.
 
-    code = "BAD_EXPECTATION"
+    `volumes` are the rows of the last snapshots, newest first; `tables` those that foreign keys point to, by their
+    input's name (None for one that has never published).
+    """
+
+    freshness_us: int = 0
+    volumes: tuple[int, ...] = ()
+    tables: Mapping[str, SnapshotContent | None] = {}
 
 
-class _Question(msgspec.Struct, frozen=True, kw_only=True):
-    """How one rule will be answered. `broken` is the condition of a row that breaks it; None means from the footers."""
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows that were written and judged: the files of the table, every result, and what is not in the table."""
 
-    rule: ExpectationDefinition
-    column: str = ""
-    minimum: int | float | Decimal | date | None = None
-    maximum: int | float | Decimal | date | None = None
-    broken: Column | None = None
+    files: WrittenFiles
+    results: tuple[ExpectationResult, ...]
+    aside: SetAside | None = None
 
 
 class ExpectationPlan:
-    """The decided questions of one Ripple; used once: `observed` before the write, `results` after it."""
+    """The decided questions of one Ripple; used once, for one write."""
 
-    def __init__(self, questions: tuple[_Question, ...]) -> None:
+    def __init__(self, questions: tuple[Question, ...], facts: Facts, only: Column | None) -> None:
         self._questions = questions
+        self._facts = facts
+        self._only = only
         self._observation: Observation | None = None
 
     @classmethod
@@ -87,36 +80,90 @@ class ExpectationPlan:
         schema: StructType,
         rules: tuple[ExpectationDefinition, ...],
         checks: Mapping[str, Check],
+        facts: Facts | None = None,
         *,
         only: Column | None = None,
     ) -> ExpectationPlan:
         """Decide how each rule is answered; raises `BadExpectation` for one that cannot be.
 
-        With `only` the rules judge those rows alone, but for `rows`, which counts all that are written.
+        With `only` the rules judge those rows alone, but for `rows` and `volume`, which count all that are written.
         """
-        return cls(tuple(_question(rule, schema, checks, only) for rule in rules))
+        if any(rule.quarantine for rule in rules):
+            quarantine.require_free(schema)
+        asked = [question(rule, schema, checks, is_whole=only is None) for rule in rules]
+        return cls(tuple(_limited(each, only) for each in asked), facts or Facts(), only)
 
-    def observed(self, frame: DataFrame) -> DataFrame:
+    def write(self, session: SparkSession, frame: DataFrame, destination: str, *, where: str) -> Checked:
+        """Write the rows and judge them; raises `ExpectationFailed` when a rule of severity `fail` is broken.
+
+        The rows are computed once. Those that are set aside are taken out of the written files, so only a Run that
+        has some pays for it: one more read, and one more write of each part.
+        """
+        files = write_files(self._observed(frame), destination)
+        metrics = {} if self._observation is None else _metrics(self._observation)
+        found: dict[str, ExpectationResult] = {}
+        for number, each in enumerate(self._questions):
+            if each.rule.quarantine:
+                broken = self._broken(session, each, files, metrics.get(_name(number)))
+                found[each.rule.name] = set_aside(each.rule, broken, files.rows)
+        aside: SetAside | None = None
+        if any(each.is_set_aside for each in found.values()) and all(each.passed for each in found.values()):
+            taken = [each for each in self._questions if each.rule.quarantine]
+            files, aside = quarantine.split(session, files, taken, self._facts.tables, self._only)
+        for number, each in enumerate(self._questions):
+            if not each.rule.quarantine:
+                found[each.rule.name] = self._result(session, each, files, metrics.get(_name(number)))
+        results = tuple(found[each.rule.name] for each in self._questions)
+        require_kept(results, where=where)
+        return Checked(files=files, results=results, aside=aside)
+
+    def _observed(self, frame: DataFrame) -> DataFrame:
         """Answer the DataFrame to write: the same rows, with one aggregate on the way for each rule that needs it."""
         aggregates = [
-            F.count(F.when(question.broken, F.lit(1))).alias(f"broken_{number}")
-            for number, question in enumerate(self._questions)
-            if question.broken is not None
+            self._aggregate(each).alias(_name(number))
+            for number, each in enumerate(self._questions)
+            if each.how in ("count", "newest")
         ]
         if not aggregates:
             return frame
         self._observation = Observation()
         return frame.observe(self._observation, *aggregates)
 
-    def results(self, written: WrittenFiles) -> tuple[ExpectationResult, ...]:
-        """Answer how every rule went. The write must have succeeded: only then are the observed numbers there."""
-        metrics = {} if self._observation is None else _metrics(self._observation)
-        return tuple(
-            _footer_result(question, written)
-            if question.broken is None
-            else _counted(question.rule, metrics[f"broken_{number}"], written.rows)
-            for number, question in enumerate(self._questions)
-        )
+    def _aggregate(self, asked: Question) -> Column:
+        """Answer what is counted; a row that another rule sets aside is not in the table, and breaks nothing."""
+        aside = [each.broken for each in self._questions if each.rule.quarantine and each.broken is not None]
+        is_there = ~F.coalesce(reduce(or_, aside), F.lit(False)) if aside and not asked.rule.quarantine else None
+        if asked.how == "newest":
+            moment = asked.asked if is_there is None else F.when(is_there, asked.asked)
+            return F.max(moment if self._only is None else F.when(self._only, moment))  # type: ignore[arg-type]
+        assert asked.broken is not None, "what is counted are rows that break a rule"
+        return F.count(F.when(asked.broken if is_there is None else asked.broken & is_there, F.lit(1)))
+
+    def _broken(self, session: SparkSession, asked: Question, files: WrittenFiles, metric: int | None) -> int:
+        if asked.how == "late":
+            return broken_rows(session, asked, files.as_content(), self._facts.tables, self._only)
+        if asked.how == "footer":
+            nulls = footer_result(asked, files, self._facts.freshness_us).broken
+            if nulls is None:
+                raise BadExpectation(
+                    f"expectation {asked.rule.name}: the files do not say how many {asked.column} are null",
+                    hint="drop quarantine=True from this rule",
+                )
+            return nulls
+        assert metric is not None, "the aggregate was observed"
+        return metric
+
+    def _result(
+        self, session: SparkSession, asked: Question, files: WrittenFiles, metric: int | None
+    ) -> ExpectationResult:
+        match asked.how:
+            case "footer":
+                return footer_result(asked, files, self._facts.freshness_us)
+            case "newest":
+                return aged(asked.rule, metric, self._facts.freshness_us)
+            case "past":
+                return beside_the_last(asked.rule, files.rows, self._facts.volumes)
+        return counted(asked.rule, self._broken(session, asked, files, metric), files.rows)
 
 
 def require_kept(results: tuple[ExpectationResult, ...], *, where: str) -> None:
@@ -128,166 +175,14 @@ def require_kept(results: tuple[ExpectationResult, ...], *, where: str) -> None:
         raise ExpectationFailed(f"{where} breaks {what} {listed}", results)
 
 
-def _question(
-    rule: ExpectationDefinition, schema: StructType, checks: Mapping[str, Check], only: Column | None
-) -> _Question:
-    found = _asked(rule, schema, checks, is_footer_enough=only is None)
-    if only is None or found.broken is None:
-        return found
-    return msgspec.structs.replace(found, broken=only & found.broken)
+def _name(number: int) -> str:
+    return f"rule_{number}"
 
 
-def _asked(
-    rule: ExpectationDefinition, schema: StructType, checks: Mapping[str, Check], *, is_footer_enough: bool
-) -> _Question:
-    if rule.kind == "rows":
-        return _Question(rule=rule)
-    if rule.kind == "check":
-        return _Question(rule=rule, broken=~F.coalesce(_checked_column(rule, checks), F.lit(False)))
-    name, column, type_ = _found(rule, schema)
-    is_flat = is_footer_enough and name is not None and not isinstance(type_, _NESTED)
-    if rule.kind == "bad_rows":
-        return _Question(rule=rule, column=name or "")
-    if rule.kind == "not_null":
-        # The footer of a nested column counts the nulls of its leaves, which is another question.
-        return _Question(rule=rule, column=name or "", broken=None if is_flat else column.isNull())
-    if rule.kind == "in_set":
-        return _Question(rule=rule, broken=column.isNotNull() & ~column.isin(*rule.values))
-    if is_flat and isinstance(type_, (*_WHOLE_NUMBERS, DateType, DecimalType)):
-        return _Question(
-            rule=rule, column=name or "",
-            minimum=_bound(rule, rule.minimum, type_), maximum=_bound(rule, rule.maximum, type_),
-        )  # fmt: skip
-    # Texts have cut bounds, timestamps may be stored without any, and a footer is silent where there is a NaN.
-    return _Question(rule=rule, broken=column.isNotNull() & _outside(rule, column, type_))
-
-
-def _outside(rule: ExpectationDefinition, column: Column, type_: DataType) -> Column:
-    conditions = [F.isnan(column)] if isinstance(type_, (FloatType, DoubleType)) else []
-    if rule.minimum is not None:
-        conditions.append(column < F.lit(rule.minimum))
-    if rule.maximum is not None:
-        conditions.append(column > F.lit(rule.maximum))
-    outside = conditions[0]
-    for condition in conditions[1:]:
-        outside = outside | condition
-    return outside
-
-
-def _checked_column(rule: ExpectationDefinition, checks: Mapping[str, Check]) -> Column:
-    if rule.name not in checks:
-        raise BadExpectation(f"the code has no check named {rule.name}", hint="deploy the project again")
-    column: object = checks[rule.name]()
-    if not isinstance(column, Column):
-        raise BadExpectation(
-            f"check {rule.name} returned {type(column).__name__}, not a Column",
-            hint=f'write it like check("{rule.name}", lambda: F.col("amount") > 0)',
-        )
-    return column
-
-
-def _found(rule: ExpectationDefinition, schema: StructType) -> tuple[str | None, Column, DataType]:
-    """Answer the rule's column: its name when it is one of the table's own, else None for a field inside a struct."""
-    wanted = rule.column or ""
-    name = _spelled(schema, wanted)
-    if name is not None:
-        return name, F.col(_quoted(name)), schema[name].dataType
-    inside: DataType = schema
-    path: list[str] = []
-    for part in wanted.split("."):
-        step = _spelled(inside, part) if isinstance(inside, StructType) else None
-        if step is None or not isinstance(inside, StructType):
-            raise BadExpectation(
-                f"expectation {rule.name}: the result has no column {wanted}; it has {', '.join(schema.names)}",
-                hint="correct the expectation, or the name in the result",
-            )
-        path.append(step)
-        inside = inside[step].dataType
-    return None, F.col(".".join(_quoted(part) for part in path)), inside
-
-
-def _spelled(schema: StructType, name: str) -> str | None:
-    """Answer the column's own spelling: upper and lower case are the same to Spark."""
-    if name in schema.names:
-        return name
-    return next((each for each in schema.names if each.casefold() == name.casefold()), None)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _bound(rule: ExpectationDefinition, bound: Scalar, type_: DataType) -> int | float | Decimal | date | None:
-    if bound is None:
-        return None
-    try:
-        if isinstance(type_, DateType):
-            return date.fromisoformat(str(bound))
-        return bound if isinstance(bound, (int, float)) else Decimal(bound)
-    except (ValueError, InvalidOperation):
-        raise BadExpectation(
-            f"expectation {rule.name}: {bound!r} cannot be compared with {type_.simpleString()} values",
-            hint="write a number for numbers and 2026-01-31 for dates",
-        ) from None
-
-
-def _footer_result(question: _Question, written: WrittenFiles) -> ExpectationResult:
-    rule = question.rule
-    if rule.kind == "rows":
-        passed = not _is_outside(written.rows, rule.minimum, rule.maximum)
-        return _result(rule, passed, f"{written.rows:,} rows")
-    column = merged(written.footers, question.column)
-    if rule.kind == "bad_rows":
-        return _bad_rows(rule, column.nulls, written.rows)
-    if rule.kind == "not_null":
-        if column.nulls is None:
-            return _result(rule, False, f"the files do not say how many {question.column} are null")
-        return _counted(rule, column.nulls, written.rows)
-    if not column.is_bounded:
-        return _result(rule, False, f"the files do not say between what {question.column} lies")
-    if column.minimum is None or column.maximum is None:
-        return _result(rule, True, f"no value of {question.column}")
-    passed = not any(
-        _is_outside(value, question.minimum, question.maximum) for value in (column.minimum, column.maximum)
-    )
-    seen = f"{question.column} lies between {column.minimum!s} and {column.maximum!s}"
-    return _result(rule, passed, seen if passed else f"{seen}, not in {_range(rule)}")
-
-
-def _is_outside(value: object, minimum: object, maximum: object) -> bool:
-    """Answer whether `value` is outside of the bounds; a bound of None is none. All three are of comparable types."""
-    return (minimum is not None and value < minimum) or (maximum is not None and value > maximum)  # type: ignore[operator]
-
-
-def _counted(rule: ExpectationDefinition, broken: int, rows: int) -> ExpectationResult:
-    what = {
-        "not_null": f"{rule.column} null",
-        "between": f"{rule.column} outside of {_range(rule)}",
-        "in_set": f"{rule.column} not in {_values(rule)}",
-        "check": f"{rule.name} not true",
-    }[rule.kind]
-    return _result(rule, broken == 0, f"{broken:,} of {rows:,} rows have {what}")
-
-
-def _bad_rows(rule: ExpectationDefinition, nulls: int | None, rows: int) -> ExpectationResult:
-    if nulls is None:
-        return _result(rule, False, f"the files do not say how many {rule.column} are null")
-    bad, most = rows - nulls, rule.maximum
-    limit = most * rows if isinstance(most, float) else most
-    return _result(rule, not _is_outside(bad, None, limit), f"{bad:,} of {rows:,} rows could not be read")
-
-
-def _range(rule: ExpectationDefinition) -> str:
-    return f"{'' if rule.minimum is None else rule.minimum}..{'' if rule.maximum is None else rule.maximum}"
-
-
-def _values(rule: ExpectationDefinition) -> str:
-    shown = ", ".join(str(value) for value in rule.values[:5])
-    return f"({shown}{', …' if len(rule.values) > 5 else ''})"
-
-
-def _result(rule: ExpectationDefinition, passed: bool, observed: str) -> ExpectationResult:
-    return ExpectationResult(name=rule.name, severity=rule.severity, passed=passed, observed=observed)
+def _limited(asked: Question, only: Column | None) -> Question:
+    if only is None or asked.broken is None:
+        return asked
+    return msgspec.structs.replace(asked, broken=only & asked.broken)
 
 
 def _metrics(observation: Observation) -> dict[str, int]:

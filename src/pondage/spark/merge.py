@@ -16,7 +16,7 @@ from pondage.define.snapshot import DataFile, Increment, SnapshotContent
 from pondage.errors import PondageError
 from pondage.spark.changes import DELETED, with_deletions
 from pondage.spark.contract import require_contract
-from pondage.spark.expectations import ExpectationPlan, require_kept
+from pondage.spark.expectations import ExpectationPlan, Facts
 from pondage.spark.footers import merged
 from pondage.spark.read import read_snapshot
 from pondage.spark.storage import secure
@@ -51,6 +51,7 @@ def write_merged(
     contract: str | None,
     rules: tuple[ExpectationDefinition, ...],
     checks: Mapping[str, Callable[[], Column]],
+    facts: Facts,
     where: str,
 ) -> SnapshotContent:
     """Write the changed rows and the table files that they replace; answer both, unpublished.
@@ -63,15 +64,14 @@ def write_merged(
     require_contract(contract, schema, where=where)
     has_mark = DELETED in frame.columns
     only = ~F.coalesce(F.col(DELETED), F.lit(False)) if has_mark else None
-    plan = ExpectationPlan.decide(frame.schema, rules, checks, only=only)
-    changed = write_files(plan.observed(frame), _place(destination, "changes"))
-    results = plan.results(changed)
-    require_kept(results, where=where)
+    plan = ExpectationPlan.decide(frame.schema, rules, checks, facts, only=only)
+    checked = plan.write(session, frame, _place(destination, "changes"), where=where)
+    changed = checked.files
     _require_keys(session, changed, merge.keys, where)
     base = merge.base()
     content = _merged(session, changed, base, schema, merge.keys, destination, has_mark=has_mark)
     secure(destination, [])
-    return msgspec.structs.replace(content, expectations=results)
+    return msgspec.structs.replace(content, expectations=checked.results, set_aside=checked.aside)
 
 
 def _merged(

@@ -17,12 +17,12 @@ from pondage.errors import PondageError
 from pondage.spark.changes import DELETED
 from pondage.spark.contract import require_contract
 from pondage.spark.errors import explained
-from pondage.spark.expectations import ExpectationPlan, require_kept
+from pondage.spark.expectations import ExpectationPlan, Facts
 from pondage.spark.fuse import FusedPlans
 from pondage.spark.merge import Merge, write_merged
 from pondage.spark.read import read_snapshot
 from pondage.spark.sqltext import ParsedSql, bound_sql
-from pondage.spark.write import check_output, write_files
+from pondage.spark.write import check_output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,6 +53,7 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
     `on_frame` is given the author's DataFrame before it is written.
     `merge` says what the changed rows that it returns are merged into; None: its rows are a table or a batch.
     `fused` has the functions of the Ripples that are fused into this one, by name (None for one in SQL).
+    `volumes` are the rows of its last snapshots, newest first, as far as a rule asks for them.
     """
 
     pond: str
@@ -67,6 +68,7 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
     on_frame: Callable[[DataFrame], None] | None = None
     merge: Merge | None = None
     fused: Mapping[str, Callable[..., object] | None] = {}
+    volumes: tuple[int, ...] = ()
 
     @property
     def where(self) -> str:
@@ -77,10 +79,10 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
 def run_ripple(session: SparkSession, work: RippleWork) -> SnapshotContent | Literal[RippleOutcome.UNCHANGED]:
     """Run the Ripple in this session and answer its snapshot, written and checked but published by nobody yet.
 
-    It costs exactly the Spark jobs of the one write. Raises `PondageError` of these codes: RIPPLE_FAILED (the author's
-    code or plan), WRONG_RETURN, BAD_OUTPUT, NO_SUCH_COLUMN, CONTRACT, EXPECTATION, BAD_EXPECTATION, CANCELLED,
-    SPARK_LOST (the JVM is gone). Its `place` is the author's file and line where that is known; `trace`, where it has
-    one, is for those who ask.
+    It costs exactly the Spark jobs of the one write, and those of rules that must read it again. Raises `PondageError`
+    of these codes: RIPPLE_FAILED (the author's code or plan), WRONG_RETURN, BAD_OUTPUT, NO_SUCH_COLUMN, CONTRACT,
+    EXPECTATION, BAD_EXPECTATION, CANCELLED, SPARK_LOST (the JVM is gone). Its `place` is the author's file and line
+    where that is known; `trace`, where it has one, is for those who ask.
     """
     plans = FusedPlans(session, work, read=lambda each: _tables(session, each), call=call_ripple)
     try:
@@ -113,7 +115,7 @@ def _tables(session: SparkSession, work: RippleWork) -> dict[str, DataFrame | No
     return {
         parameter: None if content is None else read_snapshot(session, content, columns=reads[parameter].columns)
         for parameter, content in work.inputs.items()
-        if "/" not in parameter and not reads[parameter].by_changes
+        if "/" not in parameter and not reads[parameter].by_changes and not reads[parameter].by_check
     }
 
 
@@ -167,19 +169,28 @@ def _sql_result(session: SparkSession, work: RippleWork, frames: Mapping[str, Da
 
 
 def _snapshot(session: SparkSession, frame: DataFrame, work: RippleWork) -> SnapshotContent:
+    facts = _facts(work)
     if work.merge is not None:
         return write_merged(
             session, frame, work.merge, destination=work.destination, contract=work.contract,
-            rules=work.ripple.expectations, checks=work.checks, where=work.where,
+            rules=work.ripple.expectations, checks=work.checks, facts=facts, where=work.where,
         )  # fmt: skip
     check_output(frame.schema)
     # The contract is judged from the plan's schema: a broken one need not cost the write.
     require_contract(work.contract, frame.schema.json(), where=work.where)
-    plan = ExpectationPlan.decide(frame.schema, work.ripple.expectations, work.checks)
-    written = write_files(plan.observed(frame), work.destination)
-    results = plan.results(written)
-    require_kept(results, where=work.where)
-    return msgspec.structs.replace(written.as_content(), expectations=results)
+    plan = ExpectationPlan.decide(frame.schema, work.ripple.expectations, work.checks, facts)
+    checked = plan.write(session, frame, work.destination, where=work.where)
+    return msgspec.structs.replace(checked.files.as_content(), expectations=checked.results, set_aside=checked.aside)
+
+
+def _facts(work: RippleWork) -> Facts:
+    rules = work.ripple.expectations
+    return Facts(
+        # To ask for the freshness is recorded: only a rule that judges by it does.
+        freshness_us=work.run.freshness_us if any(rule.kind == "fresh" for rule in rules) else 0,
+        volumes=work.volumes,
+        tables={rule.input: work.inputs.get(rule.input) for rule in rules if rule.kind == "foreign_key"},
+    )
 
 
 def place_of(work: RippleWork) -> str | None:

@@ -88,3 +88,15 @@ def _resolved(place: str) -> tuple[fs.FileSystem, str]:
             hint="use a local path, s3a://, gs:// or hdfs://, and see that this machine can reach it",
         ) from error
     return file_system, path
+
+
+def moved_up(place: str, folder: str, *, instead_of: list[str]) -> None:
+    """Put the files of a folder into the directory that it is in, in place of some that are there."""
+    file_system, directory, names = data_files(f"{place}/{folder}")
+    above = directory.rpartition("/")[0]
+    for name in instead_of:
+        file_system.delete_file(f"{above}/{name}")
+    for name, _ in names:
+        file_system.move(f"{directory}/{name}", f"{above}/{name}")
+    file_system.delete_dir(directory)
+    secure(place, [name for name, _ in names])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.define.definition import ExpectationDefinition, PondDefinition, ReadDefinition
+from pondage.define.definition import PondDefinition, ReadDefinition
 from pondage.define.names import pond_key, split_key, table_key
 from pondage.define.snapshot import ExpectationResult, SnapshotContent
 from pondage.define.window import window_text
@@ -14,6 +14,7 @@ from pondage.ledger import actors, manifests
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, text
 from pondage.views import find
+from pondage.views.rules import expectation_text
 from pondage.views.runs import CodeView, RunDetailView, code_of, detail
 from pondage.views.schema import ColumnView, columns
 
@@ -293,28 +294,6 @@ def _published(tx: Transaction, row: Row | None, folder: str) -> PublishedView |
 def _read_text(read: ReadDefinition) -> str:
     what = read.ripple if read.pond is None else f"{read.pond}.{read.ripple}"
     return f"{what} (optional)" if read.optional else what
-
-
-def expectation_text(each: ExpectationDefinition) -> str:
-    """Answer a rule in words: `order_id is never null`."""
-    severity = "" if each.severity == "fail" else " (only a warning)"
-    match each.kind:
-        case "rows":
-            limits = [
-                f"{word} {value}" for word, value in (("at least", each.minimum), ("at most", each.maximum)) if value
-            ]
-            return f"{' and '.join(limits) or 'any number of'} rows{severity}"
-        case "not_null":
-            return f"{each.column} is never null{severity}"
-        case "between":
-            return f"{each.column} is between {each.minimum} and {each.maximum}{severity}"
-        case "in_set":
-            return f"{each.column} is one of {', '.join(str(value) for value in each.values)}{severity}"
-        case "bad_rows":
-            most = f"{each.maximum:.3%}" if isinstance(each.maximum, float) else str(each.maximum)
-            return f"at most {most} rows that could not be read{severity}"
-        case "check":
-            return f"{each.name}{severity}"
 
 
 _SNAPSHOT = """SELECT s.public_id AS public_id, s.freshness AS freshness, s.kind AS kind, s.content AS content,
