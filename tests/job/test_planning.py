@@ -12,7 +12,8 @@ import pytest
 from pondage.define.component import ComponentDefinition, component, definition_of
 from pondage.define.job import Call, ControlLink, DataLink, JobDefinition, JobRefused
 from pondage.define.port import Port, natural_order
-from pondage.define.types import Mismatch, TypeSyntax, parse_type, resolved, unify
+from pondage.define.types import TypeSyntax, parse_type, resolved
+from pondage.define.unify import Mismatch, unify
 from pondage.errors import DefinitionError
 from pondage.kernel.control.shape import JobPlan
 from pondage.plan.job import PlannedJob, plan_job

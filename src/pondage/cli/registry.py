@@ -14,6 +14,8 @@ from pondage.define.component import Registry
 
 if TYPE_CHECKING:
     from pondage.define.component import ComponentDefinition
+    from pondage.define.type_registry import TypeRegistry
+    from pondage.read.project import Project
 
 
 def known_components() -> Registry:
@@ -21,24 +23,39 @@ def known_components() -> Registry:
 
     Raises what is wrong with the project's modules, and DefinitionError when one takes a name of the library.
     """
-    context = click.get_current_context(silent=True)
-    settings = context.find_object(Settings) if context is not None else None
-    start = (settings.project if settings is not None else None) or Path.cwd()
-    return {**built_in(), **{one.name: one for one in _own(start)}}
+    return {**built_in(), **{one.name: one for one in _own()}}
 
 
-def _own(start: Path) -> tuple[ComponentDefinition, ...]:
+def this_project() -> Project | None:
+    """Answer the project that the call is about; None outside of one. Raises what is wrong with its file."""
     from pondage.errors import ProjectError
-    from pondage.read.archive import pack_project
     from pondage.read.project import find_project
 
+    context = click.get_current_context(silent=True)
+    settings = context.find_object(Settings) if context is not None else None
     try:
-        project = find_project(start)
+        return find_project((settings.project if settings is not None else None) or Path.cwd())
     except ProjectError as error:
         if error.code != "NO_PROJECT":
             raise
+        return None
+
+
+def known_types() -> TypeRegistry:
+    """Answer the built-in types, and those that the project declares."""
+    from pondage.define.type_registry import BUILT_IN
+
+    project = this_project()
+    return {**BUILT_IN, **(project.types if project is not None else {})}
+
+
+def _own() -> tuple[ComponentDefinition, ...]:
+    from pondage.read.archive import pack_project
+
+    project = this_project()
+    if project is None or not project.modules:
         return ()
-    return _read(project.root, pack_project(project).digest) if project.modules else ()
+    return _read(project.root, pack_project(project).digest)
 
 
 @lru_cache(maxsize=4)

@@ -8,7 +8,7 @@ from typing import Literal, ParamSpec, TypeVar
 import msgspec
 
 from pondage.define.names import checked_name, parsed_version
-from pondage.define.port import Port, as_ports
+from pondage.define.port import PANIC_PORT, STOP_PORT, Port, as_ports
 from pondage.errors import DefinitionError
 
 ATTRIBUTE = "__pondage_component__"
@@ -136,6 +136,6 @@ def schema_of(function: object) -> Schema | None:
 def _checked(ports: dict[str, Port], name: str) -> dict[str, Port]:
     for port in ports:
         plain = port[:-1] if port.endswith("*") else port
-        if not plain.isidentifier() or port in ("panic", "stop"):
+        if not plain.isidentifier() or port in (PANIC_PORT, STOP_PORT):
             raise DefinitionError(f"component {name}: {port!r} is no name for a port", code="BAD_NAME")
     return ports

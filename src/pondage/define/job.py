@@ -106,13 +106,23 @@ class JobDefinition(msgspec.Struct, frozen=True, kw_only=True):
     file: str = ""
 
 
+class TypeClash(msgspec.Struct, frozen=True, kw_only=True):
+    """Two types that do not meet: on which edge, what was wanted, what came, and each difference."""
+
+    edge: str
+    want: str
+    got: str
+    diff: tuple[str, ...] = ()
+
+
 class JobProblem(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is wrong (or, as a warning, doubtful) with a job, and where."""
+    """One thing that is wrong (or, as a warning, doubtful) with a job or a tree, and where."""
 
     code: str
     message: str
     path: str | None = None
     place: Place = Place()
+    clash: TypeClash | None = None
 
 
 class JobRefused(PondageError):

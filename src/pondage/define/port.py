@@ -12,6 +12,10 @@ Accept = Literal["exact", "subset", "upcast"]
 
 ANY_TABLE = "Table<Any>"
 INFER = "infer"
+PANIC_PORT = "panic"
+"""The output that every node of a flow has: one row, only when it fails."""
+STOP_PORT = "stop"
+"""The input that every node of a flow has: its first row stops it."""
 
 
 class Port(msgspec.Struct, frozen=True, omit_defaults=True):

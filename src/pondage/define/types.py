@@ -1,36 +1,34 @@
-"""Port types: their grammar, and how two of them meet (flows.md 4, points 1 to 3). Pure: no Spark is asked.
+"""Port types: their grammar (flows.md 4). How two of them meet: `define.unify`. Pure: no Spark is asked.
 
 `T := prim | decimal(p,s) | array<T> | map<T,T> | {f: T [not null], … [| RowVar]} | Table<Row> | Stream<Row> | Result<T>
 | Bytes<mime> | Value<T> | Panic | Any | TypeVar | Name[@v]`. A variable is a name that a component declares in `vars`.
+A column whose name is no plain word stands in backticks.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 PRIMITIVES = frozenset(
     {
         "string", "boolean", "byte", "short", "int", "bigint", "float", "double", "date", "timestamp",
-        "timestamp_ntz", "binary", "tinyint", "smallint", "long", "void",
+        "timestamp_ntz", "binary", "tinyint", "smallint", "long", "integer", "void",
     }
 )  # fmt: skip
 _ALIASES = {"long": "bigint", "byte": "tinyint", "short": "smallint", "integer": "int"}
-_WIDER = {
-    "tinyint": ("smallint", "int", "bigint", "float", "double"),
-    "smallint": ("int", "bigint", "float", "double"),
-    "int": ("bigint", "double"),
-    "bigint": (),
-    "float": ("double",),
-    "date": ("timestamp",),
-}
 PANIC = "{node: string, attempt: int, code: string, message: string, detail: string, at: timestamp}"
+ERROR = "{code: string, message: string, detail: string}"
 MAX_DEPTH = 30
 MAX_CHARACTERS = 20_000
 
-_TOKEN = re.compile(r"\s*(?:([A-Za-z_][A-Za-z0-9_./+-]*(?:@[0-9][0-9.]*)?)|(\d+)|([<>{}(),:|]))")
+_NAME = r"[A-Za-z_][A-Za-z0-9_.]*"
+_TOKEN = re.compile(rf"\s*(?:({_NAME}(?:@[0-9][0-9.]*)?)|(\d{{1,9}})|(`[^`\x00-\x1f]{{1,255}}`)|([<>{{}}(),:|]))")
+_MIME = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9.+-]{0,126}")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,2}\Z")
 
 
 class TypeSyntax(ValueError):
@@ -48,9 +46,16 @@ class Field(msgspec.Struct, frozen=True):
     type: Type
     is_nullable: bool = True
 
+    def __str__(self) -> str:
+        name = self.name if _PLAIN.match(self.name) else f"`{self.name}`"
+        return f"{name}: {self.type}{'' if self.is_nullable else ' not null'}"
+
 
 class Type(msgspec.Struct, frozen=True):
-    """A type: its head (`Table`, `array`, `int`, a name, `row`, `var`), its arguments, its fields, its row variable."""
+    """A type: its head (`Table`, `array`, `int`, a name, `row`, `var`), its arguments, its fields, its row variable.
+
+    `rest` is the row variable of a row, or the name of a variable; `kind` of a variable is `row` when only rows fit it.
+    """
 
     head: str
     arguments: tuple[Type, ...] = ()
@@ -58,27 +63,35 @@ class Type(msgspec.Struct, frozen=True):
     rest: str = ""
     version: str = ""
     numbers: tuple[int, ...] = ()
+    kind: str = ""
 
     def __str__(self) -> str:
         if self.head == "row":
-            parts = [f"{one.name}: {one.type}{'' if one.is_nullable else ' not null'}" for one in self.fields]
-            return "{" + ", ".join(parts) + (f" | {self.rest}" if self.rest else "") + "}"
+            return "{" + ", ".join(map(str, self.fields)) + (f" | {self.rest}" if self.rest else "") + "}"
         if self.head == "var":
             return self.rest
-        inner = ", ".join([*(str(one) for one in self.arguments), *map(str, self.numbers)])
-        name = f"{self.head}@{self.version}" if self.version else self.head
-        if not inner:
-            return name
-        return f"{name}({inner})" if self.numbers else f"{name}<{inner}>"
+        if self.numbers:
+            return f"{self.head}({','.join(map(str, self.numbers))})"
+        if self.arguments:
+            return f"{self.head}<{', '.join(map(str, self.arguments))}>"
+        return f"{self.head}@{self.version}" if self.version else self.head
 
     @property
     def is_stream(self) -> bool:
         """Is it a Stream?"""
         return self.head == "Stream"
 
+    @property
+    def is_named(self) -> bool:
+        """Is it a name that a registry explains?"""
+        return self.head not in _KNOWN
+
 
 ANY = Type("Any")
 _CONTAINERS = {"Table": 1, "Stream": 1, "Result": 1, "Bytes": 1, "Value": 1, "array": 1, "map": 2}
+_KNOWN = PRIMITIVES | _CONTAINERS.keys() | {"row", "var", "decimal", "Any"}
+_PORTS_ONLY = frozenset({"Table", "Stream", "Bytes", "Value"})
+"""What a port carries as a whole; a column never has such a type."""
 
 
 def parse_type(text: str, variables: Mapping[str, str] | None = None) -> Type:
@@ -125,40 +138,63 @@ class _Reader:
         if word == "{":
             return self.row(depth)
         name, _, version = word.partition("@")
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_./+-]*", name):
+        if not re.fullmatch(_NAME, name) or (version and not _VERSION.match(version)):
             raise TypeSyntax("a type is expected here", column)
         if name == "Panic" and not version:
             return parse_type(PANIC)
         if name in self.variables:
-            return Type("var", rest=name)
+            return Type("var", rest=name, kind="row" if self.variables[name] == "row" else "")
         if name == "decimal":
             return self.decimal()
         if self.peek() == "<":
             return self.container(name, depth, column)
+        if name in _CONTAINERS:
+            raise TypeSyntax(f"{name} takes {_CONTAINERS[name]} argument(s)", column)
         name = _ALIASES.get(name, name)
-        return Type(name, version="" if name in PRIMITIVES or name == "Any" else version)
+        if version and name in _KNOWN:
+            raise TypeSyntax(f"{name} has no versions", column)
+        return Type(name, version=version)
+
+    def inner(self, depth: int) -> Type:
+        """Read the type of a column, or of a part of one."""
+        column = self.at + 1
+        found = self.type(depth + 1)
+        if found.head in _PORTS_ONLY:
+            raise TypeSyntax(f"{found.head} is no type of a column", column)
+        return found
 
     def decimal(self) -> Type:
         self.expect("(")
+        column = self.at + 1
         precision = self.take()
         self.expect(",")
         scale = self.take()
         self.expect(")")
         if not (precision.isdigit() and scale.isdigit()):
-            raise TypeSyntax("decimal takes two numbers", self.at + 1)
+            raise TypeSyntax("decimal takes two numbers", column)
+        if not 1 <= int(precision) <= 38 or int(scale) > int(precision):
+            raise TypeSyntax("decimal takes a precision of 1 to 38 and a scale that is not greater", column)
         return Type("decimal", numbers=(int(precision), int(scale)))
 
     def container(self, name: str, depth: int, column: int) -> Type:
         if name not in _CONTAINERS:
             raise TypeSyntax(f"{name} takes no arguments", column)
         self.take()
-        arguments = [self.type(depth + 1)]
+        if name == "Bytes" and (mime := _MIME.match(self.text, self.at)):
+            self.at = mime.end()
+            self.expect(">")
+            return Type(name, arguments=(Type(mime[0].strip()),))
+        arguments = [self.inner(depth)]
         while self.peek() == ",":
             self.take()
-            arguments.append(self.type(depth + 1))
+            arguments.append(self.inner(depth))
         self.expect(">")
         if len(arguments) != _CONTAINERS[name]:
             raise TypeSyntax(f"{name} takes {_CONTAINERS[name]} argument(s)", column)
+        if name in ("Table", "Stream") and not _is_row(arguments[0]):
+            raise TypeSyntax(f"{name} takes a row: {{column: type, …}}", column)
+        if name == "Bytes" and arguments[0].head not in ("Any", "var"):
+            raise TypeSyntax("Bytes takes a media type such as text/csv", column)
         return Type(name, arguments=tuple(arguments))
 
     def row(self, depth: int) -> Type:
@@ -167,7 +203,9 @@ class _Reader:
         while self.peek() != "}":
             if self.peek() == "|":
                 self.take()
-                rest = self.take()
+                column, rest = self.at + 1, self.take()
+                if self.variables.get(rest) != "row":
+                    raise TypeSyntax(f"{rest!r} is no row variable", column)
                 break
             if fields:
                 self.expect(",")
@@ -176,11 +214,13 @@ class _Reader:
         return Type("row", fields=tuple(fields), rest=rest)
 
     def field(self, depth: int, known: set[str]) -> Field:
-        name = self.take()
-        if not name.isidentifier() or name in known:
-            raise TypeSyntax(f"{name!r} is no name of a further column", self.at + 1)
+        column = self.at + 1
+        word = self.take()
+        name = word[1:-1] if word.startswith("`") else word
+        if name in known or not (word.startswith("`") or _PLAIN.match(word)):
+            raise TypeSyntax(f"{name!r} is no name of a further column", column)
         self.expect(":")
-        found, is_nullable = self.type(depth + 1), True
+        found, is_nullable = self.inner(depth), True
         if self.peek() == "not":
             self.take()
             self.expect("null")
@@ -188,74 +228,8 @@ class _Reader:
         return Field(name, found, is_nullable)
 
 
-class Mismatch(Exception):
-    """Two types do not meet; the text says where."""
-
-
-Bindings = dict[str, Type]
-
-
-def unify(got: Type, want: Type, bindings: Bindings, *, accept: str = "exact", at: str = "") -> None:
-    """Let what is produced meet what is wanted; variables of the consumer are bound. Raises Mismatch."""
-    got, want = resolved(got, bindings), resolved(want, bindings)
-    if "Any" in (got.head, want.head):
-        return
-    if want.head == "var":
-        bindings[want.rest] = got
-        return
-    if got.head == "var":
-        bindings[got.rest] = want
-        return
-    if {got.head, want.head} == {"Table", "Stream"}:
-        got = Type(want.head, arguments=got.arguments)
-    if got.head == "row" and want.head == "row":
-        _unify_rows(got, want, bindings, accept, at)
-        return
-    if got.head != want.head:
-        if accept == "upcast" and want.head in _WIDER.get(got.head, ()):
-            return
-        raise Mismatch(f"{at or 'type'}: {got} is not {want}")
-    _check_same(got, want, at)
-    for one, other in zip(got.arguments, want.arguments, strict=True):
-        unify(one, other, bindings, accept=accept, at=at)
-
-
-def _check_same(got: Type, want: Type, at: str) -> None:
-    if got.version.partition(".")[0] != want.version.partition(".")[0] and got.version and want.version:
-        raise Mismatch(f"{at or 'type'}: {got} and {want} are of different major versions")
-    if got.numbers != want.numbers or len(got.arguments) != len(want.arguments):
-        raise Mismatch(f"{at or 'type'}: {got} is not {want}")
-
-
-def _unify_rows(got: Type, want: Type, bindings: Bindings, accept: str, at: str) -> None:
-    known = {field.name: field for field in got.fields}
-    for field in want.fields:
-        here = f"{at}.{field.name}" if at else field.name
-        found = known.pop(field.name, None)
-        if found is None:
-            if got.rest:
-                continue
-            if accept in ("subset", "upcast") and field.is_nullable:
-                continue
-            raise Mismatch(f"{here}: the column is missing")
-        if found.is_nullable and not field.is_nullable:
-            raise Mismatch(f"{here}: it may be null, and is wanted not null")
-        unify(found.type, field.type, bindings, accept=accept, at=here)
-    if want.rest:
-        _bind_rest(want.rest, tuple(known.values()), got.rest, bindings, at)
-    elif known and accept == "exact":
-        raise Mismatch(f"{at or 'row'}: the columns {', '.join(known)} are too many")
-    order = [field.name for field in got.fields if field.name in {one.name for one in want.fields}]
-    wanted = [field.name for field in want.fields if field.name in order]
-    if accept == "exact" and not want.rest and not got.rest and order != wanted:
-        raise Mismatch(f"{at or 'row'}: the columns stand in another order")
-
-
-def _bind_rest(name: str, fields: tuple[Field, ...], rest: str, bindings: Bindings, at: str) -> None:
-    found = Type("row", fields=fields, rest=rest)
-    if name in bindings and bindings[name] != found:
-        raise Mismatch(f"{at or 'row'}: {name} is {bindings[name]} and also {found}")
-    bindings[name] = found
+def _is_row(given: Type) -> bool:
+    return given.head in ("row", "var", "Any", "Result") or given.is_named
 
 
 def resolved(given: Type, bindings: Mapping[str, Type]) -> Type:
@@ -265,17 +239,27 @@ def resolved(given: Type, bindings: Mapping[str, Type]) -> Type:
         return given if found is None or found == given else resolved(found, bindings)
     fields = tuple(Field(one.name, resolved(one.type, bindings), one.is_nullable) for one in given.fields)
     rest = given.rest
-    if given.head == "row" and rest in bindings:
+    if given.head == "row" and rest in bindings and bindings[rest].head != "Any":
         more = resolved(bindings[rest], bindings)
         known = {field.name for field in fields}
         fields += tuple(field for field in more.fields if field.name not in known)
         rest = more.rest
     arguments = tuple(resolved(one, bindings) for one in given.arguments)
-    return Type(given.head, arguments, fields, rest, given.version, given.numbers)
+    return Type(given.head, arguments, fields, rest, given.version, given.numbers, given.kind)
 
 
 def is_concrete(given: Type) -> bool:
     """Has it no variable left?"""
-    if given.head == "var" or given.rest:
-        return False
-    return all(map(is_concrete, given.arguments)) and all(is_concrete(field.type) for field in given.fields)
+    return not any(one.head == "var" or one.rest for one in parts(given))
+
+
+def has_any(given: Type) -> bool:
+    """Is a part of it not known?"""
+    return any(one.head == "Any" for one in parts(given))
+
+
+def parts(given: Type) -> Iterator[Type]:
+    """Give a type and everything inside it."""
+    yield given
+    for one in (*given.arguments, *(field.type for field in given.fields)):
+        yield from parts(one)

@@ -59,8 +59,8 @@ def plan_job(
     for name, _ in job.outputs.values():
         if name in graph.vertices:
             graph.vertices[name].is_extracted = True
-    types, unresolved = check_types(graph, findings, schemas)
-    plan = _Planner(job.config, findings, types, fuses=fuses).level(graph)
+    types = check_types(graph, findings, schemas)
+    plan = _Planner(job.config, findings, types.edges, fuses=fuses).level(graph)
     if findings.problems:
         raise JobRefused(findings.problems)
     assert plan is not None
@@ -68,7 +68,7 @@ def plan_job(
         plan, name=job.name, version=job.version, config=job.config, context=job.context, outputs=job.outputs
     )
     plan = msgspec.structs.replace(plan, hash=hashlib.sha256(msgspec.json.encode(plan, order="sorted")).hexdigest())
-    return PlannedJob(plan=plan, warnings=tuple(findings.warnings), unresolved=tuple(unresolved))
+    return PlannedJob(plan=plan, warnings=tuple(findings.warnings), unresolved=tuple(types.unresolved))
 
 
 class _Planner:

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from pondage.define.component import ComponentDefinition
-from pondage.define.job import Call, JobProblem, Place
+from pondage.define.job import Call, JobProblem, Place, TypeClash
 from pondage.kernel.control.shape import EdgeKind, Virtual
 
 _N = TypeVar("_N", bound=Hashable)
@@ -72,6 +72,10 @@ class Graph(msgspec.Struct, kw_only=True):
     vertices: dict[str, Vertex] = {}
     data: list[Data] = []
     control: list[Control] = []
+    stops: list[Data] = []
+    """Edges into `stop` ports: signals, outside of the order, of cycles and of sub-jobs."""
+    extracted: list[tuple[str, str]] = []
+    """Outputs that somebody outside reads."""
     _links: dict[tuple[str, str], list[Data]] | None = None
 
     def links(self) -> dict[tuple[str, str], list[Data]]:
@@ -90,9 +94,11 @@ class Findings:
         self.problems: list[JobProblem] = []
         self.warnings: list[JobProblem] = []
 
-    def wrong(self, code: str, message: str, place: Place, *, path: str | None = None) -> None:
+    def wrong(
+        self, code: str, message: str, place: Place, *, path: str | None = None, clash: TypeClash | None = None
+    ) -> None:
         """Note a problem."""
-        problem = JobProblem(code=code, message=message, path=path, place=place)
+        problem = JobProblem(code=code, message=message, path=path, place=place, clash=clash)
         if problem not in self.problems:
             self.problems.append(problem)
 

@@ -1,4 +1,7 @@
-"""Types across the graph before the run: a topological pass over declared types (flows.md 4, points 1 to 4)."""
+"""Types across a graph before the run: a topological pass over declared types (flows.md 4, points 1 to 4).
+
+The same pass serves jobs and flows.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,16 @@ from collections.abc import Mapping
 import msgspec
 
 from pondage.define.component import Schema
-from pondage.define.job import Place
-from pondage.define.port import INFER, Port, declared_port
-from pondage.define.types import ANY, Bindings, Mismatch, Type, TypeSyntax, is_concrete, parse_type, resolved, unify
+from pondage.define.job import Place, TypeClash
+from pondage.define.port import INFER, PANIC_PORT, Port, declared_port
+from pondage.define.types import ANY, PANIC, Type, TypeSyntax, has_any, is_concrete, parse_type, resolved
+from pondage.define.unify import Bindings, Mismatch, Structures, unify
 from pondage.kernel.control.shape import Virtual
 from pondage.plan.job_graph import Data, Findings, Graph, Vertex, topological
 from pondage.plan.job_params import fits
+
+PANIC_TABLE = parse_type(f"Table<{PANIC}>")
+_STOPPER = Port(type="Stream<Any>", required=False)
 
 
 class EdgeType(msgspec.Struct, frozen=True):
@@ -22,21 +29,33 @@ class EdgeType(msgspec.Struct, frozen=True):
     is_stream: bool = False
 
 
+class GraphTypes(msgspec.Struct, frozen=True):
+    """The type of each data edge by its two ends, of each output that is read, and the ports that only Spark knows."""
+
+    edges: dict[tuple[str, str], EdgeType]
+    outputs: dict[tuple[str, str], Type | None]
+    unresolved: list[str]
+
+
 def check_types(
-    graph: Graph, findings: Findings, schemas: Mapping[str, Schema] | None = None
-) -> tuple[Mapping[tuple[str, str], EdgeType], list[str]]:
-    """Give the type of each data edge by its two ends, and the ports whose type only Spark can tell.
+    graph: Graph,
+    findings: Findings,
+    schemas: Mapping[str, Schema] | None = None,
+    structures: Structures | None = None,
+) -> GraphTypes:
+    """Find the types of a graph; everything that does not meet is a finding.
 
     `schemas` holds the pure `schema(inputs, params)` functions of component types, where the caller may run them.
     """
-    return _Pass(graph, findings, schemas or {}).run()
+    return _Pass(graph, findings, schemas or {}, structures or {}).run()
 
 
 class _Pass:
-    def __init__(self, graph: Graph, findings: Findings, schemas: Mapping[str, Schema]) -> None:
+    def __init__(self, graph: Graph, findings: Findings, schemas: Mapping[str, Schema], structures: Structures) -> None:
         self.graph = graph
         self.findings = findings
         self.schemas = schemas
+        self.structures = structures
         self.outputs: dict[tuple[str, str], Type | None] = {}
         self.edges: dict[tuple[str, str], EdgeType] = {}
         self.unresolved: list[str] = []
@@ -44,10 +63,12 @@ class _Pass:
         for data in graph.data:
             self.inbound[data.target].append(data)
         self.read: dict[str, dict[str, None]] = {name: {} for name in graph.vertices}
-        for data in graph.data:
+        for data in (*graph.data, *graph.stops):
             self.read[data.source][data.source_port] = None
+        for name, port in graph.extracted:
+            self.read[name][port] = None
 
-    def run(self) -> tuple[Mapping[tuple[str, str], EdgeType], list[str]]:
+    def run(self) -> GraphTypes:
         for name in topological(self.graph) or ():
             vertex = self.graph.vertices[name]
             if vertex.virtual is not Virtual.NONE:
@@ -57,10 +78,12 @@ class _Pass:
                 continue
             bindings = self._inputs(vertex)
             self._outputs(vertex, bindings)
-        return self.edges, self.unresolved
+        for data in self.graph.stops:
+            self._meet(self.graph.vertices[data.target], data, _STOPPER, {})
+        return GraphTypes(self.edges, self.outputs, self.unresolved)
 
     def _declared(self, vertex: Vertex, port: Port, place: Place) -> Type | None:
-        """Give a declared type with the component's own variables renamed, or None when Spark must tell."""
+        """Give a declared type with the component's own variables, or None when Spark must tell."""
         if port.type == INFER:
             return None
         assert vertex.definition is not None
@@ -75,19 +98,22 @@ class _Pass:
         bindings: Bindings = {}
         for data in self.inbound[vertex.name]:
             port = declared_port(vertex.definition.inputs, data.target_port)
-            if port is None:
-                continue
-            want, got = self._declared(vertex, port, data.place), self.outputs.get((data.source, data.source_port), ANY)
-            self._note(data, got, want)
-            if want is None or got is None:
-                continue
-            try:
-                unify(got, want, bindings, accept=port.accept)
-            except Mismatch as error:
-                edge = f"{data.source}.{data.source_port} -> {data.target}.{data.target_port}"
-                message = f"{edge}: wanted {want}, got {got}: {error}"
-                self.findings.wrong("TYPE_MISMATCH", message, data.place)
+            if port is not None:
+                self._meet(vertex, data, port, bindings)
         return bindings
+
+    def _meet(self, vertex: Vertex, data: Data, port: Port, bindings: Bindings) -> None:
+        want, got = self._declared(vertex, port, data.place), self.outputs.get((data.source, data.source_port), ANY)
+        self._note(data, got, want)
+        if want is None or got is None:
+            return
+        try:
+            unify(got, want, bindings, accept=port.accept, structures=self.structures)
+        except Mismatch as error:
+            edge = f"{data.source}.{data.source_port} -> {data.target}.{data.target_port}"
+            clash = TypeClash(edge=edge, want=str(want), got=str(got), diff=tuple(error.differences))
+            message = f"{edge}: wanted {want}, got {got}: {error}"
+            self.findings.wrong("TYPE_MISMATCH", message, data.place, clash=clash)
 
     def _note(self, data: Data, got: Type | None, want: Type | None) -> None:
         ends = (f"{data.source}.{data.source_port}", f"{data.target}.{data.target_port}")
@@ -98,29 +124,29 @@ class _Pass:
         assert vertex.definition is not None
         given = self._from_schema(vertex)
         for name in self.read[vertex.name]:
+            if name == PANIC_PORT:
+                self.outputs[vertex.name, name] = PANIC_TABLE
+                continue
             port = declared_port(vertex.definition.outputs, name)
             if port is None:
                 continue
             text = given.get(name)
             declared = self._declared(vertex, Port(type=text) if text else port, vertex.call.place)
-            if declared is None:
-                self.unresolved.append(f"{vertex.name}.{name}")
-                self.outputs[vertex.name, name] = None
-                continue
-            found = resolved(declared, bindings)
-            if not is_concrete(found):
-                if self._hangs_on_unresolved(vertex):
-                    self.unresolved.append(f"{vertex.name}.{name}")
-                    self.outputs[vertex.name, name] = None
+            found = None if declared is None else resolved(declared, bindings)
+            if found is not None and not is_concrete(found):
+                if not self._hangs_on_unresolved(vertex):
+                    message = f"{vertex.name}.{name}: {found} is not determined by what leads to it"
+                    self.findings.wrong("AMBIGUOUS_TYPE", message, vertex.call.place)
+                    self.outputs[vertex.name, name] = ANY
                     continue
-                message = f"{vertex.name}.{name}: {found} is not determined by what leads to it"
-                self.findings.wrong("AMBIGUOUS_TYPE", message, vertex.call.place)
-                found = ANY
+                found = None
+            if found is None:
+                self.unresolved.append(f"{vertex.name}.{name}")
             self.outputs[vertex.name, name] = found
 
     def _hangs_on_unresolved(self, vertex: Vertex) -> bool:
         sources = [self.outputs.get((data.source, data.source_port), ANY) for data in self.inbound[vertex.name]]
-        return any(one is None or "Any" in str(one) for one in sources)
+        return any(one is None or has_any(one) for one in sources)
 
     def _from_schema(self, vertex: Vertex) -> Mapping[str, str]:
         schema = self.schemas.get(vertex.call.type)

@@ -10,8 +10,10 @@ import msgspec
 
 from pondage.define.durability import Durability
 from pondage.define.names import checked_name
+from pondage.define.type_registry import TypeEntry
 from pondage.errors import DefinitionError, ProjectError
 from pondage.read.keys import checked_table
+from pondage.read.named import read_locations, read_types
 from pondage.read.problems import raise_all
 
 PROJECT_FILE = "pondage.toml"
@@ -64,6 +66,8 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     worker: WorkerTable = WorkerTable()
     lineage: LineageTable = LineageTable()
     pools: dict[str, int] = {}
+    locations: dict[str, str] = {}
+    types: dict[str, TypeEntry] = {}
     secret_key: str = ""
 
     @property
@@ -114,7 +118,7 @@ def load_project(root: Path) -> Project:
 
 
 def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) -> Project:
-    tables = ("project", "spark", "durability", "worker", "pools", "lineage")
+    tables = ("project", "spark", "durability", "worker", "pools", "lineage", "locations", "types")
     head = {key: value for key, value in data.items() if key not in tables}
     project = checked_table(_ProjectTable, data.get("project", {}), "project", errors)
     # The settings of `[project]` may also stand at the top of the file, before any table.
@@ -140,6 +144,8 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         worker=msgspec.convert(worker, WorkerTable),
         lineage=msgspec.convert(lineage, LineageTable),
         pools=_pools(data.get("pools", {}), errors),
+        locations=read_locations(root, data.get("locations", {}), errors),
+        types=read_types(data.get("types", {}), errors),
         secret_key=_secret_key(root, str(chosen.get("secret_key", f"file:{STATE_DIRECTORY}/secret.key")), errors),
     )
     _check_numbers(result, errors)
