@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import signal
 import sys
 import threading
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -51,6 +53,8 @@ class ClassicBackend:
                 f"Spark did not start: {str(error.java_exception.toString()).partition(chr(10))[0]}",
                 hint=f"look at [spark] in the project file; the JVM's log is {jvm.log}",
             ) from error
+        # On machines of a cluster Python may be in another place.
+        self._context.pythonExec = str(self._context.getConf().get("spark.pyspark.python", sys.executable))
         self._lock = threading.Lock()
         self._is_stopped = False
 
@@ -116,8 +120,16 @@ class ClassicBackend:
         return tuple(sorted(int(job_id) for job_id in tracker.getJobIdsForTag(token)))
 
     def add_python_path(self, paths: tuple[str, ...]) -> None:
-        """See `Backend`. Workers with another path are other processes: none of them has imported anything yet."""
+        """See `Backend`. Workers with another path are other processes: none of them has imported anything yet.
+
+        Machines of a cluster do not have our directories: they are sent.
+        """
         with self._lock:
+            if not str(self._context.master).startswith("local"):
+                for place in map(Path, paths):
+                    sent = shutil.make_archive(f"{self._context._temp_dir}/{place.name}", "zip", root_dir=place)
+                    self._context.addPyFile(sent)
+                return
             environment = self._context.environment
             known = [part for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part]
             environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([*paths, *known]))
