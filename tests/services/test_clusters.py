@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from pondage.engine.cluster_doctor import cluster_findings
+from pondage.engine.config import config_of
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger import verbs
 from pondage.ledger.ledger import Ledger
 from pondage.read.project import Project
 from tests.chaos.fault import Dev, opened, wait_for
 from tests.chaos.invariants import violations
+from tests.engine.projects import write_project
 from tests.services.clusters import StandaloneCluster, kill_executor_of
 from tests.services.retail import is_published, retail_project, with_gate_on_executors, wrong_rows
 
@@ -56,3 +60,12 @@ def test_an_executor_killed_in_the_middle_of_a_job_costs_neither_rows_nor_an_att
         assert violations(ledger, Path(project.warehouse)) == []
         assert outcomes(ledger) == {"ok"}, "Spark repeats the lost task itself"
         assert wrong_rows(project) == []
+
+
+def test_the_doctor_looks_around_on_the_executors(cluster: StandaloneCluster, tmp_path: Path) -> None:
+    project = write_project(tmp_path / "project", "", '[project]\nname = "doctor"\n' + cluster.settings)
+    findings = {each.check: each for each in cluster_findings(config_of(project))}
+    assert list(findings) == ["master", "executors", "packages", "clocks", "shared"]
+    assert all(each.ok for each in findings.values()), findings
+    assert platform.python_version() in findings["executors"].detail
+    assert list(Path(project.warehouse, "data").iterdir()) == [], "it leaves nothing behind"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pondage.views.answers import CheckView
 
 DOCTOR_TIMEOUT_S = 120.0
+CLUSTER_TIMEOUT_S = 300.0
 
 # The first argument of the answer says whether it was warm before; phases go to stderr as they begin.
 _WARM = """
@@ -36,10 +37,14 @@ except PondageError as error:
 
 @verb
 @click.option("--replay", "is_replaying", is_flag=True, help="Step the recorded history again and compare.")
+@click.option("--cluster", "has_cluster", is_flag=True, help="Start Spark and look around on its executors.")
 @json_option
 @pass_settings
-def doctor(settings: Settings, is_replaying: bool, is_json: bool) -> None:
+def doctor(settings: Settings, is_replaying: bool, has_cluster: bool, is_json: bool) -> None:
     """Check what Pondage needs: Python, Java, Spark, the project, its ledger, its warehouse, running processes.
+
+    With --cluster also the Spark cluster: its master, the executors' Python, packages and clocks, and whether what they
+    write to the warehouse is seen here.
 
     Looks for claims that nobody ends, work that nobody can do, silent processes and halted Ponds. Exit code 1 when
     something is not well; each of these says what to do.
@@ -47,7 +52,9 @@ def doctor(settings: Settings, is_replaying: bool, is_json: bool) -> None:
     from pondage.cli.output import print_json, styled
     from pondage.views.answers import DoctorView
 
-    checks = tuple(_checks(settings.project or Path.cwd(), is_replaying=is_replaying))
+    if has_cluster and not is_json:
+        click.echo("starting Spark on the cluster, which may take a minute", err=True)
+    checks = tuple(_checks(settings.project or Path.cwd(), is_replaying=is_replaying, has_cluster=has_cluster))
     view = DoctorView(ok=all(each.ok for each in checks), checks=checks)
     if is_json:
         print_json(view)
@@ -61,18 +68,19 @@ def doctor(settings: Settings, is_replaying: bool, is_json: bool) -> None:
         click.get_current_context().exit(1)
 
 
-def _checks(directory: Path, *, is_replaying: bool) -> list[CheckView]:
+def _checks(directory: Path, *, is_replaying: bool, has_cluster: bool) -> list[CheckView]:
     """Let the engine look, in a process that may load Spark; its answer is a list of checks as JSON."""
     import msgspec
 
     from pondage.views.answers import CheckView
 
     command = [sys.executable, "-m", "pondage.engine.doctor", "--json", "--project", str(directory)]
-    command += ["--replay"] if is_replaying else []
+    command += [*(["--replay"] if is_replaying else []), *(["--cluster"] if has_cluster else [])]
+    timeout_s = CLUSTER_TIMEOUT_S if has_cluster else DOCTOR_TIMEOUT_S
     try:
-        done = subprocess.run(command, capture_output=True, timeout=DOCTOR_TIMEOUT_S, check=False, env=_environment())
+        done = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False, env=_environment())
     except subprocess.TimeoutExpired:
-        return [CheckView(check="doctor", ok=False, detail=f"no answer within {DOCTOR_TIMEOUT_S:g} s")]
+        return [CheckView(check="doctor", ok=False, detail=f"no answer within {timeout_s:g} s")]
     try:
         return msgspec.json.decode(done.stdout, type=list[CheckView])
     except msgspec.MsgspecError:

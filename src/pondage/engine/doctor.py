@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from pondage.engine.cluster_doctor import cluster_findings
 from pondage.engine.config import EngineConfig, config_of
 from pondage.engine.ledger_doctor import Finding, ledger_findings
 from pondage.engine.places import local_warehouse
@@ -24,10 +25,11 @@ from pondage.spark.java import find_java
 LEAST_FREE_BYTES = 1024**3
 
 
-def examine(directory: Path, *, is_replaying: bool = False) -> list[Finding]:
+def examine(directory: Path, *, is_replaying: bool = False, has_cluster: bool = False) -> list[Finding]:
     """Look at this machine and at the project in `directory`. Never raises for what it finds; changes nothing.
 
-    With `is_replaying` the recorded history is stepped again from nothing and compared, which takes its time.
+    With `is_replaying` the recorded history is stepped again from nothing and compared, which takes its time. With
+    `has_cluster` a Spark is started as a worker would, and tasks look around on its executors.
     """
     findings = [_python(), _java(), _pyspark()]
     try:
@@ -36,6 +38,8 @@ def examine(directory: Path, *, is_replaying: bool = False) -> list[Finding]:
         return [*findings, Finding(check="project", ok=False, detail=error.message, hint=error.hint)]
     findings.append(Finding(check="project", ok=True, detail=f"{config.project} in {config.root}"))
     findings += [_disk(config), _warehouse(config)]
+    if has_cluster:
+        findings += cluster_findings(config)
     return [*findings, *ledger_findings(config, is_replaying=is_replaying)]
 
 
@@ -101,8 +105,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print a list of objects")
     parser.add_argument("--project", type=Path, default=Path(), help="the project's directory")
     parser.add_argument("--replay", action="store_true", help="step the recorded history again and compare")
+    parser.add_argument("--cluster", action="store_true", help="start Spark and look around on its executors")
     given = parser.parse_args(arguments)
-    findings = examine(given.project, is_replaying=given.replay)
+    findings = examine(given.project, is_replaying=given.replay, has_cluster=given.cluster)
     if given.json:
         sys.stdout.write(msgspec.json.encode(findings).decode() + "\n")
     else:
