@@ -202,6 +202,8 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     archive: str = ""
     project: str = ""
     place: str = ""
+    borrowed: str = ""
+    """The environment whose Pond it only shows; empty for a Pond that computes."""
 
     @property
     def major(self) -> int:

@@ -55,6 +55,8 @@ class PondRow(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     definition: int
     tracks: tuple[str, ...]
+    borrows: int | None
+    """The Pond of an environment above that it only shows."""
 
 
 def environment(tx: Transaction, name: str, *, is_created: bool = False) -> int | None:
@@ -221,7 +223,7 @@ def next_due(tx: Transaction) -> int | None:
     return None if row is None else number_or_none(row, "at")
 
 
-_POND = "SELECT id, actor, name, major, project, state, definition, tracks FROM ponds "
+_POND = "SELECT id, actor, name, major, project, state, definition, tracks, borrows FROM ponds "
 
 
 def pond(tx: Transaction, environment_id: int, key: str) -> PondRow | None:
@@ -254,6 +256,7 @@ def _pond(row: Row) -> PondRow:
         state=text(row, "state"),
         definition=number(row, "definition"),
         tracks=_tracks.decode(text(row, "tracks")),
+        borrows=number_or_none(row, "borrows"),
     )
 
 
@@ -319,14 +322,14 @@ def move_pond(tx: Transaction, pond_id: int, actor: int) -> None:
     tx.write("UPDATE ponds SET actor = :actor WHERE id = :id", id=pond_id, actor=actor)
 
 
-_AROUND = """SELECT id, actor, name, major, project, state, definition, tracks, 0 AS is_sink FROM ponds
+_AROUND = """SELECT id, actor, name, major, project, state, definition, tracks, borrows, 0 AS is_sink FROM ponds
              WHERE environment = :environment AND name = :name AND major = :major AND removed_at IS NULL
              UNION ALL
-             SELECT p.id, p.actor, p.name, p.major, p.project, p.state, p.definition, p.tracks, 1
+             SELECT p.id, p.actor, p.name, p.major, p.project, p.state, p.definition, p.tracks, p.borrows, 1
              FROM pond_sources s JOIN ponds p ON p.id = s.pond
              WHERE s.environment = :environment AND s.source_name = :name AND s.source_major = :major
                    AND p.removed_at IS NULL
-             ORDER BY 9, 1"""
+             ORDER BY 10, 1"""
 
 
 def around(tx: Transaction, environment_id: int, key: str) -> tuple[PondRow | None, list[PondRow]]:
@@ -349,7 +352,7 @@ def sink_rows(tx: Transaction, environment_id: int, key: str) -> list[PondRow]:
         _pond(row)
         for row in tx.rows(
             """SELECT p.id AS id, p.actor AS actor, p.name AS name, p.major AS major, p.project AS project,
-                      p.state AS state, p.definition AS definition, p.tracks AS tracks
+                      p.state AS state, p.definition AS definition, p.tracks AS tracks, p.borrows AS borrows
                FROM pond_sources s JOIN ponds p ON p.id = s.pond
                WHERE s.environment = :environment AND s.source_name = :name AND s.source_major = :major
                      AND p.removed_at IS NULL

@@ -17,7 +17,7 @@ from pondage.kernel.demand import events as happens
 from pondage.kernel.demand.effects import Effect, Reason
 from pondage.kernel.demand.events import Event
 from pondage.kernel.demand.step import step
-from pondage.ledger import actors, executions, history, runs, snapshots
+from pondage.ledger import actors, environments, executions, history, runs, snapshots
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, text_or_none
 from pondage.ledger.executions import Dispatch
@@ -92,6 +92,7 @@ class Catchment:
 
     def _start_run(self, effect: does.StartRun) -> None:
         pond = self.ponds.known(effect.pond)
+        older, origin = self._instead(effect, pond)
         run = runs.insert(
             self._tx,
             public_id=self._ledger.ids.new("r"),
@@ -105,15 +106,29 @@ class Catchment:
             chosen=self._pins(effect, pond),
             is_forced=effect.is_forced,
             is_full=effect.is_full,
-            rollback_of=None if effect.rollback is None else runs.by_public_id(self._tx, effect.rollback),
-            reason=effect.reason.value,
+            rollback_of=older,
+            origin=origin,
+            reason=effect.reason.value if origin is None else "borrow" if pond.borrows is not None else "promote",
         )
         self._runs[pond.id, effect.number] = run
 
+    def _instead(self, effect: does.StartRun, pond: PondRow) -> tuple[int | None, int | None]:
+        """Answer the Run that this one shows and computes nothing for: an older one of the Pond, or another's."""
+        if pond.borrows is not None:
+            shown = self.ponds.shown(pond.borrows)
+            return None, None if shown is None else shown.run
+        if effect.rollback is None:
+            return None, None
+        older = runs.by_public_id(self._tx, effect.rollback)
+        return (None, older) if environments.is_foreign(self._tx, pond.id, older) else (older, None)
+
     def _pins(self, effect: does.StartRun, pond: PondRow) -> Chosen:
+        if pond.borrows is not None:
+            shown = self.ponds.shown(pond.borrows)
+            return Chosen(pins={}, standing={}, is_spliced=False) if shown is None else shown.chosen
         if effect.rollback is not None:
             # What it shows was made from these, so a diamond below compares these.
-            return runs.chosen_by(self._tx, effect.rollback)
+            return environments.seen_from(self._tx, self._environment, runs.chosen_by(self._tx, effect.rollback))
         if not effect.taken:
             return Chosen(pins={}, standing={}, is_spliced=False)
         definition = self._ledger.definition(self._tx, pond.definition)
@@ -148,6 +163,10 @@ class Catchment:
         pond = self.ponds.known(effect.pond)
         run = self._run(pond.id, effect.number)
         definition = self._ledger.definition(self._tx, run.definition)
+        if definition.borrowed:
+            done = happens.Done(pond=effect.pond, ripple=effect.ripple, attempt=effect.attempt, reused=True)
+            self._answers.append(done)
+            return
         ripple = definition.ripple(effect.ripple)
         dataset, dataset_id = self._ledger.dataset(self._tx, pond=pond.id, ripple=ripple.name)
         majors = {source.pond: source.major for source in definition.sources}
@@ -188,6 +207,8 @@ class Catchment:
             reason=effect.reason.value,
         )
         reused = self._reusable(run, ripple, dataset, digest)
+        if reused is None and self._may_reuse(run, ripple):
+            reused = self._reusable_above(effect.pond, ripple, dataset, digest)
         if reused is None:
             executions.dispatch(self._tx, work, delay_us=self._delay(effect, ripple, dataset))
             return
@@ -221,10 +242,21 @@ class Catchment:
 
     def _reusable(self, run: RunRow, ripple: RippleDefinition, dataset: int, digest: str) -> int | None:
         """Answer the snapshot that serves again: same code, same parameters, same inputs."""
-        # A Ripple that reads nothing brings data in from outside: equal code says nothing about it.
-        if not self._ledger.is_reusing or run.is_forced or ripple.always or not ripple.tables:
+        if not self._may_reuse(run, ripple):
             return None
         newest = snapshots.newest(self._tx, dataset)
+        return newest.id if newest is not None and newest.is_reusable and newest.digest == digest else None
+
+    def _may_reuse(self, run: RunRow, ripple: RippleDefinition) -> bool:
+        # A Ripple that reads nothing brings data in from outside: equal code says nothing about it.
+        return self._ledger.is_reusing and not run.is_forced and not ripple.always and bool(ripple.tables)
+
+    def _reusable_above(self, key: PondKey, ripple: RippleDefinition, dataset: int, digest: str) -> int | None:
+        """Answer what the same code has made of the same inputs in an environment above, while here is nothing yet."""
+        if not self._ledger.has_parent(self._tx, self._environment) or snapshots.newest(self._tx, dataset) is not None:
+            return None
+        origin = environments.above(self._tx, self._environment, key)
+        newest = None if origin is None else snapshots.newest_of(self._tx, pond=origin.row.id, ripple=ripple.name)
         return newest.id if newest is not None and newest.is_reusable and newest.digest == digest else None
 
     def _delay(self, effect: does.StartRipple, ripple: RippleDefinition, dataset: int) -> int:
@@ -256,12 +288,16 @@ class Catchment:
         run, given = runs.finishing(self._tx, pond.id, effect.number)
         definition = self._ledger.definition(self._tx, run.definition)
         ripples = [ripple.name for ripple in definition.ripples]
-        if run.rollback_of is not None:
-            given = self._take_outputs(run, pond.id, run.rollback_of)
+        older = run.rollback_of or run.origin
+        if older is not None:
+            given = self._take_outputs(run, pond.id, older)
             ripples = list(given)
         self._published[run.id] = runs.publish(self._tx, run=run, pond=pond.id, ripples=ripples, given=given)
         for subsumed in effect.subsumed:
             runs.end(self._tx, self._run(pond.id, subsumed).id, state="subsumed")
+        if definition.borrowed:
+            return
+        environments.tell_borrowers(self._tx, pond.id, effect.pond, is_fresher=effect.is_fresher)
         history.put_outbox(
             self._tx, environment=self._environment, kind="publish", payload={"pond": pond.id, "run": run.public_id}
         )

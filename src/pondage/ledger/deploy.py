@@ -11,9 +11,9 @@ from pondage.define.definition import PondDefinition, Triggers
 from pondage.define.names import PondKey, pond_key
 from pondage.define.reaction import ReactorDefinition
 from pondage.errors import LedgerError
-from pondage.kernel.demand.events import Calm, Deploy, Event, Remove, Tide, Wave
+from pondage.kernel.demand.events import Calm, Deploy, Event, Remove, Tide, Wake, Wave
 from pondage.kernel.demand.state import Pacing
-from pondage.ledger import actors, advance, history, pools, schedules
+from pondage.ledger import actors, advance, environments, history, pools, schedules
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, number_or_none, text
 from pondage.ledger.ledger import Ledger
@@ -23,18 +23,19 @@ from pondage.plan.values import Deployed
 
 
 def deployed(tx: Transaction, ledger: Ledger, environment: str) -> list[Deployed]:
-    """Answer everything that is deployed in an environment: what a plan is compared with."""
+    """Answer the Ponds that an environment has of its own: what a plan is compared with."""
     identity = actors.environment(tx, environment)
     if identity is None:
         return []
     return [
-        Deployed(project=row.project, definition=_newest(tx, ledger, row), environment=environment)
+        Deployed(project=row.project, definition=newest_definition(tx, ledger, row), environment=environment)
         for row in actors.ponds(tx, identity)
+        if row.borrows is None
     ]
 
 
-def _newest(tx: Transaction, ledger: Ledger, row: PondRow) -> PondDefinition:
-    # A definition that waits for active Runs to finish is what was deployed last.
+def newest_definition(tx: Transaction, ledger: Ledger, row: PondRow) -> PondDefinition:
+    """Answer what was deployed last, which may still wait for active Runs to finish."""
     waiting = msgspec.json.decode(row.state, type=_Waiting).deploying
     return ledger.definition(tx, row.definition if waiting is None else int(waiting))
 
@@ -56,18 +57,18 @@ def deploy(
     reactors: Sequence[ReactorDefinition] | None = None,
     restored: int | None = None,
     pool_sizes: Mapping[str, int] | None = None,
+    parent: str | None = None,
     who: str = "",
 ) -> str:
     """Put bound definitions in force and take Ponds away; answer the digest of the code archive.
 
     `expected` is what the plan was made against: when somebody else deployed since, this refuses and changes nothing.
     Raises `LedgerError` then. `reactors` of None leaves the reactors as they are. `restored` is the older deployment
-    that a rollback brings back.
+    that a rollback brings back. `parent` is the environment that a new one reads where it has no Ponds of its own.
     """
     digest = hashlib.sha256(archive).hexdigest()
     with ledger.transaction() as tx:
-        identity = actors.environment(tx, environment, is_created=True)
-        assert identity is not None
+        identity = environments.ensure(tx, environment, parent).id
         actors.lock_environment(tx, identity)
         _lock_touched(tx, identity, {_key(one): one for one in definitions}, removed)
         before = deployed(tx, ledger, environment)
@@ -85,14 +86,19 @@ def deploy(
         for declared in definitions:
             complete = msgspec.structs.replace(declared, archive=digest, project=project)
             stored[_key(complete)] = (_store(tx, complete), complete)
-        homes = _rehome(tx, ledger, identity, {key: one for key, (_, one) in stored.items()}, removed)
-        for key in removed:
+        own = {key: one for key, (_, one) in stored.items()}
+        borrowed, returned = _borrow(tx, ledger, identity, former, own, removed)
+        homes = _rehome(tx, ledger, identity, borrowed | own, [*removed, *returned])
+        for key in [*removed, *returned]:
             advance.put_event(tx, actor=homes[key], event=Remove(pond=key))
+        for key, one in borrowed.items():
+            advance.put_event(tx, actor=homes[key], event=Deploy(pond=key, definition=str(_store(tx, one))))
+            advance.put_event(tx, actor=homes[key], event=Wake(pond=key))
         for key, (definition_id, complete) in stored.items():
             advance.put_event(tx, actor=homes[key], event=Deploy(pond=key, definition=str(definition_id)))
             for event in _trigger_changes(key, former.get(key), complete.triggers):
                 advance.put_event(tx, actor=homes[key], event=event)
-        for actor in sorted({homes[key] for key in [*stored, *removed]}):
+        for actor in sorted({homes[key] for key in [*stored, *removed, *borrowed, *returned]}):
             advance.inline(tx, ledger, actor, process=None)
         for key, (_, complete) in stored.items():
             row = actors.pond(tx, identity, key)
@@ -105,6 +111,7 @@ def deploy(
                 )
             schedules.put(tx, row.id, complete.triggers.schedules)
         _track_diamonds(tx, ledger, environment, identity)
+        environments.relink(tx)
         kept = [definition_id for definition_id, _ in stored.values()]
         _record(tx, identity, project, digest, summary, who, definitions=kept, restored=restored)
     return digest
@@ -118,7 +125,8 @@ def _lock_touched(
     In the order of their ids, behind the environment's lock: two deploys cannot wait for each other.
     """
     homes = _homes(tx, environment)
-    touched = {*declared, *removed}
+    # What is borrowed for these may join any of the others.
+    touched = {*declared, *removed} if len(environments.chain(tx, environment)) == 1 else {*declared, *homes}
     groups = _connected(homes, _edges(tx, environment, declared), declared)
     for actor in sorted(
         {homes[key][1] for group in groups if not touched.isdisjoint(group) for key in group if key in homes}
@@ -127,12 +135,50 @@ def _lock_touched(
 
 
 def _track_diamonds(tx: Transaction, ledger: Ledger, environment: str, identity: int) -> None:
-    now = [one.definition for one in deployed(tx, ledger, environment)]
+    own = [one.definition for one in deployed(tx, ledger, environment)]
+    now = [*own, *_above(tx, ledger, identity, own)]
     sources = {
         _key(one): [pond_key(source.pond, source.major) for source in one.sources if source.major is not None]
         for one in now
     }
     actors.save_tracks(tx, identity, tracked(sources, [_key(one) for one in now if one.coherent]))
+
+
+def _above(tx: Transaction, ledger: Ledger, environment: int, own: list[PondDefinition]) -> list[PondDefinition]:
+    """Answer the Ponds of the environments above that these stand on, directly or not."""
+    if not ledger.has_parent(tx, environment):
+        return []
+    found: dict[PondKey, PondDefinition] = {}
+    known, pending = {_key(one) for one in own}, environments.sources_of(own)
+    while pending:
+        key = pending.pop()
+        origin = None if key in found or key in known else environments.above(tx, environment, key)
+        if origin is not None:
+            found[key] = newest_definition(tx, ledger, origin.row)
+            pending.extend(environments.sources_of([found[key]]))
+    return list(found.values())
+
+
+def _borrow(
+    tx: Transaction,
+    ledger: Ledger,
+    environment: int,
+    former: Mapping[PondKey, PondDefinition],
+    declared: Mapping[PondKey, PondDefinition],
+    removed: Sequence[PondKey],
+) -> tuple[dict[PondKey, PondDefinition], list[PondKey]]:
+    """Answer what is borrowed anew for the Ponds that read it, and what nobody here reads any more."""
+    if not ledger.has_parent(tx, environment):
+        return {}, []
+    own = {key: one for key, one in former.items() if key not in removed} | dict(declared)
+    held = {row.key for row in actors.ponds(tx, environment) if row.borrows is not None}
+    wanted = [key for key in environments.sources_of(own.values()) if key not in own]
+    borrowed: dict[PondKey, PondDefinition] = {}
+    for key in wanted:
+        origin = None if key in held else environments.above(tx, environment, key)
+        if origin is not None:
+            borrowed[key] = environments.borrowing(origin, newest_definition(tx, ledger, origin.row))
+    return borrowed, sorted(held - set(wanted) - set(own))
 
 
 def _refuse_unknown_pools(definitions: list[PondDefinition], known: set[str]) -> None:

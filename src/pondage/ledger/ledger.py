@@ -11,7 +11,7 @@ from pondage.define.definition import PondDefinition
 from pondage.define.durability import Durability
 from pondage.errors import LedgerError
 from pondage.kernel.demand.shape import PondShape
-from pondage.ledger import actors, executions, job_plans, snapshots
+from pondage.ledger import actors, environments, executions, job_plans, snapshots
 from pondage.ledger.clock import Clock, HostClock
 from pondage.ledger.driver import Driver, Transaction
 from pondage.ledger.ids import Ids, RandomIds
@@ -98,6 +98,10 @@ class Ledger:
         return self._remembered(
             tx, key, lambda: snapshots.dataset(tx, pond=pond, ripple=ripple, new_id=self.ids.new("d"))
         )
+
+    def has_parent(self, tx: Transaction, environment: int) -> bool:
+        """Answer whether an environment reads another one: that is decided when it is made, and never changes."""
+        return self._remembered(tx, ("chain", environment), lambda: len(environments.chain(tx, environment))) > 1
 
     def _remembered(self, tx: Transaction, key: tuple[str, object], find: Callable[[], Found]) -> Found:
         # What this transaction wrote itself may still be undone: it is remembered with the transaction until then.

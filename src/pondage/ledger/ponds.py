@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pondage.define.names import PondKey
 from pondage.kernel.demand.shape import PondShape
 from pondage.kernel.demand.state import PondState, decode_state, encode_state
-from pondage.ledger import actors
+from pondage.ledger import actors, environments
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction
+from pondage.ledger.environments import Shown
 from pondage.ledger.ledger import Ledger
 
 
@@ -25,6 +27,7 @@ class LedgerPonds:
         self._states: dict[PondKey, PondState] = {}
         self._removed: dict[PondKey, PondRow] = {}
         self._sinks: dict[PondKey, list[PondKey]] = {}
+        self._shown: dict[int, Shown | None] = {}
 
     def row(self, key: PondKey) -> PondRow | None:
         """Answer the row of a deployed Pond."""
@@ -57,7 +60,20 @@ class LedgerPonds:
     def shape(self, key: PondKey) -> PondShape | None:
         """Give the definition in force, or None when the Pond is not deployed."""
         row = self.row(key)
-        return None if row is None else self._ledger.shape(self._tx, row.definition)
+        if row is None:
+            return None
+        shape = self._ledger.shape(self._tx, row.definition)
+        return shape if row.borrows is None else self._following(shape, row.borrows)
+
+    def shown(self, origin: int) -> Shown | None:
+        """Answer what a Pond of an environment above shows: within one transaction always the same Run."""
+        if origin not in self._shown:
+            self._shown[origin] = environments.shown(self._tx, origin)
+        return self._shown[origin]
+
+    def _following(self, shape: PondShape, origin: int) -> PondShape:
+        shown = self.shown(origin)
+        return shape if shown is None else replace(shape, calendar=shown)
 
     def sinks(self, key: PondKey) -> Sequence[PondKey]:
         """Give the deployed Ponds that name `key` as a Source."""
@@ -74,7 +90,16 @@ class LedgerPonds:
     def definition(self, key: PondKey, definition: str) -> PondShape | None:
         """Resolve the reference that a Deploy event carries: the id of a stored definition."""
         shape = self._ledger.shape(self._tx, int(definition))
-        return shape if shape.key == key else None
+        if shape.key != key:
+            return None
+        origin = self._origin(key, int(definition))
+        return shape if origin is None else self._following(shape, origin)
+
+    def _origin(self, key: PondKey, definition: int) -> int | None:
+        if not self._ledger.definition(self._tx, definition).borrowed:
+            return None
+        found = environments.above(self._tx, self._environment, key)
+        return None if found is None else found.row.id
 
     def put(self, state: PondState, shape: PondShape) -> None:
         """Put `state.definition` in force, and write the Pond's row when it is new."""
@@ -96,6 +121,9 @@ class LedgerPonds:
         else:
             pond_id = row.id
         sources = [source for source, _ in shape.sources]
+        borrows = self._origin(shape.key, identity)
+        if borrows is not None or (row is not None and row.borrows is not None):
+            self._tx.write("UPDATE ponds SET borrows = :borrows WHERE id = :id", id=pond_id, borrows=borrows)
         actors.save_definition(self._tx, pond_id, self._environment, identity, sources)
         self._rows.pop(shape.key, None)
         self._sinks.clear()

@@ -6,16 +6,24 @@ events. The machine is pure, so the same history gives the same state; a differe
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 
 from pondage.define.names import PondKey
 from pondage.kernel.demand import MemoryPonds, PondShape, encode_state, step
+from pondage.kernel.demand.effects import Effect, StartRun
 from pondage.kernel.demand.events import Event
 from pondage.ledger import actors, job_replay
 from pondage.ledger.driver import Transaction, number, text
+from pondage.ledger.environments import Shown
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.pins import Chosen
+from pondage.ledger.shape import BORROWED
 
 _rounds = msgspec.json.Decoder(tuple[tuple[Event, ...], ...])
+_effects = msgspec.json.Decoder(tuple[Effect, ...])
+_NOTHING = Chosen(pins={}, standing={}, is_spliced=False)
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,16 +52,28 @@ class _HistoricPonds(MemoryPonds):
         self._tx = tx
         self._ledger = ledger
 
+        self.published: dict[PondKey, Shown] = {}
+
     def definition(self, key: PondKey, definition: str) -> PondShape | None:
         shape = self._ledger.shape(self._tx, int(definition))
-        return shape if shape.key == key else None
+        return self._following(shape) if shape.key == key else None
+
+    def shape(self, key: PondKey) -> PondShape | None:
+        shape = super().shape(key)
+        return None if shape is None else self._following(shape)
+
+    def _following(self, shape: PondShape) -> PondShape:
+        # What a borrowed Pond found above is in the Run that it started.
+        shown = self.published.get(shape.key)
+        return replace(shape, calendar=shown) if shown is not None and BORROWED in shape.ripples else shape
 
 
 def replay(tx: Transaction, ledger: Ledger, environment: int) -> Replayed:
     """Step the whole recorded history of an environment again and compare."""
     ponds = _HistoricPonds(tx, ledger)
     rows = tx.rows(
-        """SELECT v.at AS at, v.signals AS signals FROM advancements v JOIN actors a ON a.id = v.actor
+        """SELECT v.at AS at, v.signals AS signals, v.effects AS effects
+           FROM advancements v JOIN actors a ON a.id = v.actor
            WHERE a.environment = :environment AND a.kind = 'catchment' AND v.error IS NULL ORDER BY v.id""",
         environment=environment,
     )
@@ -67,6 +87,11 @@ def replay(tx: Transaction, ledger: Ledger, environment: int) -> Replayed:
     if int(str(taken["steps"])) > len(rows):
         return Replayed(advancements=len(rows) + jobs.advancements, is_complete=False, runs=jobs.differences)
     for row in rows:
+        ponds.published = {
+            each.pond: Shown(run=0, freshness=each.freshness, delay=each.delay, chosen=_NOTHING)
+            for each in _effects.decode(text(row, "effects"))
+            if isinstance(each, StartRun)
+        }
         for events in _rounds.decode(text(row, "signals")):
             step(ponds, events, number(row, "at"))
     stored = {row.key: row.state for row in actors.ponds(tx, environment)}

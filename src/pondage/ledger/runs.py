@@ -26,9 +26,11 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     is_forced: bool
     is_full: bool
     rollback_of: int | None
+    origin: int | None
+    """The Run of another environment whose outputs it shows."""
 
 
-_COLUMNS = "id, public_id, number, freshness, definition, pins, is_forced, is_full, rollback_of"
+_COLUMNS = "id, public_id, number, freshness, definition, pins, is_forced, is_full, rollback_of, origin"
 _FINISHING = f"""SELECT {", ".join(f"r.{column} AS {column}" for column in _COLUMNS.split(", "))},
                         o.node AS node, o.snapshot AS snapshot
                  FROM runs r LEFT JOIN run_outputs o ON o.run = r.id
@@ -50,14 +52,16 @@ def insert(
     is_forced: bool,
     is_full: bool,
     rollback_of: int | None,
+    origin: int | None,
     reason: str,
 ) -> RunRow:
     """Write a Run that starts, with its pins."""
     row = tx.row(
         f"""INSERT INTO runs (public_id, environment, actor, pond, number, freshness, delay, definition, pins,
-                              ancestry, is_spliced, is_forced, is_full, rollback_of, state, reason, started_at)
+                              ancestry, is_spliced, is_forced, is_full, rollback_of, origin, state, reason,
+                              started_at)
             VALUES (:public_id, :environment, :actor, :pond, :number, :freshness, :delay, :definition, :pins,
-                    :ancestry, :is_spliced, :is_forced, :is_full, :rollback_of, 'running', :reason, :now)
+                    :ancestry, :is_spliced, :is_forced, :is_full, :rollback_of, :origin, 'running', :reason, :now)
             RETURNING {_COLUMNS}""",
         public_id=public_id,
         environment=environment,
@@ -73,6 +77,7 @@ def insert(
         is_forced=int(is_forced),
         is_full=int(is_full),
         rollback_of=rollback_of,
+        origin=origin,
         reason=reason,
     )
     assert row is not None
@@ -99,7 +104,9 @@ def latest_pins(tx: Transaction, pond: int) -> dict[str, int | None]:
     A rollback read nothing itself, so it moves nothing back.
     """
     row = tx.row(
-        "SELECT pins FROM runs WHERE pond = :pond AND rollback_of IS NULL ORDER BY number DESC LIMIT 1", pond=pond
+        """SELECT pins FROM runs WHERE pond = :pond AND rollback_of IS NULL AND origin IS NULL
+           ORDER BY number DESC LIMIT 1""",
+        pond=pond,
     )
     return {} if row is None else _pins.decode(text(row, "pins"))
 
@@ -126,6 +133,7 @@ def _run(row: Row) -> RunRow:
         is_forced=bool(row["is_forced"]),
         is_full=bool(row["is_full"]),
         rollback_of=number_or_none(row, "rollback_of"),
+        origin=number_or_none(row, "origin"),
     )
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pondage.define.calendar import Calendar
 from pondage.define.definition import PondDefinition
 from pondage.define.names import pond_key
-from pondage.kernel.demand.shape import PondShape, Retries
+from pondage.kernel.demand.shape import Occurrences, PondShape, Retries
+
+BORROWED = "published"
+"""The only Ripple that the machine sees of a borrowed Pond; its Runs show whatever the Run above shows."""
 
 
 def shape_of(definition: PondDefinition) -> PondShape:
     """Answer what the machine needs to know of a declared Pond whose Sources are bound."""
+    if definition.borrowed:
+        return PondShape.of(pond_key(definition.name, definition.major), {BORROWED: ()}, calendar=Occurrences(()))
     sources: dict[str, bool] = {}
     for source in definition.sources:
         assert source.major is not None, f"{definition.name}: source {source.pond} is not bound"

@@ -144,6 +144,12 @@ def volumes(tx: Transaction, dataset_id: int, count: int) -> tuple[int, ...]:
     return tuple(number(row, "rows") for row in rows)
 
 
+def newest_of(tx: Transaction, *, pond: int, ripple: str) -> Newest | None:
+    """Answer the newest snapshot of a Ripple, None when it has none."""
+    row = tx.row("SELECT id FROM datasets WHERE pond = :pond AND ripple = :ripple", pond=pond, ripple=ripple)
+    return None if row is None else newest(tx, number(row, "id"))
+
+
 _PUBLISHED = """SELECT s.id AS id, s.kind AS kind, s.content AS content, 1 AS is_published
                 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
                 WHERE o.run = (SELECT max(id) FROM runs WHERE pond = :pond AND state = 'completed')

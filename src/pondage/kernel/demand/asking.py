@@ -133,7 +133,7 @@ def drop_demand(pond: Pond) -> None:
     state.wave = None
     state.tides.clear()
     state.is_woken = state.is_forced = False
-    state.rollback = None
+    state.rollback, state.rollback_f = None, NONE
     state.skip = 0
     for ripple in state.ripples.values():
         ripple.want = NONE

@@ -97,9 +97,13 @@ class Remove(_Event, frozen=True, kw_only=True):
 
 
 class Rollback(_Event, frozen=True, kw_only=True):
-    """Make the older completed Run `run` (the host's reference) the current one; the Sinks are not told."""
+    """Make the completed Run `run` (the host's reference) the current one; the Sinks are not told of an older one.
+
+    `freshness` is that of a Run that was made elsewhere: when it is fresher than the Pond, the Pond is as fresh now.
+    """
 
     run: str
+    freshness: int | None = None
 
 
 Report = Done | Fail

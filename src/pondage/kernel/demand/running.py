@@ -232,7 +232,7 @@ def _start_forced(work: Work, pond: Pond) -> None:
         return
     if state.is_failed:  # a Run that was active when the verb came failed meanwhile
         clear(work, pond)
-    if state.rollback is not None:
+    if state.rollback is not None and (state.rollback_f == NONE or state.busy == 0):
         _roll_back_to(work, pond, state.rollback)
     if not state.is_forced or not _can_start(pond):
         return
@@ -257,8 +257,11 @@ def _start_forced(work: Work, pond: Pond) -> None:
 
 def _roll_back_to(work: Work, pond: Pond, older: str) -> None:
     state = pond.state
-    state.rollback = None
+    given, state.rollback, state.rollback_f = state.rollback_f, None, NONE
     work.change(pond)
+    is_fresher = given > state.end_f
+    if is_fresher:
+        _take_over(pond, given)
     if state.end_f == NEVER:
         return
     state.number += 1
@@ -280,8 +283,25 @@ def _roll_back_to(work: Work, pond: Pond, older: str) -> None:
             number=state.number,
             freshness=state.end_f,
             delay=state.end_delay,
-            is_fresher=False,
+            is_fresher=is_fresher,
             rollback=older,
         )
     )
+    if is_fresher:
+        pace.refresh(pond)
+        work.send_down(pond, pace.published(pond))
     completed(work, pond)
+
+
+def _take_over(pond: Pond, freshness: int) -> None:
+    """Be as fresh as a Run that was made elsewhere, as if the Pond's own Ripples had made it."""
+    state = pond.state
+    state.end_f = freshness
+    state.start_f, state.top_f = max(state.start_f, freshness), max(state.top_f, freshness)
+    state.has_run = True
+    del state.targets[: bisect_right(state.targets, freshness)]
+    for ripple in state.ripples.values():
+        if ripple.end_f < freshness:
+            ripple.prev = ripple.start_f = ripple.end_f = freshness
+            ripple.taken = dict.fromkeys(ripple.taken, freshness)
+            ripple.waits_for = NONE

@@ -120,6 +120,8 @@ class PondState(msgspec.Struct, kw_only=True):
     is_full: bool = False
     """The forced Run is to compute everything anew."""
     rollback: str | None = None
+    rollback_f: int = NONE
+    """The freshness of a Run that was made elsewhere and is to be shown; NONE for one of the Pond's own."""
     goal: int = NONE
     """The freshness that the Sources must reach for the next Run; NONE without demand (a cache)."""
     behind: int = 0

@@ -22,6 +22,7 @@ from pondage.kernel.demand.events import (
 )
 from pondage.kernel.demand.goal import aim
 from pondage.kernel.demand.running import release
+from pondage.kernel.demand.shape import NONE
 from pondage.kernel.demand.signals import Dropped, Slumber
 from pondage.kernel.demand.state import Pacing
 from pondage.kernel.demand.work import Pond, Work
@@ -126,6 +127,7 @@ def _restart(work: Work, pond: Pond, event: Verb) -> None:
             state.is_forced = True
         case Rollback():
             state.rollback = event.run
+            state.rollback_f = NONE if event.freshness is None else min(event.freshness, work.now)
         case _:
             return
     work.change(pond)

@@ -3,7 +3,11 @@
 
 CREATE TABLE environments (
     id INTEGER PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE
+    name TEXT NOT NULL UNIQUE,
+    -- Whose published Runs it reads where it has no Pond of its own.
+    parent INTEGER REFERENCES environments,
+    -- It was removed: its name is free again, and nothing of it is kept for its own sake.
+    removed_at INTEGER
 );
 
 -- Code and declarations, content-addressed: Runs keep the ones they started with.
@@ -58,10 +62,13 @@ CREATE TABLE ponds (
     definition INTEGER NOT NULL REFERENCES definitions,
     -- Ancestors whose Run each Run of this Pond remembers, because a diamond below compares them.
     tracks TEXT NOT NULL DEFAULT '[]',
+    -- For a Pond that only shows one of an environment above: that one.
+    borrows INTEGER REFERENCES ponds,
     removed_at INTEGER
 );
 -- A removed Pond keeps its row and its Runs; deployed again it is a new one.
 CREATE UNIQUE INDEX ponds_deployed ON ponds (environment, name, major) WHERE removed_at IS NULL;
+CREATE INDEX ponds_borrowed ON ponds (borrows) WHERE borrows IS NOT NULL AND removed_at IS NULL;
 CREATE INDEX ponds_of_actor ON ponds (actor);
 
 -- Who reads whom, for the way down: a Source need not be deployed yet.
@@ -117,6 +124,8 @@ CREATE TABLE runs (
     is_full INTEGER NOT NULL DEFAULT 0,
     is_spliced INTEGER NOT NULL DEFAULT 0,
     rollback_of INTEGER REFERENCES runs,
+    -- The Run of another environment whose outputs this one shows: borrowed from above, or promoted.
+    origin INTEGER REFERENCES runs,
     state TEXT NOT NULL,
     reason TEXT NOT NULL DEFAULT '',
     error TEXT,
@@ -128,6 +137,7 @@ CREATE INDEX runs_completed ON runs (pond, id) WHERE state = 'completed';
 -- `ended_at` is in it so that SQLite, which keeps no statistics, prefers it to runs_newest.
 CREATE INDEX runs_open ON runs (environment, ended_at, id) WHERE ended_at IS NULL;
 CREATE INDEX runs_newest ON runs (environment, id);
+CREATE INDEX runs_shown_elsewhere ON runs (origin) WHERE origin IS NOT NULL;
 CREATE INDEX runs_gone_back_to ON runs (rollback_of) WHERE rollback_of IS NOT NULL;
 
 -- A job that a project has deployed. A file that is only run is stored as a definition, and has no row here.

@@ -1,0 +1,181 @@
+"""An environment below another one shows what that one has published, until it has something of its own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pondage.define.definition import PondDefinition
+from pondage.define.names import PondKey
+from pondage.kernel.demand.events import Event, Force, Pulse, Rollback, Tap, Wave
+from pondage.ledger import advance, environments, promotion, snapshots, verbs
+from pondage.ledger.deploy import deploy, deployed
+from pondage.ledger.promotion import CannotPromote
+from pondage.ledger.replay import replay
+from tests.ledger.harness import World, pond
+
+
+def put(world: World, environment: str, *ponds: PondDefinition, removed: tuple[str, ...] = (), code: bytes = b"a"):
+    """Deploy to an environment below `main`."""
+    with world.ledger.reading() as tx:
+        expected = deployed(tx, world.ledger, environment)
+    deploy(
+        world.ledger,
+        environment,
+        project="p",
+        definitions=list(ponds),
+        removed=[PondKey(key) for key in removed],
+        archive=code,
+        summary="{}",
+        expected=expected,
+        parent=None if environment == "main" else "main",
+    )
+    advance.advance_due(world.ledger, process=None)
+
+
+def tell(world: World, environment: str, event: Event) -> list[str]:
+    """Send an event, do all the work, and answer which Ripples ran."""
+    verbs.send(world.ledger, environment, event)
+    done: list[str] = []
+    worker = world.worker()
+    while ran := worker.drain():
+        done += ran
+        advance.advance_due(world.ledger, process=None)
+    advance.advance_due(world.ledger, process=None)
+    return done
+
+
+def table(world: World, environment: str, name: str) -> tuple[int, str] | None:
+    """The snapshot that readers of an environment see, and the environment it is from."""
+    with world.ledger.reading() as tx:
+        identity = environments.find(tx, environment).id
+        for each in environments.readable(tx, identity):
+            if each.row.key == f"{name}@1":
+                run = snapshots.current_run(tx, each.row.id)
+                return None if run is None else (snapshots.outputs(tx, run)[name].snapshot, each.environment)
+    return None
+
+
+def read_by(world: World, environment: str, name: str, source: str) -> int | None:
+    """The snapshot of a Source that the current Run of a Pond has read."""
+    with world.ledger.reading() as tx:
+        identity = environments.find(tx, environment).id
+        row = next(each.row for each in environments.readable(tx, identity) if each.row.key == f"{name}@1")
+        run = snapshots.current_run(tx, row.id)
+        found = tx.row("SELECT pins FROM runs WHERE id = :id", id=run)
+        assert found is not None
+        pinned = json.loads(str(found["pins"]))[f"{source}@1"]
+        return None if pinned is None else snapshots.outputs(tx, pinned)[source].snapshot
+
+
+ORDERS = pond("orders")
+SALES = pond("sales", sources={"orders": True})
+CHANGED = pond("sales", sources={"orders": True}, code="c2")
+REPORT = pond("report", sources={"sales": True})
+
+
+@pytest.fixture
+def world(make_driver) -> World:
+    world = World(make_driver)
+    world.deploy(ORDERS, SALES, REPORT)
+    assert tell(world, "main", Pulse(pond="report@1")) == ["orders", "sales", "report"]
+    return world
+
+
+def test_a_changed_pond_reads_what_the_parent_published_and_runs_nothing_there(world):
+    put(world, "dev", CHANGED)
+    before = world.rows("SELECT * FROM runs WHERE environment = 1 ORDER BY id")
+    assert table(world, "dev", "sales") == table(world, "main", "sales"), "until it is rebuilt"
+    assert tell(world, "dev", Tap(pond="sales@1")) == ["sales"]
+    assert read_by(world, "dev", "sales", "orders") == table(world, "main", "orders")[0]
+    own = table(world, "dev", "sales")
+    assert own is not None
+    assert own[1] == "dev"
+    assert table(world, "main", "sales") != own
+    assert table(world, "dev", "report") == table(world, "main", "report")
+    assert world.rows("SELECT * FROM runs WHERE environment = 1 ORDER BY id") == before
+
+
+def test_a_standing_wave_below_follows_what_the_parent_publishes(world):
+    put(world, "dev", CHANGED)
+    assert tell(world, "dev", Wave(pond="sales@1")) == ["sales"]
+    world.pass_time(60)
+    assert tell(world, "main", Pulse(pond="orders@1")) == ["orders", "sales"], "main's orders, dev's sales"
+    assert read_by(world, "dev", "sales", "orders") == table(world, "main", "orders")[0]
+
+
+def test_asking_below_never_makes_the_parent_run(world):
+    put(world, "dev", CHANGED)
+    world.pass_time(60)
+    assert tell(world, "dev", Pulse(pond="sales@1")) == [], "what the parent has is older than now"
+    assert tell(world, "main", Pulse(pond="orders@1")) == ["orders", "sales"]
+
+
+def test_equal_code_over_equal_inputs_takes_what_the_parent_made(world):
+    put(world, "dev", SALES)
+    assert tell(world, "dev", Tap(pond="sales@1")) == [], "nothing is computed"
+    shown = table(world, "dev", "sales")
+    assert shown == (table(world, "main", "sales")[0], "dev")
+
+
+def test_a_pond_below_two_rebuilt_ones_reads_the_rebuilt(world):
+    put(world, "dev", CHANGED, REPORT)
+    assert tell(world, "dev", Tap(pond="report@1")) == ["sales", "report"]
+    assert read_by(world, "dev", "report", "sales") == table(world, "dev", "sales")[0]
+
+
+def test_a_rollback_above_is_seen_below(world):
+    first = table(world, "main", "orders")
+    put(world, "dev", CHANGED)
+    world.pass_time(60)
+    tell(world, "main", Force(pond="orders@1"))
+    assert table(world, "main", "orders") != first
+    older = world.one(
+        "SELECT r.public_id AS id FROM runs r JOIN ponds p ON p.id = r.pond WHERE p.name = 'orders' "
+        "AND r.environment = 1 ORDER BY r.id LIMIT 1"
+    )
+    tell(world, "main", Rollback(pond="orders@1", run=str(older)))
+    tell(world, "dev", Force(pond="sales@1"))
+    assert read_by(world, "dev", "sales", "orders") == first[0]
+
+
+def test_promote_shows_the_outputs_above_and_computes_nothing(world):
+    put(world, "dev", CHANGED)
+    tell(world, "dev", Tap(pond="sales@1"))
+    with pytest.raises(CannotPromote) as refused:
+        promotion.promote(world.ledger, "dev", "main", [PondKey("sales@1")])
+    assert refused.value.code == "OTHER_CODE"
+    world.deploy(ORDERS, CHANGED, REPORT)
+    (promoted,) = promotion.promote(world.ledger, "dev", "main", [PondKey("sales@1")])
+    assert promoted.is_shown
+    assert table(world, "main", "sales") == (table(world, "dev", "sales")[0], "main")
+    assert world.worker().drain() == []
+    assert world.one("SELECT note FROM audit WHERE verb = 'promote'") == f"dev {promoted.run}"
+    assert tell(world, "main", Force(pond="report@1")) == ["report"]
+    assert read_by(world, "main", "report", "sales") == table(world, "dev", "sales")[0]
+
+
+def test_a_pond_that_never_ran_above_is_promoted_with_its_freshness(world):
+    fresh = pond("fresh", sources={"sales": True})
+    put(world, "dev", fresh)
+    assert tell(world, "dev", Tap(pond="fresh@1")) == ["fresh"]
+    world.deploy(ORDERS, SALES, REPORT, fresh)
+    promotion.promote(world.ledger, "dev", "main", [PondKey("fresh@1")])
+    assert table(world, "main", "fresh") == (table(world, "dev", "fresh")[0], "main")
+    world.pass_time(60)
+    assert tell(world, "main", Pulse(pond="fresh@1")) == ["orders", "sales", "fresh"], "and it goes on from there"
+
+
+def test_histories_of_both_environments_replay(world):
+    put(world, "dev", CHANGED)
+    tell(world, "dev", Wave(pond="sales@1"))
+    world.pass_time(60)
+    tell(world, "main", Pulse(pond="report@1"))
+    world.deploy(ORDERS, CHANGED, REPORT)
+    promotion.promote(world.ledger, "dev", "main", [PondKey("sales@1")])
+    with world.ledger.reading() as tx:
+        for each in environments.rows(tx):
+            found = replay(tx, world.ledger, each.id)
+            assert found.is_complete
+            assert found.differences == ()
