@@ -17,7 +17,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.read.project import Project
 from tests.chaos.fault import Dev, opened, wait_for
 from tests.chaos.invariants import violations
-from tests.engine.projects import write_project
+from tests.engine.projects import deploy_project, write_project
 from tests.services.clusters import StandaloneCluster, kill_executor_of
 from tests.services.retail import is_published, retail_project, with_gate_on_executors, wrong_rows
 
@@ -69,3 +69,68 @@ def test_the_doctor_looks_around_on_the_executors(cluster: StandaloneCluster, tm
     assert all(each.ok for each in findings.values()), findings
     assert platform.python_version() in findings["executors"].detail
     assert list(Path(project.warehouse, "data").iterdir()) == [], "it leaves nothing behind"
+
+
+GREEDY = """
+import time
+from pathlib import Path
+from pondage import pond
+from pyspark.sql import DataFrame, SparkSession, functions as F
+
+@pond
+def greedy(spark: SparkSession) -> DataFrame:
+    return spark.range(1).select(F.length(F.repeat(F.col("id").cast("string"), 2_000_000_000)).alias("length"))
+
+@pond
+def neighbour(spark: SparkSession) -> DataFrame:
+    before = spark.range(10).count()
+    while not Path({mark!r}).exists():
+        time.sleep(0.05)
+    return spark.range(before)
+"""
+ISOLATED = """
+[project]
+name = "isolated"
+[worker]
+workers = 1
+slots = 2
+[spark]
+isolated = true
+cores = 1
+memory = "1g"
+[spark.conf]
+"spark.task.maxFailures" = "2"
+[durability]
+poll_s = 0.2
+drain_s = 10
+"""
+
+
+def test_a_task_that_runs_out_of_memory_ends_its_own_attempt_and_neither_driver_nor_neighbour(tmp_path: Path) -> None:
+    mark = tmp_path / "greedy-has-failed"
+    project = write_project(tmp_path / "project", GREEDY.format(mark=str(mark)), ISOLATED)
+    deploy_project(project)
+    with closing(opened(project)) as ledger, running(project) as dev:
+        for pond in ("neighbour@1", "greedy@1"):
+            verbs.send(ledger, "main", Pulse(pond=pond))
+        wait_for(ledger, lambda: "failed" in ends(ledger, "greedy"))
+        mark.touch()
+        wait_for(ledger, lambda: "ok" in ends(ledger, "neighbour"))
+        assert dev.drain() == 0
+        assert ends(ledger, "neighbour") == ["ok"], "it was not disturbed"
+        assert set(ends(ledger, "greedy")) == {"failed"}, "an attempt whose driver dies is crashed"
+        with ledger.reading() as tx:
+            assert len(tx.rows("SELECT DISTINCT process FROM executions WHERE process IS NOT NULL")) == 1
+        logs = [each.read_text() for each in (project.root / ".pondage" / "spark" / "logs").iterdir()]
+        assert any("Lost executor 0" in log for log in logs), "the executor died"
+
+
+def ends(ledger: Ledger, node: str) -> list[object]:
+    """Answer how the ended executions of a Ripple ended."""
+    with ledger.reading() as tx:
+        rows = tx.rows(
+            """SELECT e.outcome AS outcome FROM executions e JOIN dispatches d ON d.id = e.dispatch
+               WHERE d.node = :node AND e.completed_at IS NOT NULL ORDER BY e.id""",
+            node=node,
+        )
+    return [row["outcome"] for row in rows]
