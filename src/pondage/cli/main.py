@@ -66,6 +66,8 @@ VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("reactor", "pondage.cli.reactor:reactor", "Reactors: state, pushes, fires, pauses, dead letters."),
             ("live", "pondage.cli.live_host:live", "Run the reactors on this machine, until SIGTERM."),
             ("worker", "pondage.cli.worker:worker", "Work for a ledger from this machine, until SIGTERM."),
+            ("serve", "pondage.cli.serving:serve", "Serve the API over HTTP, until Ctrl-C."),
+            ("token", "pondage.cli.token:token", "Make and revoke the tokens that the server asks for."),
             ("doctor", "pondage.cli.care:doctor", "Check Python, Java, the ledger and the disk."),
             ("warmup", "pondage.cli.care:warmup", "Prepare Java and Spark, so that the first Run is fast."),
             ("compact", "pondage.cli.compacting:compact", "Put many small batches of a Pond into few files."),

@@ -35,15 +35,21 @@ def init(directory: Path, name: str | None) -> None:
 
 @verb
 @click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="Of the API; 0: any.")
+@click.option("--no-api", is_flag=True, help="Do not serve the API (see: pondage serve).")
 @pass_settings
-def dev(settings: Settings, quiet: bool) -> None:
-    """Run everything on this machine until Ctrl-C: supervisor, workers, timer, reaper.
+def dev(settings: Settings, quiet: bool, port: int, no_api: bool) -> None:
+    """Run everything on this machine until Ctrl-C: supervisor, workers, timer, reaper, and the API for this machine.
 
     Ctrl-C waits for what runs; a second one gives it back at once. Nothing is lost either way.
     """
+    from contextlib import nullcontext
+
+    from pondage.cli.serving import beside
     from pondage.engine.dev import run_dev
 
-    code = run_dev(open_project(settings), quiet=quiet)
+    with nullcontext() if no_api else beside(settings, port=port, is_quiet=quiet):
+        code = run_dev(open_project(settings), quiet=quiet)
     click.get_current_context().exit(code)
 
 

@@ -409,6 +409,18 @@ CREATE TABLE secrets (
     PRIMARY KEY (environment, name)
 );
 
+-- Who may use the server. Only the sha256 of a token is kept; `environments` is a JSON list, ["*"] for all.
+CREATE TABLE tokens (
+    id INTEGER PRIMARY KEY,
+    public_id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    hash TEXT NOT NULL UNIQUE,
+    level TEXT NOT NULL CHECK (level IN ('read', 'demand', 'operate', 'admin')),
+    environments TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    revoked_at INTEGER
+);
+
 CREATE TABLE outbox (
     id INTEGER PRIMARY KEY,
     environment INTEGER NOT NULL REFERENCES environments,

@@ -1,0 +1,106 @@
+"""Tokens of the server: 256 random bits, of which the ledger keeps the sha256 only, with a level and environments."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+
+import msgspec
+
+from pondage.errors import DefinitionError, NotFound
+from pondage.ledger.driver import Row, Transaction, number, number_or_none, text
+from pondage.ledger.ids import Ids
+
+LEVELS = ("read", "demand", "operate", "admin")
+EVERYWHERE = "*"
+PREFIX = "pondage_"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,62}\Z")
+
+
+class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A token as the ledger knows it. What it is made of is known to nobody but its bearer."""
+
+    id: str
+    name: str
+    level: str
+    environments: tuple[str, ...]
+    created_at: int
+    revoked_at: int | None
+
+    def may_see(self, environment: str) -> bool:
+        """Answer whether the token is bound to this environment."""
+        return EVERYWHERE in self.environments or environment in self.environments
+
+
+def create(tx: Transaction, ids: Ids, *, name: str, level: str, environments: tuple[str, ...]) -> tuple[str, TokenRow]:
+    """Make a token and answer it, for the only time; raises `DefinitionError` for a name that is no plain text."""
+    if not _NAME.match(name):
+        raise DefinitionError(
+            f"{name!r} is no name for a token",
+            hint="use letters, digits, blanks, dots and dashes, 63 at most",
+            code="BAD_NAME",
+        )
+    assert level in LEVELS, level
+    assert environments, "a token is bound to some environment"
+    token = PREFIX + secrets.token_urlsafe(32)
+    public_id = ids.new("t")
+    tx.write(
+        """INSERT INTO tokens (public_id, name, hash, level, environments, created_at)
+           VALUES (:public_id, :name, :hash, :level, :environments, :now)""",
+        public_id=public_id,
+        name=name,
+        hash=digest(token),
+        level=level,
+        environments=msgspec.json.encode(environments).decode(),
+    )
+    row = TokenRow(id=public_id, name=name, level=level, environments=environments, created_at=tx.now, revoked_at=None)
+    return token, row
+
+
+def digest(token: str) -> str:
+    """Answer what is stored of a token. It is random and long, so a plain hash gives nothing away."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def bearer(tx: Transaction, token: str) -> TokenRow | None:
+    """Answer whose token this is; None when it is unknown or revoked."""
+    wanted = digest(token)
+    row = tx.row("SELECT * FROM tokens WHERE hash = :hash AND revoked_at IS NULL", hash=wanted)
+    if row is None or not hmac.compare_digest(text(row, "hash"), wanted):
+        return None
+    return _row(row)
+
+
+def every(tx: Transaction) -> list[TokenRow]:
+    """Answer every token, oldest first, revoked ones too."""
+    return [_row(row) for row in tx.rows("SELECT * FROM tokens ORDER BY id")]
+
+
+def revoke(tx: Transaction, public_id: str) -> TokenRow:
+    """End a token at once and answer it; raises `NotFound` when no token that is valid has this id."""
+    changed = tx.change(
+        "UPDATE tokens SET revoked_at = :now WHERE public_id = :id AND revoked_at IS NULL", id=public_id
+    )
+    row = tx.row("SELECT * FROM tokens WHERE public_id = :id", id=public_id)
+    if not changed or row is None:
+        raise NotFound(f"there is no valid token {public_id!r}", hint="pondage token list", code="NO_TOKEN")
+    return _row(row)
+
+
+def _row(row: Row) -> TokenRow:
+    return TokenRow(
+        id=text(row, "public_id"),
+        name=text(row, "name"),
+        level=text(row, "level"),
+        environments=msgspec.json.decode(text(row, "environments"), type=tuple[str, ...]),
+        created_at=number(row, "created_at"),
+        revoked_at=number_or_none(row, "revoked_at"),
+    )
+
+
+def is_valid(tx: Transaction, public_id: str) -> bool:
+    """Answer whether a token exists and is not revoked."""
+    row = tx.row("SELECT id FROM tokens WHERE public_id = :id AND revoked_at IS NULL", id=public_id)
+    return row is not None

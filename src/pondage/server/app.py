@@ -1,0 +1,187 @@
+"""The application: the route table behind the guard. Handlers are plain functions and run in threads."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+import anyio
+import msgspec
+from anyio.to_thread import run_sync
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, WebSocketRoute
+from starlette.routing import Route as HttpRoute
+from starlette.types import ASGIApp
+from starlette.websockets import WebSocket
+
+from pondage.errors import PondageError
+from pondage.ledger import actors
+from pondage.ledger.tokens import EVERYWHERE, TokenRow
+from pondage.server import openapi
+from pondage.server.answers import json_answer, problem_answer, send_problem
+from pondage.server.guard import LOOPBACK, TOKEN, Guard
+from pondage.server.levels import Level
+from pondage.server.problems import Refused, not_understood
+from pondage.server.routes import OPEN, ROUTES, SOCKETS, checked
+from pondage.server.table import Call, Route, Service, Socket
+
+LOG = logging.getLogger("pondage.server")
+LONGEST = 200
+RELAYS = 16
+"""Threads that may wait for live hosts: the others stay free for readers."""
+
+
+def make_app(
+    service: Service,
+    *,
+    hosts: Iterable[str] = LOOPBACK,
+    routes: Sequence[Route] = ROUTES,
+    sockets: Sequence[Socket] = SOCKETS,
+) -> ASGIApp:
+    """Answer the application; raises `PondageError` when a route of the table has no level."""
+    document = b""
+    described = Route(
+        method="GET",
+        path="/v1/openapi.json",
+        level=Level.READ,
+        handler=lambda _: msgspec.Raw(document),
+        response=dict[str, object],
+        summary="This description.",
+    )
+    table = (*routes, described)
+    checked([*table, *sockets])
+    document = msgspec.json.encode(openapi.document(table, sockets))
+    relays = anyio.CapacityLimiter(RELAYS)
+    http: list[BaseRoute] = [
+        HttpRoute(route.path, _endpoint(service, route, relays), methods=[route.method]) for route in table
+    ]
+    http += [WebSocketRoute(each.path, _socket_endpoint(service, each)) for each in sockets]
+    inner = Starlette(routes=http, exception_handlers={HTTPException: _no_route})
+    return Guard(inner, service.ledger, hosts=hosts, open_paths=OPEN, tickets=service.tickets)
+
+
+def _endpoint(service: Service, route: Route, relays: anyio.CapacityLimiter) -> Callable[[Request], object]:
+    async def endpoint(request: Request) -> Response:
+        try:
+            call = await _call(service, route, request)
+            call = replace(call, body=await _body(route, request))
+            if inspect.iscoroutinefunction(route.handler):
+                value = await route.handler(call)
+            else:
+                value = await run_sync(route.handler, call, limiter=relays if route.is_relayed else None)
+        except PondageError as error:
+            return problem_answer(error)
+        except Exception:
+            # Whoever asked learns a number, and the log says the rest.
+            number = secrets.token_hex(4)
+            LOG.exception("%s %s failed (%s)", route.method, route.path, number)
+            return problem_answer(Refused(500, "INTERNAL", f"the server failed; its log says why under {number}"))
+        if isinstance(value, str) and route.media != "application/json":
+            return Response(value, route.status, media_type=route.media)
+        return json_answer(value, route.status)
+
+    return endpoint
+
+
+def _socket_endpoint(service: Service, route: Socket) -> Callable[[WebSocket], object]:
+    async def endpoint(socket: WebSocket) -> None:
+        try:
+            call = await _call(service, route, socket)
+        except PondageError as error:
+            await send_problem(socket.scope, socket.receive, socket.send, error)
+            return
+        await route.handler(call, socket)
+
+    return endpoint
+
+
+async def _call(service: Service, route: Route | Socket, request: HTTPConnection) -> Call:
+    token = cast(TokenRow | None, request.scope.get(TOKEN))
+    assert route.level is not None
+    has = Level.OPEN if token is None else Level.named(token.level)
+    if has < route.level:
+        raise Refused(
+            403, "FORBIDDEN", f"this needs the level {route.level.name.lower()}", hint="pondage token create --level"
+        )
+    given = _only_once(request)
+    given.pop("ticket", None)
+    environment = await run_sync(_environment, service, token, given.pop("env", None))
+    for value in request.path_params.values():
+        if len(str(value)) > LONGEST:
+            raise Refused(404, "NOT_FOUND", "no name and no id is that long")
+    try:
+        query = msgspec.convert(given, route.query, strict=False)
+    except msgspec.ValidationError as error:
+        raise not_understood(error) from error
+    return Call(
+        service=service,
+        token=token,
+        environment=environment,
+        path={name: str(value) for name, value in request.path_params.items()},
+        query=query,
+    )
+
+
+def _only_once(request: HTTPConnection) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name in found:
+            raise Refused(400, "BAD_REQUEST", f"{name[:50]!r} is given twice")
+        found[name] = value
+    return found
+
+
+def _environment(service: Service, token: TokenRow | None, given: str | None) -> str:
+    """Answer what the call is about. One that the token is not bound to is answered like one that does not exist."""
+    if token is None:
+        return service.environment
+    if given is None:
+        if EVERYWHERE in token.environments:
+            return service.environment
+        if len(token.environments) > 1:
+            raise Refused(400, "AMBIGUOUS", "the token is bound to several environments", hint="add ?env=NAME")
+        return token.environments[0]
+    if token.may_see(given):
+        if EVERYWHERE not in token.environments or given == service.environment:
+            return given
+        with service.ledger.reading() as tx:
+            if actors.environment(tx, given) is not None:
+                return given
+    raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {given[:63]!r}")
+
+
+async def _body(route: Route, request: Request) -> object:
+    """Read and decode the body, at most as much as the route allows."""
+    if route.request is None:
+        return None
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Refused(415, "NOT_JSON", "the body must be JSON", hint="Content-Type: application/json")
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > route.limit_bytes:
+            raise Refused(413, "TOO_LARGE", f"the body is larger than {route.limit_bytes:,} bytes")
+    try:
+        return await run_sync(lambda: msgspec.json.decode(bytes(data), type=route.request))
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        wrong = error if isinstance(error, msgspec.MsgspecError) else msgspec.DecodeError("it is not UTF-8")
+        raise not_understood(wrong) from error
+
+
+def _no_route(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    codes: Mapping[int, tuple[str, str]] = {
+        404: ("NO_ROUTE", "there is nothing under this path"),
+        405: ("NO_METHOD", "this path does not take that method"),
+    }
+    code, message = codes.get(error.status_code, ("REFUSED", error.detail))
+    answer = problem_answer(Refused(error.status_code, code, message, hint="GET /v1/openapi.json"))
+    answer.headers.update(error.headers or {})
+    return answer

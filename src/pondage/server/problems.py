@@ -1,0 +1,61 @@
+"""Errors as the API answers them: one shape, a stable code, and the status that belongs to it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.errors import DefinitionError, LedgerError, NotFound, PondageError, ProjectError
+from pondage.ledger.driver import LedgerUnavailable
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What went wrong: `code` is stable, `hint` says what to do next, `place` where it is."""
+
+    code: str
+    message: str
+    place: str | None = None
+    hint: str | None = None
+
+
+class Refused(PondageError):
+    """A request that the server does not carry out, with the status to answer."""
+
+    def __init__(self, status: int, code: str, message: str, *, hint: str | None = None, place: str | None = None):
+        super().__init__(message, hint=hint, place=place, code=code)
+        self.status = status
+
+
+_STATUS = {
+    "AMBIGUOUS": 400,
+    "NOT_LOADED": 404,
+    "NO_LIVE_HOST": 503,
+    "BAD_ARCHIVE": 422,
+}
+
+
+def status_of(error: PondageError) -> int:
+    """Answer the HTTP status of an error."""
+    if isinstance(error, Refused):
+        return error.status
+    if error.code in _STATUS:
+        return _STATUS[error.code]
+    if isinstance(error, NotFound):
+        return 404
+    if isinstance(error, LedgerUnavailable):
+        return 503
+    if isinstance(error, LedgerError):
+        return 409
+    if isinstance(error, DefinitionError | ProjectError):
+        return 422
+    return 400
+
+
+def problem_of(error: PondageError) -> Problem:
+    """Answer an error as the API says it."""
+    return Problem(code=error.code, message=error.message, place=error.place, hint=error.hint)
+
+
+def not_understood(error: msgspec.MsgspecError) -> Refused:
+    """Answer what is wrong with a body or a query, with its place in it."""
+    message, _, place = str(error).partition(" - at `")
+    return Refused(400, "BAD_REQUEST", message, place=place.rstrip("`") or None)

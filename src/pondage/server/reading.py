@@ -1,0 +1,188 @@
+"""Routes that read: each answers the object that the command line prints with `--json`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from pondage.ledger import actors, reactors
+from pondage.server.levels import Level
+from pondage.server.relay import state_or_none
+from pondage.server.table import AnyOf, Call, Handler, Nothing, Route
+from pondage.views import find
+from pondage.views import jobs as job_views
+from pondage.views import runs as run_views
+from pondage.views.deployments import DeploymentsView, deployments
+from pondage.views.lineage import read_lineage
+from pondage.views.lineage_data import Direction, LineageView
+from pondage.views.logs import LogsView, locate, with_lines
+from pondage.views.processes import ProcessView, alive
+from pondage.views.reactors import ReactorWhyView, why_reactor
+from pondage.views.show import PondShow, SnapshotShow, show
+from pondage.views.status import StatusView, status
+from pondage.views.why import WhyView, why
+
+Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+
+
+class StatusQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Only one Pond, or at most so many."""
+
+    pond: str | None = None
+    most: Annotated[int, msgspec.Meta(ge=1, le=10_000)] | None = None
+
+
+class RunsQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which Runs."""
+
+    pond: str | None = None
+    state: str | None = None
+    limit: Count = 20
+
+
+class LogsQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whose lines, and how many of the last."""
+
+    subject: str | None = None
+    ripple: str | None = None
+    lines: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 200
+
+
+class LineageQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which way, and whether with columns."""
+
+    direction: Direction = "both"
+    columns: bool = False
+
+
+class JobsQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which runs of jobs."""
+
+    job: str | None = None
+    limit: Count = 20
+
+
+class LimitQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many, the newest."""
+
+    limit: Count = 20
+
+
+class HealthView(msgspec.Struct, frozen=True, kw_only=True):
+    """The server is up and its ledger answers."""
+
+    ok: bool
+    at: int
+
+
+def _health(call: Call) -> HealthView:
+    with call.ledger.reading() as tx:
+        return HealthView(ok=True, at=tx.now)
+
+
+def _status(call: Call) -> StatusView:
+    query = call.asked(StatusQuery)
+    with call.ledger.reading() as tx:
+        keys = None
+        if query.pond is not None:
+            keys = [find.pond(tx, find.environment_id(tx, call.environment), query.pond).key]
+        return status(tx, call.environment, keys=keys, most=query.most)
+
+
+def _why(call: Call) -> WhyView | ReactorWhyView:
+    name = call.path["name"]
+    with call.ledger.reading() as tx:
+        environment = actors.environment(tx, call.environment)
+        row = None if environment is None else reactors.find(tx, environment, name)
+        if row is None:
+            return why(tx, call.ledger, call.environment, name)
+    return why_reactor(row, state_or_none(call, row))
+
+
+def _runs(call: Call) -> run_views.RunsView:
+    query = call.asked(RunsQuery)
+    with call.ledger.reading() as tx:
+        return run_views.runs(tx, call.environment, pond=query.pond, state=query.state, limit=query.limit)
+
+
+def _run(call: Call) -> run_views.RunDetailView:
+    with call.ledger.reading() as tx:
+        return run_views.run(tx, call.environment, call.path["run"])
+
+
+def _show(call: Call) -> object:
+    with call.ledger.reading() as tx:
+        return show(tx, call.environment, call.path["subject"])
+
+
+def _logs(call: Call) -> LogsView:
+    query = call.asked(LogsQuery)
+    with call.ledger.reading() as tx:
+        found = locate(tx, call.environment, query.subject, ripple=query.ripple)
+    return with_lines(found, call.service.warehouse, most=query.lines)
+
+
+def _lineage(call: Call) -> LineageView:
+    query = call.asked(LineageQuery)
+    with call.ledger.reading() as tx:
+        return read_lineage(
+            tx, call.environment, call.path["subject"], direction=query.direction, has_columns=query.columns
+        )
+
+
+def _deployments(call: Call) -> DeploymentsView:
+    with call.ledger.reading() as tx:
+        return deployments(tx, call.environment, limit=call.asked(LimitQuery).limit)
+
+
+def _jobs(call: Call) -> job_views.JobsView:
+    query = call.asked(JobsQuery)
+    with call.ledger.reading() as tx:
+        return job_views.jobs(tx, call.ledger, call.environment, job=query.job, limit=query.limit)
+
+
+def _job_run(call: Call) -> job_views.JobRunDetail:
+    with call.ledger.reading() as tx:
+        return job_views.job_run(tx, call.ledger, call.environment, call.path["run"])
+
+
+def _processes(call: Call) -> tuple[ProcessView, ...]:
+    with call.ledger.reading() as tx:
+        return alive(tx)
+
+
+def _get(
+    path: str, handler: Handler, response: object, summary: str, *, query: type[msgspec.Struct] = Nothing
+) -> Route:
+    return Route(
+        method="GET", path=path, level=Level.READ, handler=handler, response=response, summary=summary, query=query
+    )
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/healthz",
+        level=Level.OPEN,
+        handler=_health,
+        response=HealthView,
+        summary="Whether the server is up and its ledger answers.",
+    ),
+    _get("/v1/status", _status, StatusView, "Every Pond, as `pondage status --json`.", query=StatusQuery),
+    _get("/v1/why/{name}", _why, AnyOf(WhyView, ReactorWhyView), "Why a Pond or a reactor runs, or does not."),
+    _get("/v1/runs", _runs, run_views.RunsView, "The newest Runs.", query=RunsQuery),
+    _get("/v1/runs/{run}", _run, run_views.RunDetailView, "A Run in full."),
+    _get(
+        "/v1/show/{subject}",
+        _show,
+        AnyOf(PondShow, run_views.RunDetailView, SnapshotShow),
+        "A Pond, a Run or a snapshot in full.",
+    ),
+    _get("/v1/logs", _logs, LogsView, "What Ripples logged.", query=LogsQuery),
+    _get("/v1/lineage/{subject}", _lineage, LineageView, "Where a table comes from and goes.", query=LineageQuery),
+    _get("/v1/deployments", _deployments, DeploymentsView, "The newest deployments and their plans.", query=LimitQuery),
+    _get("/v1/jobs", _jobs, job_views.JobsView, "Deployed jobs and the newest runs of jobs.", query=JobsQuery),
+    _get("/v1/jobs/runs/{run}", _job_run, job_views.JobRunDetail, "A run of a job in full."),
+    _get("/v1/processes", _processes, tuple[ProcessView, ...], "Who is alive."),
+)

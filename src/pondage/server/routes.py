@@ -1,0 +1,28 @@
+"""The one route table: what exists, and the least level that each route asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pondage.errors import PondageError
+from pondage.server import reactors, reading, tokens
+from pondage.server.levels import Level
+from pondage.server.table import Route, Socket
+
+ROUTES: tuple[Route, ...] = (*reading.ROUTES, *reactors.ROUTES, *tokens.ROUTES)
+SOCKETS: tuple[Socket, ...] = ()
+OPEN = frozenset({"/healthz"})
+
+
+def checked(routes: Iterable[Route | Socket]) -> None:
+    """Refuse a table with a hole: a route without a level, one that is open and should not be, or one twice."""
+    seen: set[tuple[str, str]] = set()
+    for route in routes:
+        method = route.method if isinstance(route, Route) else "WS"
+        if not isinstance(route.level, Level):
+            raise PondageError(f"{method} {route.path} has no level", code="NO_LEVEL", hint="give it one in its table")
+        if route.level is Level.OPEN and (method, route.path) != ("GET", "/healthz"):
+            raise PondageError(f"{method} {route.path} may not be open", code="NO_LEVEL", hint="give it a level")
+        if (method, route.path) in seen:
+            raise PondageError(f"{method} {route.path} is in the table twice", code="ROUTE_TWICE")
+        seen.add((method, route.path))

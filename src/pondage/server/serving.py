@@ -1,0 +1,121 @@
+"""Running the server: the first token, the socket, uvicorn, in the foreground or beside something else."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import uvicorn
+from starlette.types import ASGIApp
+
+from pondage.errors import PondageError
+from pondage.ledger import actors, history, tokens
+from pondage.ledger.ledger import Ledger
+from pondage.server.app import make_app
+from pondage.server.guard import LOOPBACK
+from pondage.server.table import Service
+
+PORT = 8642
+TOKEN_FILE = "admin.token"
+MESSAGE_BYTES = 1024 * 1024
+
+
+class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Where to listen, under which other names, and with which certificate."""
+
+    host: str = "127.0.0.1"
+    port: int = PORT
+    hosts: tuple[str, ...] = ()
+    certificate: str | None = None
+    key: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Answer every name that a request may give: of an address for all interfaces only those that were allowed."""
+        own = () if self.host in ("0.0.0.0", "::", "") else (self.host,)
+        return (*LOOPBACK, *own, *self.hosts)
+
+
+def first_token(ledger: Ledger, state: Path, *, environment: str) -> str | None:
+    """Make the admin token of a first start and answer it; None when there is one already, in the state directory."""
+    place = state / TOKEN_FILE
+    if place.exists():
+        return None
+    with ledger.transaction() as tx:
+        token, row = tokens.create(tx, ledger.ids, name="first start", level="admin", environments=(tokens.EVERYWHERE,))
+        identity = actors.environment(tx, environment, is_created=True)
+        assert identity is not None
+        history.audit(tx, environment=identity, who="serve", verb="token create", target=row.id, note=row.name)
+    state.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(token + "\n")
+    return token
+
+
+def bound(options: ServeOptions) -> socket.socket:
+    """Listen, so that a port that is taken is an error before anything else starts; raises `PondageError`."""
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind((options.host, options.port))
+        opened.listen(128)
+    except OSError as error:
+        opened.close()
+        raise PondageError(
+            f"cannot listen on {options.host}:{options.port}: {error.strerror}",
+            hint="choose another port: pondage serve --port N",
+            code="PORT_TAKEN",
+        ) from error
+    return opened
+
+
+def url_of(options: ServeOptions, listening: socket.socket, token: str | None) -> str:
+    """Answer where to find it. A token is in the fragment, which a browser keeps to itself."""
+    scheme = "https" if options.certificate else "http"
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    fragment = f"#token={token}" if token else ""
+    return f"{scheme}://{host}:{listening.getsockname()[1]}/{fragment}"
+
+
+def server_of(app: ASGIApp, options: ServeOptions) -> uvicorn.Server:
+    """Answer the server, which says nothing by itself and takes no client's word for an address."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            ws_max_size=MESSAGE_BYTES,
+            timeout_graceful_shutdown=5,
+            ssl_certfile=options.certificate,
+            ssl_keyfile=options.key,
+            lifespan="off",
+        )
+    )
+
+
+def serve(service: Service, options: ServeOptions, listening: socket.socket) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    with listening:
+        server_of(make_app(service, hosts=options.names), options).run(sockets=[listening])
+
+
+@contextmanager
+def serving(service: Service, options: ServeOptions, listening: socket.socket) -> Iterator[None]:
+    """Serve in a thread while the block runs."""
+    server = server_of(make_app(service, hosts=options.names), options)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="server", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(10.0)

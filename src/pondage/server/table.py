@@ -1,0 +1,104 @@
+"""What the route table is made of: a route, and the call that a handler answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import msgspec
+from starlette.websockets import WebSocket
+
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.tokens import TokenRow
+from pondage.server.levels import Level
+from pondage.server.limits import Tickets
+
+SMALL = 64 * 1024
+Kind = TypeVar("Kind")
+
+
+class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """No query parameters."""
+
+
+class AnyOf:
+    """A response that is one of several objects."""
+
+    def __init__(self, *kinds: type) -> None:
+        self.kinds = kinds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """What every call works with, for as long as the server runs."""
+
+    ledger: Ledger
+    environment: str
+    warehouse: Path
+    tickets: Tickets = field(default_factory=Tickets)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One request that the guard has let through: who asks, about which environment, and what."""
+
+    service: Service
+    token: TokenRow | None
+    environment: str
+    path: Mapping[str, str] = field(default_factory=dict)
+    query: object = None
+    body: object = None
+
+    @property
+    def ledger(self) -> Ledger:
+        """Answer the ledger."""
+        return self.service.ledger
+
+    @property
+    def who(self) -> str:
+        """Answer who asks, for the audit."""
+        return "nobody" if self.token is None else f"token {self.token.name} ({self.token.id})"
+
+    def asked(self, kind: type[Kind]) -> Kind:
+        """Answer the query parameters as the struct that the route declares."""
+        assert isinstance(self.query, kind), (kind, self.query)
+        return self.query
+
+    def sent(self, kind: type[Kind]) -> Kind:
+        """Answer the body as the struct that the route declares."""
+        assert isinstance(self.body, kind), (kind, self.body)
+        return self.body
+
+
+Handler = Callable[[Call], object] | Callable[[Call], Awaitable[object]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """One line of the table. `level` has no default that lets anybody in: None is refused when the server starts."""
+
+    method: Literal["GET", "POST", "DELETE"]
+    path: str
+    level: Level | None
+    handler: Handler
+    summary: str
+    response: object
+    query: type[msgspec.Struct] = Nothing
+    request: type[msgspec.Struct] | None = None
+    status: int = 200
+    media: str = "application/json"
+    limit_bytes: int = SMALL
+    is_relayed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Socket:
+    """A WebSocket of the table; the guard has checked its caller before the handler accepts it."""
+
+    path: str
+    level: Level | None
+    handler: Callable[[Call, WebSocket], Awaitable[None]]
+    summary: str
+    query: type[msgspec.Struct] = Nothing
