@@ -25,5 +25,10 @@ def make_driver(tmp_path: Path) -> Iterator[MakeDriver]:
 
 
 @pytest.fixture
-def run(make_driver: MakeDriver) -> Jobs:
-    return Jobs(World(make_driver))
+def world(make_driver: MakeDriver) -> World:
+    return World(make_driver)
+
+
+@pytest.fixture
+def run(world: World) -> Jobs:
+    return Jobs(world)

@@ -17,6 +17,7 @@ from tests.ledger_jobs.test_groups import (
     test_the_failure_of_each_member_is_that_members_error_with_its_edges_and_skip_causes,  # noqa: F401
 )
 from tests.ledger_jobs.test_resume import *  # noqa: F403
+from tests.ledger_jobs.test_ripple_bodies import *  # noqa: F403
 from tests.ledger_jobs.test_work import *  # noqa: F403
 
 FILE = Path(__file__).parents[2] / "conformance" / "control.json"
@@ -24,8 +25,13 @@ CHOSEN = ("CF-001", "CF-035", "CF-045", "CF-058", "CF-084", "CF-090", "CF-098", 
 
 
 @pytest.fixture
-def run(make_driver: MakeDriver) -> Jobs:
-    return Jobs(World(make_driver))
+def world(make_driver: MakeDriver) -> World:
+    return World(make_driver)
+
+
+@pytest.fixture
+def run(world: World) -> Jobs:
+    return Jobs(world)
 
 
 @pytest.mark.parametrize("name", CHOSEN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pondage.define.component_work import ComponentResult
 from pondage.define.durability import Durability
 from pondage.define.names import PondKey
 from pondage.engine.attempt import Attempt
@@ -14,6 +15,7 @@ from pondage.engine.outbox import Outbox
 from pondage.engine.spark_executor import SparkExecutor
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger import processes, retention, verbs, work
+from pondage.ledger.component_results import commit_component
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.retention import Published
 from pondage.ledger.work import Failure
@@ -75,6 +77,8 @@ class Pipeline:
                     assert work.commit_written(self.ledger, held, content, process=self.process)
                 case Same():
                     assert work.commit_unchanged(self.ledger, held, process=self.process)
+                case ComponentResult():
+                    assert commit_component(self.ledger, held, result, process=self.process)
         log.close()
         return True
 

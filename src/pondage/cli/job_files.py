@@ -53,14 +53,15 @@ def stored_file(opened: Session, file: Path, *, fuses: bool = True) -> tuple[Sto
 
 
 def project_jobs(opened: Session) -> dict[str, StoredJob]:
-    """Answer the jobs of a project: every file in `jobs/` that has a name of its own; joblets have none."""
+    """Answer the jobs of a project: every file in `jobs/` that has a name, which joblets have not, and no inputs, which
+    the bodies of Ripples have."""
     from pondage.errors import ProjectError
     from pondage.read.job import load_job_file
 
     found: dict[str, StoredJob] = {}
     for file in opened.project.job_files:
         loaded = load_job_file(file)
-        if loaded.job is not None and not loaded.job.name:
+        if loaded.job is not None and (not loaded.job.name or loaded.job.inputs):
             continue
         stored, _ = stored_file(opened, file)
         if stored.plan.name in found:

@@ -161,6 +161,8 @@ def _print_run(settings: Settings, view: RunDetailView, warehouse: Path) -> None
         last = attempt.executions[-1] if attempt.executions else None
         took = attempt.closed_at - attempt.created_at if attempt.closed_at is not None else view.at - attempt.created_at
         log = str(warehouse / last.log) if last is not None and last.log else "-"
+        if attempt.job_run is not None:
+            log = f"pondage job show {attempt.job_run}"
         rows.append(
             (attempt.ripple, str(attempt.number), state_cell(attempt.outcome or "open"), duration_text(took), log)
         )

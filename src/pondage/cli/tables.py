@@ -81,6 +81,8 @@ def ripple_text(ripple: RippleView) -> str:
             words.append(f"{ripple.progress.tasks_done}/{ripple.progress.tasks_all} tasks")
     elif ripple.process_state:
         words.append(f"({ripple.process_state})")
+    if ripple.job_run is not None:
+        words.append(f"(job run {ripple.job_run})")
     return " ".join(word for word in words if word)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from pondage.define.definition import ExpectationDefinition
 from pondage.define.snapshot import SnapshotContent
 
 
@@ -29,6 +30,20 @@ class Given(msgspec.Struct, frozen=True, tag="value"):
 Input = Stored | Made | Given
 
 
+class Publication(msgspec.Struct, frozen=True, kw_only=True):
+    """An output that becomes the table of a Ripple: where it goes, what it promised so far and what it must keep."""
+
+    dataset_id: str
+    run_id: str
+    where: str
+    contract: str | None = None
+    expectations: tuple[ExpectationDefinition, ...] = ()
+    freshness: int = 0
+    volumes: tuple[int, ...] = ()
+    tables: dict[str, SnapshotContent | None] = {}
+    """What its expectations compare with: the rows of its last snapshots, and the tables that foreign keys point to."""
+
+
 class Member(msgspec.Struct, frozen=True, kw_only=True):
     """One component to be run. A port without inputs is an optional one that nothing feeds."""
 
@@ -40,6 +55,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     inputs: dict[str, tuple[Input, ...]] = {}
     writes: tuple[str, ...] = ()
     """The output ports whose tables must be written, because somebody outside this execution reads them."""
+    publishes: dict[str, Publication] = {}
+    """Those of them that become the table of a Ripple, whose body the job is."""
 
 
 class ComponentTask(msgspec.Struct, frozen=True, kw_only=True):

@@ -121,7 +121,7 @@ class RippleDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """One transformation of a Pond. `digest` covers its code and everything of the project that the code uses.
 
     `source` is the text that a person reads (the function, or the SQL as written); `sql` is what is executed, and asks
-    for each input under its `parameter`.
+    for each input under its `parameter`; `job` is the checked job that is its body, as JSON.
 
     `materialize` is what the author said about writing its rows, None when he left it open. A plan moves a Ripple that
     is not written into its consumer: `fused` has it under the consumer's parameter, `reads` has what it reads under
@@ -138,6 +138,7 @@ class RippleDefinition(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     source: str = ""
     sql: str | None = None
+    job: str | None = None
     always: bool = False
     has_probe: bool = False
     probe_digest: str = ""

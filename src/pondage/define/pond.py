@@ -24,13 +24,14 @@ from pondage.define.names import checked_name
 from pondage.define.place import place_of_caller, place_of_function
 from pondage.define.probes import Probe, probe_refused, probes_by_ripple
 from pondage.define.publication import Formats, refuse_unknown_ripples
-from pondage.define.resolve import refuse_cycle, resolved_reads
+from pondage.define.resolve import checked_reads, refuse_cycle, resolved_reads
 from pondage.define.ripple import (
     Ripple,
     RippleReference,
     Source,
     SqlInputs,
     checked_parameters,
+    refuse_for_job,
     source_text,
 )
 from pondage.define.settings import Mode, Pacing, PondSettings, Schedules, Tides, Windows, checked_settings
@@ -154,7 +155,7 @@ class Pond:
                     place=place,
                     function=function,
                     signature=signature_of(function),
-                    reads=self._checked_reads(function, reads or {}, place),
+                    reads=checked_reads(function, reads or {}, place),
                     changes=(changes,) if isinstance(changes, str) else tuple(changes),
                     expectations=flattened(expect, place=place),
                     parameters=checked_parameters(parameters or {}, place),
@@ -202,6 +203,39 @@ class Pond:
                 is_deterministic=deterministic,
                 timeout_s=parsed_seconds(timeout, "timeout", place),
                 progress_lease_s=parsed_seconds(progress_lease, "progress_lease", place),
+            )
+        )
+
+    def job(
+        self,
+        name: str,
+        path: str,
+        *,
+        reads: Mapping[str, RippleReference | str] | None = None,
+        expect: Expectations = (),
+        parameters: Mapping[str, Scalar] | None = None,
+        timeout: str | None = None,
+        always: bool = False,
+        description: str = "",
+    ) -> None:
+        """Declare a Ripple whose body is a job in a file: output `main` is its table, `inputs` are what it reads.
+
+        `path` is relative to the file that declares it, or to the project. An input `x` of the job is the Ripple x of
+        this Pond or the Source's Ripple of the same name, or what `reads` says. `parameters` are part of its context.
+        """
+        place = place_of_caller()
+        self._add_ripple(
+            Ripple(
+                name=name,
+                place=place,
+                job_path=path,
+                reads=dict(reads or {}),
+                expectations=refuse_for_job(self.settings.mode, flattened(expect, place=place), place),
+                parameters=checked_parameters(parameters or {}, place),
+                description=description,
+                always=always,
+                materialize=True,
+                timeout_s=parsed_seconds(timeout, "timeout", place),
             )
         )
 
@@ -293,11 +327,11 @@ class Pond:
     def _ripple_definition(self, ripple: Ripple, digest: str, sql: Mapping[str, SqlInputs]) -> RippleDefinition:
         inputs = sql.get(ripple.name)
         reads: tuple[ReadDefinition, ...] = ()
-        if ripple.sql_path is None or inputs is not None:
+        if ripple.function is not None or inputs is not None:
             reads = resolved_reads(self.name, ripple, self.ripples, self.sources, inputs)
         return RippleDefinition(
             name=ripple.name,
-            kind="function" if ripple.sql_path is None else "sql",
+            kind=ripple.kind,
             reads=reads,
             injects=ripple.signature.injects,
             expectations=tuple(each.definition for each in ripple.expectations),
@@ -305,7 +339,8 @@ class Pond:
             description=ripple.description,
             digest=digest,
             source=source_text(ripple, inputs),
-            sql=None if inputs is None else inputs.text,
+            sql=inputs.text if inputs is not None and ripple.kind == "sql" else None,
+            job=inputs.text if inputs is not None and ripple.kind == "job" else None,
             always=ripple.always,
             materialize=ripple.materialize,
             is_deterministic=ripple.is_deterministic,
@@ -352,31 +387,6 @@ class Pond:
                 code="DUPLICATE_RIPPLE",
             )
         self.ripples[ripple.name] = ripple
-
-    def _checked_reads(
-        self, function: Callable[..., object], reads: Reads, place: str
-    ) -> dict[str, RippleReference | str]:
-        names = set(inspect.signature(function).parameters)
-        checked: dict[str, RippleReference | str] = {}
-        for parameter, target in reads.items():
-            if parameter not in names:
-                raise DefinitionError(
-                    f"reads= of {function.__name__} names {parameter!r}, which is not one of its parameters",
-                    hint=f"its parameters are {', '.join(sorted(names)) or 'none'}",
-                    place=place,
-                    code="BAD_PARAMETER",
-                )
-            if callable(target):
-                target = target.__name__
-            if not isinstance(target, (RippleReference, str)):
-                raise DefinitionError(
-                    f"reads= of {function.__name__} gives {target!r} for {parameter!r}",
-                    hint='give source["ripple"], a Ripple of this Pond or a text "pond.ripple"',
-                    place=place,
-                    code="BAD_PARAMETER",
-                )
-            checked[parameter] = target
-        return checked
 
 
 def _first(own: float | None, of_pond: float | None) -> float | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 
 import msgspec
@@ -43,6 +44,33 @@ def _checked(
     """Answer the table that a foreign key points to, of which only the key is read."""
     found = _read(pond, ripple, rule.input, rule.refers, siblings, sources)
     return msgspec.structs.replace(found, columns=(rule.key,), by_check=True)
+
+
+def checked_reads(
+    function: Callable[..., object], reads: Mapping[str, RippleReference | str | Callable[..., object]], place: str
+) -> dict[str, RippleReference | str]:
+    """Answer what `reads=` of a function says, or raise `DefinitionError` for what means nothing."""
+    names = set(inspect.signature(function).parameters)
+    checked: dict[str, RippleReference | str] = {}
+    for parameter, target in reads.items():
+        if parameter not in names:
+            raise DefinitionError(
+                f"reads= of {function.__name__} names {parameter!r}, which is not one of its parameters",
+                hint=f"its parameters are {', '.join(sorted(names)) or 'none'}",
+                place=place,
+                code="BAD_PARAMETER",
+            )
+        if callable(target):
+            target = target.__name__
+        if not isinstance(target, (RippleReference, str)):
+            raise DefinitionError(
+                f"reads= of {function.__name__} gives {target!r} for {parameter!r}",
+                hint='give source["ripple"], a Ripple of this Pond or a text "pond.ripple"',
+                place=place,
+                code="BAD_PARAMETER",
+            )
+        checked[parameter] = target
+    return checked
 
 
 def _followed(

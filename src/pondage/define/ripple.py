@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -61,7 +62,7 @@ class Source:
 
 
 class Ripple(msgspec.Struct, frozen=True, kw_only=True):
-    """One transformation as it was declared. `function` is the author's own; None when the body is SQL in a file.
+    """One transformation as it was declared. `function` is the author's own; None when the body is in a file.
 
     `reads` holds what the author said explicitly; parameters that are not in it are found by name. `changes` are tables
     that it has no parameter for.
@@ -71,6 +72,7 @@ class Ripple(msgspec.Struct, frozen=True, kw_only=True):
     place: str
     function: Callable[..., object] | None = None
     sql_path: str | None = None
+    job_path: str | None = None
     signature: Signature = Signature(tables=(), injects=())
     reads: Mapping[str, RippleReference | str] = {}
     changes: tuple[str, ...] = ()
@@ -82,6 +84,11 @@ class Ripple(msgspec.Struct, frozen=True, kw_only=True):
     progress_lease_s: float | None = None
     materialize: bool | None = None
     is_deterministic: bool = True
+
+    @property
+    def kind(self) -> Literal["function", "sql", "job"]:
+        """Answer what its body is."""
+        return "sql" if self.sql_path is not None else "job" if self.job_path is not None else "function"
 
     def expectation(self, name: str) -> Expectation:
         """Answer the expectation of that name, with the author's function; raises KeyError when there is none."""
@@ -98,7 +105,7 @@ class Ripple(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SqlInputs(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader found in a SQL file: the text to execute and its tables.
+    """What a reader found in the file of a Ripple: the text to execute (of a job the checked job) and its tables.
 
     `tables` maps the name under which the text asks for a table to what the author wrote: `orders`, or `sales.clean`.
     """
@@ -120,6 +127,26 @@ def checked_parameters(parameters: Mapping[str, Scalar], place: str) -> dict[str
                 code="BAD_PARAMETER",
             )
     return dict(parameters)
+
+
+def refuse_for_job(mode: str, expectations: tuple[Expectation, ...], place: str) -> tuple[Expectation, ...]:
+    """Answer the expectations of a Ripple whose body is a job, or raise `DefinitionError` for what it cannot have."""
+    own = [each.name for each in expectations if each.function is not None]
+    if own:
+        raise DefinitionError(
+            f"the expectation {own[0]!r} is a function, and the body of this Ripple is a job",
+            hint="check it with a component of the job, for example `assert`",
+            place=place,
+            code="BAD_EXPECTATION",
+        )
+    if mode != "replace":
+        raise DefinitionError(
+            f'a Ripple whose body is a job makes its whole table, and this Pond has mode="{mode}"',
+            hint='put it into a Pond with mode="replace"',
+            place=place,
+            code="BAD_MODE",
+        )
+    return expectations
 
 
 def source_text(ripple: Ripple, inputs: SqlInputs | None) -> str:

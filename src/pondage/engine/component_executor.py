@@ -17,7 +17,7 @@ from pondage.define.component_work import ComponentResult, ComponentTask, Member
 from pondage.engine.attempt import Attempt
 from pondage.engine.code import DeployedCode
 from pondage.engine.config import EngineConfig
-from pondage.engine.places import local_warehouse, run_table_path
+from pondage.engine.places import local_warehouse, run_table_path, snapshot_path
 from pondage.spark.component import ComponentWork, run_components
 
 if TYPE_CHECKING:
@@ -65,6 +65,9 @@ def discard(config: EngineConfig, attempt: Attempt, task: ComponentTask) -> None
 def table_path(config: EngineConfig, attempt: Attempt, task: ComponentTask, port: str) -> str:
     """Answer where an execution writes the table of a port."""
     claim = attempt.work.claim
+    published = task.members[-1].publishes.get(port)
+    if published is not None:
+        return snapshot_path(config.warehouse, dataset=published.dataset_id, run=published.run_id, token=claim.token)
     return run_table_path(config.warehouse, run=task.run_id, dispatch=claim.dispatch, port=port, token=claim.token)
 
 

@@ -111,7 +111,7 @@ def _advance(
         with tx.savepoint():
             if actor.kind == "run":
                 signals, event = _unfolding_first(tx, actor, signals, event)
-            settled = _settle(tx, ledger, actor, signals, event)
+            settled, told = _settle(tx, ledger, actor, signals, event)
             actors.delete_signals(tx, [signal.id for signal in signals])
             _write_advancement(tx, actor.id, process, settled)
             actors.stepped(tx, actor.id)
@@ -123,6 +123,9 @@ def _advance(
         _write_failure(tx, actor.id, process, signals, reason + "\n" + traceback.format_exc())
         actors.count_error(tx, actor.id, halt_after=ledger.durability.advance_retries, reason=reason)
         return False
+    for other in told if ledger.is_advancing else ():
+        # A Ripple and the job that is its body tell each other; whom somebody else holds finds it as a signal.
+        inline(tx, ledger, other, process=process)
     return True
 
 
@@ -140,12 +143,15 @@ def _unfolding_first(
 
 def _settle(
     tx: Transaction, ledger: Ledger, actor: ActorRow, signals: list[SignalRow], reported: Happening | None
-) -> Settled | JobSettled:
+) -> tuple[Settled | JobSettled, list[int]]:
+    """Answer what the step did, and the other actors that were told something."""
     if actor.kind == "run":
         happened = [_control_events.decode(signal.payload) for signal in signals]
         if isinstance(reported, ControlEvent):
             happened.append(reported)
-        return JobHost(tx, ledger, actor).settle(happened)
+        host = JobHost(tx, ledger, actor)
+        settled = host.settle(happened)
+        return settled, [] if host.told is None else [host.told]
     assert not isinstance(reported, ControlEvent), "a Pond is told nothing about jobs"
     catchment = Catchment(tx, ledger, environment=actor.environment, actor=actor.id)
     events: list[Event] = []
@@ -163,7 +169,7 @@ def _settle(
             put_event(tx, actor=row.actor, event=reported)
         else:
             events.append(reported)
-    return catchment.settle(events)
+    return catchment.settle(events), catchment.told
 
 
 def _write_advancement(tx: Transaction, actor: int, process: int | None, settled: Settled | JobSettled) -> None:

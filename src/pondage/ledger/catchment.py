@@ -17,7 +17,7 @@ from pondage.kernel.demand import events as happens
 from pondage.kernel.demand.effects import Effect, Reason
 from pondage.kernel.demand.events import Event
 from pondage.kernel.demand.step import step
-from pondage.ledger import actors, environments, executions, history, runs, snapshots
+from pondage.ledger import actors, environments, executions, history, job_ripples, runs, snapshots
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, text_or_none
 from pondage.ledger.executions import Dispatch
@@ -51,6 +51,8 @@ class Catchment:
         self._published: dict[int, dict[str, int]] = {}
         self._errors: dict[PondKey, str] = {}
         self._answers: list[Event] = []
+        self.told: list[int] = []
+        """Runs of jobs that were begun or killed: whoever steps next may step them."""
 
     def settle(self, events: list[Event]) -> Settled:
         """Step until nothing more is reused, and carry out every effect."""
@@ -209,6 +211,10 @@ class Catchment:
         reused = self._reusable(run, ripple, dataset, digest)
         if reused is None and self._may_reuse(run, ripple):
             reused = self._reusable_above(effect.pond, ripple, dataset, digest)
+        if reused is None and ripple.kind == "job":
+            delay_us = self._delay(effect, ripple, dataset)
+            self.told.append(job_ripples.start(self._tx, self._ledger, work, definition, ripple, delay_us=delay_us))
+            return
         if reused is None:
             executions.dispatch(self._tx, work, delay_us=self._delay(effect, ripple, dataset))
             return
@@ -282,6 +288,8 @@ class Catchment:
             number=effect.attempt,
         ):
             executions.cancel(self._tx, number(row, "id"))
+            body = job_ripples.kill(self._tx, number(row, "id"))
+            self.told.extend(() if body is None else (body,))
 
     def _finish_run(self, effect: does.RunFinished) -> None:
         pond = self.ponds.known(effect.pond)

@@ -28,12 +28,13 @@ from pondage.ledger.clock import FakeClock
 from pondage.ledger.component_results import commit_component
 from pondage.ledger.driver import Driver, text
 from pondage.ledger.ids import SeededIds
-from pondage.ledger.job_plans import StoredJob, shapes_of, stored_job
+from pondage.ledger.job_plans import StoredJob, stored_job
 from pondage.ledger.job_runs import RunRows
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.migrate import migrate
 from pondage.ledger.sqlite import SqliteDriver
 from pondage.ledger.work import Work
+from pondage.plan.stored_job import shapes_of
 
 _ENVIRONMENT = "conformance"
 _SCHEMA = '{"type":"struct","fields":[]}'

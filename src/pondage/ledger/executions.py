@@ -61,6 +61,11 @@ def dispatch_done(tx: Transaction, work: Dispatch, *, outcome: Outcome) -> int:
     return _insert_dispatch(tx, work, outcome=outcome)
 
 
+def dispatch_without_execution(tx: Transaction, work: Dispatch) -> int:
+    """Write a dispatch that a run of a job carries out, and answer its id."""
+    return _insert_dispatch(tx, work, outcome=None)
+
+
 def _insert_dispatch(tx: Transaction, work: Dispatch, *, outcome: Outcome | None) -> int:
     row = tx.row(
         """INSERT INTO dispatches (environment, actor, run, dataset, kind, node, number, freshness, queue, priority,

@@ -59,6 +59,7 @@ _STUCK = {
     "nothing of it is open though it has not ended": f"""
         SELECT d.node AS node, o.name AS pond {_OPEN} AND NOT EXISTS (
             SELECT 1 FROM executions e WHERE e.dispatch = d.id AND e.completed_at IS NULL)
+            AND NOT EXISTS (SELECT 1 FROM job_runs j WHERE j.dispatch = d.id AND j.ended_at IS NULL)
         ORDER BY d.id LIMIT :most""",
     "it can be claimed though it has ended": """
         SELECT d.node AS node, o.name AS pond

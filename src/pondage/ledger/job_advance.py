@@ -11,7 +11,7 @@ from pondage.kernel.control import effects as does
 from pondage.kernel.control import step
 from pondage.kernel.control.effects import Effect
 from pondage.kernel.control.events import Event, Unfold
-from pondage.ledger import actors, executions, history, job_runs
+from pondage.ledger import actors, executions, history, job_ripples, job_runs
 from pondage.ledger.actors import ActorRow
 from pondage.ledger.driver import Transaction, number
 from pondage.ledger.executions import Dispatch
@@ -45,6 +45,8 @@ class JobHost:
         self._ledger = ledger
         self._run = job_runs.of_actor(tx, actor.id)
         self._version = ledger.job(tx, self._run.definition)
+        self.told: int | None = None
+        """The actor of the Pond that was told how its Ripple's body ended."""
         self._rows = RunRows(tx, actor.id, is_new=actor.version == 0)
 
     def settle(self, events: list[Event]) -> JobSettled:
@@ -101,7 +103,10 @@ class JobHost:
                 queue=self._ledger.queue(
                     self._tx,
                     code=self._version.code(shape),
-                    labels=" ".join(sorted({*shape.labels, *definition.resources.labels})),
+                    pool=self._version.stored.pool,
+                    labels=" ".join(
+                        sorted({*shape.labels, *definition.resources.labels, *self._version.stored.labels})
+                    ),
                 ),
                 inputs=msgspec.json.encode(inputs).decode(),
                 actor=self._run.actor,
@@ -128,6 +133,9 @@ class JobHost:
         """Close the run: what was still to come for it (timers, late reports) is nobody's business any more."""
         job_runs.end(self._tx, self._run.id, state=effect.state.value, code=effect.code)
         self._tx.write("DELETE FROM signals WHERE actor = :actor", actor=self._run.actor)
+        self.told = job_ripples.close(
+            self._tx, self._ledger, self._run, self._version, state=effect.state, code=effect.code
+        )
         history.record(
             self._tx,
             environment=self._run.environment,

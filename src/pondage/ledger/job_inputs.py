@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-from pondage.define.component_work import ComponentTask, Given, Input, Made, Member, Stored
+from pondage.define.component_work import ComponentTask, Given, Input, Made, Member, Publication, Stored
 from pondage.define.port import declared_port
 from pondage.kernel.control import State
 from pondage.kernel.control.effects import Source
@@ -15,10 +15,11 @@ from pondage.kernel.control.names import readable
 from pondage.kernel.control.reading import values_of
 from pondage.kernel.control.shape import PlanComponent
 from pondage.kernel.control.state import ElementsRow, LevelRow, RunRow
-from pondage.ledger import job_runs, run_tables
+from pondage.ledger import job_ripples, job_runs, run_tables
 from pondage.ledger.claims import Claim
 from pondage.ledger.driver import Transaction
 from pondage.ledger.job_plans import JobVersion
+from pondage.ledger.job_ripples import Body
 from pondage.ledger.job_runs import JobRunRow, RunRows
 from pondage.ledger.ledger import Ledger
 
@@ -47,14 +48,15 @@ def component_task(tx: Transaction, ledger: Ledger, claim: Claim) -> ComponentTa
     """Answer everything that a worker needs: parameters, tables, elements, globals and context."""
     assert claim.actor is not None
     run = job_runs.of_actor(tx, claim.actor)
-    return _Resolution(tx, ledger.job(tx, run.definition), run).task(claim)
+    return _Resolution(tx, ledger.job(tx, run.definition), run, job_ripples.body_of(tx, ledger, run)).task(claim)
 
 
 class _Resolution:
-    def __init__(self, tx: Transaction, version: JobVersion, run: JobRunRow) -> None:
+    def __init__(self, tx: Transaction, version: JobVersion, run: JobRunRow, body: Body | None) -> None:
         self._tx = tx
         self._version = version
         self._run = run
+        self._body = body
         self._rows = RunRows(tx, run.actor)
 
     def task(self, claim: Claim) -> ComponentTask:
@@ -76,6 +78,7 @@ class _Resolution:
         shape = self._version.shapes[member.component]
         definition = self._version.definition(shape)
         inner = {one.instance for one in given.members}
+        writes = self._version.writes(shape, is_fused=len(inner) > 1)
         return Member(
             instance=member.instance,
             component=definition.name,
@@ -86,9 +89,26 @@ class _Resolution:
                 for port, sources in member.inputs.items()
                 # What only the body of an iterator reads is none of its own inputs.
                 if declared_port(definition.inputs, port) is not None
-            },
-            writes=self._version.writes(shape, is_fused=len(inner) > 1),
+            }
+            | self._pinned(shape.name),
+            writes=writes,
+            publishes=self._publishes(shape.name),
         )
+
+    def _pinned(self, component: str) -> dict[str, tuple[Input, ...]]:
+        """Answer what the Ripple whose body this is hands to a component: a Source without data gives nothing."""
+        found: dict[str, tuple[Input, ...]] = {}
+        for exposed, (name, port) in self._version.stored.plan.inputs.items():
+            if self._body is not None and name == component:
+                content = self._body.inputs[exposed]
+                found[port] = (*found.get(port, ()), *(() if content is None else (Stored(content),)))
+        return found
+
+    def _publishes(self, component: str) -> dict[str, Publication]:
+        if self._body is None:
+            return {}
+        name, port = self._version.stored.plan.outputs[job_ripples.MAIN]
+        return {port: self._body.publication} if name == component else {}
 
     def _inputs(self, source: Source, inner: set[str]) -> list[Input]:
         if source.element:

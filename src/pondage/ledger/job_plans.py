@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator
 
 import msgspec
 
-from pondage.define.component import ComponentDefinition, Registry
+from pondage.define.component import ComponentDefinition
 from pondage.kernel.control import Index, JobPlan
 from pondage.kernel.control.shape import PlanComponent, Virtual
 from pondage.ledger.driver import Transaction, number, text
-
-
-class StoredJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that can run: nothing that happens to files or registries later changes it.
-
-    `archive` is the digest of the project's code, which its executions run with; empty when any worker will do.
-    """
-
-    plan: JobPlan
-    components: dict[str, ComponentDefinition]
-    archive: str = ""
-    file: str = ""
+from pondage.plan.stored_job import StoredJob as StoredJob
+from pondage.plan.stored_job import plans_of, shapes_of
+from pondage.plan.stored_job import stored_job as stored_job
 
 
 class JobVersion:
@@ -57,18 +47,12 @@ class JobVersion:
         if self.shapes[name].virtual is Virtual.NONE:
             return [(name, port)]
         found = []
-        for plan in _plans(self.stored.plan):
+        for plan in plans_of(self.stored.plan):
             for data in plan.data:
                 target = plan.components[data.target]
                 if target.name == name and data.target_port == port:
                     found += self.producers(plan.components[data.source].name, data.source_port)
         return found
-
-
-def stored_job(plan: JobPlan, registry: Registry, *, archive: str = "", file: str = "") -> StoredJob:
-    """Make what is stored of a planned job: a snapshot of the components that it names comes with it."""
-    types = sorted({shape.type for shape in shapes_of(plan) if shape.virtual is Virtual.NONE})
-    return StoredJob(plan=plan, components={name: registry[name] for name in types}, archive=archive, file=file)
 
 
 def find(tx: Transaction, job: StoredJob) -> int | None:
@@ -112,22 +96,10 @@ def load(tx: Transaction, identity: int) -> JobVersion:
     return JobVersion(msgspec.json.decode(text(row, "body"), type=StoredJob))
 
 
-def _plans(plan: JobPlan) -> Iterator[JobPlan]:
-    yield plan
-    for body in plan.bodies.values():
-        yield from _plans(body)
-
-
-def shapes_of(plan: JobPlan) -> Iterator[PlanComponent]:
-    """Give every component of a job, those of bodies too."""
-    for one in _plans(plan):
-        yield from one.components
-
-
 def _read_ports(plan: JobPlan, *, is_fused: bool) -> dict[str, tuple[str, ...]]:
     """Answer the outputs of each component that somebody reads, with `is_fused` somebody outside its group."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
-    for one in _plans(plan):
+    for one in plans_of(plan):
         _note_ports(one, found, is_fused=is_fused)
     for name, port in plan.outputs.values():
         found[name][port] = None

@@ -75,10 +75,11 @@ def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
     return kept
 
 
-# A run that another one resumed stays as long as that one: its executions made the tables that were taken over. One
-# whose marked files a younger run still has keeps its rows, too.
+# A Ripple's body stays with the Pond's Run, whose snapshot its execution made. A run that another one resumed stays as
+# long as that one: its executions made the tables that were taken over. One whose marked files a younger run still has
+# keeps its rows, too.
 _PRUNABLE = """SELECT r.id AS id, r.actor AS actor FROM job_runs r
-               WHERE r.ended_at < :limit
+               WHERE r.ended_at < :limit AND r.dispatch IS NULL
                      AND NOT EXISTS (SELECT 1 FROM run_tables t WHERE t.run = r.id)
                      AND NOT EXISTS (SELECT 1 FROM job_runs n WHERE n.resumed_from = r.id)
                ORDER BY r.id DESC LIMIT :batch"""

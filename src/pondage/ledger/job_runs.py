@@ -22,6 +22,8 @@ class JobRunRow(msgspec.Struct, frozen=True, kw_only=True):
     definition: int
     context: dict[str, object]
     resumed_from: int | None
+    dispatch: int | None
+    """The dispatch of a Ripple that it is the body of."""
     reason: str
     state: str
     code: str | None
@@ -30,7 +32,7 @@ class JobRunRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 COLUMNS = (
-    "id, public_id, environment, actor, job, definition, context, resumed_from, reason, state, code, "
+    "id, public_id, environment, actor, job, definition, context, resumed_from, dispatch, reason, state, code, "
     "started_at, ended_at"
 )
 
@@ -47,13 +49,14 @@ def insert(
     context: dict[str, object],
     resumed_from: int | None,
     reason: str,
+    dispatch: int | None = None,
 ) -> JobRunRow:
     """Write a run that starts."""
     row = tx.row(
         f"""INSERT INTO job_runs (public_id, environment, actor, job, definition, archive, context, resumed_from,
-                                  reason, state, started_at)
+                                  dispatch, reason, state, started_at)
             VALUES (:public_id, :environment, :actor, :job, :definition, :archive, :context, :resumed_from,
-                    :reason, 'RUNNING', :now)
+                    :dispatch, :reason, 'RUNNING', :now)
             RETURNING {COLUMNS}""",
         public_id=public_id,
         environment=environment,
@@ -63,6 +66,7 @@ def insert(
         archive=archive,
         context=msgspec.json.encode(context).decode(),
         resumed_from=resumed_from,
+        dispatch=dispatch,
         reason=reason,
     )
     assert row is not None
@@ -133,6 +137,7 @@ def run_of(row: Row) -> JobRunRow:
         definition=number(row, "definition"),
         context=_contexts.decode(text(row, "context")),
         resumed_from=number_or_none(row, "resumed_from"),
+        dispatch=number_or_none(row, "dispatch"),
         reason=text(row, "reason"),
         state=text(row, "state"),
         code=text_or_none(row, "code"),

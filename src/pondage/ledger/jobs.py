@@ -43,6 +43,7 @@ def start_job(
     `start` is for simulations, which have a clock and a budget of their own.
     """
     public_id = ledger.ids.new("j")
+    _require_no_inputs(job)
     known = {"env": environment, "run_id": public_id, **job.plan.context, **(context or {})}
     with ledger.transaction() as tx:
         identity = actors.environment(tx, environment, is_created=True)
@@ -164,10 +165,25 @@ def _begin(tx: Transaction, ledger: Ledger, run: JobRunRow, events: list[Event])
 
 
 def _require_halted(rows: RunRows, run: JobRunRow) -> None:
+    if run.dispatch is not None:
+        raise LedgerError(
+            f"run {run.public_id} is the body of the Ripple {run.reason}, which is made as a whole",
+            hint=f"pondage clear {run.reason.partition('.')[0]}",
+            code="RUN_OF_RIPPLE",
+        )
     if not is_resumable(rows):
         raise LedgerError(
             f"run {run.public_id} is {run.state}: only a run that ended ERROR or ABORTED can be resumed",
             code="NOT_HALTED",
+        )
+
+
+def _require_no_inputs(job: StoredJob) -> None:
+    if job.plan.inputs:
+        raise LedgerError(
+            f"job {job.plan.name} has the inputs {', '.join(sorted(job.plan.inputs))}: only a Ripple can give them",
+            hint='name it in a Pond: pond.job("name", "jobs/file.yaml")',
+            code="JOB_HAS_INPUTS",
         )
 
 

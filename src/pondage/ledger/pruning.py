@@ -107,6 +107,10 @@ def _take_out(tx: Transaction, prunable: list[Row]) -> int:
     tx.change(
         f"""DELETE FROM executions WHERE dispatch IN (SELECT id FROM dispatches WHERE run IN ({marks}))""", **values
     )
+    tx.change(
+        f"UPDATE job_runs SET dispatch = NULL WHERE dispatch IN (SELECT id FROM dispatches WHERE run IN ({marks}))",
+        **values,
+    )
     tx.change(f"DELETE FROM dispatches WHERE run IN ({marks})", **values)
     tx.change(f"DELETE FROM runs WHERE id IN ({marks})", **values)
     return len(held)

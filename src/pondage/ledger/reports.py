@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from pondage.kernel.control.events import Settled
 from pondage.kernel.demand.events import Fail
 from pondage.ledger.inputs import ripple_inputs
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an execution failed: for people (`message`, `place`), for scripts (`code`), for experts (`trace`)."""
+
+    code: str
+    message: str
+    place: str | None = None
+    trace: str | None = None
 
 
 def failure_event(

@@ -266,7 +266,8 @@ def swept(tx: Transaction, ids: list[int]) -> None:
 
 
 def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
-    """Answer those tokens whose files must stay: the execution is open, or its snapshot's files are not deleted yet."""
+    """Answer those tokens whose files must stay: the execution is open, its snapshot's files are not deleted yet, or
+    the run of a job that is the body of a Ripple has them."""
     kept: set[str] = set()
     for start in range(0, len(tokens), BATCH):
         names = {f"token{position}": token for position, token in enumerate(tokens[start : start + BATCH])}
@@ -274,7 +275,8 @@ def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
         rows = tx.rows(
             f"""SELECT e.token AS token FROM executions e LEFT JOIN snapshots s ON s.execution = e.id
                 WHERE e.token IN ({marks})
-                  AND (e.completed_at IS NULL OR (s.id IS NOT NULL AND s.swept_at IS NULL))""",
+                  AND (e.completed_at IS NULL OR (s.id IS NOT NULL AND s.swept_at IS NULL)
+                       OR EXISTS (SELECT 1 FROM run_tables t WHERE t.execution = e.id))""",
             **names,
         )
         kept.update(text(row, "token") for row in rows)

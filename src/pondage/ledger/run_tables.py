@@ -53,6 +53,16 @@ def insert(tx: Transaction, run: int, table: RunTable) -> None:
     )
 
 
+def hand_over(tx: Transaction, run: int, table: RunTable) -> None:
+    """Forget an output whose files belong to a snapshot from now on."""
+    tx.write_one(
+        "DELETE FROM run_tables WHERE run = :run AND instance = :instance AND port = :port",
+        run=run,
+        instance=table.instance,
+        port=table.port,
+    )
+
+
 def find(tx: Transaction, run: int, instance: str, port: str) -> RunTable | None:
     """Answer what an instance wrote to a port."""
     row = tx.row(

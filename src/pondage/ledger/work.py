@@ -23,6 +23,7 @@ from pondage.ledger.inputs import RippleInputs, query_inputs, ripple_inputs
 from pondage.ledger.job_inputs import component_task
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.patience import persist
+from pondage.ledger.reports import Failure as Failure
 from pondage.ledger.reports import failure_event
 from pondage.ledger.trials import InferTask, SampleTask, infer_task, sample_task
 
@@ -65,15 +66,6 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     infer: InferTask | None = None
     component: ComponentTask | None = None
     compact: CompactTask | None = None
-
-
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why an execution failed: for people (`message`, `place`), for scripts (`code`), for experts (`trace`)."""
-
-    code: str
-    message: str
-    place: str | None = None
-    trace: str | None = None
 
 
 def _nothing(_tx: Transaction) -> None:

@@ -56,17 +56,17 @@ def plan_job(
     graph = expand(job, joblets, registry, findings)
     if not check(graph, findings):
         raise JobRefused(findings.problems)
-    for name, _ in job.outputs.values():
-        if name in graph.vertices:
-            graph.vertices[name].is_extracted = True
+    for name, _ in graph.taken.values():
+        graph.vertices[name].is_extracted = True
     types = check_types(graph, findings, schemas)
     plan = _Planner(job.config, findings, types.edges, fuses=fuses).level(graph)
     if findings.problems:
         raise JobRefused(findings.problems)
     assert plan is not None
     plan = msgspec.structs.replace(
-        plan, name=job.name, version=job.version, config=job.config, context=job.context, outputs=job.outputs
-    )
+        plan, name=job.name, version=job.version, config=job.config, context=job.context, inputs=graph.given,
+        outputs=graph.taken,
+    )  # fmt: skip
     plan = msgspec.structs.replace(plan, hash=hashlib.sha256(msgspec.json.encode(plan, order="sorted")).hexdigest())
     return PlannedJob(plan=plan, warnings=tuple(findings.warnings), unresolved=tuple(types.unresolved))
 

@@ -59,7 +59,12 @@ def input_port(graph: Graph, vertex: Vertex, name: str) -> Port | None:
 
 def check_ports(graph: Graph, findings: Findings) -> None:
     """Every connected port must exist, and a port that is not `multi` has one connection."""
-    connections: Counter[tuple[str, str]] = Counter()
+    connections: Counter[tuple[str, str]] = Counter(graph.given.values())
+    for (name, given), times in connections.items():
+        port = input_port(graph, graph.vertices[name], given)
+        if times > 1 and port is not None and not port.multi:
+            message = f"{name}.{given} takes one connection"
+            findings.wrong("MULTI_IN_NOT_ALLOWED", message, graph.vertices[name].call.place)
     for data in graph.data:
         source, target = graph.vertices[data.source], graph.vertices[data.target]
         if source.definition is not None and declared_port(source.definition.outputs, data.source_port) is None:
@@ -134,7 +139,8 @@ def _check_activation(graph: Graph, findings: Findings) -> None:
         inbound[edge.target].append(edge.source)
     for data in graph.data:
         producers[data.target][data.target_port].append(data.source)
-    needs = {name: _needs(graph, vertex, producers[name]) for name, vertex in graph.vertices.items()}
+    given = {(name, port) for name, port in graph.given.values()}
+    needs = {name: _needs(graph, vertex, producers[name], given) for name, vertex in graph.vertices.items()}
     following = successors(graph)
     active: set[str] = set()
     queue = list(graph.vertices)
@@ -152,8 +158,10 @@ def _check_activation(graph: Graph, findings: Findings) -> None:
         findings.wrong("UNCONNECTED_NODE", f"{names} can never become runnable", graph.vertices[never[0]].call.place)
 
 
-def _needs(graph: Graph, vertex: Vertex, producers: dict[str, list[str]]) -> list[list[str]]:
-    """Give, for each required input, who could feed it."""
+def _needs(
+    graph: Graph, vertex: Vertex, producers: dict[str, list[str]], given: set[tuple[str, str]]
+) -> list[list[str]]:
+    """Give, for each required input that the job is not given, who could feed it."""
     if vertex.virtual is Virtual.OUT:
         return []
     if vertex.definition is None:
@@ -163,7 +171,10 @@ def _needs(graph: Graph, vertex: Vertex, producers: dict[str, list[str]]) -> lis
             if (declared := input_port(graph, vertex, port)) is not None and declared.required
         ]
     found = []
+    handed = {port for name, port in given if name == vertex.name}
     for name, port in vertex.definition.inputs.items():
+        if any(declared_port({name: port}, one) is not None for one in handed):
+            continue
         if port.required and name.endswith("*"):
             found.append([who for one, sources in producers.items() if one.startswith(name[:-1]) for who in sources])
         elif port.required:

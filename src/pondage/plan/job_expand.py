@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pondage.define.component import Registry
 from pondage.define.job import Call, ControlLink, DataLink, JobDefinition, Place
+from pondage.define.port import declared_port
 from pondage.kernel.control.shape import EdgeKind, Virtual
 from pondage.plan.job_graph import Control, Data, Findings, Graph, Vertex
 
@@ -19,6 +20,7 @@ def expand(job: JobDefinition, joblets: Mapping[str, JobDefinition], registry: R
     work = _Expansion(joblets, registry, findings)
     work.add(job, prefix="", caller="", depth=0)
     work.drop_unfed_inputs()
+    work.expose(job)
     return work.graph
 
 
@@ -27,7 +29,7 @@ class _Expansion:
         self.joblets = joblets
         self.registry = registry
         self.findings = findings
-        self.graph = Graph(vertices={}, data=[], control=[])
+        self.graph = Graph(vertices={}, data=[], control=[], given={}, taken={})
         self.calls: dict[str, JobDefinition] = {}
         self.unknown: set[str] = set()
 
@@ -155,6 +157,38 @@ class _Expansion:
                 self.graph.control.append(
                     Control(kind=EdgeKind.OK, source=f"{caller}.__proxy_in", target=target, is_implicit=True)
                 )
+
+    def expose(self, job: JobDefinition) -> None:
+        """Find the components behind the inputs and outputs of the job itself; a call's are in its joblet."""
+        place = Place(file=job.file)
+        for exposed, end in job.inputs.items():
+            if (found := self._inner(end, "input", place)) is not None:
+                self.graph.given[exposed] = found
+        for exposed, end in job.outputs.items():
+            if (found := self._inner(end, "output", place)) is not None:
+                self.graph.taken[exposed] = found
+
+    def _inner(self, end: tuple[str, str], direction: str, place: Place) -> tuple[str, str] | None:
+        name, port = end
+        while (joblet := self.calls.get(name)) is not None:
+            exposed = joblet.inputs if direction == "input" else joblet.outputs
+            if port not in exposed:
+                self.findings.wrong("UNKNOWN_PORT", f"{name} has no {direction} port {port!r}", place)
+                return None
+            inner, port = exposed[port]
+            name = f"{name}.__{inner}"
+        vertex = self.graph.vertices.get(name)
+        if vertex is None:
+            if name not in self.unknown:
+                self.findings.wrong("UNKNOWN_COMPONENT", f"there is no component {name!r}", place)
+            return None
+        ports = vertex.definition.inputs if direction == "input" and vertex.definition else {}
+        if direction == "output" and vertex.definition is not None:
+            ports = vertex.definition.outputs
+        if declared_port(ports, port) is None:
+            self.findings.wrong("UNKNOWN_PORT", f"{name} has no {direction} port {port!r}", place)
+            return None
+        return name, port
 
     def drop_unfed_inputs(self) -> None:
         """An exposed input that the caller does not connect feeds nothing inside."""

@@ -76,6 +76,10 @@ class Graph(msgspec.Struct, kw_only=True):
     """Edges into `stop` ports: signals, outside of the order, of cycles and of sub-jobs."""
     extracted: list[tuple[str, str]] = []
     """Outputs that somebody outside reads."""
+    given: dict[str, tuple[str, str]] = {}
+    """What whoever runs the job hands in: the inputs of components, by the names under which they are exposed."""
+    taken: dict[str, tuple[str, str]] = {}
+    """What it gives to whoever runs it: outputs of components, by the names under which they are exposed."""
     _links: dict[tuple[str, str], list[Data]] | None = None
 
     def links(self) -> dict[tuple[str, str], list[Data]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 import traceback
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -22,6 +23,7 @@ from pondage.define.ripple import Ripple, SqlInputs
 from pondage.errors import PondageError
 from pondage.read.digest import Digests, digest_of
 from pondage.read.exchange import Answer, Problem, Request
+from pondage.read.job_ripple import job_body
 from pondage.read.reactors import found_reactors, reactor_definition
 from pondage.read.source import SourceFiles, module_name
 from pondage.read.sql import normalised_sql, read_sql_file
@@ -40,10 +42,11 @@ def inspected(request: Request) -> Answer:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded: it is the author's to read
             problems.append(_authors_problem(error, file, root))
     files = SourceFiles(root)
+    components = _found_components(modules)
     ponds: list[PondDefinition] = []
     for entry, pond in _found_ponds(modules).items():
         try:
-            ponds.append(_definition(pond, entry, root, Digests(files, sys.modules)))
+            ponds.append(_definition(pond, entry, root, Digests(files, sys.modules), components))
         except PondageError as error:
             problems.append(_problem(error, root))
     reactors: list[ReactorDefinition] = []
@@ -54,7 +57,10 @@ def inspected(request: Request) -> Answer:
         except PondageError as error:
             problems.append(_problem(error, root))
     return Answer(
-        ponds=tuple(ponds), reactors=tuple(reactors), components=_found_components(modules), problems=tuple(problems)
+        ponds=tuple(ponds),
+        reactors=tuple(reactors),
+        components=tuple(definition for definition, _ in components),
+        problems=tuple(problems),
     )
 
 
@@ -71,21 +77,35 @@ def _found_ponds(modules: list[ModuleType]) -> dict[str, Pond]:
     return {entry: pond for _, entry, pond in entries.values()}
 
 
-def _found_components(modules: list[ModuleType]) -> tuple[ComponentDefinition, ...]:
-    """Answer each component once, under the module that declares it where that is one of these."""
-    found: dict[int, ComponentDefinition] = {}
+def _found_components(modules: list[ModuleType]) -> list[tuple[ComponentDefinition, Callable[..., object]]]:
+    """Answer each component once, under the module that declares it where that is one of these, and its function."""
+    found: dict[int, tuple[ComponentDefinition, Callable[..., object]]] = {}
     for module in modules:
         for attribute, value in vars(module).items():
             definition = definition_of(value)
             if definition is None or definition.entry.startswith("pondage."):
                 continue
             if id(value) not in found or getattr(value, "__module__", "") == module.__name__:
-                found[id(value)] = msgspec.structs.replace(definition, entry=f"{module.__name__}:{attribute}")
-    return tuple(found.values())
+                definition = msgspec.structs.replace(definition, entry=f"{module.__name__}:{attribute}")
+                found[id(value)] = definition, value
+    return list(found.values())
 
 
-def _definition(pond: Pond, entry: str, root: Path, digests: Digests) -> PondDefinition:
+def _definition(
+    pond: Pond,
+    entry: str,
+    root: Path,
+    digests: Digests,
+    components: Sequence[tuple[ComponentDefinition, Callable[..., object]]] = (),
+) -> PondDefinition:
     sql = {ripple.name: _sql_of(ripple, root) for ripple in pond.ripples.values() if ripple.sql_path is not None}
+    own = {definition.name: (definition, function) for definition, function in components}
+    jobs = {
+        ripple.name: job_body(ripple, root, own, digests)
+        for ripple in pond.ripples.values()
+        if ripple.job_path is not None
+    }
+    sql.update({name: body.inputs for name, body in jobs.items()})
     bare = pond.definition(entry, sql=sql)
     found: dict[str, str] = {}
     for definition in bare.ripples:
@@ -95,6 +115,8 @@ def _definition(pond: Pond, entry: str, root: Path, digests: Digests) -> PondDef
             found[definition.name] = digests.of_function(function, reads=reads)
         elif definition.sql is not None:
             found[definition.name] = digest_of("sql", normalised_sql(definition.sql), repr(reads))
+        elif definition.name in jobs:
+            found[definition.name] = digest_of(jobs[definition.name].digest, repr(reads))
     made = pond.definition(entry, digests=found, sql=sql)
     return msgspec.structs.replace(
         made,

@@ -123,9 +123,21 @@ class _Call:
         return dict(frames)
 
     def written(self, frames: Mapping[str, DataFrame]) -> dict[str, SnapshotContent]:
+        return {port: self.written_table(port, frames[port]) for port in self.member.writes}
+
+    def written_table(self, port: str, frame: DataFrame) -> SnapshotContent:
+        from pondage.spark.checked import write_checked
+        from pondage.spark.expectations import Facts
         from pondage.spark.write import write_files
 
-        return {port: write_files(frames[port], self.work.place(port)).as_content() for port in self.member.writes}
+        published = self.member.publishes.get(port)
+        if published is None:
+            return write_files(frame, self.work.place(port)).as_content()
+        facts = Facts(freshness_us=published.freshness, volumes=published.volumes, tables=published.tables)
+        return write_checked(
+            self.work.session(), frame, self.work.place(port), contract=published.contract,
+            rules=published.expectations, facts=facts, where=published.where,
+        )  # fmt: skip
 
     def check_writes(self, definition: ComponentDefinition) -> None:
         for what, allowed, used in (

@@ -15,14 +15,13 @@ from pondage.define.run import Run, Unchanged
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
 from pondage.spark.changes import DELETED
-from pondage.spark.contract import require_contract
+from pondage.spark.checked import write_checked
 from pondage.spark.errors import explained
-from pondage.spark.expectations import ExpectationPlan, Facts
+from pondage.spark.expectations import Facts
 from pondage.spark.fuse import FusedPlans
 from pondage.spark.merge import Merge, write_merged
 from pondage.spark.read import read_snapshot
 from pondage.spark.sqltext import ParsedSql, bound_sql
-from pondage.spark.write import check_output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -175,12 +174,10 @@ def _snapshot(session: SparkSession, frame: DataFrame, work: RippleWork) -> Snap
             session, frame, work.merge, destination=work.destination, contract=work.contract,
             rules=work.ripple.expectations, checks=work.checks, facts=facts, where=work.where,
         )  # fmt: skip
-    check_output(frame.schema)
-    # The contract is judged from the plan's schema: a broken one need not cost the write.
-    require_contract(work.contract, frame.schema.json(), where=work.where)
-    plan = ExpectationPlan.decide(frame.schema, work.ripple.expectations, work.checks, facts)
-    checked = plan.write(session, frame, work.destination, where=work.where)
-    return msgspec.structs.replace(checked.files.as_content(), expectations=checked.results, set_aside=checked.aside)
+    return write_checked(
+        session, frame, work.destination, contract=work.contract, rules=work.ripple.expectations, checks=work.checks,
+        facts=facts, where=work.where,
+    )  # fmt: skip
 
 
 def _facts(work: RippleWork) -> Facts:

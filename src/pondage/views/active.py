@@ -37,6 +37,8 @@ class RippleView(msgspec.Struct, frozen=True, kw_only=True):
     process_state: str | None = None
     progress: Progress | None = None
     fused: tuple[str, ...] = ()
+    job_run: str | None = None
+    """Of a Ripple whose body is a job: the job's run."""
 
 
 class ActiveRunView(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,12 +61,14 @@ class ActiveRunView(msgspec.Struct, frozen=True, kw_only=True):
 _WORK = """
 SELECT r.id AS run, d.node AS node, d.number AS number, d.outcome AS outcome, d.created_at AS created_at,
        d.closed_at AS closed_at, e.epoch AS epoch, e.claimed_at AS claimed_at, e.progress AS progress,
-       a.available_at AS available_at, p.public_id AS process, p.state AS process_state
+       a.available_at AS available_at, p.public_id AS process, p.state AS process_state,
+       j.public_id AS job_run, j.started_at AS job_started_at
 FROM runs r
 JOIN dispatches d ON d.run = r.id
 LEFT JOIN executions e ON e.dispatch = d.id AND e.completed_at IS NULL
 LEFT JOIN availabilities a ON a.execution = e.id
 LEFT JOIN processes p ON p.id = e.process
+LEFT JOIN job_runs j ON j.dispatch = d.id
 WHERE r.environment = :environment AND r.ended_at IS NULL
 ORDER BY d.id"""
 
@@ -109,7 +113,7 @@ def _ripple(ripple: RippleDefinition, work: Row | None, known: RippleState | Non
     if work is None:
         # One execution may serve several Runs at once and is written down with the newest of them.
         return RippleView(name=name, fused=fused, state=_known_state(known, number(run, "freshness")))
-    claimed_at = number_or_none(work, "claimed_at")
+    claimed_at = number_or_none(work, "claimed_at") or number_or_none(work, "job_started_at")
     return RippleView(
         name=name,
         fused=fused,
@@ -121,6 +125,7 @@ def _ripple(ripple: RippleDefinition, work: Row | None, known: RippleState | Non
         process=text_or_none(work, "process"),
         process_state=text_or_none(work, "process_state") or None,
         progress=read_progress(text_or_none(work, "progress")),
+        job_run=text_or_none(work, "job_run"),
     )
 
 
@@ -135,7 +140,8 @@ def _known_state(known: RippleState | None, freshness: int) -> RippleProgressSta
 def _work_state(work: Row) -> RippleProgressState:
     match text_or_none(work, "outcome"):
         case None:
-            return "running" if work["claimed_at"] is not None else "queued"
+            is_begun = work["claimed_at"] is not None or work["job_run"] is not None
+            return "running" if is_begun else "queued"
         case "ok":
             return "done"
         case "reused":

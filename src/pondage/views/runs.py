@@ -82,6 +82,8 @@ class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int
     closed_at: int | None
     executions: tuple[ExecutionView, ...]
+    job_run: str | None = None
+    """The run of the job that is its body: it has no tries of its own then, its components have."""
 
 
 class PinView(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,10 +151,11 @@ _OF_POND = f"""SELECT {_FIELDS} FROM
 _ONE = f"SELECT {_FIELDS} FROM runs r {_JOINED} WHERE r.id = :id"  # noqa: S608 - constants only
 
 # The newest failed try of the Run: what people want to read first.
-_FAILED = """SELECT d.node AS node, e.error AS error FROM dispatches d JOIN executions e ON e.dispatch = d.id
+_FAILED = """SELECT d.node AS node, coalesce(e.error, d.result) AS error
+             FROM dispatches d LEFT JOIN executions e ON e.dispatch = d.id
              WHERE d.run = :run AND d.kind <> 'compact' AND d.outcome IN ('failed', 'crashed')
-                   AND e.error IS NOT NULL
-             ORDER BY e.id DESC LIMIT 1"""
+                   AND coalesce(e.error, d.result) IS NOT NULL
+             ORDER BY d.id DESC, e.id DESC LIMIT 1"""
 
 
 def runs(
@@ -282,8 +285,10 @@ def _pins(tx: Transaction, body: str) -> tuple[PinView, ...]:
     return tuple(found)
 
 
-_ATTEMPTS = """SELECT id, node, number, reason, outcome, created_at, closed_at FROM dispatches
-               WHERE run = :run AND kind <> 'compact' ORDER BY id"""
+_ATTEMPTS = """SELECT d.id AS id, d.node AS node, d.number AS number, d.reason AS reason, d.outcome AS outcome,
+                      d.created_at AS created_at, d.closed_at AS closed_at, j.public_id AS job_run
+               FROM dispatches d LEFT JOIN job_runs j ON j.dispatch = d.id
+               WHERE d.run = :run AND d.kind <> 'compact' ORDER BY d.id"""
 _EXECUTIONS = """SELECT e.epoch AS epoch, e.outcome AS outcome, e.claimed_at AS claimed_at, e.error AS error,
                         e.completed_at AS completed_at, e.progress AS progress, p.public_id AS process
                  FROM executions e LEFT JOIN processes p ON p.id = e.process
@@ -299,6 +304,7 @@ def _attempts(tx: Transaction, run_id: int, public_id: str) -> tuple[AttemptView
             outcome=text_or_none(row, "outcome"),
             created_at=number(row, "created_at"),
             closed_at=number_or_none(row, "closed_at"),
+            job_run=text_or_none(row, "job_run"),
             executions=tuple(
                 ExecutionView(
                     epoch=number(each, "epoch"),

@@ -65,7 +65,7 @@ def _host_gates(tx: Transaction, row: PondRow, state: PondState) -> list[tuple[s
     if actor is not None and actor["halted"] is not None:
         found.append(("halted", {"reason": text(actor, "halted")}))
     processes = alive(tx)
-    waiting = tx.rows(_WAITING, pond=row.id)
+    waiting = [*tx.rows(_OWN, pond=row.id), *tx.rows(_IN_JOBS, pond=row.id)]
     if not processes and (waiting or state.has_pull or state.targets):
         found.append(("no process", {}))
     for each in waiting:
@@ -104,13 +104,20 @@ def _data_gates(tx: Transaction, pond: int) -> list[tuple[str, Fields]]:
     return found
 
 
-# The unclaimed executions of the Pond's open Runs; a Pond has few open Runs and one execution for each Ripple.
+# The unclaimed executions of the Pond's open Runs, those of jobs that are the bodies of its Ripples too; a Pond has few
+# open Runs and one execution for each Ripple.
 _WAITING = """SELECT d.node AS node, a.queue AS queue, a.priority AS priority, a.available_at AS available_at,
                      q.code AS code, q.pool AS pool, q.labels AS labels
-              FROM runs r JOIN dispatches d ON d.run = r.id
-              JOIN executions e ON e.dispatch = d.id AND e.completed_at IS NULL
+              FROM runs r JOIN dispatches d ON d.run = r.id {body}
+              JOIN executions e ON e.dispatch = {worked}.id AND e.completed_at IS NULL
               JOIN availabilities a ON a.execution = e.id JOIN queues q ON q.id = a.queue
               WHERE r.pond = :pond AND r.ended_at IS NULL ORDER BY a.available_at"""
+_OWN = _WAITING.format(body="", worked="d")
+_IN_JOBS = _WAITING.format(
+    body="""JOIN job_runs j ON j.dispatch = d.id
+            JOIN dispatches c ON c.actor = j.actor AND c.kind = 'component' AND c.outcome IS NULL""",
+    worked="c",
+)
 
 _AHEAD = """SELECT count(*) AS ahead FROM
             (SELECT 1 FROM availabilities WHERE queue = :queue AND priority < :priority AND available_at <= :now

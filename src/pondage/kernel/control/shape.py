@@ -166,6 +166,8 @@ class JobPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     joins: tuple[Join, ...] = ()
     bodies: dict[str, JobPlan] = {}
     groups: tuple[tuple[int, ...], ...] = ()
+    inputs: dict[str, tuple[str, str]] = {}
+    """What whoever runs the job hands in: the input of a component, by the name under which it is exposed."""
     outputs: dict[str, tuple[str, str]] = {}
     name: str = ""
     version: str = ""

@@ -163,6 +163,7 @@ CREATE TABLE job_runs (
     archive TEXT NOT NULL,
     context TEXT NOT NULL,
     resumed_from INTEGER REFERENCES job_runs,
+    dispatch INTEGER,
     reason TEXT NOT NULL DEFAULT '',
     state TEXT NOT NULL,
     code TEXT,
@@ -173,6 +174,7 @@ CREATE INDEX job_runs_newest ON job_runs (environment, id);
 CREATE INDEX job_runs_of_job ON job_runs (environment, job, id);
 CREATE INDEX job_runs_of_code ON job_runs (archive);
 CREATE INDEX job_runs_resumed ON job_runs (resumed_from) WHERE resumed_from IS NOT NULL;
+CREATE INDEX job_runs_of_dispatch ON job_runs (dispatch) WHERE dispatch IS NOT NULL;
 
 -- Components, edges, sub-jobs, scopes, iterations, views and versions of a run, each written only when it changes.
 CREATE TABLE run_rows (

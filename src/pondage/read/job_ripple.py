@@ -1,0 +1,100 @@
+"""Ripples whose body is a job: the file is found, read and planned with the library and the project's components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from pondage.components.registry import built_in, built_in_schemas
+from pondage.define.component import ComponentDefinition
+from pondage.define.job import JobProblem, JobRefused
+from pondage.define.ripple import Ripple, SqlInputs
+from pondage.errors import DefinitionError
+from pondage.kernel.control import JobPlan
+from pondage.plan.job import plan_job
+from pondage.plan.stored_job import stored_job
+from pondage.read.digest import Digests, digest_of
+from pondage.read.job import load_job_file
+
+MAIN = "main"
+
+OwnComponents = Mapping[str, tuple[ComponentDefinition, Callable[..., object]]]
+
+
+class JobBody(msgspec.Struct, frozen=True, kw_only=True):
+    """A planned body: what it reads and its text, and the digest of it and of the project's code that it uses."""
+
+    inputs: SqlInputs
+    digest: str
+
+
+def job_body(ripple: Ripple, root: Path, own: OwnComponents, digests: Digests) -> JobBody:
+    """Read and plan the job that a Ripple names; raises `DefinitionError` with everything that is wrong with it."""
+    path = _file_of(ripple, root)
+    loaded = load_job_file(path)
+    registry = {**built_in(), **{name: definition for name, (definition, _) in own.items()}}
+    try:
+        if loaded.job is None:
+            raise JobRefused(loaded.problems)
+        plan = plan_job(
+            loaded.job, loaded.joblets, registry, problems=loaded.problems, schemas=built_in_schemas()
+        ).plan  # fmt: skip
+    except JobRefused as error:
+        raise DefinitionError(
+            "\n".join(_shown(problem, root) for problem in error.problems),
+            hint=f"pondage job validate {path.relative_to(root)}",
+            place=ripple.place,
+            code=error.problems[0].code,
+        ) from None
+    _require_main(plan, ripple, path.relative_to(root))
+    plan = plan if plan.name else msgspec.structs.replace(plan, name=path.stem)
+    stored = stored_job(plan, registry, file=str(path.relative_to(root)))
+    used = [digests.of_function(own[name][1]) for name in stored.components if name in own]
+    return JobBody(
+        inputs=SqlInputs(
+            text=msgspec.json.encode(stored).decode(),
+            tables={name: name for name in plan.inputs},
+            source=path.read_text(encoding="utf-8"),
+        ),
+        digest=digest_of("job", plan.hash, *used),
+    )
+
+
+def _file_of(ripple: Ripple, root: Path) -> Path:
+    declared_in = Path(ripple.place.rpartition(":")[0]).parent
+    for folder in (declared_in, root):
+        path = (folder / (ripple.job_path or "")).resolve()
+        if path.is_relative_to(root) and path.is_file():
+            return path
+    raise DefinitionError(
+        f"there is no job file {ripple.job_path!r} in the project",
+        hint="the path is relative to the file that names it, or to the project's directory",
+        place=ripple.place,
+        code="NO_JOB_FILE",
+    )
+
+
+def _require_main(plan: JobPlan, ripple: Ripple, file: Path) -> None:
+    if MAIN not in plan.outputs:
+        raise DefinitionError(
+            f"job {file} has no output {MAIN!r}, so the Ripple {ripple.name!r} would have no table",
+            hint="name one: outputs: {main: component.port}",
+            place=ripple.place,
+            code="NO_OUTPUT",
+        )
+    component, _ = plan.outputs[MAIN]
+    if component not in {one.name for one in plan.components}:
+        raise DefinitionError(
+            f"the output {MAIN!r} of job {file} is made by {component}, once for each iteration",
+            hint="collect the iterations with a component behind the iterator, for example `union`",
+            place=ripple.place,
+            code="EDGE_INTO_ITERATION",
+        )
+
+
+def _shown(problem: JobProblem, root: Path) -> str:
+    place = problem.place
+    where = f"{place.file.removeprefix(f'{root}/')}:{place.line}: " if place.line else ""
+    return f"{where}{problem.message} [{problem.code}]"
