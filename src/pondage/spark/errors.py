@@ -19,7 +19,7 @@ import pondage
 from pondage.errors import PondageError
 
 _LIBRARIES = tuple(str(Path(module.__path__[0]).resolve()) for module in (pyspark, py4j, pondage))
-_PY4J = str(Path(py4j.__path__[0]).resolve())
+_PY4J = tuple({str(Path(py4j.__path__[0])), str(Path(py4j.__path__[0]).resolve())})
 _STANDARD = str(Path(traceback.__file__).parent)
 _LONGEST = 1200
 _WORKER_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
