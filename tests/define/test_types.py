@@ -111,7 +111,7 @@ def random_type(dice: random.Random, depth: int) -> str:
         return f"array<{random_type(dice, depth - 1)}>"
     if dice.random() < 0.3:
         return f"map<string, {random_type(dice, depth - 1)}>"
-    names = dice.sample(["a", "b", "order id", "größe", "select", "1st", "_seq"], dice.randint(1, 4))
+    names = dice.sample(["a", "b", "order id", "größe", "select", "1st", "_seq", "a``, ``b"], dice.randint(1, 4))
     null = ["", " not null"]
     return "{" + ", ".join(f"`{name}`: {random_type(dice, depth - 1)}{dice.choice(null)}" for name in names) + "}"
 

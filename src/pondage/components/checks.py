@@ -32,6 +32,7 @@ class AssertionBroken(PondageError):
     after=("broken",),
     globals=(),
     schema=same_as_input,
+    exposed=True,
 )
 def assert_(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Fail unless a condition is true for every row (or all but `tolerate` of them); the rows pass through.
@@ -54,6 +55,7 @@ def assert_(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> Da
     after=("rows",),
     globals=(),
     params=parameters(),
+    exposed=True,
 )
 def row_count(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> None:  # noqa: A002 - the port
     """Put the number of rows into the after-variable `rows`, for an `if` edge: `count (if1): "rows > 0" load`.
@@ -62,6 +64,14 @@ def row_count(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> 
     """
     del params
     run.after["rows"] = run.rows["input"] if "input" in run.rows else input.count()
+
+
+@component(
+    "void_sink", inputs={"input": Port("Any", multi=True)}, params=parameters(), after=(), globals=(), exposed=True
+)
+def void_sink(input: list[object], *, params: Mapping[str, Any], run: SparkRun) -> None:  # noqa: A002 - the port
+    """Take anything and do nothing with it: a flow must say so when nobody reads an output."""
+    del input, params, run
 
 
 @component(

@@ -41,6 +41,7 @@ def _selected(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mappin
     globals=(),
     deterministic=True,
     schema=_selected,
+    exposed=True,
 )
 def select(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Keep these columns, in this order."""
@@ -67,6 +68,7 @@ def _renamed(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping
     globals=(),
     deterministic=True,
     schema=_renamed,
+    exposed=True,
 )
 def rename(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Give columns other names: `columns: {old: new}`."""
@@ -93,6 +95,7 @@ def _cast(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[st
     globals=(),
     deterministic=True,
     schema=_cast,
+    exposed=True,
 )
 def cast(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Change the types of columns: `columns: {amount: "decimal(10,2)"}`.
@@ -119,6 +122,7 @@ def cast(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataF
     after=(),
     globals=(),
     deterministic=True,
+    exposed=True,
 )
 def derive(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Compute columns: `columns: {total: "price * quantity"}`. A later one sees those before it.

@@ -15,6 +15,11 @@ TYPE: dict[str, object] = {"type": "string", "minLength": 1, "format": "type"}
 TYPES: dict[str, object] = {"type": "object", "additionalProperties": TYPE}
 ANY_TABLE = "Table<Any>"
 
+PATH: dict[str, object] = {"type": "string", "minLength": 1, "format": "path"}
+LOCATION: dict[str, object] = {"type": "string", "minLength": 1, "format": "location"}
+FILE: dict[str, object] = {"type": "string", "minLength": 1, "format": "file"}
+"""A tree names a location of the project and a file below it; a path is for jobs."""
+
 PASSING = {"main": ANY_TABLE}
 
 

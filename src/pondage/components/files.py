@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import ANY_TABLE, NAME, TEXT, TYPES, choice, declared, parameters, table_of
+from pondage.components.declaring import (
+    ANY_TABLE,
+    FILE,
+    LOCATION,
+    PATH,
+    TEXT,
+    TYPES,
+    choice,
+    declared,
+    parameters,
+    table_of,
+)
 from pondage.define.component import component
 from pondage.define.port import Port
 from pondage.errors import PondageError
@@ -16,8 +27,14 @@ if TYPE_CHECKING:
     from pondage.spark.component_run import SparkRun
 
 _FLAG = {"type": "boolean"}
-_ELEMENT = {"input": Port("Value<Any>", required=False)}
+_ELEMENT = {"input": Port("Value<Any>", required=False, job_only=True)}
 _MODE = choice("error", "overwrite", "append")
+_PLACE = {"path": PATH, "location": LOCATION, "file": FILE}
+
+
+def _to_file(**properties: Mapping[str, object]) -> dict[str, object]:
+    """Declare parameters of a writer: a path, or a file below a location."""
+    return {**parameters(**properties), "oneOf": [{"required": ["path"]}, {"required": ["location", "file"]}]}
 
 
 def _declared(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
@@ -26,12 +43,20 @@ def _declared(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mappin
     return {"main": table_of(declared(columns))} if columns else {}
 
 
+def _place(given: Mapping[str, Any], run: SparkRun) -> str | None:
+    """Answer a `path`, or a `file` below a `location`; None when neither is given."""
+    if {"location", "file"} <= given.keys():
+        return f"{run.path(str(given['location'])).rstrip('/')}/{given['file']}"
+    return run.path(given["path"]) if "path" in given else None
+
+
 def _source(element: object, params: Mapping[str, Any], run: SparkRun) -> str:
-    """Answer what to read: the element of an iterator over files, else the parameter `path`."""
-    if element is None and "path" in params:
-        return run.path(params["path"])
+    """Answer what to read: the element of an iterator over files, else what the parameters say."""
     if isinstance(element, Mapping) and {"location", "file"} <= element.keys():
         return f"{run.path(str(element['location'])).rstrip('/')}/{element['file']}"
+    found = None if element is not None else _place(params, run)
+    if found is not None:
+        return found
     raise PondageError(
         "nothing says what to read", hint="give `path`, or connect the item of an iterator over files", code="NO_PATH"
     )
@@ -41,14 +66,23 @@ def _source(element: object, params: Mapping[str, Any], run: SparkRun) -> str:
     "read_csv",
     inputs=_ELEMENT,
     outputs={"main": ANY_TABLE},
-    params=parameters(path=NAME, columns=TYPES, header=_FLAG, separator=TEXT, on_error=choice("fail", "null")),
+    params=parameters(
+        path=PATH,
+        location=LOCATION,
+        file=FILE,
+        columns=TYPES,
+        header=_FLAG,
+        separator=TEXT,
+        on_error=choice("fail", "null"),
+    ),
     after=(),
     globals=(),
     deterministic=True,
+    exposed=True,
     schema=_declared,
 )
 def read_csv(input: object = None, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
-    """Read CSV files: a `path`, or the file that an iterator over files gives.
+    """Read CSV files: a `path`, a `file` below a `location`, or the file that an iterator over files gives.
 
     `columns: {id: bigint}` says what to expect; without it every column is a text. A line that does not fit makes the
     component fail, or gives nulls with `on_error: "null"`.
@@ -66,10 +100,11 @@ def read_csv(input: object = None, *, params: Mapping[str, Any], run: SparkRun) 
     "read_json",
     inputs=_ELEMENT,
     outputs={"main": ANY_TABLE},
-    params=parameters(path=NAME, columns=TYPES, multiline=_FLAG, on_error=choice("fail", "null")),
+    params=parameters(**_PLACE, columns=TYPES, multiline=_FLAG, on_error=choice("fail", "null")),
     after=(),
     globals=(),
     deterministic=True,
+    exposed=True,
     schema=_declared,
 )
 def read_json(input: object = None, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
@@ -89,10 +124,11 @@ def read_json(input: object = None, *, params: Mapping[str, Any], run: SparkRun)
     "read_parquet",
     inputs=_ELEMENT,
     outputs={"main": ANY_TABLE},
-    params=parameters(path=NAME, columns=TYPES),
+    params=parameters(**_PLACE, columns=TYPES),
     after=(),
     globals=(),
     deterministic=True,
+    exposed=True,
     schema=_declared,
 )
 def read_parquet(
@@ -112,7 +148,9 @@ def _write(
 ) -> None:
     from pondage.spark.files import write_out
 
-    write_out(frame, form, run.path(params["path"]), mode=params.get("mode", "error"), options=options)
+    place = _place(params, run)
+    assert place is not None, "the schema of the parameters asks for a place"
+    write_out(frame, form, place, mode=params.get("mode", "error"), options=options)
     if "input" in run.rows:
         run.after["rows"] = run.rows["input"]
 
@@ -120,9 +158,10 @@ def _write(
 @component(
     "write_csv",
     inputs={"input": ANY_TABLE},
-    params=parameters("path", path=NAME, mode=_MODE, header=_FLAG, separator=TEXT),
+    params=_to_file(**_PLACE, mode=_MODE, header=_FLAG, separator=TEXT),
     after=("rows",),
     globals=(),
+    exposed=True,
 )
 def write_csv(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> None:  # noqa: A002 - the port
     """Write CSV files into the directory `path`; `mode: error|overwrite|append` says what if it exists."""
@@ -133,9 +172,10 @@ def write_csv(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> 
 @component(
     "write_json",
     inputs={"input": ANY_TABLE},
-    params=parameters("path", path=NAME, mode=_MODE),
+    params=_to_file(**_PLACE, mode=_MODE),
     after=("rows",),
     globals=(),
+    exposed=True,
 )
 def write_json(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> None:  # noqa: A002 - the port
     """Write JSON files, one object on each line, into the directory `path`."""
@@ -145,9 +185,10 @@ def write_json(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) ->
 @component(
     "write_parquet",
     inputs={"input": ANY_TABLE},
-    params=parameters("path", path=NAME, mode=_MODE),
+    params=_to_file(**_PLACE, mode=_MODE),
     after=("rows",),
     globals=(),
+    exposed=True,
 )
 def write_parquet(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> None:  # noqa: A002 - the port
     """Write Parquet files into the directory `path`."""

@@ -63,6 +63,7 @@ def _value(name: str, value: Mapping[str, str], known: Mapping[str, Field]) -> F
     after=(),
     globals=(),
     deterministic=True,
+    exposed=True,
     schema=_aggregated,
 )
 def aggregate(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port

@@ -33,6 +33,7 @@ def _joined(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[
     globals=(),
     deterministic=True,
     schema=_joined,
+    exposed=True,
 )
 def join(left: DataFrame, right: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:
     """Join two tables by columns that both have: `on: [id]`, `how: inner|left|right|full|semi|anti`.
@@ -65,6 +66,7 @@ def _looked_up(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mappi
     globals=(),
     deterministic=True,
     schema=_looked_up,
+    exposed=True,
 )
 def lookup(
     input: DataFrame,  # noqa: A002 - the port

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     globals=(),
     deterministic=True,
     schema=same_as_input,
+    exposed=True,
 )
 def filter_(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Keep the rows for which a condition is true: `where: "amount > 10"`."""
@@ -55,6 +56,7 @@ def _both(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[st
     globals=(),
     deterministic=True,
     schema=_both,
+    exposed=True,
 )
 def split(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> dict[str, DataFrame]:  # noqa: A002
     """Send the rows for which a condition is true to `main`, and all others to `reject`.
@@ -76,6 +78,7 @@ def split(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> dict
     globals=(),
     deterministic=True,
     schema=same_as_input,
+    exposed=True,
 )
 def dedupe(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Keep one row for each combination of `keys`: the first (or last) one by `order`.
@@ -104,6 +107,7 @@ def dedupe(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> Dat
     globals=(),
     deterministic=True,
     schema=same_as_input,
+    exposed=True,
 )
 def sort(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Order the rows by some columns; nulls come first, and last when descending."""
@@ -122,6 +126,7 @@ def sort(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataF
     after=(),
     globals=(),
     schema=same_as_input,
+    exposed=True,
 )
 def sample(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Keep about this fraction of the rows; the same `seed` keeps the same ones of the same files."""
@@ -137,6 +142,7 @@ def sample(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> Dat
     after=(),
     globals=(),
     deterministic=True,
+    exposed=True,
 )
 def union(input: list[DataFrame], *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Put the rows of all inputs together, columns by their names; with `missing: "null"` some may lack columns."""
@@ -162,6 +168,7 @@ def _table(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[s
     globals=(),
     deterministic=True,
     schema=_table,
+    exposed=True,
 )
 def table(*, params: Mapping[str, Any], run: SparkRun) -> DataFrame:
     """Give a small table that is written in the job file: `columns: {id: bigint}`, `rows: [[1], [2]]`."""

@@ -22,7 +22,8 @@ class Port(msgspec.Struct, frozen=True, omit_defaults=True):
     """One port. `type` is a text of the type grammar, or `infer`; a name that ends in `*` stands for many ports.
 
     `required` and `multi` are about inputs: a required port that can no longer be fed starves its component, and only
-    a `multi` port may have several connections. `discardable` is about outputs of flows: nobody has to read it.
+    a `multi` port may have several connections. `discardable` is about outputs of flows: nobody has to read it. What
+    comes in by a `job_only` port says where to look, so that no tree may wire it.
     """
 
     type: str = ANY_TABLE
@@ -30,6 +31,7 @@ class Port(msgspec.Struct, frozen=True, omit_defaults=True):
     multi: bool = False
     discardable: bool = False
     accept: Accept = "exact"
+    job_only: bool = False
 
 
 def as_ports(given: Mapping[str, str | Port] | None) -> dict[str, Port]:

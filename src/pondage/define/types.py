@@ -25,7 +25,10 @@ MAX_DEPTH = 30
 MAX_CHARACTERS = 20_000
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.]*"
-_TOKEN = re.compile(rf"\s*(?:({_NAME}(?:@[0-9][0-9.]*)?)|(\d{{1,9}})|(`[^`\x00-\x1f]{{1,255}}`)|([<>{{}}(),:|]))")
+_QUOTED = r"`(?:[^`\x00-\x1f]|``){1,255}`"
+_TOKEN = re.compile(rf"\s*(?:({_NAME}(?:@[0-9][0-9.]*)?)|(\d{{1,9}})|({_QUOTED})|([<>{{}}(),:|]))")
+    rf"\s*(?:({_NAME}(?:@[0-9][0-9.]*)?)|(\d{{1,9}})|(`(?:[^`\x00-\x1f]|``){{1,255}}`)|([<>{{}}(),:|]))"
+)
 _MIME = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9.+-]{0,126}")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,2}\Z")
@@ -47,7 +50,7 @@ class Field(msgspec.Struct, frozen=True):
     is_nullable: bool = True
 
     def __str__(self) -> str:
-        name = self.name if _PLAIN.match(self.name) else f"`{self.name}`"
+        name = self.name if _PLAIN.match(self.name) else "`" + self.name.replace("`", "``") + "`"
         return f"{name}: {self.type}{'' if self.is_nullable else ' not null'}"
 
 
@@ -216,7 +219,7 @@ class _Reader:
     def field(self, depth: int, known: set[str]) -> Field:
         column = self.at + 1
         word = self.take()
-        name = word[1:-1] if word.startswith("`") else word
+        name = word[1:-1].replace("``", "`") if word.startswith("`") else word
         if name in known or not (word.startswith("`") or _PLAIN.match(word)):
             raise TypeSyntax(f"{name!r} is no name of a further column", column)
         self.expect(":")

@@ -9,7 +9,7 @@ import msgspec
 
 from pondage.define.component import ComponentDefinition, Registry, Schema
 from pondage.define.job import JobConfig, JobDefinition, JobProblem, JobRefused
-from pondage.define.port import natural_order
+from pondage.define.port import PANIC_PORT, natural_order
 from pondage.expr import compile_text
 from pondage.kernel.control.shape import (
     ControlEdge,
@@ -29,7 +29,7 @@ from pondage.plan.job_groups import fused_groups
 from pondage.plan.job_iterators import iterator_shape
 from pondage.plan.job_races import warn_of_races
 from pondage.plan.job_scopes import Layout, lay_out, planned_scopes, planned_subs
-from pondage.plan.job_types import EdgeType, check_types
+from pondage.plan.job_types import EdgeType, GraphTypes, check_types
 from pondage.plan.job_waits import self_waiting
 
 
@@ -59,16 +59,28 @@ def plan_job(
     for name, _ in graph.taken.values():
         graph.vertices[name].is_extracted = True
     types = check_types(graph, findings, schemas)
-    plan = _Planner(job.config, findings, types.edges, fuses=fuses).level(graph)
-    if findings.problems:
+    plan = plan_graph(graph, findings, types, job.config, fuses=fuses)
+    if plan is None or findings.problems:
         raise JobRefused(findings.problems)
-    assert plan is not None
-    plan = msgspec.structs.replace(
-        plan, name=job.name, version=job.version, config=job.config, context=job.context, inputs=graph.given,
-        outputs=graph.taken,
+    plan = hashed(
+        msgspec.structs.replace(
+            plan, name=job.name, version=job.version, config=job.config, context=job.context, inputs=graph.given,
+            outputs=graph.taken,
+        )
     )  # fmt: skip
-    plan = msgspec.structs.replace(plan, hash=hashlib.sha256(msgspec.json.encode(plan, order="sorted")).hexdigest())
     return PlannedJob(plan=plan, warnings=tuple(findings.warnings), unresolved=tuple(types.unresolved))
+
+
+def plan_graph(
+    graph: Graph, findings: Findings, types: GraphTypes, config: JobConfig, *, fuses: bool
+) -> JobPlan | None:
+    """Plan a graph that was checked: a job's or a tree's. None when something is found to be wrong with it."""
+    return _Planner(config, findings, types.edges, fuses=fuses).level(graph)
+
+
+def hashed(plan: JobPlan) -> JobPlan:
+    """Give a complete plan its hash."""
+    return msgspec.structs.replace(plan, hash=hashlib.sha256(msgspec.json.encode(plan, order="sorted")).hexdigest())
 
 
 class _Planner:
@@ -229,7 +241,8 @@ def _needed(components: list[PlanComponent], graph: Graph, place: dict[str, int]
     """Give those that feed a required port as its only producer: without them something cannot run (C-37)."""
     producers: dict[tuple[str, str], list[int]] = {}
     for data in graph.data:
-        producers.setdefault((data.target, data.target_port), []).append(place[data.source])
+        if data.source_port != PANIC_PORT:
+            producers.setdefault((data.target, data.target_port), []).append(place[data.source])
     required = {(one.name, port.name) for one in components for port in one.ports if port.required}
     return {found[0] for port, found in producers.items() if port in required and len(found) == 1}
 

@@ -5,7 +5,7 @@ The same pass serves jobs and flows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -42,20 +42,31 @@ def check_types(
     findings: Findings,
     schemas: Mapping[str, Schema] | None = None,
     structures: Structures | None = None,
+    lacking: Collection[str] = (),
 ) -> GraphTypes:
     """Find the types of a graph; everything that does not meet is a finding.
 
     `schemas` holds the pure `schema(inputs, params)` functions of component types, where the caller may run them.
+    Of those that are `lacking` an input nothing more is said.
     """
-    return _Pass(graph, findings, schemas or {}, structures or {}).run()
+    return _Pass(graph, findings, schemas or {}, structures or {}, lacking).run()
 
 
 class _Pass:
-    def __init__(self, graph: Graph, findings: Findings, schemas: Mapping[str, Schema], structures: Structures) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        findings: Findings,
+        schemas: Mapping[str, Schema],
+        structures: Structures,
+        lacking: Collection[str],
+    ) -> None:
         self.graph = graph
         self.findings = findings
         self.schemas = schemas
         self.structures = structures
+        self.doubtful = set(lacking)
+        """Whose inputs are known to be wrong: that their outputs cannot be told is no further problem."""
         self.outputs: dict[tuple[str, str], Type | None] = {}
         self.edges: dict[tuple[str, str], EdgeType] = {}
         self.unresolved: list[str] = []
@@ -114,6 +125,7 @@ class _Pass:
             clash = TypeClash(edge=edge, want=str(want), got=str(got), diff=tuple(error.differences))
             message = f"{edge}: wanted {want}, got {got}: {error}"
             self.findings.wrong("TYPE_MISMATCH", message, data.place, clash=clash)
+            self.doubtful.add(vertex.name)
 
     def _note(self, data: Data, got: Type | None, want: Type | None) -> None:
         ends = (f"{data.source}.{data.source_port}", f"{data.target}.{data.target_port}")
@@ -146,7 +158,7 @@ class _Pass:
 
     def _hangs_on_unresolved(self, vertex: Vertex) -> bool:
         sources = [self.outputs.get((data.source, data.source_port), ANY) for data in self.inbound[vertex.name]]
-        return any(one is None or has_any(one) for one in sources)
+        return vertex.name in self.doubtful or any(one is None or has_any(one) for one in sources)
 
     def _from_schema(self, vertex: Vertex) -> Mapping[str, str]:
         schema = self.schemas.get(vertex.call.type)

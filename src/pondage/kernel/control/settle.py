@@ -15,7 +15,7 @@ from pondage.kernel.control.effects import (
 )
 from pondage.kernel.control.events import Settled
 from pondage.kernel.control.names import Names, after_key, global_key
-from pondage.kernel.control.shape import EdgeKind, PlanComponent
+from pondage.kernel.control.shape import DataEdge, EdgeKind, PlanComponent
 from pondage.kernel.control.state import ComponentRow, EdgeRow, EdgeState, State, VersionRow
 from pondage.kernel.control.views import Entries, stored, sub_key, written
 from pondage.kernel.control.work import Level, Work
@@ -263,7 +263,7 @@ def ended(work: Work, level: Level, at: int) -> None:
     """Tell everybody who waits for a component that it is final: consumers, sub-job, whoever it handles errors for."""
     row, shape = work.component(level, at), work.shape(level, at)
     for data in level.index.feeds.get(at, ()):
-        _deliver(work, level, at, row, data.target, data.target_port, data.source_port, data.is_stream)
+        _deliver(work, level, at, row, data)
     sub = work.touch_sub(level, shape.sub)
     sub.open -= 1
     if row.state is not State.SKIPPED:
@@ -277,14 +277,13 @@ def ended(work: Work, level: Level, at: int) -> None:
             work.queue("sub", level, waiting)
 
 
-def _deliver(
-    work: Work, level: Level, at: int, row: ComponentRow, target: int, port: str, source_port: str, is_stream: bool
-) -> None:
+def _deliver(work: Work, level: Level, at: int, row: ComponentRow, data: DataEdge) -> None:
+    target, port, is_stream = data.target, data.target_port, data.is_stream
     consumer = work.touch(level, target)
     known = consumer.ports.get(port)
     if known is None:
         return
-    has_come = row.state is State.OK and source_port not in row.absent
+    has_come = row.state is (State.ERROR if data.is_panic else State.OK) and data.source_port not in row.absent
     shape = next(one for one in work.shape(level, target).ports if one.name == port)
     if not is_stream:
         known.waiting -= 1
@@ -294,7 +293,7 @@ def _deliver(
         known.waiting -= 1
     elif row.state is State.ERROR and consumer.state is State.RUNNING:
         work.log(_input_error(level, target, port))
-    is_fatal = row.state is State.ERROR and work.shape(level, at).die_on_error
+    is_fatal = row.state is State.ERROR and work.shape(level, at).die_on_error and not data.is_panic
     if shape.required and not has_come and not (is_stream and row.attempt):
         known.lost |= is_fatal or not shape.multi or (known.waiting == 0 and known.arrived == 0)
     if consumer.state is State.WAIT:

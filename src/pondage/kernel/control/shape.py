@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from pondage.define.job import JobConfig
+from pondage.define.port import PANIC_PORT
 from pondage.expr import Node
 
 
@@ -108,6 +109,11 @@ class DataEdge(msgspec.Struct, frozen=True, omit_defaults=True):
     max_in_flight_rows: int | None = None
     max_in_flight_bytes: int | None = None
 
+    @property
+    def is_panic(self) -> bool:
+        """Does it carry the row that says why its source failed, and nothing when it did not?"""
+        return self.source_port == PANIC_PORT
+
 
 class ControlEdge(msgspec.Struct, frozen=True, omit_defaults=True):
     """A control edge. Of `iteration_*` the source is -1: the iteration itself."""
@@ -160,6 +166,8 @@ class JobPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     components: tuple[PlanComponent, ...]
     data: tuple[DataEdge, ...] = ()
+    stops: tuple[DataEdge, ...] = ()
+    """Edges into `stop` ports: the first row on one is a Stop of its target. They delay nothing and order nothing."""
     control: tuple[ControlEdge, ...] = ()
     scopes: tuple[PlanScope, ...] = ()
     subs: tuple[PlanSub, ...] = ()

@@ -150,7 +150,7 @@ def _sources(work: Work, level: Level, at: int, port: str) -> list[Source]:
         if shape.virtual is not Virtual.NONE:
             found += _sources(work, level, data.source, data.source_port)
         elif (
-            producer.state is State.OK
+            producer.state is (State.ERROR if data.is_panic else State.OK)
             or (data.is_stream and producer.state is State.RUNNING)
             or _is_fused(work, level, data.source, at)
         ):

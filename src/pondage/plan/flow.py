@@ -1,0 +1,160 @@
+"""The planner of flows: a tree becomes a checked plan of the control machine, or everything that is wrong with it.
+
+A flow is a job without control edges of its own: a second reader of an output is a tee, a constant is a component, an
+edge from `panic` is an `error` edge with a row, an edge into `stop` a signal beside the graph (flows.md 3 and 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from pondage.define.component import Registry, Schema
+from pondage.define.flow import CONST, Extract, FlowRefused, Tree
+from pondage.define.job import JobConfig, TypeClash
+from pondage.define.port import INFER
+from pondage.define.schema import pointed
+from pondage.define.type_registry import BUILT_IN, TypeRegistry, structures_of
+from pondage.define.types import Type
+from pondage.define.unify import Structures, structure_of
+from pondage.kernel.control.shape import DataEdge, JobPlan
+from pondage.plan.flow_check import check_circles, check_node_params, check_sinks, check_sources
+from pondage.plan.flow_graph import at_pointer, tree_graph
+from pondage.plan.job import hashed, plan_graph
+from pondage.plan.job_graph import Data, Findings, Graph
+from pondage.plan.job_types import EdgeType, GraphTypes, check_types
+
+_ROWS = ("arrow", "parquet", "ndjson", "csv")
+_FORMATS = {"Table": _ROWS, "Stream": _ROWS, "Value": ("ndjson",), "Bytes": ("bytes",)}
+_NESTED = ("row", "array", "map", "Result", "binary")
+
+
+class TypedEdge(msgspec.Struct, frozen=True, kw_only=True):
+    """An edge with what travels along it; `infer` when only Spark can tell."""
+
+    source: str
+    target: str
+    type: str
+    is_stream: bool = False
+    pointer: str
+
+
+class PlannedFlow(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan, the types on its edges, what can be extracted, and the ports whose type only Spark can tell."""
+
+    plan: JobPlan
+    edges: tuple[TypedEdge, ...] = ()
+    extracts: dict[str, Extract] = {}
+    extract_types: dict[str, str] = {}
+    unresolved: tuple[str, ...] = ()
+
+
+def plan_flow(
+    tree: Tree,
+    registry: Registry,
+    *,
+    schemas: Mapping[str, Schema] | None = None,
+    types: TypeRegistry = BUILT_IN,
+    locations: Mapping[str, str] | None = None,
+    name: str = "",
+    fuses: bool = True,
+) -> PlannedFlow:
+    """Plan a tree; raises FlowRefused with all problems.
+
+    Only exposed components of the registry may stand in it, and only these locations; a name of a location becomes what
+    it stands for in the plan's parameters.
+    """
+    findings = Findings()
+    graph = tree_graph(tree, registry, findings)
+    lacking = check_sources(tree, graph, findings)
+    check_sinks(tree, graph, findings)
+    check_node_params(tree, graph, findings, types=types, locations=locations or {})
+    if not check_circles(tree, graph, findings):
+        raise FlowRefused(findings.problems)
+    structures = structures_of(types)
+    known = {**(schemas or {}), CONST.name: _const_schema}
+    found = check_types(graph, findings, known, structures, lacking)
+    _check_extracts(tree, found, structures, findings)
+    if findings.problems:
+        raise FlowRefused(findings.problems)
+    config = JobConfig(on_component_error="abort", **msgspec.structs.asdict(tree.limits))
+    plan = plan_graph(graph, findings, found, config, fuses=fuses)
+    if plan is None or findings.problems:
+        raise FlowRefused(findings.problems)
+    place = {one.name: at for at, one in enumerate(plan.components)}
+    plan = hashed(
+        msgspec.structs.replace(
+            plan,
+            name=name,
+            config=config,
+            stops=tuple(_stop(data, place, found) for data in graph.stops),
+            outputs={title: (one.node, one.port) for title, one in tree.extracts.items()},
+        )
+    )
+    return PlannedFlow(
+        plan=plan,
+        edges=_typed(graph, found),
+        extracts=tree.extracts,
+        extract_types={
+            title: str(found.outputs.get((one.node, one.port)) or INFER) for title, one in tree.extracts.items()
+        },
+        unresolved=tuple(found.unresolved),
+    )
+
+
+def _const_schema(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    del inputs
+    return {"out": str(params["type"])} if "type" in params else {}
+
+
+def _stop(data: Data, place: Mapping[str, int], types: GraphTypes) -> DataEdge:
+    return DataEdge(
+        source=place[data.source],
+        source_port=data.source_port,
+        target=place[data.target],
+        target_port=data.target_port,
+        is_stream=_type_on(data, types).is_stream,
+    )
+
+
+def _type_on(data: Data, types: GraphTypes) -> EdgeType:
+    return types.edges[f"{data.source}.{data.source_port}", f"{data.target}.{data.target_port}"]
+
+
+def _typed(graph: Graph, types: GraphTypes) -> tuple[TypedEdge, ...]:
+    found = []
+    for data in (*graph.data, *graph.stops):
+        edge = _type_on(data, types)
+        found.append(
+            TypedEdge(
+                source=f"{data.source}.{data.source_port}",
+                target=f"{data.target}.{data.target_port}",
+                type=edge.type,
+                is_stream=edge.is_stream,
+                pointer=data.place.path,
+            )
+        )
+    return tuple(sorted(found, key=lambda one: int(one.pointer.rpartition("/")[2])))
+
+
+def _check_extracts(tree: Tree, types: GraphTypes, structures: Structures, findings: Findings) -> None:
+    for title, one in tree.extracts.items():
+        found = types.outputs.get((one.node, one.port))
+        if found is None or found.head == "Any":
+            continue
+        allowed = _formats(found, structures)
+        if one.format not in allowed:
+            path = pointed(pointed("/extract", title), "format")
+            message = f"{one.node}.{one.port} is {found}; it can be extracted as {', '.join(allowed)}"
+            clash = TypeClash(edge=f"{one.node}.{one.port} -> {title}", want=one.format, got=str(found))
+            findings.wrong("TYPE_MISMATCH", message, at_pointer(tree, path), clash=clash)
+
+
+def _formats(given: Type, structures: Structures) -> tuple[str, ...]:
+    formats = _FORMATS.get(given.head, ())
+    if formats is not _ROWS:
+        return formats
+    row = structure_of(given.arguments[0], structures) or given.arguments[0]
+    is_flat = not any(field.type.head in _NESTED or field.type.is_named for field in row.fields)
+    return formats if is_flat else tuple(one for one in formats if one != "csv")
