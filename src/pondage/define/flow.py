@@ -87,5 +87,15 @@ class FlowRefused(JobRefused):
         pointed = (
             one if one.path is not None else msgspec.structs.replace(one, path=one.place.path) for one in problems
         )
-        super().__init__(sorted(dict.fromkeys(pointed), key=lambda one: (one.path or "", one.code, one.message)))
+        super().__init__(sorted(dict.fromkeys(pointed), key=_order))
         self.hint = "see all of them: pondage flow check FILE"
+
+
+def _order(problem: JobProblem) -> tuple[list[tuple[int, str]], str, str]:
+    """Sort by pointers, numbers in them by their value."""
+    steps = (problem.path or "").split("/")
+    return (
+        [(int(step), "") if step.isdecimal() and len(step) < 9 else (-1, step) for step in steps],
+        problem.code,
+        problem.message,
+    )

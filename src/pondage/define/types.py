@@ -27,8 +27,6 @@ MAX_CHARACTERS = 20_000
 _NAME = r"[A-Za-z_][A-Za-z0-9_.]*"
 _QUOTED = r"`(?:[^`\x00-\x1f]|``){1,255}`"
 _TOKEN = re.compile(rf"\s*(?:({_NAME}(?:@[0-9][0-9.]*)?)|(\d{{1,9}})|({_QUOTED})|([<>{{}}(),:|]))")
-    rf"\s*(?:({_NAME}(?:@[0-9][0-9.]*)?)|(\d{{1,9}})|(`(?:[^`\x00-\x1f]|``){{1,255}}`)|([<>{{}}(),:|]))"
-)
 _MIME = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9.+-]{0,126}")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,2}\Z")

@@ -66,15 +66,15 @@ def plan_flow(
     it stands for in the plan's parameters.
     """
     findings = Findings()
-    graph = tree_graph(tree, registry, findings)
-    lacking = check_sources(tree, graph, findings)
+    graph, doubtful = tree_graph(tree, registry, findings)
+    doubtful |= check_sources(tree, graph, findings)
     check_sinks(tree, graph, findings)
-    check_node_params(tree, graph, findings, types=types, locations=locations or {})
+    doubtful |= check_node_params(tree, graph, findings, types=types, locations=locations or {})
     if not check_circles(tree, graph, findings):
         raise FlowRefused(findings.problems)
     structures = structures_of(types)
     known = {**(schemas or {}), CONST.name: _const_schema}
-    found = check_types(graph, findings, known, structures, lacking)
+    found = check_types(graph, findings, known, structures, doubtful)
     _check_extracts(tree, found, structures, findings)
     if findings.problems:
         raise FlowRefused(findings.problems)

@@ -68,9 +68,14 @@ def check_sinks(tree: Tree, graph: Graph, findings: Findings) -> None:
 
 def check_node_params(
     tree: Tree, graph: Graph, findings: Findings, *, types: TypeRegistry, locations: Mapping[str, str]
-) -> None:
-    """Note parameters and constants that do not fit; names of locations become what they stand for."""
+) -> set[str]:
+    """Note parameters and constants that do not fit, and give their nodes.
+
+    Names of locations become what they stand for.
+    """
+    wrong = set()
     for name, vertex in graph.vertices.items():
+        before = len(findings.problems)
         if tree.nodes[name].const is not None:
             _check_constant(tree, vertex, findings, types)
             continue
@@ -82,6 +87,9 @@ def check_node_params(
             _check_text(tree, name, where, form, text, findings, types=types, locations=locations)
         params = _with_places(vertex.definition.params, vertex.call.params, locations)
         vertex.call = msgspec.structs.replace(vertex.call, params=params)
+        if len(findings.problems) > before:
+            wrong.add(name)
+    return wrong
 
 
 def check_circles(tree: Tree, graph: Graph, findings: Findings) -> bool:

@@ -27,8 +27,12 @@ def at_pointer(tree: Tree, path: str) -> Place:
     return Place(file=tree.file, path=path)
 
 
-def tree_graph(tree: Tree, registry: Registry, findings: Findings) -> Graph:
-    """Give the graph of a tree without whatever cannot be found; each such thing is a finding, and only one."""
+def tree_graph(tree: Tree, registry: Registry, findings: Findings) -> tuple[Graph, set[str]]:
+    """Give the graph of a tree without whatever cannot be found; each such thing is a finding, and only one.
+
+    With it come the nodes that lack an edge because of that.
+    """
+    doubtful = set()
     graph = Graph(vertices={}, data=[], control=[], stops=[], extracted=[])
     for name, node in tree.nodes.items():
         definition = CONST if node.const is not None else _program(tree, name, node, registry, findings)
@@ -39,6 +43,8 @@ def tree_graph(tree: Tree, registry: Registry, findings: Findings) -> Graph:
     for edge in tree.edges:
         if _is_sound(tree, edge, graph, findings):
             _link(graph, edge, at_pointer(tree, f"/edges/{edge.number}"))
+        else:
+            doubtful.add(edge.target)
     for title, one in tree.extracts.items():
         path = pointed(pointed("/extract", title), "from")
         if one.port == PANIC_PORT:
@@ -47,7 +53,7 @@ def tree_graph(tree: Tree, registry: Registry, findings: Findings) -> Graph:
         elif _has_port(tree, graph, findings, one.node, one.port, path, is_output=True):
             graph.extracted.append((one.node, one.port))
             graph.vertices[one.node].is_extracted = True
-    return graph
+    return graph, doubtful
 
 
 def _program(

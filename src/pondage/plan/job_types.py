@@ -42,14 +42,14 @@ def check_types(
     findings: Findings,
     schemas: Mapping[str, Schema] | None = None,
     structures: Structures | None = None,
-    lacking: Collection[str] = (),
+    doubtful: Collection[str] = (),
 ) -> GraphTypes:
     """Find the types of a graph; everything that does not meet is a finding.
 
     `schemas` holds the pure `schema(inputs, params)` functions of component types, where the caller may run them.
-    Of those that are `lacking` an input nothing more is said.
+    Of the `doubtful`, whose inputs or parameters are known to be wrong, nothing more is said.
     """
-    return _Pass(graph, findings, schemas or {}, structures or {}, lacking).run()
+    return _Pass(graph, findings, schemas or {}, structures or {}, doubtful).run()
 
 
 class _Pass:
@@ -59,14 +59,13 @@ class _Pass:
         findings: Findings,
         schemas: Mapping[str, Schema],
         structures: Structures,
-        lacking: Collection[str],
+        doubtful: Collection[str],
     ) -> None:
         self.graph = graph
         self.findings = findings
         self.schemas = schemas
         self.structures = structures
-        self.doubtful = set(lacking)
-        """Whose inputs are known to be wrong: that their outputs cannot be told is no further problem."""
+        self.doubtful = set(doubtful)
         self.outputs: dict[tuple[str, str], Type | None] = {}
         self.edges: dict[tuple[str, str], EdgeType] = {}
         self.unresolved: list[str] = []
@@ -162,7 +161,9 @@ class _Pass:
 
     def _from_schema(self, vertex: Vertex) -> Mapping[str, str]:
         schema = self.schemas.get(vertex.call.type)
-        if schema is None or vertex.definition is None or not fits(vertex.definition, vertex.call):
+        if schema is None or vertex.definition is None or vertex.name in self.doubtful:
+            return {}
+        if not fits(vertex.definition, vertex.call):
             return {}
         known = {
             data.target_port: str(found)
