@@ -129,7 +129,7 @@ class RippleDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    kind: Literal["function", "sql", "job"] = "function"
+    kind: Literal["function", "sql", "job", "feed"] = "function"
     reads: tuple[ReadDefinition, ...] = ()
     injects: tuple[Literal["spark", "run"], ...] = ()
     expectations: tuple[ExpectationDefinition, ...] = ()
@@ -175,11 +175,18 @@ class FormatDefinition(msgspec.Struct, frozen=True, kw_only=True):
     ripples: tuple[str, ...] = ()
 
 
+class FeedDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """The reactor that publishes a Pond, and how often: 0 is with each fire."""
+
+    reactor: str
+    period_us: int = 0
+
+
 class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """A Pond as it is deployed: its contract (`version`), its Sources, its Ripples and how it wants to be run.
 
     `entry` names the author's object as `module:attribute`; `archive` is the digest of the code archive that holds it
-    (empty until `deploy` packs one), `project` is the owner.
+    (empty until `deploy` packs one), `project` is the owner. With a `feed` a reactor writes its only table.
     """
 
     name: str
@@ -205,6 +212,7 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     place: str = ""
     borrowed: str = ""
     """The environment whose Pond it only shows; empty for a Pond that computes."""
+    feed: FeedDefinition | None = None
 
     @property
     def major(self) -> int:

@@ -67,6 +67,10 @@ class Publish:
     ) -> None:
         place = place_of_caller()
         checked_name(pond, what="Pond", place=place)
+        if mode not in ("append", "replace"):
+            raise DefinitionError(
+                f"mode {mode!r} of {pond} is not known", hint='mode="append" or "replace"', place=place, code="BAD_MODE"
+            )
         interval = None if every is None else parsed_duration(every, what="every", place=place)
         self.schema = None if schema is None else BoundaryType(schema)
         self.declaration = PublicationDeclaration(pond=pond, every=interval, mode=mode)

@@ -17,7 +17,17 @@ from pondage.kernel.demand import events as happens
 from pondage.kernel.demand.effects import Effect, Reason
 from pondage.kernel.demand.events import Event
 from pondage.kernel.demand.step import step
-from pondage.ledger import actors, environments, executions, history, job_ripples, runs, snapshots
+from pondage.ledger import (
+    actors,
+    environments,
+    executions,
+    fed_runs,
+    history,
+    job_ripples,
+    reactor_ponds,
+    runs,
+    snapshots,
+)
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, text_or_none
 from pondage.ledger.executions import Dispatch
@@ -87,6 +97,12 @@ class Catchment:
             case does.Timer():
                 tick = msgspec.json.encode(happens.Tick(pond=effect.pond)).decode()
                 actors.put_timer(self._tx, actor=self._actor, pond=effect.pond, at=effect.at, payload=tick)
+            case does.Demanded():
+                asked = ["want", effect.want] if effect.target is None else ["target", effect.target]
+                self._tell_reactor(effect.pond, [asked])
+            case does.Commanded():
+                commands = reactor_ponds.COMMANDS[effect.verb]
+                self._tell_reactor(effect.pond, [["cmd", self._ledger.ids.new("v"), each] for each in commands])
             case does.Failed() | does.Recovered() | does.Blocked() | does.Unblocked() | does.Deployed():
                 if isinstance(effect, does.Deployed):
                     self.ponds.deployed(effect.pond)
@@ -113,6 +129,12 @@ class Catchment:
             reason=effect.reason.value if origin is None else "borrow" if pond.borrows is not None else "promote",
         )
         self._runs[pond.id, effect.number] = run
+        if effect.is_fed:
+            fed_runs.record(self._tx, self._ledger, run, pond, environment=self._environment, batch=effect.batch)
+
+    def _tell_reactor(self, key: PondKey, payloads: list[object]) -> None:
+        definition = self._ledger.definition(self._tx, self.ponds.known(key).definition)
+        reactor_ponds.tell(self._tx, self._environment, definition, payloads)
 
     def _instead(self, effect: does.StartRun, pond: PondRow) -> tuple[int | None, int | None]:
         """Answer the Run that this one shows and computes nothing for: an older one of the Pond, or another's."""

@@ -9,7 +9,7 @@ import msgspec
 from pondage.ledger import pools
 from pondage.ledger.driver import Transaction, number, number_or_none, numbered, text, text_or_none
 
-Kind = Literal["ripple", "component", "query", "sample", "infer", "compact"]
+Kind = Literal["ripple", "component", "fire", "query", "sample", "infer", "compact"]
 Outcome = Literal["ok", "reused", "failed", "crashed", "released", "cancelled", "abandoned"]
 
 
@@ -64,6 +64,18 @@ def dispatch_done(tx: Transaction, work: Dispatch, *, outcome: Outcome) -> int:
 def dispatch_without_execution(tx: Transaction, work: Dispatch) -> int:
     """Write a dispatch that a run of a job carries out, and answer its id."""
     return _insert_dispatch(tx, work, outcome=None)
+
+
+def put_closed(tx: Transaction, work: Dispatch, *, token: str) -> int:
+    """Write work that was done elsewhere under this token, with its only execution, and answer that."""
+    row = tx.row(
+        """INSERT INTO executions (dispatch, token, epoch, created_at, claimed_at, completed_at, outcome)
+           VALUES (:dispatch, :token, 0, :now, :now, :now, 'ok') RETURNING id""",
+        dispatch=_insert_dispatch(tx, work, outcome="ok"),
+        token=token,
+    )
+    assert row is not None
+    return number(row, "id")
 
 
 def _insert_dispatch(tx: Transaction, work: Dispatch, *, outcome: Outcome | None) -> int:

@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from pondage.errors import LedgerError
-from pondage.ledger import reactors
+from pondage.ledger import reactor_rows
 from pondage.ledger.driver import LedgerUnavailable, number, text_or_none
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.reactors import Lease, LedgerRow, Place
@@ -119,7 +119,7 @@ class LedgerJournal:
             )
             if batch.is_full:
                 tx.write("DELETE FROM reactor_log WHERE reactor = :id AND seq < :seq", id=lease.actor, seq=batch.seq)
-            reactors.take_rows(tx, lease, batch.rows)
+            reactor_rows.take_rows(tx, lease, batch.rows)
 
     def close(self) -> None:
         """Hold nothing of its own."""
@@ -237,7 +237,7 @@ class Carrier:
                 return 0
             placed = [(Place(seq, place), LedgerRow(kind, payload)) for seq, place, kind, payload in found]
             with self._ledger.transaction() as tx:
-                reactors.take_placed(tx, self._lease, placed)
+                reactor_rows.take_placed(tx, self._lease, placed)
             last = placed[-1][0]
             run("DELETE FROM outbox WHERE (seq, place) <= (?, ?)", (last.seq, last.place))
         except sqlite3.Error as error:

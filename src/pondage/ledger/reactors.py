@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -122,8 +121,8 @@ def remove(tx: Transaction, actor: int) -> None:
 
 def forget(tx: Transaction, lease: Lease) -> None:
     """Delete everything of a removed reactor that its last owner has drained."""
-    for table in ("reactor_log", "reactors"):
-        column = "reactor" if table == "reactor_log" else "actor"
+    for table in ("reactor_log", "reactor_results", "reactor_publications", "reactors"):
+        column = "actor" if table == "reactors" else "reactor"
         tx.write(f"DELETE FROM {table} WHERE {column} = :actor", actor=lease.actor)
     tx.write("DELETE FROM signals WHERE actor = :actor", actor=lease.actor)
     tx.write("UPDATE actors SET owner = NULL, token = NULL, version = 0, state = NULL WHERE id = :actor",
@@ -238,35 +237,6 @@ def signals(tx: Transaction, actor: int) -> list[ReactorSignal]:
     """Answer what the ledger has to tell a reactor, in order."""
     rows = tx.rows("SELECT id, payload FROM signals WHERE actor = :actor ORDER BY id", actor=actor)
     return [ReactorSignal(id=number(row, "id"), payload=text(row, "payload")) for row in rows]
-
-
-def take_placed(tx: Transaction, lease: Lease, placed: Sequence[tuple[Place, LedgerRow]]) -> None:
-    """Take in rows that were carried from a journal's file; those that came before are passed over."""
-    row = tx.row("SELECT carried_seq, carried_place FROM reactors WHERE actor = :actor /*lock*/", actor=lease.actor)
-    if row is None:
-        return
-    known = Place(number(row, "carried_seq"), number(row, "carried_place"))
-    take_rows(tx, lease, [each for place, each in placed if place > known])
-    last = placed[-1][0]
-    if last > known:
-        tx.write(
-            "UPDATE reactors SET carried_seq = :seq, carried_place = :place WHERE actor = :actor",
-            seq=last.seq,
-            place=last.place,
-            actor=lease.actor,
-        )
-
-
-def take_rows(tx: Transaction, lease: Lease, rows: Iterable[LedgerRow]) -> None:
-    """Take in what a reactor has to say. Kinds: ``consumed`` (a signal), ``health``, and lines of history."""
-    for kind, payload in rows:
-        if kind == "consumed":
-            tx.write("DELETE FROM signals WHERE id = :id AND actor = :actor", id=int(payload), actor=lease.actor)
-        elif kind == "health":
-            tx.write("UPDATE reactors SET health = :health WHERE actor = :actor", health=payload, actor=lease.actor)
-        else:
-            said = {"reactor": lease.name, **msgspec.json.decode(payload, type=dict[str, object])}
-            history.record(tx, environment=lease.environment, kind=kind, payload=said)
 
 
 def _reactor(row: Row) -> ReactorRow:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import getpass
 
+from pondage.define.definition import PondDefinition
 from pondage.define.names import PondKey, pond_key
-from pondage.errors import NotFound
-from pondage.kernel.demand.events import Clear, Event
+from pondage.errors import NotFound, PondageError
+from pondage.kernel.demand.events import Clear, Event, Tide, Wake, Wave
 from pondage.ledger import actors, advance, history
 from pondage.ledger.driver import Transaction, number
 from pondage.ledger.ledger import Ledger
@@ -22,6 +23,7 @@ def send(ledger: Ledger, environment: str, event: Event, *, note: str = "") -> N
         row = actors.pond(tx, identity, event.pond)
         if row is None:
             raise NotFound(f"there is no Pond {event.pond} in environment {environment}", hint="pondage status")
+        _refuse_on_fed(ledger.definition(tx, row.definition), event)
         if isinstance(event, Clear):
             # A halted actor reads no signals, so its halt is taken away directly.
             actors.unhalt(tx, row.actor)
@@ -29,6 +31,15 @@ def send(ledger: Ledger, environment: str, event: Event, *, note: str = "") -> N
         advance.put_event(tx, actor=row.actor, event=event)
         history.audit(tx, environment=identity, who=who(), verb=verb, target=event.pond, note=note)
         advance.inline(tx, ledger, row.actor, process=None)
+
+
+def _refuse_on_fed(definition: PondDefinition, event: Event) -> None:
+    if definition.feed is not None and isinstance(event, Wave | Tide | Wake):
+        raise PondageError(
+            f"{event.pond} is published by the reactor {definition.feed.reactor}, which runs by itself",
+            hint="put the Wave or Tide on a Pond that reads it",
+            code="FED_POND",
+        )
 
 
 def environment_id(tx: Transaction, name: str) -> int:

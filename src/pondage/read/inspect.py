@@ -24,7 +24,7 @@ from pondage.errors import PondageError
 from pondage.read.digest import Digests, digest_of
 from pondage.read.exchange import Answer, Problem, Request
 from pondage.read.job_ripple import job_body
-from pondage.read.reactors import found_reactors, reactor_definition
+from pondage.read.reactors import found_reactors, published_pond, reactor_definition
 from pondage.read.source import SourceFiles, module_name
 from pondage.read.sql import normalised_sql, read_sql_file
 
@@ -53,7 +53,10 @@ def inspected(request: Request) -> Answer:
     for entry, reactor in found_reactors(modules).items():
         try:
             place = _relative(reactor.place, root) or ""
-            reactors.append(reactor_definition(reactor, entry, Digests(files, sys.modules), place))
+            found = reactor_definition(reactor, entry, Digests(files, sys.modules), place)
+            pond_of = published_pond(reactor, found)
+            reactors.append(found)
+            ponds += [] if pond_of is None else [pond_of]
         except PondageError as error:
             problems.append(_problem(error, root))
     return Answer(

@@ -8,8 +8,11 @@ from types import ModuleType
 import msgspec
 
 from pondage.define.accumulator import AnyAccumulator
+from pondage.define.definition import FeedDefinition, PondDefinition, RippleDefinition
 from pondage.define.reaction import ReactorDefinition
 from pondage.define.reactor import Reactor
+from pondage.define.row import columns_of, spark_schema
+from pondage.errors import DefinitionError
 from pondage.read.digest import Digests, digest_of
 
 _SIMPLE = (str, bytes, int, float, bool, type(None))
@@ -36,6 +39,32 @@ def reactor_definition(reactor: Reactor, entry: str, digests: Digests, place: st
         *(_configured(source) for source in reactor.sources),
     ]
     return ReactorDefinition(declaration=reactor.declaration, entry=entry, digest=digest_of(*parts), place=place)
+
+
+def published_pond(reactor: Reactor, found: ReactorDefinition) -> PondDefinition | None:
+    """Answer the Pond that a reactor publishes, None when it does not; raises DefinitionError without a schema."""
+    publish = reactor.publish
+    if publish is None:
+        return None
+    if publish.schema is None:
+        raise DefinitionError(
+            f"reactor {reactor.name} publishes {publish.declaration.pond} without a schema",
+            hint="Publish(..., schema=Quote): a dataclass or a msgspec.Struct",
+            place=found.place,
+            code="NO_SCHEMA",
+        )
+    schema = spark_schema(columns_of(publish.schema.type, place=found.place))
+    pond = publish.declaration.pond
+    return PondDefinition(
+        name=pond,
+        version=found.declaration.version,
+        entry=found.entry,
+        ripples=(RippleDefinition(name=pond, kind="feed", digest=digest_of(schema)),),
+        mode="append" if publish.declaration.mode == "append" else "replace",
+        description=found.declaration.description,
+        place=found.place,
+        feed=FeedDefinition(reactor=reactor.name, period_us=publish.declaration.every or 0),
+    )
 
 
 def _functions(reactor: Reactor) -> Iterator[Callable[..., object]]:

@@ -24,7 +24,20 @@ from pondage.kernel.reaction import (
     recover,
     redeclare,
 )
-from pondage.kernel.reaction.effects import CancelFire, Fired, Health, Held, Log, RecoveryNote, StartFire
+from pondage.kernel.reaction.effects import (
+    CancelFire,
+    DropDemand,
+    Fired,
+    Health,
+    Held,
+    Log,
+    PondFailed,
+    Publish,
+    RecoveryNote,
+    StartFire,
+    TargetPond,
+    WantPond,
+)
 from pondage.kernel.reaction.events import Journal as JournalEvent
 from pondage.kernel.reaction.redeclare import changed_kinds
 from pondage.ledger.journal import Batch, Fenced, Journal
@@ -93,10 +106,29 @@ def ledger_row(effect: Effect) -> LedgerRow | None:
             return LedgerRow("reactor hold", msgspec.json.encode({"hold": hold}).decode())
         case Health(state, sources):
             return LedgerRow("health", msgspec.json.encode({"state": state, "sources": sources}).decode())
+    return pond_row(effect)
+
+
+def pond_row(effect: Effect) -> LedgerRow | None:
+    """Answer what the ledger is told of an effect about Ponds: the reactor's own, and those that it reads."""
+    match effect:
+        case Publish(f, d, fire):
+            return LedgerRow("publish", msgspec.json.encode({"f": f, "d": d, "fire": fire}).decode())
+        case PondFailed(on):
+            return LedgerRow("pond failed", msgspec.json.encode({"on": on}).decode())
+        case DropDemand():
+            return LedgerRow("demand dropped", "{}")
+        case WantPond(source, f):
+            return LedgerRow("want", msgspec.json.encode({"source": source, "f": f}).decode())
+        case TargetPond(source, f):
+            return LedgerRow("target", msgspec.json.encode({"source": source, "f": f}).decode())
+        case Fired(fire, _, outcome):
+            return LedgerRow("fired", msgspec.json.encode({"fire": fire, "outcome": outcome}).decode())
     return None
 
 
-_SAID = frozenset({RecoveryNote, Held, Health})
+SAID = frozenset({RecoveryNote, Held, Health, Publish, PondFailed, DropDemand, WantPond, TargetPond})
+"""What the ledger is told of any reactor; of one that publishes also how each fire ended."""
 
 
 class JournalOutput:
@@ -110,6 +142,7 @@ class JournalOutput:
         later: Callable[[float, Callable[[], None]], None],
         seq: int,
         lazy_s: float = 0.0,
+        said: frozenset[type] = SAID,
     ) -> None:
         """`lazy_s` is how long records wait for others when nobody waits for them: ends of fires, mostly."""
         self.on_fenced: Callable[[], None] = lambda: None
@@ -120,6 +153,7 @@ class JournalOutput:
         self._later = later
         self._seq = seq
         self._lazy_s = lazy_s
+        self._said = said
         self._pending: list[AnyRecord] = []
         self._rows: list[LedgerRow] = []
         self._held: list[Effect] = []
@@ -149,7 +183,7 @@ class JournalOutput:
             if kind is Log:
                 self._log(effect.record)  # type: ignore[union-attr]
                 continue
-            if kind in _SAID:
+            if kind in self._said:
                 row = ledger_row(effect)
                 assert row is not None
                 self.say(row)

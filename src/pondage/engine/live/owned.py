@@ -11,21 +11,25 @@ from typing import TypeVar
 
 import msgspec
 
+from pondage.define.graph import Fire
 from pondage.define.reaction import ReactorDeclaration
 from pondage.define.reactor import Reactor
 from pondage.engine.live.door import Door
 from pondage.engine.live.host import ReactorHost
-from pondage.engine.live.journal import JournalOutput, inline_writer, ledger_row, open_life, thread_writer
+from pondage.engine.live.journal import SAID, JournalOutput, inline_writer, ledger_row, open_life, thread_writer
 from pondage.engine.live.output import DirectOutput, Output
+from pondage.engine.live.publishing import Publisher
 from pondage.engine.live.typed import checked_reduces, typed_facts
 from pondage.errors import LedgerError
 from pondage.kernel.reaction import Effect, Facts, ReactorShape, read_event
 from pondage.kernel.reaction.declared import shape_of
-from pondage.kernel.reaction.events import ReactorCrashed
+from pondage.kernel.reaction.effects import Fired
+from pondage.kernel.reaction.events import Blocked, PondRun, ReactorCrashed, Unblocked
 from pondage.kernel.reaction.facts import new_facts
-from pondage.ledger import reactors
+from pondage.ledger import reactor_rows
 from pondage.ledger.journal import Carrier, Fenced, FileJournal, Journal, LedgerJournal, journal_path
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.reactor_ponds import Followed
 from pondage.ledger.reactors import Lease, LedgerRow, ReactorRow, ReactorSignal
 from pondage.ledger.sqlite import SqliteDriver
 
@@ -44,13 +48,19 @@ _log = logging.getLogger(__name__)
 class OwnedReactor(Door):
     """One reactor from the claim of its lease to the end of its drain. All methods run on the loop."""
 
-    def __init__(self, ledger: Ledger, row: ReactorRow, lease: Lease, reactor: Reactor) -> None:
+    def __init__(self, ledger: Ledger, row: ReactorRow, lease: Lease, reactor: Reactor, *, warehouse: str = "") -> None:
         super().__init__(row.name, {source.name: source for source in reactor.sources})
         self.row = row
         self.lease = lease
         self.is_lost = False
         self._ledger = ledger
         self._reactor = reactor
+        self._publisher: Publisher | None = None
+        if row.declaration.publish is not None and reactor.publish is not None:
+            self._publisher = Publisher(ledger, row, lease, reactor.publish, warehouse=warehouse)
+        self._ponds = [each.name for each in row.declaration.accumulators if each.kind == "pond"]
+        self._blocked: dict[str, bool] = {}
+        self._said_of = SAID if self._publisher is None else SAID | {Fired}
         self._host: ReactorHost | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal of {row.name}")
         # What was cancelled goes on in its thread: only one behind the other are these safe.
@@ -85,6 +95,9 @@ class OwnedReactor(Door):
             self._journal = await self._aside(self._open)
             if isinstance(self._journal, FileJournal):
                 await self._by_clerk(self._carry)
+        elif self._publisher is not None:
+            await self._by_clerk(self._publisher.publish)
+            await self._by_clerk(self._publisher.forget)
         await self._live()
         self._carrying = asyncio.get_running_loop().create_task(self._carry_on())
 
@@ -101,6 +114,21 @@ class OwnedReactor(Door):
                 self.host.feed(event)
             self.host.say(LedgerRow("consumed", str(signal.id)))
         self._taken.intersection_update(signal.id for signal in signals)
+
+    @property
+    def offsets(self) -> dict[str, int | None]:
+        """Answer how far each Pond source was taken in."""
+        facts = self.host.state.facts.sources
+        return {name: facts[name].offset for name in self._ponds}
+
+    def follow(self, found: list[Followed]) -> None:
+        """Take in what the Ponds have that this reactor reads; what it knows already changes nothing."""
+        for each in found:
+            if each.is_blocked is not self._blocked.get(each.source, False):
+                self._blocked[each.source] = each.is_blocked
+                self.host.feed(Blocked(each.source) if each.is_blocked else Unblocked(each.source))
+            for run in each.runs:
+                self.host.feed(PondRun(each.source, run.freshness, run, run.delay))
 
     async def drain(self, drain_us: int) -> None:
         """Stop in order: fire on for at most so long, write and carry over everything."""
@@ -134,12 +162,18 @@ class OwnedReactor(Door):
             facts.attempts = self._host.state.facts.attempts
         self._output = output
         self._host = host = ReactorHost(
-            shape, graphs=self._reactor.graphs, accumulators=self._accumulators, facts=facts, output=output
+            shape,
+            graphs=self._reactor.graphs,
+            accumulators=self._accumulators,
+            facts=facts,
+            output=output,
+            on_result=None if self._publisher is None else self._keep_result,
         )
         if isinstance(output, JournalOutput):
             output.on_pressure = host.throttle_all
         else:
             host.watchers.append(self._told)
+        self._blocked = {}
         host.on_settled = self._changed.set
         host.begin(self._on_crash)
         if after_crash is not None:
@@ -154,6 +188,7 @@ class OwnedReactor(Door):
             later=lambda seconds, call: _ignored(loop.call_later(seconds, call)),
             seq=seq,
             lazy_s=LAZY_S if is_inline else LAZY_SYNCED_S,
+            said=self._said_of,
         )
         output.on_fenced = lambda: self._spawn(self.lose("its journal has another owner"))
         output.on_rows = self._has_said.set
@@ -188,8 +223,12 @@ class OwnedReactor(Door):
         level = "power" if self.row.declaration.durable == "power" else "process"
         return FileJournal(journal_path(driver.path, self.lease.actor), self.lease, level=level)
 
+    def _keep_result(self, fire: Fire, graph: str, value: object) -> None:
+        assert self._publisher is not None
+        self.host.say(self._publisher.result_row(fire, graph, value))
+
     def _told(self, effect: Effect) -> None:
-        row = ledger_row(effect)
+        row = ledger_row(effect) if type(effect) in self._said_of else None
         if row is not None:
             self._say(row)
 
@@ -221,9 +260,12 @@ class OwnedReactor(Door):
                 self._carrier = Carrier(self._journal.path, self._ledger, self.lease)
             self._carrier.carry_all()
         elif self._said:
-            said, self._said = self._said, []
+            said = list(self._said)
             with self._ledger.transaction() as tx:
-                reactors.take_rows(tx, self.lease, said)
+                reactor_rows.take_rows(tx, self.lease, said)
+            del self._said[: len(said)]
+        if self._publisher is not None:
+            self._publisher.publish()
 
     async def _close(self) -> None:
         if self._carrying is not None:

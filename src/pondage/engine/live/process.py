@@ -24,9 +24,10 @@ from pondage.engine.live.socket import LiveSocket
 from pondage.engine.parent import ParentWatch
 from pondage.engine.spawn import receive
 from pondage.errors import LedgerError, PondageError
-from pondage.ledger import processes, reactors
+from pondage.ledger import processes, reactor_ponds, reactors
 from pondage.ledger.journal import Fenced, journal_path
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.reactor_ponds import Followed
 from pondage.ledger.reactors import Lease, ReactorRow, ReactorSignal
 from pondage.ledger.sqlite import SqliteDriver
 
@@ -118,7 +119,7 @@ class LiveHost:
                 loop.call_soon_threadsafe(self._woken.set)
 
     async def _reconcile(self) -> None:
-        rows, signals, tokens = await asyncio.to_thread(self._look)
+        rows, signals, tokens, followed = await asyncio.to_thread(self._look)
         known = {row.actor: row for row in rows}
         for actor, owned in list(self._owned.items()):
             row = known.get(actor)
@@ -129,13 +130,16 @@ class LiveHost:
                 self._start_draining(owned)
             else:
                 owned.tell(signals.get(actor, []))
+                owned.follow(followed.get(actor, []))
         now = asyncio.get_running_loop().time()
         for row in rows:
             is_free = row.owner is None and row.code == self._config.code and row.actor not in self._owned
             if is_free and self._failed.get(row.actor, 0.0) <= now:
                 await self._take(row)
 
-    def _look(self) -> tuple[list[ReactorRow], dict[int, list[ReactorSignal]], dict[int, str]]:
+    def _look(
+        self,
+    ) -> tuple[list[ReactorRow], dict[int, list[ReactorSignal]], dict[int, str], dict[int, list[Followed]]]:
         with self._ledger.reading() as tx:
             rows = reactors.deployed(tx)
             signals = {actor: reactors.signals(tx, actor) for actor in self._owned}
@@ -144,7 +148,12 @@ class LiveHost:
                 for actor, owned in self._owned.items()
                 if reactors.claimed(tx, token=owned.lease.token) is not None
             }
-        return rows, signals, tokens
+            followed = {
+                actor: reactor_ponds.followed(tx, owned.row.environment, owned.row.declaration, owned.offsets)
+                for actor, owned in self._owned.items()
+                if owned.offsets
+            }
+        return rows, signals, tokens, followed
 
     async def _take(self, row: ReactorRow) -> None:
         lease = await asyncio.to_thread(self._claim, row)
@@ -155,7 +164,7 @@ class LiveHost:
             return
         try:
             reactor = await asyncio.to_thread(self._code.reactor, row.entry)
-            owned = OwnedReactor(self._ledger, row, lease, reactor)
+            owned = OwnedReactor(self._ledger, row, lease, reactor, warehouse=self._config.engine.warehouse)
             await owned.start()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's module may raise anything: it is told
             _log.exception("reactor %s cannot be started", row.name)

@@ -6,6 +6,7 @@ and starting a Run consumes it without any code. Each Source is told once for ea
 
 from bisect import bisect_left, bisect_right, insort
 
+from pondage.kernel.demand.effects import Demanded, Reason
 from pondage.kernel.demand.goal import aim
 from pondage.kernel.demand.shape import NONE, PondKey
 from pondage.kernel.demand.signals import Target, Want
@@ -24,8 +25,12 @@ def tap(work: Work, pond: Pond) -> None:
 
 def on_want(work: Work, pond: Pond, freshness: int) -> None:
     """Take up a Sink's pull at every leaf. A blocked Pond ignores it; the Sink sends it again when it is unblocked."""
-    if not pond.state.is_blocked:
-        want(work, pond, [(name, freshness) for name in pond.shape.leaves])
+    if pond.state.is_blocked:
+        return
+    if pond.shape.is_fed:
+        work.emit(Demanded(pond=pond.key, reason=Reason.PULL, want=freshness))
+        return
+    want(work, pond, [(name, freshness) for name in pond.shape.leaves])
 
 
 def want(work: Work, pond: Pond, pending: list[tuple[str, int]]) -> None:
@@ -81,6 +86,9 @@ def on_target(work: Work, pond: Pond, freshness: int) -> None:
     state = pond.state
     targets = state.targets
     if state.is_blocked or freshness <= state.end_f:
+        return
+    if pond.shape.is_fed:
+        work.emit(Demanded(pond=pond.key, reason=Reason.PUSH, target=freshness))
         return
     at = bisect_left(targets, freshness)
     if at < len(targets) and targets[at] == freshness:

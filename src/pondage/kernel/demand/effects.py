@@ -28,6 +28,7 @@ class Reason(StrEnum):
     WINDOW = "window"
     TIDE = "tide"
     CLOCK = "clock"
+    VERB = "verb"
 
 
 class _Effect(msgspec.Struct, frozen=True, kw_only=True, tag_field="effect", tag=str.lower, omit_defaults=True):
@@ -47,6 +48,9 @@ class StartRun(_Effect, frozen=True, kw_only=True):
     """It was asked to compute everything anew, not only what changed."""
     rollback: str | None = None
     """The older Run that this one repeats without executing anything."""
+    is_fed: bool = False
+    batch: str | None = None
+    """What the reactor behind the Pond published; None in a fed Run: the same data, fresher."""
 
 
 class StartRipple(_Effect, frozen=True, kw_only=True):
@@ -120,6 +124,19 @@ class Deployed(_Effect, frozen=True, kw_only=True):
     definition: str
 
 
+class Demanded(_Effect, frozen=True, kw_only=True):
+    """Tell the reactor behind the Pond what is wanted of it: fresher than `want`, or `target`."""
+
+    want: int | None = None
+    target: int | None = None
+
+
+class Commanded(_Effect, frozen=True, kw_only=True):
+    """Tell the reactor behind the Pond what an operator told the Pond."""
+
+    verb: str
+
+
 Effect = (
     StartRun
     | StartRipple
@@ -132,4 +149,6 @@ Effect = (
     | Unblocked
     | Timer
     | Deployed
+    | Demanded
+    | Commanded
 )

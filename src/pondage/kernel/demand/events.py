@@ -106,9 +106,35 @@ class Rollback(_Event, frozen=True, kw_only=True):
     freshness: int | None = None
 
 
+class Asked(_Event, frozen=True, kw_only=True):
+    """A reactor that reads this Pond, as a Sink would: fresher than `want`, or reach `target`."""
+
+    want: int | None = None
+    target: int | None = None
+
+
+class Fed(_Event, frozen=True, kw_only=True):
+    """The reactor behind this Pond published; without a `batch` (the host's text) the data is what it was."""
+
+    freshness: int
+    delay: int = 0
+    batch: str | None = None
+
+
+class Stuck(_Event, frozen=True, kw_only=True):
+    """The reactor behind this Pond is blocked, or not any more."""
+
+    on: bool
+
+
+class Forgot(_Event, frozen=True, kw_only=True):
+    """The reactor behind this Pond forgot what it was asked."""
+
+
 Report = Done | Fail
 Verb = Tap | Pulse | Wave | Tide | Calm | Clear | Wake | Force | Kill | Sleep | Tick | Deploy | Remove | Rollback
-Event = Report | Verb
+Live = Asked | Fed | Stuck | Forgot
+Event = Report | Verb | Live
 
 
 def encode_events(events: list[Event]) -> bytes:

@@ -73,6 +73,8 @@ def published(pond: Pond) -> Updated:
 
 
 def _own_period(pond: Pond) -> int:
+    if pond.shape.feed_period is not None:
+        return pond.shape.feed_period
     return max((ripple.estimate for ripple in pond.state.ripples.values() if ripple.estimate != NONE), default=0)
 
 

@@ -23,6 +23,8 @@ def evaluate(work: Work, pond: Pond) -> None:
         _start_candidates(work, pond)
     if state.rollback is not None or state.is_forced:
         _start_forced(work, pond)
+    if pond.shape.is_fed:
+        return
     if state.goal != NONE and state.behind == 0 and _can_start(pond):
         freshness = source_f(pond, work.now)
         if freshness >= state.goal:

@@ -80,6 +80,13 @@ class PondShape:
     """The Sources that block this Pond when they are blocked."""
     gating: frozenset[PondKey]
     """The Sources that targets are sent to and that set the pace: the required ones, or all where none is required."""
+    feed_period: int | None = None
+    """How often the reactor behind this Pond publishes (0: with each fire); None: it runs by demand, as Ponds do."""
+
+    @property
+    def is_fed(self) -> bool:
+        """Is a reactor behind this Pond? Then it starts nothing itself: demand goes on to the reactor."""
+        return self.feed_period is not None
 
     @property
     def is_inlet(self) -> bool:
@@ -94,6 +101,7 @@ class PondShape:
         sources: Mapping[str, bool] | None = None,
         calendar: Calendar | None = None,
         retries: Retries | None = None,
+        feed_period: int | None = None,
     ) -> "PondShape":
         """Derive a shape from Ripples (name to parents) and Sources (key to "is it required").
 
@@ -130,6 +138,7 @@ class PondShape:
             retries=budgets,
             required=frozenset(required),
             gating=frozenset(required or bound),
+            feed_period=feed_period,
         )
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from pondage.kernel.demand import facts, pace, reports, tide, verbs
+from pondage.kernel.demand import facts, feeding, pace, reports, tide, verbs
 from pondage.kernel.demand.asking import on_target, on_want
 from pondage.kernel.demand.deploying import adopt, on_deploy
 from pondage.kernel.demand.effects import Effect
-from pondage.kernel.demand.events import Deploy, Done, Event, Fail, Report
+from pondage.kernel.demand.events import Deploy, Done, Event, Fail, Live, Report
 from pondage.kernel.demand.ponds import Ponds
 from pondage.kernel.demand.running import evaluate, finish
 from pondage.kernel.demand.shape import NONE, PondKey
@@ -66,7 +66,11 @@ def _apply(work: Work, events: list[Event]) -> None:
             on_deploy(work, event)
             continue
         pond = work.load(event.pond)
-        if pond is not None:
+        if pond is None:
+            continue
+        if isinstance(event, Live):
+            feeding.hear(work, pond, event)
+        elif not (pond.shape.is_fed and feeding.hand_on(work, pond, event)):
             verbs.apply(work, pond, event, number)
 
 

@@ -482,4 +482,21 @@ CREATE TABLE reactor_log (
     records bytea NOT NULL,
     PRIMARY KEY (reactor, seq)
 );
+-- What graphs gave, until the Pond of their reactor is published with it; and the publications that are due.
+CREATE TABLE reactor_results (
+    reactor bigint NOT NULL REFERENCES actors,
+    fire bigint NOT NULL,
+    graph text NOT NULL,
+    rows text NOT NULL,
+    is_ok bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (reactor, fire, graph)
+);
+CREATE TABLE reactor_publications (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    reactor bigint NOT NULL REFERENCES actors,
+    freshness bigint NOT NULL,
+    delay bigint NOT NULL,
+    fire bigint
+);
+CREATE INDEX reactor_publications_due ON reactor_publications (reactor, id);
 CREATE INDEX actors_owned ON actors (owner) WHERE owner IS NOT NULL;

@@ -482,4 +482,21 @@ CREATE TABLE reactor_log (
     records BLOB NOT NULL,
     PRIMARY KEY (reactor, seq)
 );
+-- What graphs gave, until the Pond of their reactor is published with it; and the publications that are due.
+CREATE TABLE reactor_results (
+    reactor INTEGER NOT NULL REFERENCES actors,
+    fire INTEGER NOT NULL,
+    graph TEXT NOT NULL,
+    rows TEXT NOT NULL,
+    is_ok INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (reactor, fire, graph)
+);
+CREATE TABLE reactor_publications (
+    id INTEGER PRIMARY KEY,
+    reactor INTEGER NOT NULL REFERENCES actors,
+    freshness INTEGER NOT NULL,
+    delay INTEGER NOT NULL,
+    fire INTEGER
+);
+CREATE INDEX reactor_publications_due ON reactor_publications (reactor, id);
 CREATE INDEX actors_owned ON actors (owner) WHERE owner IS NOT NULL;

@@ -1,0 +1,83 @@
+"""Rows of fires as files of a snapshot: Arrow in, Parquet out, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+
+import msgspec
+import pyarrow as pa
+from pyarrow import fs
+from pyarrow import parquet as pq
+
+from pondage.define.boundary import BoundaryType
+from pondage.define.row import Column, columns_of, spark_schema
+from pondage.define.snapshot import SnapshotContent
+from pondage.spark.footers import read_footers
+from pondage.spark.storage import local_path, secure
+
+MOST_BYTES = 64 << 20
+"""A file is not longer than this, before it is compressed."""
+_PLAIN = {
+    "boolean": pa.bool_(),
+    "long": pa.int64(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "date": pa.date32(),
+    "decimal(38,18)": pa.decimal128(38, 18),
+}
+
+
+class Table:
+    """The table that a type of rows makes."""
+
+    def __init__(self, schema: BoundaryType[object], *, place: str = "") -> None:
+        columns = columns_of(schema.type, place=place)
+        self.schema = spark_schema(columns)
+        self._type = schema.type
+        self._arrow = pa.schema([_field(each) for each in columns])
+
+    def write(self, rows: Sequence[object], destination: str) -> SnapshotContent:
+        """Write plain rows, as a journal keeps them, to a directory that nobody knows; answer the snapshot."""
+        typed = msgspec.convert(list(rows), list[self._type])  # type: ignore[name-defined]
+        plain = msgspec.to_builtins(typed, builtin_types=(bytes, datetime, date, Decimal))
+        table = pa.Table.from_pylist(plain, schema=self._arrow)
+        system, directory = _opened(destination)
+        step = max(1, table.num_rows * MOST_BYTES // max(table.nbytes, MOST_BYTES))
+        for number, start in enumerate(range(0, table.num_rows, step)):
+            with system.open_output_stream(f"{directory}/part-{number:05}.parquet") as file:
+                pq.write_table(table.slice(start, step), file, compression="zstd")
+        footers = read_footers(destination)
+        secure(destination, [each.name for each in footers])
+        files = tuple(each.as_data_file() for each in footers)
+        return SnapshotContent(
+            path=destination,
+            files=files,
+            schema=self.schema,
+            rows=sum(each.rows for each in files),
+            bytes=sum(each.bytes for each in files),
+        )
+
+
+def _opened(destination: str) -> tuple[fs.FileSystem, str]:
+    local = local_path(destination)
+    if local is not None:
+        local.mkdir(parents=True)
+        return fs.LocalFileSystem(), str(local)
+    system, path = fs.FileSystem.from_uri(destination)
+    return system, path
+
+
+def _field(column: Column) -> pa.Field:
+    return pa.field(column.name, _type(column), nullable=column.nullable)
+
+
+def _type(column: Column) -> pa.DataType:
+    if column.type == "struct":
+        return pa.struct([_field(each) for each in column.parts])
+    if column.type == "array":
+        return pa.list_(_field(column.parts[0]))
+    return _PLAIN[column.type]
