@@ -24,8 +24,12 @@ Hook = TypeVar("Hook", bound=Callable[..., object])
 class StreamSource(Protocol):
     """A replayable source: hands out (offset, raw event) after an offset, from the beginning when it is None."""
 
-    def read(self, after: int | None) -> AsyncIterator[tuple[int, object]]:
-        """Read events in the order of their offsets; ends or raises when the connection is lost."""
+    def read(self, after: int | None) -> AsyncIterator[tuple[int, object] | None]:
+        """Read events in the order of their offsets; ends or raises OSError when the connection is lost.
+
+        None is no event: the source answers, and has nothing now. With an attribute `says_connected` that is true it
+        counts as connected from its first answer on, else at once.
+        """
 
 
 class Hooks(msgspec.Struct):
@@ -48,6 +52,10 @@ class AnyAccumulator:
 
     def check(self, value: object) -> object:
         """Give a value as the boundary's type; raises InvalidBoundary."""
+        raise NotImplementedError
+
+    def decode(self, text: bytes) -> object:
+        """Give what a JSON text says as the boundary's type; raises InvalidBoundary."""
         raise NotImplementedError
 
 
@@ -130,6 +138,10 @@ class Accumulator(AnyAccumulator, Generic[T]):
     def check(self, value: object) -> T:
         """Give a value as the boundary's type; raises InvalidBoundary."""
         return self.boundary.check(value)
+
+    def decode(self, text: bytes) -> T:
+        """Give what a JSON text says as the boundary's type; raises InvalidBoundary."""
+        return self.boundary.decode(text)
 
     def init(self, function: Hook) -> Hook:
         """Call this with the checkpoint (the last offset, or None) whenever the accumulator starts."""

@@ -2,10 +2,9 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 
 from pondage.define.accumulator import AnyAccumulator
-from pondage.define.boundary import InvalidBoundary
 from pondage.kernel.reaction.effects import Connect, Poll, StartSource, StopSource, Throttle
 from pondage.kernel.reaction.events import Accumulator, Event, Polled, Push, Skip, UndecodableEvent
 
@@ -99,18 +98,34 @@ class Sources:
         except OSError as error:
             self._feed(Accumulator(name, "lost", str(error)))
             return
-        self._feed(Accumulator(name, "connected"))
+        try:
+            await self._take(name, events)
+        finally:
+            # A reader may hold a connection: it is given back now, not when somebody collects garbage.
+            if isinstance(events, AsyncGenerator):
+                await events.aclose()
+
+    async def _take(self, name: str, events: AsyncIterator[tuple[int, object] | None]) -> None:
+        accumulator = self._accumulators[name]
+        is_connected = not getattr(accumulator.source, "says_connected", False)
+        if is_connected:
+            self._feed(Accumulator(name, "connected"))
         while True:
             await self._going[name].wait()
             try:
-                offset, raw = await anext(events)
+                event = await anext(events)
             except StopAsyncIteration:
                 return
             except OSError as error:
                 self._feed(Accumulator(name, "lost", str(error)))
                 return
-            self._offsets[name] = offset
-            self._feed(await event_of(accumulator, raw, offset))
+            if not is_connected:
+                is_connected = True
+                self._feed(Accumulator(name, "connected"))
+            if event is not None:
+                offset, raw = event
+                self._offsets[name] = offset
+                self._feed(await event_of(accumulator, raw, offset))
 
     async def _poll(self, name: str) -> None:
         accumulator = self._accumulators[name]
@@ -140,8 +155,11 @@ async def boundary_of(accumulator: AnyAccumulator, raw: object) -> object:
 async def event_of(accumulator: AnyAccumulator, raw: object, offset: int) -> Event:
     """Give the event that a raw event of a stream is: a boundary, an offset that moves, or a dead letter."""
     try:
-        value = await boundary_of(accumulator, raw)
-    except InvalidBoundary as error:
+        if accumulator.hooks.process is None and isinstance(raw, bytes):
+            value: object = accumulator.decode(raw)
+        else:
+            value = await boundary_of(accumulator, raw)
+    except ValueError as error:  # what a decoder raises, InvalidBoundary too
         return UndecodableEvent(accumulator.name, offset, str(error))
     if value is NOTHING:
         return Skip(accumulator.name, offset)

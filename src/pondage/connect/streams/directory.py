@@ -1,0 +1,86 @@
+"""A directory as a stream: each file that is moved into it is an event, in the order in which they came."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import time
+from collections.abc import AsyncIterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import msgspec
+
+from pondage.define.duration import parsed_duration
+from pondage.define.place import place_of_caller
+
+NAME_BITS = 22
+"""An offset is the millisecond in which a file came, and these bits of its name: files that come together differ."""
+ANSWER_S = 30.0
+"""A directory that cannot be listed for so long is lost."""
+HIDDEN = (".", "_")
+
+
+class ArrivedFile(msgspec.Struct, frozen=True):
+    """A file that has come; `path` is where it is."""
+
+    name: str
+    path: str
+    bytes: int
+
+
+class Directory:
+    """Watches a directory. Move finished files into it: one that is still written must have settled for `settle`.
+
+    Names that begin with `.` or `_` are not looked at. A file that is changed or replaced is a new event. What was
+    taken in may be deleted or moved away. The offset is the time of the file system: when that clock is set back, files
+    that come then are older than the offset, and are not seen.
+    """
+
+    says_connected = True
+
+    def __init__(self, path: str | Path, *, pattern: str = "*", every: str = "1s", settle: str = "1s") -> None:
+        place = place_of_caller()
+        self.path = str(path)
+        self.pattern = pattern
+        self.every_us = parsed_duration(every, what="every", place=place)
+        self.settle_us = parsed_duration(settle, what="settle", place=place)
+
+    async def read(self, after: int | None) -> AsyncIterator[tuple[int, object] | None]:
+        """Answer files behind an offset for ever; raises OSError when the directory cannot be listed."""
+        last = -1 if after is None else after
+        while True:
+            found = await asyncio.wait_for(asyncio.to_thread(self._look, last), ANSWER_S)
+            yield None
+            for offset, file in found:
+                yield offset, file
+                last = offset
+            await asyncio.sleep(self.every_us / 1e6)
+
+    def _look(self, last: int) -> list[tuple[int, ArrivedFile]]:
+        now_ns = time.time_ns()
+        found: dict[int, ArrivedFile] = {}
+        with os.scandir(self.path) as entries:
+            named = sorted(entries, key=lambda entry: entry.name)
+        for entry in named:
+            if entry.name.startswith(HIDDEN) or not fnmatch(entry.name, self.pattern):
+                continue
+            try:
+                seen = entry.stat()
+            except FileNotFoundError:
+                continue
+            is_settled = now_ns - seen.st_ctime_ns >= self.settle_us * 1000
+            if not entry.is_file() or not is_settled:
+                continue
+            offset = _offset(seen.st_ctime_ns, entry.name)
+            while offset in found:
+                offset += 1
+            if offset > last:
+                found[offset] = ArrivedFile(entry.name, entry.path, seen.st_size)
+        return sorted(found.items())
+
+
+def _offset(changed_ns: int, name: str) -> int:
+    bits = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") >> (32 - NAME_BITS)
+    return (changed_ns // 1_000_000) << NAME_BITS | bits

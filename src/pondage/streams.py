@@ -1,0 +1,9 @@
+"""Outside sources of reactors: `Accumulator.stream("prices", Price, source=Kafka(...))`."""
+
+from __future__ import annotations
+
+from pondage.connect.streams.directory import ArrivedFile, Directory
+from pondage.connect.streams.kafka import Kafka
+from pondage.connect.streams.rows import Rows
+
+__all__ = ["ArrivedFile", "Directory", "Kafka", "Rows"]
