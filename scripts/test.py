@@ -1,7 +1,8 @@
-"""Run the suites one after another, each in a process of its own, and add them up.
+"""Run the suites, each in a process of its own, two at a time, and add them up.
 
 A suite is a folder of `tests/`; everything that has no suite of its own is *pure*. Each suite has its own process, so
-that one Spark session serves all Spark tests and no pure test pays for it.
+that one Spark session serves all Spark tests and no pure test pays for it. What a suite prints comes when it has ended;
+`--lanes 1` runs one after the other and shows each test as it goes.
 
 With PONDAGE_NO_SKIP=1 a skipped test counts as a failure: CI must have everything a test asks for.
 """
@@ -15,11 +16,13 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SUITES = ["pure", "spark", "services", "browser", "chaos"]
+SUITES = ["services", "pure", "spark", "browser", "chaos"]
+"""In the order in which they begin: the longest first."""
 NO_TESTS = 5
 """pytest's exit code when a choice of tests matched none, which is usual when there are several suites."""
 
@@ -60,14 +63,18 @@ def read_report(suite: str, report: Path) -> Outcome:
     return outcome
 
 
-def run_suite(suite: str, arguments: list[str]) -> Outcome:
-    """Run one suite in its own pytest."""
+def run_suite(suite: str, arguments: list[str], *, is_quiet: bool = False) -> Outcome:
+    """Run one suite in its own pytest; quiet ones print everything at their end."""
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, (Path(directory) / "said").open("w+") as said:
         report = Path(directory) / "report.xml"
         command = [sys.executable, "-m", "pytest", f"--junit-xml={report}", *arguments]
-        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        output = said if is_quiet else None
+        code = subprocess.run(command, cwd=ROOT, check=False, stdout=output, stderr=output).returncode
         outcome = read_report(suite, report) if report.is_file() else Outcome(suite=suite)
+        if is_quiet:
+            said.seek(0)
+            print(f"\n— {suite}\n{said.read()}", flush=True)
     if code not in (0, NO_TESTS) and not outcome.failed:
         outcome.failed.append(f"the {suite} suite: pytest ended with {code}")
     outcome.seconds = time.monotonic() - began
@@ -100,15 +107,22 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--suite", choices=SUITES, action="append", help="only this suite (may be repeated)")
     parser.add_argument("--seeds", type=int, default=1, help="rounds, each with another PONDAGE_TEST_SEED")
+    parser.add_argument("--lanes", type=int, help="so many suites at a time (2)")
     options, for_pytest = parser.parse_known_args(arguments)
     outcomes = []
     for seed in range(1, options.seeds + 1):
         os.environ["PONDAGE_TEST_SEED"] = str(seed)
-        for suite in options.suite or SUITES:
-            chosen = selection(suite, ROOT / "tests")
-            if chosen:
-                print(f"\n— {suite}" + (f", seed {seed}" if options.seeds > 1 else ""), flush=True)
-                outcomes.append(run_suite(suite, [*chosen, *for_pytest]))
+        chosen = {suite: selection(suite, ROOT / "tests") for suite in options.suite or SUITES}
+        chosen = {suite: given for suite, given in chosen.items() if given}
+        lanes = options.lanes or min(2, len(chosen), os.cpu_count() or 1)
+        title = ", ".join(chosen) + (f", seed {seed}" if options.seeds > 1 else "")
+        print(f"\n— {title}" + (f", {lanes} at a time" if lanes > 1 else ""), flush=True)
+        with ThreadPoolExecutor(lanes) as pool:
+            running = [
+                pool.submit(run_suite, suite, [*given, *for_pytest], is_quiet=lanes > 1)
+                for suite, given in chosen.items()
+            ]
+            outcomes += [each.result() for each in running]
     lines, code = summary(outcomes, may_skip=os.environ.get("PONDAGE_NO_SKIP", "") in ("", "0"))
     print("\n".join(lines), flush=True)
     return code
