@@ -13,7 +13,6 @@ from pondage.cli.session import Session, session, workers
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 
 if TYPE_CHECKING:
-    from pondage.define.snapshot import SnapshotContent
     from pondage.ledger.job_plans import StoredJob
     from pondage.views.jobs import JobRunDetail
 
@@ -83,6 +82,7 @@ def resume(
     With --file the job may have been edited: what changed is shown first, and --yes goes on. Exit code 1 when it fails.
     """
     from pondage.cli.job_files import stored_file
+    from pondage.engine.local import is_intact
     from pondage.ledger import jobs
     from pondage.views.jobs import find_run
 
@@ -102,7 +102,7 @@ def resume(
                 archive=archive,
                 is_edited=is_edited,
                 fresh_globals=fresh_globals,
-                is_intact=_is_intact,
+                is_intact=is_intact,
                 who=_who(),
             )
 
@@ -116,17 +116,6 @@ def _print_difference(opened: Session, run_id: str, stored: StoredJob) -> None:
     for title, names in (("changed", found.changed), ("added", found.added), ("removed", found.removed)):
         if names:
             click.echo(f"{title} sub-jobs: {', '.join(names)}")
-
-
-def _is_intact(content: SnapshotContent) -> bool:
-    """Answer whether the files of a table are there and as long as they were; files elsewhere are taken on trust."""
-    from pondage.engine.places import local_warehouse
-
-    root = local_warehouse(content.path)
-    if root is None:
-        return True
-    places = ((root / file.name, file.bytes) for file in content.files)
-    return all(place.is_file() and place.stat().st_size == size for place, size in places)
 
 
 @click.command("list", cls=Verb)

@@ -126,24 +126,16 @@ def make(opened: Session) -> tuple[Plan, list[Deployed]]:
 
 def make_whole(opened: Session) -> tuple[Plan, list[Deployed], list[ReactorDefinition]]:
     """Read and plan the project, and answer its reactors too."""
-    from pondage.ledger.deploy import deployed
-    from pondage.ledger.reactor_deploy import deployed_reactors
-    from pondage.ledger.trials import published_schemas
-    from pondage.plan.columns import has_columns
-    from pondage.plan.planning import make_plan
-    from pondage.plan.reactors import check_reactors, reactor_changes
+    from pondage.ledger.planning import planned
     from pondage.read.reader import read_declared
 
-    project, environment = opened.project, opened.environment
-    declared = read_declared(project)
-    with opened.ledger.reading() as tx:
-        found = deployed(tx, opened.ledger, environment)
-        running = deployed_reactors(tx, environment)
-        schemas = published_schemas(tx, environment) if has_columns(declared.ponds) else {}
-    check_reactors(declared.reactors, running, project=project.name, environment=environment)
-    changes = reactor_changes(declared.reactors, running, project=project.name)
-    made = make_plan(
-        declared.ponds, found, project=project.name, environment=environment, reactors=changes, schemas=schemas
+    declared = read_declared(opened.project)
+    made, found = planned(
+        opened.ledger,
+        opened.environment,
+        project=opened.project.name,
+        ponds=declared.ponds,
+        reactors=declared.reactors,
     )
     return made, found, declared.reactors
 

@@ -9,11 +9,8 @@ import click
 from pondage.cli.asking import answer_of, print_answer
 from pondage.cli.session import Session, session, workers
 from pondage.cli.settings import Settings
-from pondage.errors import NotFound
 
 if TYPE_CHECKING:
-    from pondage.define.definition import PondDefinition
-    from pondage.plan.values import Plan
     from pondage.views.answers import SampleView
 
 
@@ -29,10 +26,11 @@ def run_sample(
     from pondage.plan.planning import checked
     from pondage.read.archive import pack_project
     from pondage.views.answers import SampleTable, SampleView
+    from pondage.views.declared import declared_pond
 
     name, _, ripple = given.partition(".")
     with session(settings) as opened:
-        definition = _declared(checked(make(opened)[0]), name, ripple)
+        definition = declared_pond(checked(make(opened)[0]), name, ripple)
         archive = pack_project(opened.project).data
         wait_s = 300.0 if timeout_s is None else timeout_s
         with workers(opened):
@@ -54,31 +52,6 @@ def run_sample(
             print_json(view)
         else:
             _print(settings, opened, view)
-
-
-def _declared(plan: Plan, name: str, ripple: str) -> PondDefinition:
-    """Answer the Pond in the project's files, in its newest major version; raises `NotFound` with the nearest name."""
-    from pondage.plan.fusion import unfused
-    from pondage.views.words import list_text, nearest
-
-    plain, _, major = name.partition("@")
-    found = [pond for pond in plan.ponds if pond.name == plain and (not major or str(pond.major) == major)]
-    if not found:
-        names = sorted({pond.name for pond in plan.ponds})
-        close = nearest(plain, names)
-        meant = f"did you mean {close!r}?" if close else f"it declares {list_text(names)}"
-        raise NotFound(
-            f"project {plan.project} declares no Pond {name!r}; {meant}", code="NO_POND", hint="pondage plan"
-        )
-    pond = unfused(max(found, key=lambda each: each.major))
-    ripples = [each.name for each in pond.ripples]
-    if ripple and ripple not in ripples:
-        raise NotFound(
-            f"{pond.name} has no Ripple {ripple!r}; it has {list_text(ripples)}",
-            hint=f"pondage run {pond.name}.{nearest(ripple, ripples) or ripples[0]} --sample",
-            code="NO_RIPPLE",
-        )
-    return pond
 
 
 def _print(settings: Settings, opened: Session, view: SampleView) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from pondage.engine import identity
 from pondage.engine.config import shown_url
 from pondage.engine.live.copies import copy_journals
-from pondage.engine.places import local_warehouse
+from pondage.engine.local import local_warehouse
 from pondage.errors import LedgerError
 from pondage.ledger import processes, retention
 from pondage.ledger.ledger import Ledger

@@ -17,7 +17,8 @@ from pondage.define.component_work import ComponentResult, ComponentTask, Member
 from pondage.engine.attempt import Attempt
 from pondage.engine.code import DeployedCode
 from pondage.engine.config import EngineConfig
-from pondage.engine.places import local_warehouse, run_table_path, snapshot_path
+from pondage.engine.local import local_warehouse
+from pondage.engine.places import run_table_path, snapshot_path
 from pondage.spark.component import ComponentWork, run_components
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import msgspec
 from pondage.engine.cluster_doctor import cluster_findings
 from pondage.engine.config import EngineConfig, config_of
 from pondage.engine.ledger_doctor import Finding, ledger_findings
-from pondage.engine.places import local_warehouse
+from pondage.engine.local import local_warehouse
 from pondage.errors import PondageError
 from pondage.read.project import find_project
 from pondage.spark.java import find_java

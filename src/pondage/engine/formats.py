@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pondage.connect.tables import FormattedTable, publish_table
 from pondage.define.definition import FormatDefinition
-from pondage.engine.places import local_warehouse, table_directory
+from pondage.engine.local import local_warehouse
+from pondage.engine.places import table_directory
 from pondage.errors import PondageError
 from pondage.ledger import publications, retention
 from pondage.ledger.ledger import Ledger

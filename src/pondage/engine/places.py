@@ -6,13 +6,7 @@ from pathlib import Path
 
 from pondage.define.names import checked_name
 from pondage.engine.config import EngineConfig
-
-
-def local_warehouse(warehouse: str) -> Path | None:
-    """Answer the warehouse as a path of this machine, or None when it is on another file system."""
-    if warehouse.startswith("file:"):
-        return Path("/" + warehouse.removeprefix("file:").lstrip("/"))
-    return None if "://" in warehouse else Path(warehouse)
+from pondage.engine.local import local_warehouse
 
 
 def logs_directory(config: EngineConfig) -> Path:

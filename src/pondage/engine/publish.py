@@ -12,7 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from pondage.engine.places import local_warehouse, table_directory
+from pondage.engine.local import local_warehouse
+from pondage.engine.places import table_directory
 from pondage.ledger.retention import Published, PublishedTable
 
 LOCK_PATIENCE_S = 1.0

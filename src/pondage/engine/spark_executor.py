@@ -19,7 +19,8 @@ from pondage.engine.config import WorkerConfig
 from pondage.engine.executor import Answered, Compacted, JobProgress, Result, Same, Written
 from pondage.engine.growing import Growing
 from pondage.engine.lineage import LineageKeeper
-from pondage.engine.places import code_directory, local_warehouse, snapshot_path
+from pondage.engine.local import local_warehouse
+from pondage.engine.places import code_directory, snapshot_path
 from pondage.engine.probe import Probe, probe_of
 from pondage.errors import PondageError
 from pondage.ledger import work as ledger_work

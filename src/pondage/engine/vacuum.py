@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from pondage.engine.places import local_warehouse
+from pondage.engine.local import local_warehouse
 from pondage.engine.vacuum_runs import run_orphans, sweep_runs
 from pondage.ledger import job_pruning, pruning, retention
 from pondage.ledger.ledger import Ledger

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from pondage.engine.places import local_warehouse
+from pondage.engine.local import local_warehouse
 from pondage.ledger import job_pruning
 from pondage.ledger.ledger import Ledger
 

@@ -35,6 +35,7 @@ def start_job(
     archive: bytes = b"",
     reason: str = "by hand",
     who: str = "",
+    note: str = "",
     start: Start = _START,
 ) -> str:
     """Begin a run of a job and answer its public id; what may start at once is dispatched in the same transaction.
@@ -52,12 +53,12 @@ def start_job(
             job_plans.store_archive(tx, job.archive, archive)
         definition = job_plans.store(tx, job)
         run = _insert(tx, identity, public_id, job, definition, known, resumed_from=None, reason=reason)
-        history.audit(tx, environment=identity, who=who, verb="job run", target=public_id)
+        history.audit(tx, environment=identity, who=who, verb="job run", target=public_id, note=note)
         _begin(tx, ledger, run, [msgspec.structs.replace(start, context=known)])
     return public_id
 
 
-def kill(ledger: Ledger, environment: str, public_id: str, *, who: str = "") -> None:
+def kill(ledger: Ledger, environment: str, public_id: str, *, who: str = "", note: str = "") -> None:
     """End a run: nothing starts any more, and what runs gets 30 s. A second call ends it at once.
 
     Raises `NotFound`, and `LedgerError` when the run is over.
@@ -68,7 +69,7 @@ def kill(ledger: Ledger, environment: str, public_id: str, *, who: str = "") -> 
             raise LedgerError(f"run {public_id} is over: {run.state}", code="NOT_RUNNING")
         # A halted run reads no signals, so its halt is taken away directly.
         actors.unhalt(tx, run.actor)
-        history.audit(tx, environment=run.environment, who=who, verb="job kill", target=public_id)
+        history.audit(tx, environment=run.environment, who=who, verb="job kill", target=public_id, note=note)
         advance.report(tx, ledger, run.actor, process=None, event=Kill())
 
 
@@ -83,6 +84,7 @@ def resume(
     fresh_globals: bool = False,
     is_intact: Callable[[SnapshotContent], bool] = _trusted,
     who: str = "",
+    note: str = "",
     start: Start = _START,
 ) -> str:
     """Begin a new run that takes over what an earlier one had finished, and answer its public id.
@@ -111,7 +113,14 @@ def resume(
         new_id = ledger.ids.new("j")
         run = _insert(tx, old.environment, new_id, job, definition, context, resumed_from=old.id, reason="resumed")
         _take_over(tx, old, run, restore, is_intact)
-        history.audit(tx, environment=old.environment, who=who, verb="job resume", target=new_id, note=public_id)
+        history.audit(
+            tx,
+            environment=old.environment,
+            who=who,
+            verb="job resume",
+            target=new_id,
+            note=f"{public_id} {note}".strip(),
+        )
         _begin(tx, ledger, run, [msgspec.structs.replace(start, context=context), restore])
     return new_id
 

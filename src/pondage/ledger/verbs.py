@@ -13,10 +13,10 @@ from pondage.ledger.driver import Transaction, number
 from pondage.ledger.ledger import Ledger
 
 
-def send(ledger: Ledger, environment: str, event: Event, *, note: str = "") -> None:
+def send(ledger: Ledger, environment: str, event: Event, *, note: str = "", by: str | None = None) -> None:
     """Tell a Pond something (Tap, Pulse, Clear, …) and settle what follows, in one transaction, with an audit row.
 
-    Raises `NotFound` when the Pond is not deployed.
+    `by` is who asks, when it is not the person who runs this process. Raises `NotFound` when the Pond is not deployed.
     """
     with ledger.transaction() as tx:
         identity = environment_id(tx, environment)
@@ -29,7 +29,7 @@ def send(ledger: Ledger, environment: str, event: Event, *, note: str = "") -> N
             actors.unhalt(tx, row.actor)
         verb = type(event).__name__.lower()
         advance.put_event(tx, actor=row.actor, event=event)
-        history.audit(tx, environment=identity, who=who(), verb=verb, target=event.pond, note=note)
+        history.audit(tx, environment=identity, who=by or who(), verb=verb, target=event.pond, note=note)
         advance.inline(tx, ledger, row.actor, process=None)
 
 

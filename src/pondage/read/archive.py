@@ -13,6 +13,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -86,7 +87,21 @@ def unpack(data: bytes, into: Path, *, digest: str | None = None, limit_bytes: i
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def check_archive(data: bytes, *, limit_bytes: int = LIMIT_BYTES) -> str:
+    """Answer the digest of an archive that somebody sent; raises `ProjectError` for all that `unpack` refuses."""
+    for _ in _files(data, limit_bytes):
+        pass
+    return hashlib.sha256(data).hexdigest()
+
+
 def _extract(data: bytes, directory: Path, limit_bytes: int) -> None:
+    for name, content in _files(data, limit_bytes):
+        target = directory.joinpath(*name.parts)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+
+
+def _files(data: bytes, limit_bytes: int) -> Iterator[tuple[PurePosixPath, bytes]]:
     try:
         file = zipfile.ZipFile(io.BytesIO(data))
     except zipfile.BadZipFile:
@@ -98,14 +113,15 @@ def _extract(data: bytes, directory: Path, limit_bytes: int) -> None:
             name = _checked_name(info, seen)
             size += info.file_size
             _check_size(size, count, limit_bytes)
-            target = directory.joinpath(*name.parts)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with file.open(info) as source:
-                # The header may lie about the size: never write more than it said.
-                content = source.read(info.file_size + 1)
+            try:
+                with file.open(info) as source:
+                    # The header may lie about the size: never read more than it said.
+                    content = source.read(info.file_size + 1)
+            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
+                raise _refused(f"{info.filename!r} cannot be read") from None
             if len(content) != info.file_size:
                 raise _refused(f"{info.filename!r} is not as long as it says")
-            target.write_bytes(content)
+            yield name, content
 
 
 def _checked_name(info: zipfile.ZipInfo, seen: set[str]) -> PurePosixPath:

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pondage.errors import PondageError
-from pondage.server import reactors, reading, tokens
+from pondage.server import asking, demanding, deploying, jobs, reactors, reading, tokens
 from pondage.server.levels import Level
 from pondage.server.table import Route, Socket
 
-ROUTES: tuple[Route, ...] = (*reading.ROUTES, *reactors.ROUTES, *tokens.ROUTES)
+ROUTES: tuple[Route, ...] = (
+    *reading.ROUTES,
+    *demanding.ROUTES,
+    *deploying.ROUTES,
+    *asking.ROUTES,
+    *jobs.ROUTES,
+    *reactors.ROUTES,
+    *tokens.ROUTES,
+)
 SOCKETS: tuple[Socket, ...] = ()
 OPEN = frozenset({"/healthz"})
 
