@@ -46,10 +46,14 @@ def stored_file(opened: Session, file: Path, *, fuses: bool = True) -> tuple[Sto
     from pondage.ledger.job_plans import stored_job
     from pondage.read.archive import pack_project
 
-    plan = planned_or_refused(file, fuses=fuses).plan
+    planned = planned_or_refused(file, fuses=fuses)
+    plan = planned.plan
     plan = plan if plan.name else msgspec.structs.replace(plan, name=file.stem)
     archive = pack_project(opened.project)
-    return stored_job(plan, registry.known_components(), archive=archive.digest, file=file.name), archive.data
+    stored = stored_job(
+        plan, registry.known_components(), archive=archive.digest, file=file.name, schedule=planned.schedule
+    )
+    return stored, archive.data
 
 
 def project_jobs(opened: Session) -> dict[str, StoredJob]:

@@ -8,7 +8,7 @@ from pondage.views.words import duration_text, moment_text
 
 COMPONENT_COLUMNS = ("COMPONENT", "STATE", "TOOK", "ROWS", "NOTE")
 RUN_COLUMNS = ("RUN", "JOB", "STATE", "STARTED", "TOOK", "COMPONENTS", "NOTE")
-JOB_COLUMNS = ("JOB", "VERSION", "PROJECT", "COMPONENTS", "DEPLOYED")
+JOB_COLUMNS = ("JOB", "VERSION", "PROJECT", "COMPONENTS", "DEPLOYED", "NEXT")
 _STYLES = {"OK": "green", "ERROR": "bold red", "ABORTED": "magenta", "RUNNING": "bold cyan", "SKIPPED": "dim"}
 
 
@@ -73,11 +73,21 @@ def run_rows(runs: tuple[JobRunView, ...], now: int) -> list[Row]:
 
 def _run_note(run: JobRunView) -> str:
     words = [run.code or "", f"resumes {run.resumed_from}" if run.resumed_from else ""]
+    if run.reason not in ("by hand", "resumed"):
+        words.append(run.reason)
     return " ".join(word for word in words if word)
 
 
 def job_rows(jobs: tuple[JobView, ...]) -> list[Row]:
     """Answer a row for each deployed job."""
     return [
-        (job.name, job.version, job.project, str(job.components), moment_text(job.deployed_at)[:19]) for job in jobs
+        (
+            job.name,
+            job.version,
+            job.project,
+            str(job.components),
+            moment_text(job.deployed_at)[:19],
+            "" if job.next_at is None else f"{moment_text(job.next_at)[:19]} by {job.schedule}",
+        )
+        for job in jobs
     ]

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from pondage.define.definition import ScheduleDefinition
 from pondage.errors import PondageError
 
 FailStrategy = Literal["halt", "continue"]
@@ -100,6 +101,7 @@ class JobDefinition(msgspec.Struct, frozen=True, kw_only=True):
     context: dict[str, object] = {}
     inputs: dict[str, tuple[str, str]] = {}
     outputs: dict[str, tuple[str, str]] = {}
+    schedule: ScheduleDefinition | None = None
     calls: tuple[Call, ...] = ()
     data: tuple[DataLink, ...] = ()
     control: tuple[ControlLink, ...] = ()

@@ -8,7 +8,7 @@ import msgspec
 
 from pondage.kernel.control import Event as ControlEvent
 from pondage.kernel.demand.events import Event
-from pondage.ledger import actors, schedules
+from pondage.ledger import actors, job_schedules, schedules
 from pondage.ledger.actors import ActorRow, SignalRow
 from pondage.ledger.catchment import Catchment, Settled
 from pondage.ledger.driver import LedgerUnavailable, Transaction
@@ -78,7 +78,7 @@ def advance_due(ledger: Ledger, *, process: int | None) -> int:
         has_schedules = schedules.is_due(tx)
     if has_schedules:
         with ledger.transaction() as tx:
-            due = sorted({*due, *(schedules.fire(tx))})
+            due = sorted({*due, *schedules.fire(tx), *job_schedules.fire(tx, ledger)})
     for actor in due:
         with ledger.transaction() as tx:
             row = actors.lock(tx, actor, is_waiting=False)

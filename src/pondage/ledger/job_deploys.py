@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from pondage.errors import LedgerError, NotFound
-from pondage.ledger import actors, history, job_plans
+from pondage.ledger import actors, history, job_plans, job_schedules
 from pondage.ledger.driver import Transaction, number, text
 from pondage.ledger.job_plans import StoredJob
 from pondage.ledger.ledger import Ledger
@@ -68,6 +68,12 @@ def deploy_jobs(
         changes = job_changes(tx, environment, project=project, jobs=jobs)
         for change in changes:
             if change.change == "removed":
+                tx.change(
+                    """DELETE FROM schedules WHERE job =
+                       (SELECT id FROM jobs WHERE environment = :environment AND name = :name)""",
+                    environment=identity,
+                    name=change.name,
+                )
                 tx.write(
                     "DELETE FROM jobs WHERE environment = :environment AND name = :name",
                     environment=identity,
@@ -81,17 +87,20 @@ def deploy_jobs(
 
 def _put(tx: Transaction, environment: int, project: str, name: str, job: StoredJob, archive: bytes) -> None:
     job_plans.store_archive(tx, job.archive, archive)
-    tx.write(
+    row = tx.row(
         """INSERT INTO jobs (environment, name, project, definition, archive, deployed_at)
            VALUES (:environment, :name, :project, :definition, :archive, :now)
            ON CONFLICT (environment, name) DO UPDATE
-           SET definition = excluded.definition, archive = excluded.archive, deployed_at = excluded.deployed_at""",
+           SET definition = excluded.definition, archive = excluded.archive, deployed_at = excluded.deployed_at
+           RETURNING id""",
         environment=environment,
         name=name,
         project=project,
         definition=job_plans.store(tx, job),
         archive=job.archive,
     )
+    assert row is not None
+    job_schedules.put(tx, number(row, "id"), job.schedule)
 
 
 def deployed_job(tx: Transaction, ledger: Ledger, environment: str, name: str) -> StoredJob:

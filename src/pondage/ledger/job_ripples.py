@@ -12,7 +12,7 @@ from pondage.define.component_work import Publication
 from pondage.define.definition import PondDefinition, RippleDefinition
 from pondage.define.snapshot import SnapshotContent
 from pondage.kernel.control import State
-from pondage.kernel.control.events import Kill, Start
+from pondage.kernel.control.events import Kill
 from pondage.kernel.control.reading import components_of
 from pondage.kernel.control.state import JobState
 from pondage.kernel.demand.events import Done, Fail
@@ -44,32 +44,20 @@ def start(
     """Write the dispatch and a run of its job, and answer the run's actor, to which Start is sent."""
     assert ripple.job is not None, f"{definition.name}.{ripple.name} names a job that was never planned"
     stored = _with_limits(_jobs.decode(ripple.job), definition, ripple)
-    public_id = ledger.ids.new("j")
     named = tx.row("SELECT name FROM environments WHERE id = :id", id=work.environment)
     assert named is not None
-    context = {"env": text(named, "name"), "run_id": public_id, **stored.plan.context, **ripple.parameters}
-    actor = actors.create(tx, environment_id=work.environment, kind="run", key=public_id)
-    job_runs.insert(
+    return job_runs.begin(
         tx,
-        public_id=public_id,
+        public_id=ledger.ids.new("j"),
         environment=work.environment,
-        actor=actor,
         job=stored.plan.name,
         definition=job_plans.store(tx, stored),
         archive=stored.archive,
-        context=context,
-        resumed_from=None,
+        context={"env": text(named, "name"), **stored.plan.context, **ripple.parameters},
         reason=f"{definition.name}.{ripple.name}",
         dispatch=executions.dispatch_without_execution(tx, work),
-    )
-    actors.put_signal(
-        tx,
-        actor=actor,
-        kind="start",
-        payload=msgspec.json.encode(Start(context=context)).decode(),
         delay_us=delay_us,
     )
-    return actor
 
 
 def _with_limits(stored: StoredJob, definition: PondDefinition, ripple: RippleDefinition) -> StoredJob:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from pondage.kernel.control.events import Start
 from pondage.kernel.control.state import Row as MachineRow
 from pondage.kernel.control.state import decode_row, encode_row
+from pondage.ledger import actors
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, text, text_or_none
 
 _contexts = msgspec.json.Decoder(dict[str, object])
@@ -71,6 +73,40 @@ def insert(
     )
     assert row is not None
     return run_of(row)
+
+
+def begin(
+    tx: Transaction,
+    *,
+    public_id: str,
+    environment: int,
+    job: str,
+    definition: int,
+    archive: str,
+    context: dict[str, object],
+    reason: str,
+    dispatch: int | None = None,
+    delay_us: int = 0,
+) -> int:
+    """Write a run, send Start to it, now or after a delay, and answer its actor. It knows its own `run_id`."""
+    known = {"run_id": public_id, **context}
+    actor = actors.create(tx, environment_id=environment, kind="run", key=public_id)
+    insert(
+        tx,
+        public_id=public_id,
+        environment=environment,
+        actor=actor,
+        job=job,
+        definition=definition,
+        archive=archive,
+        context=known,
+        resumed_from=None,
+        reason=reason,
+        dispatch=dispatch,
+    )
+    payload = msgspec.json.encode(Start(context=known)).decode()
+    actors.put_signal(tx, actor=actor, kind="start", payload=payload, delay_us=delay_us)
+    return actor
 
 
 def of_actor(tx: Transaction, actor: int) -> JobRunRow:

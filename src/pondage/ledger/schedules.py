@@ -81,9 +81,9 @@ def fire(tx: Transaction) -> list[int]:
            FROM schedules s JOIN ponds p ON p.id = s.pond
            WHERE s.next_at <= :now AND p.removed_at IS NULL ORDER BY s.next_at, s.id /*lock skip of s*/"""
     ):
-        times, following = _times(row, tx.now)
+        due, following = times(row, tx.now)
         key = pond_key(text(row, "name"), number(row, "major"))
-        for at in times:
+        for at in due:
             payload = msgspec.json.encode(Pulse(pond=key, at=at)).decode()
             actors.put_signal(tx, actor=number(row, "actor"), kind="pulse", pond=key, payload=payload)
         tx.change("UPDATE schedules SET next_at = :at WHERE id = :id", at=following, id=number(row, "id"))
@@ -91,7 +91,8 @@ def fire(tx: Transaction) -> list[int]:
     return told
 
 
-def _times(row: Row, now: int) -> tuple[list[int], int]:
+def times(row: Row, now: int) -> tuple[list[int], int]:
+    """Answer the times of a schedule that count, by its `catch_up`, and the first one that is still to come."""
     cron, tz = text(row, "cron"), text(row, "tz")
     due = [number(row, "next_at")]
     while (following := next_time(cron, tz, due[-1])) <= now:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from pondage.define.component import ComponentDefinition, Registry, Schema
+from pondage.define.definition import ScheduleDefinition
 from pondage.define.job import JobConfig, JobDefinition, JobProblem, JobRefused
 from pondage.define.port import PANIC_PORT, natural_order
 from pondage.expr import compile_text
@@ -39,6 +40,7 @@ class PlannedJob(msgspec.Struct, frozen=True, kw_only=True):
     plan: JobPlan
     warnings: tuple[JobProblem, ...] = ()
     unresolved: tuple[str, ...] = ()
+    schedule: ScheduleDefinition | None = None
 
 
 def plan_job(
@@ -68,7 +70,9 @@ def plan_job(
             outputs=graph.taken,
         )
     )  # fmt: skip
-    return PlannedJob(plan=plan, warnings=tuple(findings.warnings), unresolved=tuple(types.unresolved))
+    return PlannedJob(
+        plan=plan, warnings=tuple(findings.warnings), unresolved=tuple(types.unresolved), schedule=job.schedule
+    )
 
 
 def plan_graph(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from pondage.define.component import ComponentDefinition, Registry
+from pondage.define.definition import ScheduleDefinition
 from pondage.kernel.control import JobPlan
 from pondage.kernel.control.shape import PlanComponent, Virtual
 
@@ -21,15 +22,24 @@ class StoredJob(msgspec.Struct, frozen=True, kw_only=True):
     components: dict[str, ComponentDefinition]
     archive: str = ""
     file: str = ""
+    schedule: ScheduleDefinition | None = None
     labels: tuple[str, ...] = ()
     pool: str = ""
     """Beside those of the components: what the Pond whose Ripple the job is demands of every execution."""
 
 
-def stored_job(plan: JobPlan, registry: Registry, *, archive: str = "", file: str = "") -> StoredJob:
+def stored_job(
+    plan: JobPlan,
+    registry: Registry,
+    *,
+    archive: str = "",
+    file: str = "",
+    schedule: ScheduleDefinition | None = None,
+) -> StoredJob:
     """Make what is stored of a planned job: a snapshot of the components that it names comes with it."""
     types = sorted({shape.type for shape in shapes_of(plan) if shape.virtual is Virtual.NONE})
-    return StoredJob(plan=plan, components={name: registry[name] for name in types}, archive=archive, file=file)
+    components = {name: registry[name] for name in types}
+    return StoredJob(plan=plan, components=components, archive=archive, file=file, schedule=schedule)
 
 
 def plans_of(plan: JobPlan) -> Iterator[JobPlan]:

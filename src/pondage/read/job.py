@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from pondage.define.cron import checked_cron
+from pondage.define.definition import ScheduleDefinition
 from pondage.define.job import (
     CONTROL_KINDS,
     Call,
@@ -21,7 +23,8 @@ from pondage.define.job import (
     Place,
 )
 from pondage.define.schema import violations
-from pondage.errors import NotFound
+from pondage.define.window import checked_zone
+from pondage.errors import DefinitionError, NotFound
 from pondage.read.job_lines import BadLine, control_links, data_links, end_of, is_name
 from pondage.read.job_yaml import Document, YamlProblem, read_yaml
 
@@ -110,12 +113,31 @@ def _definition(document: Document, problems: list[JobProblem]) -> JobDefinition
         context=value.get("context") or {},
         inputs={port: end_of(end) for port, end in (value.get("inputs") or {}).items()},
         outputs={port: end_of(end) for port, end in (value.get("outputs") or {}).items()},
+        schedule=_schedule(value.get("schedule"), document, problems),
         calls=tuple(_call(one, document.place(f"$.components[{number}]"))
                     for number, one in enumerate(value["components"])),
         data=tuple(_links(connections.get("data"), "data", _data_entry, data_links, document, problems)),
         control=tuple(_links(connections.get("control"), "control", _control_entry, control_links, document, problems)),
         file=document.file,
     )  # fmt: skip
+
+
+def _schedule(
+    value: dict[str, Any] | None, document: Document, problems: list[JobProblem]
+) -> ScheduleDefinition | None:
+    if value is None:
+        return None
+    try:
+        made = ScheduleDefinition(
+            cron=checked_cron(value["cron"]),
+            tz=checked_zone(value.get("tz", "UTC")),
+            catch_up=value.get("catch_up", "latest"),
+        )
+    except DefinitionError as error:
+        path = "$.schedule"
+        problems.append(JobProblem(code="SCHEMA", message=error.message, path=path, place=document.place(path)))
+        return None
+    return made
 
 
 def _call(value: dict[str, Any], place: Place) -> Call:

@@ -10,7 +10,7 @@ from pondage.errors import NotFound
 from pondage.kernel.control.reading import components_of, result_values, values_of
 from pondage.kernel.control.shape import Virtual
 from pondage.kernel.control.state import LevelRow, SubRow
-from pondage.ledger import actors, job_runs, run_tables
+from pondage.ledger import actors, job_runs, job_schedules, run_tables
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, text, text_or_none
 from pondage.ledger.job_inputs import component_inputs
 from pondage.ledger.job_plans import JobVersion
@@ -28,6 +28,9 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     plan: str
     components: int
     deployed_at: int
+    schedule: str | None = None
+    """The cron line and its zone by which it begins by itself."""
+    next_at: int | None = None
 
 
 class JobRunView(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +116,7 @@ def jobs(tx: Transaction, ledger: Ledger, environment: str, *, job: str | None =
     """Answer the deployed jobs and the newest runs, of one job or of all."""
     identity = find.environment_id(tx, environment)
     deployed = tx.rows(
-        "SELECT name, project, definition, deployed_at FROM jobs WHERE environment = :environment ORDER BY name",
+        "SELECT id, name, project, definition, deployed_at FROM jobs WHERE environment = :environment ORDER BY name",
         environment=identity,
     )
     return JobsView(
@@ -125,7 +128,8 @@ def jobs(tx: Transaction, ledger: Ledger, environment: str, *, job: str | None =
 
 
 def _job(tx: Transaction, ledger: Ledger, row: Row) -> JobView:
-    plan = ledger.job(tx, number(row, "definition")).stored.plan
+    stored = ledger.job(tx, number(row, "definition")).stored
+    plan, schedule = stored.plan, stored.schedule
     return JobView(
         name=text(row, "name"),
         version=plan.version,
@@ -133,6 +137,8 @@ def _job(tx: Transaction, ledger: Ledger, row: Row) -> JobView:
         plan=plan.hash,
         components=len(plan.components),
         deployed_at=number(row, "deployed_at"),
+        schedule=None if schedule is None else f"{schedule.cron} ({schedule.tz})",
+        next_at=job_schedules.next_at(tx, number(row, "id")),
     )
 
 

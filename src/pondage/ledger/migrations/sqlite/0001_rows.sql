@@ -392,13 +392,15 @@ CREATE TABLE pool_slots (
 
 CREATE TABLE schedules (
     id INTEGER PRIMARY KEY,
-    pond INTEGER NOT NULL REFERENCES ponds,
+    pond INTEGER REFERENCES ponds,
+    job INTEGER UNIQUE REFERENCES jobs,
     name TEXT NOT NULL,
     cron TEXT NOT NULL,
     tz TEXT NOT NULL,
     catch_up TEXT NOT NULL,
     next_at INTEGER NOT NULL,
-    UNIQUE (pond, name)
+    UNIQUE (pond, name),
+    CHECK ((pond IS NULL) <> (job IS NULL))
 );
 CREATE INDEX schedules_due ON schedules (next_at);
 
