@@ -40,32 +40,21 @@ def popular(visits: DataFrame) -> DataFrame:
     """Pages by the number of their visits. The parameter `visits` is the Pond of that name."""
     return visits.groupBy("page").agg(F.count("*").alias("visits")).orderBy(F.desc("visits"))
 ''',
+    "conftest.py": '''\
+"""Lets `pytest` find the fixtures of Pondage: `spark`, `table`, `run_ripple`."""
+
+pytest_plugins = ["pondage.testing"]
+''',
     "tests/test_visits.py": '''\
-"""A Ripple is a plain function: a test calls it with DataFrames."""
+"""A Ripple is a plain function: a test calls it with small tables."""
 
-import os
-import sys
-from pathlib import Path
-
-import pytest
-from pyspark.sql import SparkSession
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-
-from ponds.visits import popular  # noqa: E402
+from ponds.visits import popular
 
 
-@pytest.fixture(scope="session")
-def spark():
-    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    yield session
-    session.stop()
-
-
-def test_pages_are_counted(spark):
-    visits = spark.createDataFrame([(1, "home"), (2, "home"), (3, "help")], ["visit", "page"])
-    assert [tuple(row) for row in popular(visits).collect()] == [("home", 2), ("help", 1)]
+def test_pages_are_counted(table, run_ripple):
+    visits = table([(1, "home"), (2, "home"), (3, "help")], "visit long, page string")
+    rows = run_ripple(popular, visits=visits, expectations=True).collect()
+    assert [tuple(row) for row in rows] == [("home", 2), ("help", 1)]
 ''',
     "README.md": """\
 # {name}
@@ -76,7 +65,7 @@ A data pipeline on Pondage.
     pondage deploy           # store the definitions and the code
     pondage dev              # run everything on this machine (leave it running)
     pondage run popular      # ask for fresh data and print the rows
-    pytest                   # test the Ripples as plain functions
+    pondage test             # test the Ripples as plain functions
 """,
     ".gitignore": """\
 .pondage/
