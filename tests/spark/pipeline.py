@@ -10,7 +10,7 @@ from pondage.define.names import PondKey
 from pondage.engine.attempt import Attempt
 from pondage.engine.attempt_log import AttemptLog, bound
 from pondage.engine.config import WorkerConfig, config_of
-from pondage.engine.executor import Same, Written
+from pondage.engine.executor import Answered, Same, Written
 from pondage.engine.outbox import Outbox
 from pondage.engine.spark_executor import SparkExecutor
 from pondage.kernel.demand.events import Pulse
@@ -75,6 +75,8 @@ class Pipeline:
             match result:
                 case Written(content=content):
                     assert work.commit_written(self.ledger, held, content, process=self.process)
+                case Answered(result=answer):
+                    assert work.commit_query(self.ledger, held, answer, process=self.process)
                 case Same():
                     assert work.commit_unchanged(self.ledger, held, process=self.process)
                 case ComponentResult():

@@ -10,6 +10,7 @@ from pondage.cli.output import print_json, print_pairs, print_table, print_title
 from pondage.cli.session import session
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 from pondage.cli.tables import run_notes
+from pondage.define.snapshot import ExpectationResult
 from pondage.views.runs import CodeView, OutputView, RunDetailView
 from pondage.views.schema import ColumnView
 from pondage.views.show import PondReference, PondShow, PublishedView, RippleShow, SnapshotShow
@@ -100,6 +101,7 @@ def _print_ripple(settings: Settings, view: PondShow, ripple: RippleShow, wareho
             ("reads", ", ".join(ripple.reads)),
             ("fused in", ", ".join(ripple.fused)),
             ("expects", "; ".join(ripple.expectations)),
+            ("checked", "; ".join(_checked(each) for each in published.expectations) if published else ""),
             ("table", ripple.table if published else ""),
             ("data", _data(published) if published else ""),
             ("fresh", _moment(published.freshness, view.at) if published else ""),
@@ -111,6 +113,11 @@ def _print_ripple(settings: Settings, view: PondShow, ripple: RippleShow, wareho
     )
     if published:
         _print_columns(settings, published.columns)
+
+
+def _checked(result: ExpectationResult) -> str:
+    word = "set aside" if result.is_set_aside else "kept" if result.passed else "BROKEN"
+    return f"{result.name} {word} ({result.observed})"
 
 
 def _data(published: PublishedView) -> str:

@@ -100,6 +100,21 @@ class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
         return SnapshotContent(**{name: getattr(self.set_aside, name) for name in self.set_aside.__struct_fields__})
 
     @property
+    def rejected_table(self) -> SnapshotContent:
+        """Answer the same as a table that is always there, with no rows when nothing was set aside."""
+        if self.bad is not None:
+            return self.bad
+        schema = msgspec.json.decode(self.schema)
+        schema["fields"].append({"name": BAD, "type": "string", "nullable": True, "metadata": {}})
+        return SnapshotContent(path=self.path, files=(), schema=msgspec.json.encode(schema).decode(), rows=0, bytes=0)
+
+    @property
+    def plain(self) -> SnapshotContent:
+        """Answer the same files without what is known about them."""
+        files = tuple(DataFile(name=file.name, rows=file.rows, bytes=file.bytes) for file in self.files)
+        return SnapshotContent(path=self.path, files=files, schema=self.schema, rows=self.rows, bytes=self.bytes)
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """Answer the full path of every file."""
         return tuple(self.place(file) for file in self.files)

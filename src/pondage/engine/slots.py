@@ -223,5 +223,7 @@ class Slots:
                         attempt.log.write("INFO", f"{member.instance}.{port}: {content.rows:,} rows")
                 return commit_component(ledger, work, result, process=self._process, give_up=self._is_fenced)
             case Failure():
-                self._executor.discard(attempt)
+                # Rows that break a rule stay until a vacuum: somebody will want to see them.
+                if not isinstance(result, ledger_work.RuleFailure):
+                    self._executor.discard(attempt)
                 return ledger_work.commit_failed(ledger, work, result, process=self._process, give_up=self._is_fenced)

@@ -12,7 +12,7 @@ import msgspec
 from pondage.connect.secrets import SecretStore
 from pondage.connect.veil import veil_file, veiled
 from pondage.define.run import Run, Secrets
-from pondage.engine import component_executor, trials
+from pondage.engine import component_executor, inspections, trials
 from pondage.engine.attempt import Attempt
 from pondage.engine.code import DeployedCode
 from pondage.engine.config import WorkerConfig
@@ -27,7 +27,8 @@ from pondage.ledger import work as ledger_work
 from pondage.ledger.compaction import CompactTask
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.positions import Positions
-from pondage.ledger.work import Failure, QueryTask, RippleTask
+from pondage.ledger.query_tasks import QueryTask
+from pondage.ledger.work import Failure, RippleTask
 from pondage.spark.driver import SparkDriver
 
 if TYPE_CHECKING:
@@ -108,12 +109,13 @@ class SparkExecutor:
             veil_file(self._driver.log)
         hint = f" ({error.hint})" if error.hint else ""
         trace = getattr(error, "trace", None)
-        return Failure(
+        failure = Failure(
             code=error.code,
             message=veiled(f"{error.message}{hint}"),
             place=self._code.shown(error.place),
             trace=veiled(trace) if isinstance(trace, str) else None,
         )
+        return inspections.failed_rules(failure, error)
 
     def cancel(self, token: str) -> None:
         """Stop the jobs that the attempt runs now."""
@@ -210,6 +212,10 @@ class SparkExecutor:
     def _query(self, session: SparkSession, attempt: Attempt, task: QueryTask) -> Result:
         from pondage.spark.query import run_query
 
+        if task.breaks is not None:
+            return inspections.breaks(session, self._code, task, task.breaks)
+        if task.compared:
+            return inspections.differences(session, task)
         timeout_s = attempt.work.claim.timeout_s
         if timeout_s is None:
             answer = run_query(session, task.sql, task.views, limit=task.limit, fused=task.fused)

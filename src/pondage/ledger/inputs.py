@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from pondage.define.definition import ExpectationDefinition
 from pondage.define.names import PondKey
+from pondage.define.snapshot import SnapshotContent
 from pondage.ledger.manifests import Member
 
 
@@ -23,14 +25,35 @@ class RippleInputs(msgspec.Struct, frozen=True, kw_only=True):
     is_full: bool = False
 
 
-class QueryInputs(msgspec.Struct, frozen=True, kw_only=True):
-    """The work of a query: the operator's SQL and the published snapshots it may see."""
+class Breaks(msgspec.Struct, frozen=True, kw_only=True):
+    """A question for rows that break rules. They are in the view `table`, or in `rejected`, which nobody published."""
+
+    entry: str
+    ripple: str
+    rules: tuple[ExpectationDefinition, ...]
+    rejected: SnapshotContent | None = None
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """Two states of one table, the views `before.RIPPLE` and `after.RIPPLE`, of which one may be missing.
+
+    Without `keys` rows are compared as a whole.
+    """
+
+    ripple: str
+    keys: tuple[str, ...]
+
+
+class QueryInputs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The work of a query: the operator's SQL, or what else he asks, and the published snapshots it may see."""
 
     sql: str
     limit: int
     views: dict[str, int]
     fused: dict[str, str] = {}
     """Tables that do not exist because the Ripple is fused, with the one that holds it: `{"sales.clean": "daily"}`."""
+    breaks: Breaks | None = None
+    compared: tuple[Compared, ...] = ()
 
 
 class CompactInputs(msgspec.Struct, frozen=True, kw_only=True):

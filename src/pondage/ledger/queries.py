@@ -6,6 +6,8 @@ import re
 
 import msgspec
 
+from pondage.define.definition import PondDefinition
+from pondage.define.snapshot import BAD_TABLE
 from pondage.ledger import actors, executions, snapshots
 from pondage.ledger.as_of import AsOf, run_then
 from pondage.ledger.driver import Transaction, text, text_or_none
@@ -69,6 +71,11 @@ def words_of(sql: str) -> frozenset[str]:
     return frozenset(word.lower() for word in _WORD.findall(sql))
 
 
+def published_views(tx: Transaction, ledger: Ledger, environment: int, pond: str) -> dict[str, int]:
+    """Answer the snapshots that readers see of a Pond, by the names that a query would call them."""
+    return _views(tx, ledger, environment, frozenset({pond}), None)
+
+
 def _views(
     tx: Transaction,
     ledger: Ledger,
@@ -79,19 +86,27 @@ def _views(
     views: dict[str, int] = {}
     for row in actors.ponds(tx, environment):
         name = row.key.partition("@")[0]
-        if name not in words:
+        if name not in words and f"{name}{BAD_TABLE}" not in words:
             continue
         run = snapshots.current_run(tx, row.id) if as_of is None else run_then(tx, row, as_of)
         if run is None:
             continue
         given = snapshots.outputs(tx, run)
         leaves = ledger.shape(tx, row.definition).leaves
+        sieves = _sieves(ledger.definition(tx, row.definition))
         for ripple, output in given.items():
-            views[f"{name}.{ripple}"] = output.snapshot
             # `select * from sales` means the Ripple that has the Pond's name, or its only result.
-            if ripple == name or (name not in given and leaves == (ripple,)):
-                views[name] = output.snapshot
+            is_main = ripple == name or (name not in given and leaves == (ripple,))
+            for table in (f"{name}.{ripple}", name) if is_main else (f"{name}.{ripple}",):
+                views[table] = output.snapshot
+                if ripple in sieves:
+                    views.setdefault(f"{table}{BAD_TABLE}", output.snapshot)
     return views
+
+
+def _sieves(definition: PondDefinition) -> frozenset[str]:
+    """Answer the Ripples that set rows aside."""
+    return frozenset(each.name for each in definition.ripples if any(rule.quarantine for rule in each.expectations))
 
 
 def _fused(tx: Transaction, ledger: Ledger, environment: int, words: frozenset[str]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from pondage.define.snapshot import ExpectationResult, SnapshotContent
 from pondage.kernel.control.events import Settled
 from pondage.kernel.demand.events import Fail
 from pondage.ledger.inputs import ripple_inputs
@@ -16,6 +17,13 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     place: str | None = None
     trace: str | None = None
+
+
+class RuleFailure(Failure, frozen=True, kw_only=True):
+    """Rows that break rules: how each rule went, and the rows, which are kept for a while for whoever asks."""
+
+    results: tuple[ExpectationResult, ...]
+    rejected: SnapshotContent | None = None
 
 
 def failure_event(

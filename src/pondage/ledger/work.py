@@ -19,11 +19,13 @@ from pondage.ledger.claims import Claim, Queue
 from pondage.ledger.compaction import CompactTask, compact_task
 from pondage.ledger.driver import LedgerUnavailable, Transaction, number, text
 from pondage.ledger.executions import Outcome
-from pondage.ledger.inputs import RippleInputs, query_inputs, ripple_inputs
+from pondage.ledger.inputs import RippleInputs, ripple_inputs
 from pondage.ledger.job_inputs import component_task
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.patience import persist
+from pondage.ledger.query_tasks import QueryTask, query_task
 from pondage.ledger.reports import Failure as Failure
+from pondage.ledger.reports import RuleFailure as RuleFailure
 from pondage.ledger.reports import failure_event
 from pondage.ledger.trials import InferTask, SampleTask, infer_task, sample_task
 
@@ -45,15 +47,6 @@ class RippleTask(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of the last snapshots, newest first, as many as a rule asks for."""
     probe: str | None = None
     """What the probe answered for the newest snapshot; None when that snapshot cannot serve again anyway."""
-
-
-class QueryTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A question to be answered from published snapshots."""
-
-    sql: str
-    limit: int
-    views: dict[str, SnapshotContent]
-    fused: dict[str, str] = {}
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,10 +124,7 @@ def _resolved(ledger: Ledger, token: str) -> Work | None:
 
 def _work(tx: Transaction, ledger: Ledger, claim: Claim) -> Work:
     if claim.kind == "query":
-        asked = query_inputs(claim.inputs)
-        loaded = snapshots.load(tx, list(asked.views.values()))
-        views = {name: loaded[identity].content for name, identity in asked.views.items()}
-        return Work(claim=claim, query=QueryTask(sql=asked.sql, limit=asked.limit, views=views, fused=asked.fused))
+        return Work(claim=claim, query=query_task(tx, claim.inputs))
     if claim.kind == "sample":
         return Work(claim=claim, sample=sample_task(tx, claim.inputs))
     if claim.kind == "infer":
@@ -270,6 +260,10 @@ def commit_failed(
     """Say that the author's code, its output or its time was at fault. False means fenced."""
 
     error = msgspec.json.encode(failure).decode()
+    # What a machine keeps of it are the words.
+    told = msgspec.json.encode(
+        Failure(code=failure.code, message=failure.message, place=failure.place, trace=failure.trace)
+    ).decode()
 
     def record(_tx: Transaction) -> Happening | None:
         claim = work.claim
@@ -280,7 +274,7 @@ def commit_failed(
             inputs=claim.inputs,
             code=failure.code,
             message=failure.message,
-            error=error,
+            error=told,
         )
 
     return commit(ledger, work, "failed", record, process=process, give_up=give_up, error=error)

@@ -36,13 +36,19 @@ _METRICS_TIMEOUT_S = 120.0
 
 
 class ExpectationFailed(PondageError):
-    """Rows break a rule whose severity is `fail`. `results` has every rule of the Ripple, kept and broken."""
+    """Rows break a rule whose severity is `fail`. `results` has every rule of the Ripple, kept and broken.
+
+    `written` are the rows that were judged.
+    """
 
     code = "EXPECTATION"
 
-    def __init__(self, message: str, results: tuple[ExpectationResult, ...]) -> None:
+    def __init__(
+        self, message: str, results: tuple[ExpectationResult, ...], written: SnapshotContent | None = None
+    ) -> None:
         super().__init__(message, hint="nothing was published; the last good data stays")
         self.results = results
+        self.written = written
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +120,7 @@ class ExpectationPlan:
             if not each.rule.quarantine:
                 found[each.rule.name] = self._result(session, each, files, metrics.get(_name(number)))
         results = tuple(found[each.rule.name] for each in self._questions)
-        require_kept(results, where=where)
+        require_kept(results, where=where, written=files.as_content())
         return Checked(files=files, results=results, aside=aside)
 
     def _observed(self, frame: DataFrame) -> DataFrame:
@@ -166,13 +172,13 @@ class ExpectationPlan:
         return counted(asked.rule, self._broken(session, asked, files, metric), files.rows)
 
 
-def require_kept(results: tuple[ExpectationResult, ...], *, where: str) -> None:
+def require_kept(results: tuple[ExpectationResult, ...], *, where: str, written: SnapshotContent | None = None) -> None:
     """Raise `ExpectationFailed` when a rule of severity `fail` is broken; the message names each that is."""
     broken = [result for result in results if not result.passed and result.severity == "fail"]
     if broken:
         listed = "; ".join(f"{result.name}: {result.observed}" for result in broken)
         what = "expectation" if len(broken) == 1 else f"{len(broken)} expectations"
-        raise ExpectationFailed(f"{where} breaks {what} {listed}", results)
+        raise ExpectationFailed(f"{where} breaks {what} {listed}", results, written)
 
 
 def _name(number: int) -> str:

@@ -1,0 +1,121 @@
+"""Asking a worker to look at rows: those that break a rule, and what differs between two Runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from pondage.define.definition import ExpectationDefinition, PondDefinition
+from pondage.errors import NotFound
+from pondage.ledger import actors, executions, manifests, snapshots
+from pondage.ledger.actors import PondRow
+from pondage.ledger.as_of import NotThere
+from pondage.ledger.checks import Judgement
+from pondage.ledger.driver import Transaction, text
+from pondage.ledger.executions import Dispatch
+from pondage.ledger.inputs import Breaks, Compared, QueryInputs
+from pondage.ledger.ledger import Ledger
+
+
+def submit_breaks(
+    tx: Transaction,
+    ledger: Ledger,
+    environment: int,
+    definition: PondDefinition,
+    ripple: str,
+    rules: tuple[ExpectationDefinition, ...],
+    judged: Judgement,
+    *,
+    limit: int,
+) -> int:
+    """Ask for rows that break these rules, among those of one judgement, and answer the id of the work."""
+    inputs = {rule.input for rule in rules if rule.kind == "foreign_key"}
+    views = {name: found for name in inputs if (found := judged.inputs.get(name)) is not None}
+    if judged.snapshot is not None:
+        views["table"] = judged.snapshot
+    # Only an author's own condition needs his code.
+    code = definition.archive if any(rule.kind == "check" for rule in rules) else ""
+    asked = Breaks(entry=definition.entry, ripple=ripple, rules=rules, rejected=judged.rejected)
+    return _dispatch(
+        tx, ledger, environment, "breaks", QueryInputs(sql="", limit=limit, views=views, breaks=asked), code
+    )
+
+
+def submit_diff(
+    tx: Transaction,
+    ledger: Ledger,
+    environment: int,
+    *,
+    before: Mapping[str, int],
+    after: Mapping[str, int],
+    keys: Mapping[str, tuple[str, ...]],
+    limit: int,
+) -> int:
+    """Ask what differs between two sets of snapshots, by the names of the Ripples; answer the id of the work."""
+    views = {f"before.{name}": each for name, each in before.items()}
+    views |= {f"after.{name}": each for name, each in after.items()}
+    tables = tuple(Compared(ripple=name, keys=given) for name, given in keys.items())
+    return _dispatch(
+        tx, ledger, environment, "diff", QueryInputs(sql="", limit=limit, views=views, compared=tables), ""
+    )
+
+
+def outputs_of(tx: Transaction, run: int) -> dict[str, int]:
+    """Answer the snapshots of a completed Run by Ripple; raises `NotThere` when its data is gone, or it has none."""
+    row = tx.row("SELECT public_id, state FROM runs WHERE id = :id", id=run)
+    assert row is not None, f"run {run} vanished within a transaction"
+    if text(row, "state") != "completed":
+        raise NotThere(
+            f"Run {text(row, 'public_id')} is {text(row, 'state')}: only a completed Run has tables",
+            hint="pondage runs --state completed",
+            code="NOT_COMPLETED",
+        )
+    found = {name: output.snapshot for name, output in snapshots.outputs(tx, run).items()}
+    if not found or not manifests.is_whole(tx, list(found.values())) or _is_gone(tx, run):
+        raise NotThere(f"the data of Run {text(row, 'public_id')} is no longer retained", hint="pondage runs")
+    return found
+
+
+def published_run(tx: Transaction, environment: str, name: str) -> int:
+    """Answer the last completed Run of a Pond (`sales`, `sales@2`) in an environment; raises `NotFound`."""
+    identity = actors.environment(tx, environment)
+    plain, _, major = name.partition("@")
+    ponds: list[PondRow] = [] if identity is None else actors.ponds(tx, identity)
+    keys = [row for row in ponds if row.key.partition("@")[0] == plain and major in ("", row.key.partition("@")[2])]
+    row = max(keys, key=lambda each: int(each.key.partition("@")[2]), default=None)
+    run = None if row is None else snapshots.current_run(tx, row.id)
+    if run is None:
+        raise NotFound(
+            f"{name} has no completed Run in environment {environment!r}",
+            hint=f"pondage --env {environment} run {plain}",
+            code="NEVER_PUBLISHED",
+        )
+    return run
+
+
+def _is_gone(tx: Transaction, run: int) -> bool:
+    return (
+        tx.row(
+            """SELECT s.id AS id FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
+               WHERE o.run = :run AND s.tombstoned_at IS NOT NULL LIMIT 1""",
+            run=run,
+        )
+        is not None
+    )
+
+
+def _dispatch(tx: Transaction, ledger: Ledger, environment: int, node: str, inputs: QueryInputs, code: str) -> int:
+    return executions.dispatch(
+        tx,
+        Dispatch(
+            environment=environment,
+            kind="query",
+            node=node,
+            number=1,
+            priority=0,
+            queue=ledger.queue(tx, code=code),
+            inputs=msgspec.json.encode(inputs).decode(),
+            crash_budget=0,
+        ),
+    )
