@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -34,16 +35,30 @@ class KafkaServer:
         settings = self.folder / "server.properties"
         settings.write_text(_PROPERTIES.format(port=self.port, controller=_free_port(), folder=self.folder))
         self._call("kafka.tools.StorageTool", "format", "-t", str(uuid4()), "-c", str(settings))
+        self._settings = settings
+        self.admin = AdminClient({"bootstrap.servers": self.url, "log_level": "0"})
+        self.start()
+
+    def start(self) -> None:
+        """Start the broker, again with what it had, and wait until it answers."""
         with (self.folder / "log").open("wb") as log:
             self._process = subprocess.Popen(
-                self._command("kafka.Kafka", str(settings)), stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                self._command("kafka.Kafka", str(self._settings)), stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
-        self.admin = AdminClient({"bootstrap.servers": self.url, "log_level": "0"})
         try:
             wait_until(self._answers)
         except BaseException:
             self.close()
             raise
+
+    def stop(self) -> None:
+        """Kill the broker; its data stays."""
+        self._process.kill()
+        self._process.wait()
+
+    def hang(self, *, on: bool) -> None:
+        """Let the broker answer nothing, or go on."""
+        self._process.send_signal(signal.SIGSTOP if on else signal.SIGCONT)
 
     def new_topic(self, name: str, partitions: int = 1) -> str:
         """Create a topic and wait until it can be written."""

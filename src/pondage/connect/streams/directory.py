@@ -19,6 +19,8 @@ NAME_BITS = 22
 """An offset is the millisecond in which a file came, and these bits of its name: files that come together differ."""
 ANSWER_S = 30.0
 """A directory that cannot be listed for so long is lost."""
+LEAST_SETTLE_US = 20_000
+"""Nobody can come any more with a time that so long ago was now, whatever steps the file system's clock makes."""
 HIDDEN = (".", "_")
 
 
@@ -45,7 +47,7 @@ class Directory:
         self.path = str(path)
         self.pattern = pattern
         self.every_us = parsed_duration(every, what="every", place=place)
-        self.settle_us = parsed_duration(settle, what="settle", place=place)
+        self.settle_us = max(parsed_duration(settle, what="settle", place=place), LEAST_SETTLE_US)
 
     async def read(self, after: int | None) -> AsyncIterator[tuple[int, object] | None]:
         """Answer files behind an offset for ever; raises OSError when the directory cannot be listed."""

@@ -11,7 +11,7 @@ from pondage.connect.tables import needed
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, Message
+    from confluent_kafka import Consumer, KafkaError, Message
 
 ANSWER_S = 10.0
 AT_ONCE = 500
@@ -46,6 +46,7 @@ class Kafka:
         self.servers = servers
         self.partition = partition
         self.config = config
+        self._errors: list[KafkaError] = []
 
     async def read(self, after: int | None) -> AsyncIterator[tuple[int, object] | None]:
         """Answer messages behind an offset for ever; raises ConnectionError without a broker, KafkaGone for a gap."""
@@ -58,7 +59,7 @@ class Kafka:
             await loop.run_in_executor(thread, lambda: consumers.append(self._open(after)))
             yield None
             while True:
-                for message in await loop.run_in_executor(thread, _look, consumers[0]):
+                for message in await loop.run_in_executor(thread, self._look, consumers[0]):
                     offset, value = message.offset(), message.value()
                     assert offset is not None
                     yield offset, value or b""
@@ -70,10 +71,12 @@ class Kafka:
     def _open(self, after: int | None) -> Consumer:
         from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
+        self._errors.clear()
         given = self.config() if callable(self.config) else self.config
         consumer = Consumer(
             {
                 **(given or {}),
+                "error_cb": self._errors.append,
                 "bootstrap.servers": self.servers,
                 "group.id": "pondage",
                 "enable.auto.commit": False,
@@ -107,23 +110,22 @@ class Kafka:
             raise KafkaGone(f"the topic {self.topic} has no partition {partition}")
         return partition
 
+    def _look(self, consumer: Consumer) -> list[Message]:
+        from confluent_kafka import KafkaError
 
-def _look(consumer: Consumer) -> list[Message]:
-    from confluent_kafka import KafkaError
-
-    found = consumer.consume(AT_ONCE, timeout=LOOK_S)
-    kept = []
-    for message in found:
-        error = message.error()
-        if error is None:
-            kept.append(message)
-        elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
-            raise KafkaGone(
-                f"messages that were not read yet are deleted: {error.str()}",
-                hint="give the topic a longer retention; to go on without them, give the accumulator another name",
-            )
-        elif error.code() != KafkaError._PARTITION_EOF:
-            if kept:
-                break  # First what came; the error comes again.
-            raise ConnectionError(error.str())
-    return kept
+        kept = []
+        for message in consumer.consume(AT_ONCE, timeout=LOOK_S):
+            error = message.error()
+            if error is None:
+                kept.append(message)
+            elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+                raise KafkaGone(
+                    f"messages that were not read yet are deleted: {error.str()}",
+                    hint="give the topic a longer retention; to go on without them, give the accumulator another name",
+                )
+            elif error.code() != KafkaError._PARTITION_EOF:
+                self._errors.append(error)
+        for error in self._errors if not kept else ():
+            if error.code() == KafkaError._ALL_BROKERS_DOWN or not error.retriable():
+                raise ConnectionError(f"Kafka at {self.servers}: {error.str()}")
+        return kept
