@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from pondage.define.component import ComponentDefinition, Registry, Schema
+from pondage.define.flow import FlowRefused
 from pondage.define.port import Port
+from pondage.plan.flow import PlannedFlow, plan_flow
+from pondage.read.tree import load_tree
 
 LOCATIONS = {"landing": "/data/landing"}
 _ROW = {"R": "row"}
@@ -73,3 +77,11 @@ def _rows(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[st
 
 
 SCHEMAS: Mapping[str, Schema] = {"rows": _rows}
+
+
+def planned(document: object, *, registry: Registry = PROGRAMS, fuses: bool = True) -> PlannedFlow:
+    """Load and plan a document; raises FlowRefused with everything that is wrong."""
+    loaded = load_tree(document if isinstance(document, str | bytes) else json.dumps(document))
+    if loaded.tree is None:
+        raise FlowRefused(loaded.problems)
+    return plan_flow(loaded.tree, registry, schemas=SCHEMAS, locations=LOCATIONS, fuses=fuses)

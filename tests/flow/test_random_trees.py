@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 from pondage.define.flow import FlowRefused
 from pondage.kernel.control.events import Start
 from pondage.kernel.control.state import JobState, State
-from pondage.plan.flow import PlannedFlow, plan_flow
-from pondage.read.tree import load_tree
 from pondage.simulate.control_drive import Ending, play
 from pondage.simulate.control_virtual import VirtualControlHost
 from tests.flow.mutations import MUTATIONS
-from tests.flow.programs import LOCATIONS, PROGRAMS, SCHEMAS
+from tests.flow.programs import planned
 from tests.flow.random_trees import RandomTree
 
 SEEDS = 1_000
-
-
-def planned(document: object) -> PlannedFlow:
-    loaded = load_tree(json.dumps(document))
-    if loaded.tree is None:
-        raise FlowRefused(loaded.problems)
-    return plan_flow(loaded.tree, PROGRAMS, schemas=SCHEMAS, locations=LOCATIONS)
 
 
 def test_random_trees_are_accepted_with_the_right_types_or_refused_with_exact_codes_and_pointers() -> None:

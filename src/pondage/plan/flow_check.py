@@ -22,6 +22,8 @@ from pondage.plan.job_graph import Findings, Graph, Vertex, a_cycle, successors
 from pondage.plan.job_params import formatted, wrong_params
 
 _FILE = re.compile(r"[A-Za-z0-9_=][A-Za-z0-9_.=-]{0,127}(?:/[A-Za-z0-9_=][A-Za-z0-9_.=-]{0,127}){0,15}\Z")
+MAX_CYCLE = 20
+"""How many nodes of a cycle a message names."""
 _NEVER = {
     "path": "name a location and a file",
     "url": "name a location",
@@ -99,7 +101,8 @@ def check_circles(tree: Tree, graph: Graph, findings: Findings) -> bool:
         return True
     steps = set(pairwise(cycle))
     first = min(one.number for one in tree.edges if (one.source, one.target) in steps and one.target_port != STOP_PORT)
-    findings.wrong("CYCLE_DETECTED", " -> ".join(cycle), at_pointer(tree, f"/edges/{first}"))
+    told = cycle if len(cycle) <= MAX_CYCLE else [*cycle[:MAX_CYCLE], "…", cycle[-1]]
+    findings.wrong("CYCLE_DETECTED", " -> ".join(told), at_pointer(tree, f"/edges/{first}"))
     return False
 
 
