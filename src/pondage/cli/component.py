@@ -71,6 +71,7 @@ def _facts(found: ComponentDefinition) -> list[tuple[str, str]]:
 
     return [
         ("code", found.entry),
+        ("in trees", "yes" if found.exposed else "no: it is for jobs only"),
         ("deterministic", "yes: it may be fused with its neighbours" if found.deterministic else "no"),
         ("after-variables", written(found.after)),
         ("writes globals", written(found.globals)),
