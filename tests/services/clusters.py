@@ -1,4 +1,4 @@
-"""A standalone Spark cluster of our own, from the classes in the pip package: a master and two workers on loopback."""
+"""Clusters of our own, from the classes in the pip package: a standalone one with two workers, and a Connect server."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 import tempfile
 import urllib.request
+from collections.abc import Iterable
 from pathlib import Path
 
 from pondage.spark import command
@@ -66,43 +69,12 @@ memory = "1g"
         return [pid for pid in found if is_executor(pid) and parent_of(pid) in workers]
 
     def close(self) -> None:
-        for process in reversed(self._processes):
-            process.terminate()
-        for process in reversed(self._processes):
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        end(reversed(self._processes))
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _start(self, name: str, *arguments: str) -> None:
-        java, home = find_java(), command.spark_home()
-        options = command.jvm_arguments(java, {"spark.driver.memory": "256m"}, command.class_path(home, {}), QUICK)
-        changed = {
-            "SPARK_HOME": str(home), "JAVA_HOME": str(java.home), "SPARK_SCALA_VERSION": "2.13",
-            "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(self.folder),
-            # An executor finds Pondage as on a machine of a cluster where it is installed.
-            "PYTHONPATH": os.pathsep.join([str(PLUGIN), str(ROOT / "src")]),
-        }  # fmt: skip
-        with (self.folder / "log").open("ab") as log:
-            self._processes.append(
-                subprocess.Popen(
-                    [
-                        str(java.executable),
-                        *options,
-                        f"org.apache.spark.deploy.{name}",
-                        "--host",
-                        "127.0.0.1",
-                        *arguments,
-                    ],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env=os.environ | changed,
-                    cwd=self.folder,
-                )
-            )
+        given = ["--host", "127.0.0.1", *arguments]
+        self._processes.append(started(self.folder, "256m", f"org.apache.spark.deploy.{name}", *given))
 
     def _state(self) -> dict[str, object]:
         for process in self._processes:
@@ -113,6 +85,91 @@ memory = "1g"
         except (OSError, ValueError):
             return {}  # its page has no content before it has a leader
         return state
+
+
+class ConnectServer:
+    """A Spark Connect server with two cores on a free loopback port; `gated` is where tasks look for a checkpoint."""
+
+    def __init__(self, gated: Path) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="pondage-connect-"))
+        port = _free_port()
+        self.remote = f"sc://127.0.0.1:{port}"
+        conf = {
+            "spark.master": "local[2]", "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": port, "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": 4,
+            "spark.sql.warehouse.dir": self.folder / "warehouse",
+        }  # fmt: skip
+        self._process = started(
+            self.folder, "1g", "org.apache.spark.sql.connect.service.SparkConnectServer",
+            options=tuple(f"-D{key}={value}" for key, value in conf.items()), more=gate(gated),
+        )  # fmt: skip
+        try:
+            wait_until(lambda: self._answers(port))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def settings(self) -> str:
+        return f'[spark]\nremote = "{self.remote}"\n'
+
+    def close(self) -> None:
+        end([self._process])
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _answers(self, port: int) -> bool:
+        assert self._process.poll() is None, f"the server ended: {(self.folder / 'log').read_text()[-2000:]}"
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            return False
+        return True
+
+
+def gate(root: Path) -> dict[str, str]:
+    """Answer the variables by which a task finds the checkpoint of `Dev(project, point=…)` of a project in `root`."""
+    return {
+        "PONDAGE_CHAOS_PIPE": str(root / "checkpoint.pipe"),
+        "PONDAGE_CHAOS_MARK": str(root / "checkpoint.mark"),
+    }
+
+
+def started(
+    folder: Path,
+    heap: str,
+    main: str,
+    *arguments: str,
+    options: tuple[str, ...] = (),
+    more: dict[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a class of the pip package as Spark's own scripts do, with Java's options and variables beyond ours."""
+    java, home = find_java(), command.spark_home()
+    before = command.jvm_arguments(java, {"spark.driver.memory": heap}, command.class_path(home, {}), QUICK)
+    changed = {
+        "SPARK_HOME": str(home), "JAVA_HOME": str(java.home), "SPARK_SCALA_VERSION": "2.13",
+        "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(folder), "PYSPARK_PYTHON": sys.executable,
+        # Tasks find Pondage as on a machine of a cluster where it is installed.
+        "PYTHONPATH": os.pathsep.join([str(PLUGIN), str(ROOT / "src")]),
+    }  # fmt: skip
+    with (folder / "log").open("ab") as log:
+        return subprocess.Popen(
+            [str(java.executable), *before, *options, main, *arguments],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ | changed | (more or {}), cwd=folder,
+        )  # fmt: skip
+
+
+def end(processes: Iterable[subprocess.Popen[bytes]]) -> None:
+    """End processes that may not want to."""
+    asked = list(processes)
+    for process in asked:
+        process.terminate()
+    for process in asked:
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def is_executor(pid: int) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -10,8 +12,9 @@ import duckdb
 from pondage.engine.places import table_directory
 from pondage.ledger.ledger import Ledger
 from pondage.read.project import Project, load_project
-from tests.chaos.fault import ROOT
+from tests.chaos.fault import ROOT, Dev
 from tests.engine.projects import deploy_project
+from tests.services.clusters import gate
 
 SETTINGS = """
 [project]
@@ -58,10 +61,20 @@ def retail_project(root: Path, spark: str, *, has_gate: bool = False) -> Project
     return project
 
 
+@contextmanager
+def running(project: Project, *, point: str | None = None) -> Iterator[Dev]:
+    """Run `pondage dev`, whose first task at the gate stops there when a point is given; nothing of it is left."""
+    dev = Dev(project, point=point)
+    try:
+        yield dev
+    finally:
+        if dev.process.poll() is None:
+            dev.kill_group()
+
+
 def with_gate_on_executors(root: Path) -> str:
-    """Answer the settings by which tasks find the checkpoint of `Dev(project, point=…)`."""
-    names = {"PONDAGE_CHAOS_PIPE": root / "checkpoint.pipe", "PONDAGE_CHAOS_MARK": root / "checkpoint.mark"}
-    return "".join(f'"spark.executorEnv.{name}" = "{place}"\n' for name, place in names.items())
+    """Answer the settings by which tasks on executors find the checkpoint of a project in `root`."""
+    return "".join(f'"spark.executorEnv.{name}" = "{place}"\n' for name, place in gate(root).items())
 
 
 def is_published(ledger: Ledger) -> bool:

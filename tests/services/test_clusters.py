@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,12 +14,11 @@ from pondage.engine.config import config_of
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger import verbs
 from pondage.ledger.ledger import Ledger
-from pondage.read.project import Project
-from tests.chaos.fault import Dev, opened, wait_for
+from tests.chaos.fault import opened, wait_for
 from tests.chaos.invariants import violations
 from tests.engine.projects import deploy_project, write_project
 from tests.services.clusters import StandaloneCluster, kill_executor_of
-from tests.services.retail import is_published, retail_project, with_gate_on_executors, wrong_rows
+from tests.services.retail import is_published, retail_project, running, with_gate_on_executors, wrong_rows
 
 pytestmark = pytest.mark.spark
 
@@ -29,17 +28,6 @@ def cluster() -> Iterator[StandaloneCluster]:
     started = StandaloneCluster()
     yield started
     started.close()
-
-
-@contextmanager
-def running(project: Project) -> Iterator[Dev]:
-    """Run `pondage dev`, whose first task at the gate stops there; nothing of it is left behind."""
-    dev = Dev(project, point="in_a_task")
-    try:
-        yield dev
-    finally:
-        if dev.process.poll() is None:
-            dev.kill_group()
 
 
 def outcomes(ledger: Ledger) -> set[object]:
@@ -52,7 +40,7 @@ def test_an_executor_killed_in_the_middle_of_a_job_costs_neither_rows_nor_an_att
 ) -> None:
     root = tmp_path / "retail"
     project = retail_project(root, cluster.settings + with_gate_on_executors(root), has_gate=True)
-    with closing(opened(project)) as ledger, running(project) as dev:
+    with closing(opened(project)) as ledger, running(project, point="in_a_task") as dev:
         verbs.send(ledger, "main", Pulse(pond="reports@1"))
         kill_executor_of(dev.wait_reached())
         wait_for(ledger, lambda: is_published(ledger))

@@ -60,11 +60,6 @@ def test_packages_have_a_cache_of_their_own() -> None:
     assert conf["spark.jars.ivy"] == "/c/ivy"
 
 
-def test_connect_is_refused_for_now() -> None:
-    with pytest.raises(PondageError, match="not supported yet"):
-        conf_of(remote="sc://host")
-
-
 @pytest.mark.parametrize("memory", ["2x", "much"])
 def test_a_size_that_is_none_is_refused(memory: str) -> None:
     with pytest.raises(PondageError, match="not a size"):

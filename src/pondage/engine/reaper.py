@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from pondage.engine import identity
+from pondage.engine.remote_queries import RemoteQueries
 from pondage.ledger import processes, reap
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.reap import Reaped
@@ -21,9 +22,10 @@ class Reaper:
     name = "reaper"
     is_woken = False
 
-    def __init__(self, ledger: Ledger, *, process: int | None) -> None:
+    def __init__(self, ledger: Ledger, *, process: int | None, queries: RemoteQueries | None = None) -> None:
         self._ledger = ledger
         self._process = process
+        self._queries = queries or RemoteQueries(None)
 
     def run_once(self) -> float:
         """Reap whoever is dead, and answer when to look again."""
@@ -31,6 +33,7 @@ class Reaper:
             _log.warning(
                 "%s %s is dead (%s); it held %d", reaped.role, reaped.process, reaped.reason, reaped.executions
             )
+            self._queries.end(reaped.tokens)
         return self._ledger.durability.heartbeat_s
 
     def reap_gone(self) -> list[Reaped]:

@@ -29,6 +29,7 @@ from pondage.engine.maintenance import Maintenance, Service
 from pondage.engine.outbox import Outbox
 from pondage.engine.parent import ParentWatch
 from pondage.engine.reaper import Reaper
+from pondage.engine.remote_queries import RemoteQueries
 from pondage.engine.signals import SignalWatch
 from pondage.engine.spawn import receive, spawn, sweep_logs
 from pondage.engine.sweeper import Sweeper
@@ -203,6 +204,7 @@ class Supervisor:
             reaped = row and reap.reap_process(self._ledger, row, reason=_ended(code), reaper=self._process)
             if reaped:
                 self._say(f"worker {child.public_id} {_ended(code)}; it held {reaped.executions}")
+                RemoteQueries(self._config.spark.remote).end(reaped.tokens)
             # Only now: when the ledger did not answer, the next look tries again.
             del self._children[child.public_id]
             if not child.is_ending:
@@ -212,7 +214,7 @@ class Supervisor:
     def _services(self) -> list[Service]:
         return [
             Timer(self._ledger, process=self._process),
-            Reaper(self._ledger, process=self._process),
+            Reaper(self._ledger, process=self._process, queries=RemoteQueries(self._config.spark.remote)),
             Leases(self._ledger, process=self._process),
             Compactor(self._ledger),
         ]

@@ -17,12 +17,13 @@ CRASH_STEP_US = 10_000_000
 
 
 class Reaped(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that was declared dead, and how much it held."""
+    """A process that was declared dead, how much it held, and under which tokens."""
 
     process: str
     role: str
     executions: int
     reason: str
+    tokens: tuple[str, ...] = ()
 
 
 MISSED_BEATS = 2.5
@@ -91,7 +92,8 @@ def reap_process(
             crashed(tx, one, reason=f"{dead.role} {dead.public_id}: {reason}", is_blamed=is_blamed)
         for actor in sorted({one.actor for one in held if one.actor is not None}):
             advance.report(tx, ledger, actor, process=reaper, event=None)
-    return Reaped(process=dead.public_id, role=dead.role, executions=len(held), reason=reason)
+    tokens = tuple(one.token for one in held)
+    return Reaped(process=dead.public_id, role=dead.role, executions=len(held), reason=reason, tokens=tokens)
 
 
 def abandon(ledger: Ledger, *, process: int, tokens: list[str]) -> int:

@@ -52,6 +52,8 @@ class SparkDriver:
         JVM has died, the process should end too.
         """
         on_phase = on_phase or (lambda _: None)
+        if settings.remote is not None:
+            return cls._connected(settings, state_directory, on_phase, stop_timeout_s)
         on_phase("importing Spark")
         import pyspark  # importing it costs half a second, and not every worker needs Spark
 
@@ -82,6 +84,20 @@ class SparkDriver:
         except BaseException:
             workspace.remove()
             raise
+        on_phase("ready")
+        return cls(backend, workspace, stop_timeout_s)
+
+    @classmethod
+    def _connected(
+        cls, settings: SparkSettings, state_directory: Path, on_phase: OnPhase, stop_timeout_s: float
+    ) -> SparkDriver:
+        """Use a Connect server: nothing is started here, and each attempt finds out whether it answers."""
+        from pondage.spark.connect import ConnectBackend
+
+        on_phase("connecting to Spark")
+        backend = ConnectBackend(settings)
+        workspace = Workspace.create(state_directory)
+        workspace.log.touch()
         on_phase("ready")
         return cls(backend, workspace, stop_timeout_s)
 

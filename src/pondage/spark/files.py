@@ -44,7 +44,7 @@ def read_parquet_files(session: SparkSession, place: str, columns: dict[str, str
 def write_out(frame: DataFrame, form: str, place: str, *, mode: str, options: Mapping[str, object]) -> None:
     """Write a table as files of a form into a directory."""
     given = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
-    frame.write.format(form).mode("errorifexists" if mode == "error" else mode).options(**given).save(spark_path(place))
+    frame.write.format(form).mode(mode).options(**given).save(spark_path(place))
 
 
 def _require_there(place: str) -> None:

@@ -16,12 +16,13 @@ from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
 from pondage.spark.changes import DELETED
 from pondage.spark.checked import write_checked
+from pondage.spark.connect import is_connect
 from pondage.spark.errors import explained
 from pondage.spark.expectations import Facts
 from pondage.spark.fuse import FusedPlans
 from pondage.spark.merge import Merge, write_merged
 from pondage.spark.read import read_snapshot
-from pondage.spark.sqltext import ParsedSql, bound_sql
+from pondage.spark.sqltext import ParsedSql, bound_names, bound_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -163,6 +164,9 @@ def _sql_result(session: SparkSession, work: RippleWork, frames: Mapping[str, Da
             code="NEVER_PUBLISHED",
             hint="an SQL Ripple cannot do without one of its tables: make the Source required",
         )
+    if is_connect(session):
+        bound_names(present)
+        return session.sql(work.ripple.sql or "")
     text, _ = bound_sql(ParsedSql(session, work.ripple.sql or ""), present)
     return session.sql(text)
 

@@ -55,15 +55,8 @@ def session_conf(settings: SparkSettings, *, local_directory: Path, warehouse: P
     """Answer every setting of the session, the user's own last.
 
     `local_directory` is where Spark spills and shuffles, `warehouse` where a `saveAsTable` of an author would go, and
-    `cache` keeps the downloaded packages and our file system. Raises `PondageError` (code NO_CONNECT) for a Spark
-    Connect `remote`.
+    `cache` keeps the downloaded packages and our file system.
     """
-    if settings.remote is not None:
-        raise PondageError(
-            "a Spark Connect remote is not supported yet",
-            code="NO_CONNECT",
-            hint="use `master` in the [spark] table of the project file",
-        )
     conf = _common_conf(settings, warehouse)
     if settings.is_local:
         conf |= _local_conf(settings, local_directory)

@@ -13,6 +13,7 @@ import msgspec
 from py4j.java_gateway import JavaObject, is_instance_of
 
 from pondage.errors import PondageError
+from pondage.spark.connect import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,7 +51,13 @@ class ParsedSql:
     """An SQL text with Spark's parsed plan. Parsing looks nothing up and reads nothing."""
 
     def __init__(self, session: SparkSession, text: str) -> None:
-        """Parse the text; raises Spark's ParseException."""
+        """Parse the text; raises Spark's ParseException, and `PondageError` (NO_CONNECT) where no plan is shown."""
+        if is_connect(session):
+            raise PondageError(
+                "a Spark Connect server shows no plan, so this SQL cannot be looked at",
+                code="NO_CONNECT",
+                hint="read the tables by their stable names (`pondage show` prints them), or let a worker use `master`",
+            )
         self.text = text
         self._gateway = session.sparkContext._gateway
         self._kinds: dict[str, tuple[bool, bool, bool]] = {}
@@ -117,6 +124,18 @@ class ParsedSql:
                 is_instance_of(self._gateway, node, "org.apache.spark.sql.catalyst.plans.logical.LogicalPlan"),
             )
         return self._kinds[kind]
+
+
+def bound_names(frames: Mapping[str, DataFrame]) -> None:
+    """Register each DataFrame under its name where the text cannot be parsed; raises `PondageError` (NO_CONNECT)."""
+    for name, frame in frames.items():
+        if "." in name:
+            raise PondageError(
+                f"SQL that reads {name} by two names cannot run on Spark Connect",
+                code="NO_CONNECT",
+                hint="give the table a name of one part with `reads={…}`",
+            )
+        frame.createOrReplaceTempView(f"`{name}`")
 
 
 def bound_sql(parsed: ParsedSql, frames: Mapping[str, DataFrame]) -> tuple[str, frozenset[str]]:

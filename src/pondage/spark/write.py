@@ -71,7 +71,7 @@ def write_files(frame: DataFrame, destination: str) -> WrittenFiles:
     """
     check_output(frame.schema)
     (
-        frame.write.mode("errorifexists")
+        frame.write.mode("error")
         # Longer values would make the writer leave a column's statistics out altogether, its null count too.
         .option("parquet.statistics.truncate.length", str(LONGEST_TEXT))
         .parquet(spark_path(destination))
