@@ -84,3 +84,13 @@ def test_components_that_write_globals_or_wait_are_not_for_trees() -> None:
         assert name in built_in()
     assert exposed >= {"read_csv", "write_parquet", "filter", "join", "void_sink", "union"}
     assert all(built_in()[name].globals == () for name in exposed)
+
+
+def test_the_tree_of_the_documentation_is_accepted_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "flows.md").read_text(encoding="utf-8")
+    tree = json.loads(text.split("```json\n")[1].split("```")[0])
+    shown = text.split("```text\n")[1].split("```")[0].splitlines()
+    done = checked(tmp_path, monkeypatch, tree)
+    assert done.exit_code == 0, done.output
+    assert [line.split() for line in done.output.splitlines()[:-1]] == [line.split() for line in shown[:-1]]
+    assert done.output.splitlines()[-1].split()[:6] == shown[-1].split()[:6]
