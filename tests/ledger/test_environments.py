@@ -8,8 +8,9 @@ import pytest
 
 from pondage.define.definition import PondDefinition
 from pondage.define.names import PondKey
+from pondage.errors import PondageError
 from pondage.kernel.demand.events import Event, Force, Pulse, Rollback, Tap, Wave
-from pondage.ledger import advance, environments, promotion, snapshots, verbs
+from pondage.ledger import advance, environments, promotion, removal, snapshots, verbs
 from pondage.ledger.deploy import deploy, deployed
 from pondage.ledger.promotion import CannotPromote
 from pondage.ledger.replay import replay
@@ -179,3 +180,71 @@ def test_histories_of_both_environments_replay(world):
             found = replay(tx, world.ledger, each.id)
             assert found.is_complete
             assert found.differences == ()
+
+
+def test_removing_takes_what_only_it_holds_and_leaves_what_was_promoted(world):
+    put(world, "dev", CHANGED, REPORT)
+    tell(world, "dev", Tap(pond="report@1"))
+    world.deploy(ORDERS, CHANGED, REPORT)
+    promotion.promote(world.ledger, "dev", "main", [PondKey("sales@1")])
+    promoted, own = table(world, "dev", "sales"), table(world, "dev", "report")
+    removed = removal.remove(world.ledger, "dev")
+    assert removed.ponds == ("orders@1", "report@1", "sales@1")
+    assert (removed.snapshots, removed.kept) == (1, 1)
+    marked = [row["id"] for row in world.rows("SELECT id FROM snapshots WHERE tombstoned_at IS NOT NULL")]
+    assert marked == [own[0]]
+    assert table(world, "main", "sales") == (promoted[0], "main")
+    with world.ledger.reading() as tx:
+        assert [each.name for each in environments.rows(tx)] == ["main"]
+
+
+def test_a_removed_name_is_free_and_begins_anew(world):
+    put(world, "dev", CHANGED)
+    tell(world, "dev", Tap(pond="sales@1"))
+    removal.remove(world.ledger, "dev")
+    put(world, "dev", CHANGED)
+    assert table(world, "dev", "sales") == table(world, "main", "sales")
+    assert tell(world, "dev", Tap(pond="sales@1")) == ["sales"]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("main", "CANNOT_REMOVE"), ("dev", "HAS_CHILDREN"), ("nowhere", "NO_ENVIRONMENT")]
+)
+def test_an_environment_that_is_needed_is_not_removed(world, name, code):
+    put(world, "dev", CHANGED)
+    with world.ledger.transaction() as tx:
+        environments.ensure(tx, "feature", "dev")
+    with pytest.raises(PondageError) as refused:
+        removal.remove(world.ledger, name)
+    assert refused.value.code == code
+
+
+def test_work_that_runs_in_a_removed_environment_is_fenced(world):
+    put(world, "dev", CHANGED)
+    verbs.send(world.ledger, "dev", Tap(pond="sales@1"))
+    worker = world.worker()
+    held = worker.claim()
+    removal.remove(world.ledger, "dev")
+    assert not worker.finish(held)
+
+
+def test_an_environment_below_two_others_reads_the_nearest(world):
+    put(world, "dev", CHANGED)
+    tell(world, "dev", Tap(pond="sales@1"))
+    with world.ledger.reading() as tx:
+        expected = deployed(tx, world.ledger, "feature")
+    deploy(
+        world.ledger, "feature", project="p", definitions=[REPORT], removed=[], archive=b"a", summary="{}",
+        expected=expected, parent="dev",
+    )  # fmt: skip
+    assert tell(world, "feature", Tap(pond="report@1")) == ["report"]
+    assert read_by(world, "feature", "report", "sales") == table(world, "dev", "sales")[0]
+    assert table(world, "feature", "orders") == table(world, "main", "orders")
+
+
+def test_an_environment_stays_below_the_one_it_was_made_below(world):
+    put(world, "dev", CHANGED)
+    put(world, "other", CHANGED)
+    with pytest.raises(PondageError) as refused, world.ledger.transaction() as tx:
+        environments.ensure(tx, "dev", "other")
+    assert refused.value.code == "OTHER_PARENT"

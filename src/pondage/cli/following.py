@@ -40,12 +40,13 @@ def pulse_and_follow(
         before, at = status(tx, opened.environment), tx.now
     for key in keys:
         _require_open(before, key)
+    wanted = {key: _reachable(before, key, at) for key in keys}
     for key in keys:
-        send(opened.ledger, opened.environment, Pulse(pond=PondKey(key), at=at))
+        send(opened.ledger, opened.environment, Pulse(pond=PondKey(key), at=wanted[key]))
 
     def is_over(view: StatusView) -> bool:
         ponds = [view.pond(key) for key in keys]
-        return all(_is_fresh(pond, at) for pond in ponds) or any(is_stuck(pond) for pond in ponds)
+        return all(_is_fresh(view.pond(key), wanted[key]) for key in keys) or any(is_stuck(pond) for pond in ponds)
 
     if is_quiet:
         view = follow(opened, NothingShown(), is_over, timeout_s=timeout_s)
@@ -58,7 +59,7 @@ def pulse_and_follow(
             hint=f"pondage why {short_name(keys[0])}",
         )
     for key in keys:
-        if not _is_fresh(view.pond(key), at):
+        if not _is_fresh(view.pond(key), wanted[key]):
             raise failure_of(settings, opened, view, key)
     return view
 
@@ -73,6 +74,12 @@ class NothingShown:
 def is_stuck(pond: PondView | None) -> bool:
     """Answer whether waiting for a Pond is in vain: it is gone, or failed or blocked with nothing of it under way."""
     return pond is None or (pond.state in ("failed", "blocked", "killed") and not pond.active)
+
+
+def _reachable(view: StatusView, key: str, now: int) -> int:
+    """Answer how fresh a Pond can be: as fresh as now, but not fresher than what it reads of an environment above."""
+    ponds = [view.pond(each) for each in above(view, key)]
+    return min([now, *(pond.freshness or 0 for pond in ponds if pond is not None and pond.borrowed_from)])
 
 
 def _is_fresh(pond: PondView | None, at: int) -> bool:

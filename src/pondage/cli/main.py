@@ -27,6 +27,8 @@ VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("plan", "pondage.cli.projects:plan", "Show what a deploy would change."),
             ("deploy", "pondage.cli.projects:deploy", "Put the Ponds of the project into the ledger."),
             ("rollback", "pondage.cli.rolling:rollback", "The deployment before, or an older Run of a Pond."),
+            ("promote", "pondage.cli.environments:promote", "Show what an environment made in the one above."),
+            ("env", "pondage.cli.environments:env", "Environments: which reads which, where data is from."),
         ),
     ),
     (

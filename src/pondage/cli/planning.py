@@ -28,6 +28,9 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
         for schema in pond.schemas:
             for line in _schema_lines(schema):
                 click.echo(f"      {line}")
+    if view.borrowed:
+        shown = ", ".join(view.borrowed[:8]) + (" …" if len(view.borrowed) > 8 else "")
+        click.echo(styled(f"    read from {view.parent}: {shown}", settings, dim=True))
     for job in view.jobs:
         sign, color = _SIGNS[job.change]
         fg = None if color == "dim" else color

@@ -13,6 +13,8 @@ from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
     from pondage.define.reaction import ReactorDefinition
+    from pondage.ledger.branching import Choice
+    from pondage.ledger.job_plans import StoredJob
     from pondage.plan.values import Deployed, Plan
     from pondage.views.plan import PlanView
 
@@ -69,10 +71,11 @@ def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> 
     from pondage.cli.analyzing import analyzed
     from pondage.cli.job_files import with_jobs
     from pondage.cli.output import print_json
+    from pondage.ledger.branching import Choice
     from pondage.views.plan import plan_view
 
     with session(settings) as opened:
-        made, found = make(opened)
+        made, found = make(opened, Choice())
         _, view = with_jobs(opened, plan_view(made))
         if analyze and not view.problems:
             view = analyzed(opened, made, found, view, timeout_s=timeout_s)
@@ -87,9 +90,22 @@ def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> 
 @verb
 @click.option("--dry-run", is_flag=True, help="Only show the plan.")
 @click.option("--run", "is_run", is_flag=True, help="Then force what changed and everything below it, in order.")
+@click.argument("ponds", nargs=-1, metavar="[POND]...")
+@click.option("--from", "parent", metavar="ENV", help="A new environment reads this one where it has no Ponds [main].")
+@click.option("--empty", "is_empty", is_flag=True, help="A new environment reads no other one.")
+@click.option("--all", "is_all", is_flag=True, help="Every Pond of the project, also those that are as in --from.")
 @json_option
 @pass_settings
-def deploy(settings: Settings, dry_run: bool, is_run: bool, is_json: bool) -> None:
+def deploy(
+    settings: Settings,
+    dry_run: bool,
+    is_run: bool,
+    ponds: tuple[str, ...],
+    parent: str | None,
+    is_empty: bool,
+    is_all: bool,
+    is_json: bool,
+) -> None:
     """Put the Ponds of this project into the ledger, with their code, and the jobs in its directory `jobs`.
 
     A deploy asks for nothing: changed code runs when somebody wants its result. Runs that have started finish with
@@ -97,12 +113,17 @@ def deploy(settings: Settings, dry_run: bool, is_run: bool, is_json: bool) -> No
 
     With --run the changed Ponds compute anew at once, from what their Sources have, and then everything that reads
     them. Exit code 1 when one fails: what reads it is then not run.
+
+    Into an environment below another one (--env dev, which is below main) go only the Ponds that compute something
+    else than there, and those that read them; or the named ones. Everything else is read from above.
     """
     from pondage.cli.forcing import force_in_order, told
     from pondage.cli.output import print_json
+    from pondage.ledger.branching import Choice
 
     with session(settings) as opened:
-        view = deploy_project(opened, is_dry=dry_run)
+        choice = Choice(parent=parent, names=ponds, is_all=is_all, is_empty=is_empty)
+        view = deploy_project(opened, choice, is_dry=dry_run)
         if is_json:
             print_json(view)
         else:
@@ -118,14 +139,19 @@ def deploy(settings: Settings, dry_run: bool, is_run: bool, is_json: bool) -> No
             click.echo(f"deployed to {opened.environment}; next: {_next_command(opened, view)}")
 
 
-def make(opened: Session) -> tuple[Plan, list[Deployed]]:
-    """Read the project (in a process of its own) and plan it against what is deployed."""
-    made, found, _ = make_whole(opened)
+def make(opened: Session, choice: Choice | None = None) -> tuple[Plan, list[Deployed]]:
+    """Read the project (in a process of its own) and plan it against what is deployed.
+
+    The plan holds every Pond of the project, and with a choice only those that a deploy would put there.
+    """
+    made, found, _ = make_whole(opened, choice)
     return made, found
 
 
-def make_whole(opened: Session) -> tuple[Plan, list[Deployed], list[ReactorDefinition]]:
+def make_whole(opened: Session, choice: Choice | None) -> tuple[Plan, list[Deployed], list[ReactorDefinition]]:
     """Read and plan the project, and answer its reactors too."""
+    import msgspec
+
     from pondage.ledger.planning import planned
     from pondage.read.reader import read_declared
 
@@ -136,22 +162,34 @@ def make_whole(opened: Session) -> tuple[Plan, list[Deployed], list[ReactorDefin
         project=opened.project.name,
         ponds=declared.ponds,
         reactors=declared.reactors,
+        choice=None if choice is None else msgspec.structs.replace(choice, parents=opened.project.parents),
     )
     return made, found, declared.reactors
 
 
-def deploy_project(opened: Session, *, is_dry: bool = False) -> PlanView:
+def deploy_project(opened: Session, choice: Choice | None = None, *, is_dry: bool = False) -> PlanView:
     """Carry out the plan of the project and answer it; raises `PlanError` and changes nothing when it has problems."""
     import msgspec
 
     from pondage.cli.job_files import deploy_jobs, with_jobs
+    from pondage.ledger.branching import Choice, begin
     from pondage.ledger.deploy import deploy as store
     from pondage.plan.planning import checked
     from pondage.read.archive import pack_project
     from pondage.views.plan import plan_view
 
-    planned, found, reactors = make_whole(opened)
-    jobs, view = with_jobs(opened, plan_view(checked(planned)))
+    chosen = choice or Choice()
+    planned, found, reactors = make_whole(opened, chosen)
+    checked(planned)
+    jobs: dict[str, StoredJob] = {}
+    if chosen.names:
+        # Some Ponds were asked for, and nothing else.
+        planned = msgspec.structs.replace(planned, reactors=())
+        view = plan_view(planned)
+    else:
+        jobs, view = with_jobs(opened, plan_view(planned))
+    if planned.parent and not is_dry:
+        begin(opened.ledger, opened.environment, planned.parent)
     if view.is_empty or is_dry:
         return view
     deploy_jobs(opened, view, jobs)
@@ -167,8 +205,9 @@ def deploy_project(opened: Session, *, is_dry: bool = False) -> PlanView:
         archive=pack_project(opened.project).data,
         summary=msgspec.json.encode(view).decode(),
         expected=found,
-        reactors=reactors,
+        reactors=None if chosen.names else reactors,
         pool_sizes=opened.project.pools,
+        parent=planned.parent or None,
     )
     return view
 

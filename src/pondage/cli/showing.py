@@ -68,7 +68,7 @@ def _print_pond(settings: Settings, view: PondShow, warehouse: Path) -> None:
             ("labels", ", ".join(view.labels)),
             ("mode", view.mode),
             ("freshness", _moment(view.freshness, view.at) or "never"),
-            ("current run", view.current_run or ""),
+            ("current run", (view.current_run or "") + (f" (from {view.read_from})" if view.read_from else "")),
             ("code", view.archive[:12]),
         ],
     )

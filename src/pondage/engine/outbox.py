@@ -8,12 +8,13 @@ from collections.abc import Callable
 import msgspec
 
 from pondage.engine.formats import FormatPublisher
-from pondage.engine.publish import publish
+from pondage.engine.publish import publish, unpublish
 from pondage.errors import PondageError
 from pondage.ledger import history, lineage, publications, retention
 from pondage.ledger.history import OutboxRow
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.lineage import RunFacts
+from pondage.ledger.removal import Unpublish
 
 LEASE_S = 60.0
 """A carrier that dies leaves its row to others after this time; one that is merely slow does harmless work twice."""
@@ -85,6 +86,8 @@ class Outbox:
                 self._publish(row, msgspec.json.decode(row.payload, type=PublishOrder))
             case "formats":
                 self._formats.publish(msgspec.json.decode(row.payload, type=PublishOrder).pond)
+            case "unpublish":
+                unpublish(self._warehouse, msgspec.json.decode(row.payload, type=Unpublish))
             case "lineage" | "failed":
                 self._tell_of(msgspec.json.decode(row.payload, type=RunOrder).run)
             case _:

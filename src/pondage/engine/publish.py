@@ -5,15 +5,18 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
+from pondage.define.names import checked_name
 from pondage.engine.local import local_warehouse
 from pondage.engine.places import table_directory
+from pondage.ledger.removal import Unpublish
 from pondage.ledger.retention import Published, PublishedTable
 
 LOCK_PATIENCE_S = 1.0
@@ -52,6 +55,29 @@ def publish(warehouse: str, published: Published) -> list[Path]:
                 replaced.append(directory / "CURRENT.json")
     _withdraw(root, published)
     return replaced
+
+
+def unpublish(warehouse: str, order: Unpublish) -> None:
+    """Take the stable names of a removed environment away, but those that a newer one of the same name renewed."""
+    root = local_warehouse(warehouse)
+    if root is None:
+        return
+    place = root / "tables" / checked_name(order.environment)
+    for pond, major in order.ponds:
+        version = place / checked_name(pond) / f"v{major}"
+        for directory in sorted(version.glob("*")):
+            shown = _shown(directory / "CURRENT.json")
+            if shown is None or shown.order <= order.order:
+                shutil.rmtree(directory)
+        _remove_empty(version)
+        _remove_empty(version.parent)
+    _remove_empty(place)
+
+
+def _remove_empty(directory: Path) -> None:
+    # Somebody may have put something into it, and it may never have been there.
+    with suppress(OSError):
+        directory.rmdir()
 
 
 def _withdraw(root: Path, published: Published) -> None:

@@ -84,7 +84,9 @@ def deploy(
         former = {one.key: one.definition for one in before}
         stored: dict[PondKey, tuple[int, PondDefinition]] = {}
         for declared in definitions:
-            complete = msgspec.structs.replace(declared, archive=digest, project=project)
+            # What comes back keeps the code that it had: not all of it need be from the same deploy.
+            code = digest if restored is None else declared.archive or digest
+            complete = msgspec.structs.replace(declared, archive=code, project=project)
             stored[_key(complete)] = (_store(tx, complete), complete)
         own = {key: one for key, (_, one) in stored.items()}
         borrowed, returned = _borrow(tx, ledger, identity, former, own, removed)
@@ -113,6 +115,8 @@ def deploy(
         _track_diamonds(tx, ledger, environment, identity)
         environments.relink(tx)
         kept = [definition_id for definition_id, _ in stored.values()]
+        untouched = [one for key, one in former.items() if key not in stored and key not in removed]
+        kept += [_store(tx, one) for one in untouched if one.project == project]
         _record(tx, identity, project, digest, summary, who, definitions=kept, restored=restored)
     return digest
 

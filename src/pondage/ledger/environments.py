@@ -76,13 +76,11 @@ def ensure(tx: Transaction, name: str, parent: str | None) -> EnvironmentRow:
 
     `parent` of None takes it as it is.
     """
-    identity = actors.environment(tx, name)
-    if identity is None:
-        above = None if parent is None else find(tx, parent)
-        identity = actors.environment(tx, name, is_created=True)
-        assert identity is not None
-        if above is not None:
-            tx.change("UPDATE environments SET parent = :parent WHERE id = :id", id=identity, parent=above.id)
+    above = None if parent is None else find(tx, parent)
+    identity = actors.environment(tx, name, is_created=True)
+    assert identity is not None
+    if above is not None and above.id != identity and not is_used(tx, identity):
+        tx.change("UPDATE environments SET parent = :parent WHERE id = :id", id=identity, parent=above.id)
     found = find(tx, name)
     known = None if found.parent is None else actors.environment_name(tx, found.parent)
     if parent is not None and known != parent:
@@ -92,6 +90,13 @@ def ensure(tx: Transaction, name: str, parent: str | None) -> EnvironmentRow:
             code="OTHER_PARENT",
         )
     return found
+
+
+def is_used(tx: Transaction, environment: int) -> bool:
+    """Answer whether something was deployed to an environment: then it stays below the one that it is below."""
+    row = tx.row("SELECT id FROM deployments WHERE environment = :id LIMIT 1", id=environment)
+    is_above = tx.row("SELECT id FROM environments WHERE parent = :id LIMIT 1", id=environment)
+    return row is not None or is_above is not None
 
 
 def chain(tx: Transaction, environment: int) -> list[EnvironmentRow]:

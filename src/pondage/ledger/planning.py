@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pondage.define.definition import PondDefinition
 from pondage.define.reaction import ReactorDefinition
+from pondage.ledger.branching import Choice, found_above, only_own, parent_of, with_foreign
 from pondage.ledger.deploy import deployed
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.reactor_deploy import deployed_reactors
@@ -23,13 +24,20 @@ def planned(
     project: str,
     ponds: Sequence[PondDefinition],
     reactors: Sequence[ReactorDefinition],
+    choice: Choice | None = None,
 ) -> tuple[Plan, list[Deployed]]:
-    """Answer what a deploy would do, and what it was compared with; raises `RegistryError` for a foreign reactor."""
+    """Answer what a deploy would do, and what it was compared with; raises `RegistryError` for a foreign reactor.
+
+    With a choice only the Ponds that an environment below another one needs of its own are in the plan.
+    """
     with ledger.reading() as tx:
         found = deployed(tx, ledger, environment)
+        parent = parent_of(tx, environment, choice or Choice())
+        above = found_above(tx, ledger, environment, parent)
         running = deployed_reactors(tx, environment)
         schemas = published_schemas(tx, environment) if has_columns(ponds) else {}
     check_reactors(reactors, running, project=project, environment=environment)
     changes = reactor_changes(reactors, running, project=project)
-    made = make_plan(ponds, found, project=project, environment=environment, reactors=changes, schemas=schemas)
-    return made, found
+    against = with_foreign(found, above, project=project)
+    made = make_plan(ponds, against, project=project, environment=environment, reactors=changes, schemas=schemas)
+    return made if choice is None else only_own(made, found, above, choice, parent), found

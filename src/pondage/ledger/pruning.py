@@ -17,15 +17,19 @@ _PAGE = """
 SELECT r.id AS id, r.public_id AS public_id, r.environment AS environment, r.state AS state, r.reason AS reason,
        r.freshness AS freshness, r.started_at AS started_at, r.ended_at AS ended_at,
        p.name AS name, p.major AS major,
-       CASE WHEN r.ended_at < :limit
-                 AND r.number <= (SELECT max(n.number) FROM runs n WHERE n.pond = r.pond) - :keep
+       CASE WHEN ((r.ended_at < :limit
+                   AND r.number <= (SELECT max(n.number) FROM runs n WHERE n.pond = r.pond) - :keep)
+                  OR (r.ended_at IS NOT NULL AND EXISTS (SELECT 1 FROM environments e
+                                                         WHERE e.id = r.environment AND e.removed_at IS NOT NULL)))
                  AND NOT EXISTS (SELECT 1 FROM snapshots s WHERE s.run = r.id AND s.swept_at IS NULL)
                  AND NOT EXISTS (SELECT 1 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
-                                 WHERE o.run = r.id AND s.swept_at IS NULL)
+                                 JOIN environments e ON e.id = r.environment
+                                 WHERE o.run = r.id AND s.swept_at IS NULL AND e.removed_at IS NULL)
                  AND NOT EXISTS (SELECT 1 FROM snapshots s JOIN run_outputs o ON o.snapshot = s.id
                                  WHERE s.run = r.id AND o.run <> r.id)
                  AND NOT EXISTS (SELECT 1 FROM dispatches d WHERE d.run = r.id AND d.outcome IS NULL)
                  AND NOT EXISTS (SELECT 1 FROM runs b WHERE b.rollback_of = r.id)
+                 AND NOT EXISTS (SELECT 1 FROM runs b WHERE b.origin = r.id)
             THEN 1 ELSE 0 END AS is_prunable
 FROM (SELECT * FROM runs WHERE id > :after AND pond IS NOT NULL ORDER BY id LIMIT :batch) r
 JOIN ponds p ON p.id = r.pond ORDER BY r.id"""

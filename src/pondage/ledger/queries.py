@@ -8,7 +8,7 @@ import msgspec
 
 from pondage.define.definition import PondDefinition
 from pondage.define.snapshot import BAD_TABLE
-from pondage.ledger import actors, executions, snapshots
+from pondage.ledger import environments, executions, snapshots
 from pondage.ledger.as_of import AsOf, run_then
 from pondage.ledger.driver import Transaction, text, text_or_none
 from pondage.ledger.executions import Dispatch
@@ -84,7 +84,8 @@ def _views(
     as_of: AsOf | None,
 ) -> dict[str, int]:
     views: dict[str, int] = {}
-    for row in actors.ponds(tx, environment):
+    for each in environments.readable(tx, environment):
+        row = each.row
         name = row.key.partition("@")[0]
         if name not in words and f"{name}{BAD_TABLE}" not in words:
             continue
@@ -113,9 +114,9 @@ def _fused(tx: Transaction, ledger: Ledger, environment: int, words: frozenset[s
     """Answer the Ripples that have no table, as a query would call them, and where their rows go."""
     return {
         f"{definition.name}.{member.name}": ripple.name
-        for row in actors.ponds(tx, environment)
-        if row.key.partition("@")[0] in words
-        for definition in [ledger.definition(tx, row.definition)]
+        for each in environments.readable(tx, environment)
+        if each.row.key.partition("@")[0] in words
+        for definition in [ledger.definition(tx, each.row.definition)]
         for ripple in definition.ripples
         for member in ripple.members
     }

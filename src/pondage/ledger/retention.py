@@ -58,16 +58,18 @@ _contents = msgspec.json.Decoder(SnapshotContent)
 
 
 def published(tx: Transaction, pond: int) -> Published | None:
-    """Answer what a Pond shows now, or None when it has never completed a Run."""
+    """Answer what a Pond shows now, or None when it has never completed a Run, or its environment was removed."""
     run = snapshots.current_run(tx, pond)
     if run is None:
         return None
     row = tx.row(
         """SELECT e.name AS environment, p.name AS pond, p.major AS major, r.public_id AS run
-           FROM runs r JOIN ponds p ON p.id = r.pond JOIN environments e ON e.id = p.environment WHERE r.id = :run""",
+           FROM runs r JOIN ponds p ON p.id = r.pond JOIN environments e ON e.id = p.environment
+           WHERE r.id = :run AND e.removed_at IS NULL""",
         run=run,
     )
-    assert row is not None, f"run {run} has no pond"
+    if row is None:
+        return None
     given = snapshots.outputs(tx, run)
     loaded = snapshots.load(tx, [output.snapshot for output in given.values()])
     return Published(
@@ -101,14 +103,18 @@ def newest_archive(tx: Transaction) -> str:
 
 
 # In use: of an open Run, of a Run that ended within retention, or of one of the newest completed Runs of its Pond. The
-# newest snapshot of a dataset always stays: it is what an unchanged Ripple goes on with.
+# newest snapshot of a dataset always stays: it is what an unchanged Ripple goes on with. Of an environment that was
+# removed nothing stays for its own sake, only what a Run of another one shows.
+_GONE = """EXISTS (SELECT 1 FROM datasets g JOIN ponds q ON q.id = g.pond JOIN environments v ON v.id = q.environment
+                 WHERE g.id = s.dataset AND v.removed_at IS NOT NULL)"""
 _JUDGED = """
 SELECT s.id AS id, s.public_id AS public_id, s.path AS path, s.bytes AS bytes, s.created_at AS created_at,
-       CASE WHEN s.created_at < :limit AND s.id <> (SELECT max(n.id) FROM snapshots n
-                                                      WHERE n.dataset = s.dataset AND n.kind <> 'compact')
+       CASE WHEN ((s.created_at < :limit AND s.id <> (SELECT max(n.id) FROM snapshots n
+                                                       WHERE n.dataset = s.dataset AND n.kind <> 'compact'))
+                  OR {gone})
                  AND NOT EXISTS (
-                     SELECT 1 FROM run_outputs o JOIN runs r ON r.id = o.run
-                     WHERE o.snapshot = s.id AND (
+                     SELECT 1 FROM run_outputs o JOIN runs r ON r.id = o.run JOIN environments e ON e.id = r.environment
+                     WHERE o.snapshot = s.id AND e.removed_at IS NULL AND (
                          r.ended_at IS NULL OR r.ended_at >= :limit
                          OR (r.state = 'completed' AND r.id >= coalesce(
                              (SELECT n.id FROM runs n WHERE n.pond = r.pond AND n.state = 'completed'
@@ -117,12 +123,14 @@ SELECT s.id AS id, s.public_id AS public_id, s.path AS path, s.bytes AS bytes, s
 FROM {snapshots} s ORDER BY s.id"""
 
 _PAGE = _JUDGED.format(
-    snapshots="(SELECT * FROM snapshots WHERE id > :after AND tombstoned_at IS NULL ORDER BY id LIMIT :batch)"
+    gone=_GONE,
+    snapshots="(SELECT * FROM snapshots WHERE id > :after AND tombstoned_at IS NULL ORDER BY id LIMIT :batch)",
 )
 
 _TABLES = _JUDGED.format(
+    gone=_GONE,
     snapshots="""(SELECT * FROM snapshots WHERE dataset = :dataset AND swept_at IS NULL
-                  AND kind IN ('append', 'merge'))"""
+                  AND kind IN ('append', 'merge'))""",
 )
 
 
@@ -153,7 +161,7 @@ def used_again(tx: Transaction, ids: list[int], *, keep_runs: int, retention_us:
         return set()
     marks, values = numbered("id", ids)
     rows = tx.rows(
-        _JUDGED.format(snapshots=f"(SELECT * FROM snapshots WHERE id IN ({marks}))"),
+        _JUDGED.format(gone=_GONE, snapshots=f"(SELECT * FROM snapshots WHERE id IN ({marks}))"),
         limit=tx.now - retention_us,
         newest=keep_runs - 1,
         **values,
@@ -166,8 +174,12 @@ def _members(tx: Transaction, ids: list[int], limit: int, keep_runs: int) -> set
     """Answer what belongs to a table that is in use: a batch lives as long as a table with it does."""
     marks, values = numbered("id", ids)
     growing = tx.rows(
-        f"""SELECT DISTINCT s.dataset AS dataset FROM snapshots s WHERE s.dataset IN
-            (SELECT d.dataset FROM snapshots d WHERE d.id IN ({marks})) AND s.kind IN ('append', 'merge')""",
+        # A table may go on with batches that the same Ripple wrote in another environment.
+        f"""SELECT DISTINCT t.id AS dataset FROM snapshots s JOIN datasets d ON d.id = s.dataset
+            JOIN ponds p ON p.id = d.pond JOIN ponds q ON q.name = p.name AND q.major = p.major
+            JOIN datasets t ON t.pond = q.id AND t.ripple = d.ripple
+            WHERE s.id IN ({marks})
+                  AND EXISTS (SELECT 1 FROM snapshots b WHERE b.dataset = t.id AND b.kind IN ('append', 'merge'))""",
         **values,
     )
     found: set[int] = set()
@@ -183,6 +195,11 @@ def revive(tx: Transaction, ids: set[int]) -> None:
     for some in batches(sorted(ids)):
         marks, values = numbered("id", some)
         tx.change(f"UPDATE snapshots SET tombstoned_at = NULL WHERE swept_at IS NULL AND id IN ({marks})", **values)
+
+
+def going_back_to(state: str) -> str | None:
+    """Answer the Run that a Pond is to show when its active one is over."""
+    return _state.decode(state).rollback
 
 
 def being_read(tx: Transaction) -> set[int]:
@@ -202,7 +219,7 @@ def being_read(tx: Transaction) -> set[int]:
     runs = {run for row in rows for run in _pins.decode(text(row, "pins")).values() if run is not None}
     # A Pond that is to go back to an older Run does so when the active one is over, however long that takes.
     for row in tx.rows("""SELECT id, state FROM ponds WHERE state LIKE '%"rollback":"%'"""):
-        older = _state.decode(text(row, "state")).rollback
+        older = going_back_to(text(row, "state"))
         found = tx.row("SELECT id FROM runs WHERE public_id = :older", older=older)
         runs.update(() if found is None else (number(found, "id"),))
     pinned: set[int] = set()

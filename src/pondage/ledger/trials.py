@@ -15,7 +15,7 @@ from pondage.define.definition import PondDefinition, RippleDefinition
 from pondage.define.names import PondKey, pond_key, table_key
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import NotFound
-from pondage.ledger import actors, executions, snapshots
+from pondage.ledger import actors, environments, executions, snapshots
 from pondage.ledger.driver import Transaction
 from pondage.ledger.executions import Dispatch
 from pondage.ledger.ledger import Ledger
@@ -131,7 +131,8 @@ def published_schemas(tx: Transaction, environment: str) -> dict[str, str]:
     """Answer the schema of every table that readers see, by `table_key`."""
     identity = actors.environment(tx, environment)
     found: dict[str, str] = {}
-    for row in [] if identity is None else actors.ponds(tx, identity):
+    for each in [] if identity is None else environments.readable(tx, identity):
+        row = each.row
         run = snapshots.current_run(tx, row.id)
         given = {} if run is None else snapshots.outputs(tx, run)
         loaded = snapshots.load(tx, [output.snapshot for output in given.values()])
@@ -253,7 +254,8 @@ def _chosen(definition: PondDefinition, ripple: str | None, own: dict[str, int])
 
 def _published(tx: Transaction, environment: int, key: PondKey) -> dict[str, int]:
     row = actors.pond(tx, environment, key)
-    run = None if row is None else snapshots.current_run(tx, row.id)
+    origin = environments.above(tx, environment, key) if row is None else environments.read_from(tx, environment, row)
+    run = None if origin is None else snapshots.current_run(tx, origin.row.id)
     return {} if run is None else {name: output.snapshot for name, output in snapshots.outputs(tx, run).items()}
 
 

@@ -101,6 +101,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     reactors: tuple[ReactorChange, ...] = ()
     base: str = ""
     digest: str = ""
+    parent: str = ""
+    borrowed: tuple[PondKey, ...] = ()
+    """The project's Ponds that the environment `parent` has and this one only reads."""
 
     @property
     def is_empty(self) -> bool:

@@ -66,6 +66,8 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     worker: WorkerTable = WorkerTable()
     lineage: LineageTable = LineageTable()
     pools: dict[str, int] = {}
+    parents: dict[str, str] = {}
+    """`[environments.dev]`, `parent = "main"`: which environment is above which."""
     locations: dict[str, str] = {}
     types: dict[str, TypeEntry] = {}
     secret_key: str = ""
@@ -118,7 +120,7 @@ def load_project(root: Path) -> Project:
 
 
 def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) -> Project:
-    tables = ("project", "spark", "durability", "worker", "pools", "lineage", "locations", "types")
+    tables = ("project", "spark", "durability", "worker", "pools", "lineage", "locations", "types", "environments")
     head = {key: value for key, value in data.items() if key not in tables}
     project = checked_table(_ProjectTable, data.get("project", {}), "project", errors)
     # The settings of `[project]` may also stand at the top of the file, before any table.
@@ -144,12 +146,27 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         worker=msgspec.convert(worker, WorkerTable),
         lineage=msgspec.convert(lineage, LineageTable),
         pools=_pools(data.get("pools", {}), errors),
+        parents=_parents(data.get("environments", {}), errors),
         locations=read_locations(root, data.get("locations", {}), errors),
         types=read_types(data.get("types", {}), errors),
         secret_key=_secret_key(root, str(chosen.get("secret_key", f"file:{STATE_DIRECTORY}/secret.key")), errors),
     )
     _check_numbers(result, errors)
     return result
+
+
+class _EnvironmentTable(msgspec.Struct, frozen=True, kw_only=True):
+    parent: str = ""
+
+
+def _parents(given: object, errors: list[ProjectError]) -> dict[str, str]:
+    tables = given.items() if isinstance(given, dict) else ()
+    found = {name: checked_table(_EnvironmentTable, table, f"environments.{name}", errors) for name, table in tables}
+    return {
+        _name(name, f"environments.{name}", errors): _name(str(table["parent"]), f"environments.{name}.parent", errors)
+        for name, table in found.items()
+        if table.get("parent")
+    }
 
 
 class _ProjectTable(msgspec.Struct, frozen=True, kw_only=True):

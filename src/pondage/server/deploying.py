@@ -7,6 +7,7 @@ import msgspec
 from pondage.define.definition import PondDefinition
 from pondage.define.names import checked_name
 from pondage.define.reaction import ReactorDefinition
+from pondage.ledger.branching import Choice
 from pondage.ledger.deploy import deploy
 from pondage.ledger.job_deploys import deploy_jobs, job_changes
 from pondage.ledger.job_plans import StoredJob
@@ -51,7 +52,13 @@ def received(call: Call, upload: Upload) -> tuple[Plan, list[Deployed], PlanView
                 422, "FOREIGN_CODE", f"job {name} names code that was not sent with it", place=f"$.jobs.{name}"
             )
     plan, found = planned(
-        call.ledger, call.environment, project=upload.project, ponds=upload.ponds, reactors=upload.reactors
+        call.ledger,
+        call.environment,
+        project=upload.project,
+        ponds=upload.ponds,
+        reactors=upload.reactors,
+        # An environment that reads another one is made by `pondage deploy --env`; here it only stays one.
+        choice=Choice(is_empty=True),
     )
     view = plan_view(plan)
     with call.ledger.reading() as tx:

@@ -6,7 +6,7 @@ import re
 
 from pondage.define.names import pond_key
 from pondage.errors import NotFound
-from pondage.ledger import actors
+from pondage.ledger import actors, environments
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, text
 from pondage.views.words import list_text, nearest
@@ -16,7 +16,7 @@ def environment_id(tx: Transaction, environment: str) -> int:
     """Answer the id of an environment; raises `NotFound` when nothing was ever deployed to it."""
     found = actors.environment(tx, environment)
     if found is None:
-        known = [text(row, "name") for row in tx.rows("SELECT name FROM environments ORDER BY name")]
+        known = [each.name for each in environments.rows(tx)]
         close = nearest(environment, known)
         raise NotFound(
             f"nothing is deployed in environment {environment!r}",
@@ -58,6 +58,13 @@ def _unknown_pond(tx: Transaction, environment: int, name: str, majors: list[int
     )
     known = [text(row, "name") for row in rows]
     close = nearest(plain, known)
+    above = next((each for each in environments.readable(tx, environment) if plain == each.row.key.split("@")[0]), None)
+    if above is not None:
+        return NotFound(
+            f"there is no Pond {name!r} here: it is read from {above.environment}",
+            hint=f"use --env {above.environment}, or have it here: pondage deploy {plain}",
+            code="NO_POND",
+        )
     if not known:
         return NotFound(f"there is no Pond {name!r}: nothing is deployed", hint="pondage deploy", code="NO_POND")
     meant = f"; did you mean {close!r}?" if close else f"; there is {list_text(known[:10])}"

@@ -165,6 +165,16 @@ def _rolled_back(pond: str, fields: Fields, _now: int) -> Sentence:
     return text, f"pondage show {pond}#{_number(fields, 'to')}"
 
 
+def _borrowed(pond: str, fields: Fields, _now: int) -> Sentence:
+    above = fields.get("from")
+    text = f"It shows what {above} has published; asking for it here never makes {above} run."
+    return text, f"pondage why {pond} --env {above}"
+
+
+def _promoted(_pond: str, fields: Fields, _now: int) -> Sentence:
+    return f"It shows {fields.get('run')}, which was promoted; its next Run replaces that.", None
+
+
 _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "running": _running,
     "killed": _killed,
@@ -187,6 +197,8 @@ _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "unchanged": _unchanged,
     "spliced": _spliced,
     "rolled back": _rolled_back,
+    "borrowed": _borrowed,
+    "promoted": _promoted,
 }
 
 

@@ -11,7 +11,7 @@ from pondage.define.definition import PondDefinition
 from pondage.define.lineage import ColumnLineage
 from pondage.define.names import pond_key, table_key
 from pondage.errors import NotFound
-from pondage.ledger import actors, lineage
+from pondage.ledger import actors, environments, lineage
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, text
 from pondage.views import find
@@ -168,7 +168,7 @@ class _Graph:
 
     def _pond(self, key: str) -> tuple[PondRow, PondDefinition, dict[str, int]] | None:
         if key not in self._ponds:
-            row = actors.pond(self._tx, self._environment, key)
+            row = self._row(key)
             self._ponds[key] = None
             if row is not None:
                 sources = self._tx.rows(
@@ -177,6 +177,14 @@ class _Graph:
                 majors = {text(each, "source_name"): number(each, "source_major") for each in sources}
                 self._ponds[key] = (row, actors.definition(self._tx, row.definition), majors)
         return self._ponds[key]
+
+    def _row(self, key: str) -> PondRow | None:
+        """Answer the Pond that has the data: one above where this environment has none of its own."""
+        row = actors.pond(self._tx, self._environment, key)
+        if row is not None and row.borrows is None:
+            return row
+        origin = environments.above(self._tx, self._environment, key)
+        return row if origin is None else origin.row
 
     def _table(self, table: str, distance: int) -> LineageTable:
         pond, _, ripple = table.rpartition(".")

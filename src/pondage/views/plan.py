@@ -66,7 +66,8 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     """What `pondage deploy` would do. With problems it is refused as a whole.
 
     `recomputes` are the Ponds that compute anew when they are wanted next, each behind its Sources; `asking` are those
-    of them, or below them, whose code has a standing trigger: they want it by themselves.
+    of them, or below them, whose code has a standing trigger: they want it by themselves. `borrowed` are the project's
+    Ponds that are read from the environment `parent`.
     """
 
     project: str
@@ -81,6 +82,8 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     reactors: tuple[ReactorChange, ...] = ()
     is_analyzed: bool = False
     jobs: tuple[JobChange, ...] = ()
+    parent: str | None = None
+    borrowed: tuple[str, ...] = ()
 
 
 def plan_view(plan: Plan) -> PlanView:
@@ -105,6 +108,8 @@ def plan_view(plan: Plan) -> PlanView:
         recomputes=tuple(plan.recomputes),
         asking=tuple(key for key in plan.recomputes if key in definitions and trigger_texts(definitions[key].triggers)),
         reactors=plan.reactors,
+        parent=plan.parent or None,
+        borrowed=tuple(plan.borrowed),
     )
 
 

@@ -29,7 +29,8 @@ class FailureView(msgspec.Struct, frozen=True, kw_only=True):
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
     """A Run of a Pond. `duration_us` is null while it is not over; `ripple` names the Ripple that failed.
 
-    `rolled_back_to` is the number of the older Run that this one shows again, null for every other.
+    `rolled_back_to` is the number of the older Run that this one shows again, null for every other; `shows` is the Run
+    of another environment that it shows (`main sales#12`), because it was promoted, or is only read here.
     """
 
     id: str
@@ -46,6 +47,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     is_forced: bool
     is_spliced: bool
     rolled_back_to: int | None
+    shows: str | None
     ripple: str | None
     error: FailureView | None
 
@@ -137,6 +139,8 @@ _FIELDS = """r.id AS id, r.public_id AS public_id, r.number AS number, r.state A
        r.freshness AS freshness, r.delay AS delay, r.started_at AS started_at, r.ended_at AS ended_at,
        r.is_forced AS is_forced, r.is_spliced AS is_spliced, r.error AS error, r.pins AS pins,
        (SELECT o.number FROM runs o WHERE o.id = r.rollback_of) AS rolled_back_to,
+       (SELECT v.name || ' ' || q.name || '#' || o.number FROM runs o JOIN ponds q ON q.id = o.pond
+        JOIN environments v ON v.id = o.environment WHERE o.id = r.origin) AS shows,
        p.name AS name, p.major AS major, d.body AS body"""
 _JOINED = "JOIN ponds p ON p.id = r.pond JOIN definitions d ON d.id = r.definition"
 
@@ -250,6 +254,7 @@ def _run(tx: Transaction, row: Row) -> RunView:
         is_forced=bool(row["is_forced"]),
         is_spliced=bool(row["is_spliced"]),
         rolled_back_to=number_or_none(row, "rolled_back_to"),
+        shows=text_or_none(row, "shows"),
         ripple=ripple,
         error=error,
     )

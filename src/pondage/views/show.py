@@ -10,7 +10,7 @@ from pondage.define.snapshot import ExpectationResult, SnapshotContent
 from pondage.define.window import window_text
 from pondage.errors import NotFound
 from pondage.kernel.demand.state import PondState, decode_state
-from pondage.ledger import actors, manifests
+from pondage.ledger import actors, environments, manifests
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, text
 from pondage.views import find
@@ -101,6 +101,8 @@ class PondShow(msgspec.Struct, frozen=True, kw_only=True):
     delay: int | None
     current_run: str | None
     ripples: tuple[RippleShow, ...]
+    read_from: str | None = None
+    """The environment whose current Run readers see, when it is not this one's."""
 
 
 class InputView(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,9 +166,10 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
     definition = actors.definition(tx, row.definition)
     state = decode_state(row.state)
     found = find.environment_id(tx, environment)
+    origin = environments.read_from(tx, found, row)
     current = tx.row(
         "SELECT id, public_id FROM runs WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT 1",
-        pond=row.id,
+        pond=origin.row.id,
     )
     return PondShow(
         environment=environment,
@@ -196,7 +199,8 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
         freshness=state.end_f if state.end_f >= 0 else None,
         delay=state.end_delay if state.end_f >= 0 else None,
         current_run=None if current is None else text(current, "public_id"),
-        ripples=_ripples(tx, environment, row, definition, None if current is None else number(current, "id")),
+        ripples=_ripples(tx, origin.environment, row, definition, None if current is None else number(current, "id")),
+        read_from=None if origin.environment == environment else origin.environment,
     )
 
 

@@ -68,7 +68,8 @@ class Next(msgspec.Struct, frozen=True, kw_only=True):
 class PondView(msgspec.Struct, frozen=True, kw_only=True):
     """One Pond. staleness = now + delay - freshness; all three are null until its first Run completed.
 
-    `fused` names its Ripples that have no table, each with the one that it is part of.
+    `fused` names its Ripples that have no table, each with the one that it is part of. `borrowed_from` is the
+    environment whose Runs it shows, null for a Pond of the environment's own.
     """
 
     key: str
@@ -89,6 +90,7 @@ class PondView(msgspec.Struct, frozen=True, kw_only=True):
     last_run: LastRunView | None
     halted: str | None
     next: Next
+    borrowed_from: str | None = None
 
 
 class StatusView(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,6 +228,7 @@ def _pond(
         last_run=None if last is None else _last(last),
         halted=halted,
         next=_next(state, definition, word, active, triggers, now=now, halted=halted, has_worker=has_worker),
+        borrowed_from=definition.borrowed or None,
     )
 
 
@@ -289,6 +292,8 @@ def _next(
 ) -> Next:
     if halted is not None:
         return Next(text=f"halted: {halted}; then: pondage clear {definition.name}")
+    if definition.borrowed and word in ("idle", "queued"):
+        return Next(text=f"from {definition.borrowed}" + (", which has nothing newer" if word == "queued" else ""))
     match word:
         case "running":
             names = [ripple.name for run in active for ripple in run.ripples if ripple.state == "running"]

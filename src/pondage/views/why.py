@@ -92,8 +92,10 @@ def _data_gates(tx: Transaction, pond: int) -> list[tuple[str, Fields]]:
     if since is not None:
         found.append(("unchanged", {"since": since}))
     current = tx.row(
-        """SELECT r.number AS number, r.is_spliced AS is_spliced, o.number AS older
-           FROM runs r LEFT JOIN runs o ON o.id = r.rollback_of
+        """SELECT r.number AS number, r.is_spliced AS is_spliced, o.number AS older, r.reason AS reason,
+                  v.name AS environment, q.name AS origin, s.number AS shown
+           FROM runs r LEFT JOIN runs o ON o.id = r.rollback_of LEFT JOIN runs s ON s.id = r.origin
+                LEFT JOIN ponds q ON q.id = s.pond LEFT JOIN environments v ON v.id = s.environment
            WHERE r.id = (SELECT max(id) FROM runs WHERE pond = :pond AND state = 'completed')""",
         pond=pond,
     )
@@ -101,6 +103,12 @@ def _data_gates(tx: Transaction, pond: int) -> list[tuple[str, Fields]]:
         found.append(("spliced", {"run": number(current, "number")}))
     if current is not None and current["older"] is not None:
         found.append(("rolled back", {"run": number(current, "number"), "to": number(current, "older")}))
+    if current is not None and current["shown"] is not None:
+        shown = f"{text(current, 'origin')}#{number(current, 'shown')} of {text(current, 'environment')}"
+        if text(current, "reason") == "borrow":
+            found.append(("borrowed", {"from": text(current, "environment")}))
+        else:
+            found.append(("promoted", {"run": shown}))
     return found
 
 

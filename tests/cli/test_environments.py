@@ -1,0 +1,106 @@
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Call
+from tests.cli.workers import FakeWorkers
+
+PONDS = """
+from pondage import pond
+
+@pond
+def orders(spark):
+    return spark.range(3)
+
+@pond
+def sales(orders):
+    return orders.where("id >= {least}")
+
+@pond
+def report(sales):
+    return sales
+"""
+
+
+@pytest.fixture
+def shop(project: Path, workers: FakeWorkers, call: Call) -> Path:
+    """A project that is deployed and has run in `main`, with a change of `sales` in its files."""
+    (project / "ponds.py").write_text(PONDS.format(least=0))
+    assert call("deploy").code == 0
+    assert call("run", "report").code == 0
+    (project / "ponds.py").write_text(PONDS.format(least=1))
+    return project
+
+
+def test_only_what_differs_and_what_reads_it_goes_to_an_environment_below(shop: Path, call: Call) -> None:
+    plan = call("plan", "--env", "dev", "--json").json
+    assert [pond["key"] for pond in plan["ponds"]] == ["report@1", "sales@1"]
+    assert (plan["parent"], plan["borrowed"]) == ("main", ["orders@1"])
+    said = call("deploy", "--env", "dev")
+    assert said.code == 0, said.err
+    assert "read from main: orders@1" in said.out
+    assert "from main" in call("status", "--once", "--env", "dev").out
+    shown = call("env", "show", "dev", "--json").json
+    assert [(each["key"], each["is_own"], each["read_from"]) for each in shown["ponds"]] == [
+        ("orders@1", False, "main"),
+        ("report@1", True, "main"),
+        ("sales@1", True, "main"),
+    ]
+    assert "(from main)" in call("show", "sales", "--env", "dev").out
+
+
+def test_one_pond_is_changed_below_and_promoted(shop: Path, call: Call) -> None:
+    assert call("deploy", "sales", "--env", "dev").code == 0
+    said = call("run", "sales", "--env", "dev")
+    assert said.code == 0, said.err
+    listed = call("env", "list", "--json").json["environments"]
+    assert [(each["name"], each["parent"], each["own"], each["borrowed"]) for each in listed] == [
+        ("dev", "main", 1, 1),
+        ("main", None, 3, 0),
+    ]
+    assert "shows main orders#1" in call("runs", "orders", "--env", "dev").out
+    assert "It shows what main has published" in call("why", "orders", "--env", "dev").out
+    refused = call("promote", "sales", "--env", "dev")
+    assert refused.code == 1
+    assert "error[OTHER_CODE]" in refused.err
+    promoted = call("promote", "sales", "--env", "dev", "--deploy")
+    assert promoted.code == 0, promoted.err
+    assert "sales@1#1 of dev: main shows it now" in promoted.out
+    assert "shows dev sales#1" in call("runs", "sales").out
+    assert "which was promoted" in call("why", "sales").out
+
+
+def test_an_environment_is_removed_after_a_question(shop: Path, call: Call) -> None:
+    call("deploy", "--env", "dev")
+    call("run", "report", "--env", "dev")
+    assert call("env", "remove", "main", "--yes").code == 1
+    assert call("env", "remove", "dev").code != 0, "nobody answered"
+    said = call("env", "remove", "dev", "--yes")
+    assert said.code == 0, said.err
+    assert "removed dev: 2 snapshots" in said.out
+    assert [each["name"] for each in call("env", "list", "--json").json["environments"]] == ["main"]
+    assert call("show", "sales", "--env", "dev").code == 1
+
+
+def test_an_environment_in_which_nothing_differs_can_be_read(project: Path, workers: FakeWorkers, call: Call) -> None:
+    (project / "ponds.py").write_text(PONDS.format(least=0))
+    call("deploy")
+    call("run", "report")
+    assert "nothing to deploy" in call("deploy", "--env", "dev").out
+    shown = call("env", "show", "dev", "--json").json["ponds"]
+    assert {each["read_from"] for each in shown} == {"main"}
+    assert "it is read from main" in call("show", "sales", "--env", "dev").err
+
+
+def test_an_environment_can_be_empty_or_below_another_one(shop: Path, call: Call) -> None:
+    call("deploy", "--env", "alone", "--empty")
+    call("deploy", "--env", "dev")
+    (shop / "pondage.toml").write_text('[project]\nname = "shop"\n[environments.mine]\nparent = "dev"\n')
+    call("deploy", "--env", "mine")
+    call("deploy", "--env", "other", "--from", "dev")
+    listed = call("env", "list", "--json").json["environments"]
+    assert {each["name"]: each["parent"] for each in listed} == {
+        "alone": None, "dev": "main", "main": None, "mine": "dev", "other": "dev",
+    }  # fmt: skip
+    assert call("deploy", "sales", "--env", "alone").code == 1
+    assert call("deploy", "--env", "lost", "--from", "nowhere").code == 1
