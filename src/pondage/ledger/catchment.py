@@ -75,6 +75,8 @@ class Catchment:
             done = step(self.ponds, events, self._tx.now)
             self.ponds.save(done.changed)
             touched.update(dict.fromkeys(done.changed))
+            # One that is removed has no state to be written, but whoever watches must hear of it.
+            touched.update({event.pond: None for event in events if isinstance(event, happens.Remove)})
             self._answers = []
             for effect in done.effects:
                 self._carry_out(effect)

@@ -69,6 +69,11 @@ def make_app(
 
 def _endpoint(service: Service, route: Route, relays: anyio.CapacityLimiter) -> Callable[[Request], object]:
     async def endpoint(request: Request) -> Response:
+        answer = await answered(request)
+        service.requests[route.method, route.path, answer.status_code] += 1
+        return answer
+
+    async def answered(request: Request) -> Response:
         try:
             call = await _call(service, route, request)
             call = replace(call, body=await _body(route, request))

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pondage.errors import PondageError
-from pondage.server import asking, demanding, deploying, jobs, reactors, reading, tokens
+from pondage.server import (
+    asking,
+    demanding,
+    deploying,
+    feed,
+    following,
+    jobs,
+    metrics,
+    reactors,
+    reading,
+    relay_sockets,
+    tokens,
+)
 from pondage.server.levels import Level
 from pondage.server.table import Route, Socket
 
@@ -17,8 +29,9 @@ ROUTES: tuple[Route, ...] = (
     *jobs.ROUTES,
     *reactors.ROUTES,
     *tokens.ROUTES,
+    *metrics.ROUTES,
 )
-SOCKETS: tuple[Socket, ...] = ()
+SOCKETS: tuple[Socket, ...] = (*feed.SOCKETS, *following.SOCKETS, *relay_sockets.SOCKETS)
 OPEN = frozenset({"/healthz"})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from starlette.websockets import WebSocket
 
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tokens import TokenRow
+from pondage.server.hub import Feeds
 from pondage.server.levels import Level
 from pondage.server.limits import Tickets
 
@@ -38,6 +40,8 @@ class Service:
     environment: str
     warehouse: Path
     tickets: Tickets = field(default_factory=Tickets)
+    feeds: Feeds = field(default_factory=Feeds)
+    requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,90 @@
+"""`WS /v1/ws/feed`: a snapshot of an environment, then every change, to each client that watches."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Annotated
+
+import anyio
+import msgspec
+from anyio.to_thread import run_sync
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from pondage.ledger import tokens
+from pondage.server.hub import Feed, Watcher
+from pondage.server.levels import Level
+from pondage.server.table import Call, Socket
+
+WATCHERS = 500
+CHECK_EVERY_S = 30.0
+TRY_LATER, REVOKED = 1013, 4401
+
+
+class FeedQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Go on after this place; without it a snapshot comes first."""
+
+    after: Annotated[int, msgspec.Meta(ge=0)] | None = None
+
+
+async def watch(call: Call, socket: WebSocket) -> None:
+    """Send the feed until the client goes, falls behind, or its token is revoked."""
+    feeds = call.service.feeds
+    await socket.accept()
+    if feeds.count >= WATCHERS:
+        await socket.close(TRY_LATER, "too many watch")
+        return
+    feed = feeds.of(call.ledger, call.environment)
+    with feed.watched() as watcher:
+        await feed.ready()
+        async with anyio.create_task_group() as group:
+            group.start_soon(until_it_goes, socket, group.cancel_scope)
+            with suppress(WebSocketDisconnect, RuntimeError):
+                await _send(call, socket, feed, watcher)
+            group.cancel_scope.cancel()
+
+
+async def _send(call: Call, socket: WebSocket, feed: Feed, watcher: Watcher) -> None:
+    seq = -1
+    for message in await run_sync(feed.first, call.asked(FeedQuery).after):
+        seq = getattr(message, "seq", seq)
+        await socket.send_text(msgspec.json.encode(message).decode())
+    checked_at = anyio.current_time()
+    while True:
+        with anyio.move_on_after(CHECK_EVERY_S):
+            given = await watcher.messages.get()
+            if given is None:
+                await socket.close(TRY_LATER, "too far behind")
+                return
+            # What happened before the first message was sent is in it.
+            if given[0] >= seq:
+                await socket.send_text(given[1].decode())
+        if anyio.current_time() - checked_at >= CHECK_EVERY_S:
+            checked_at = anyio.current_time()
+            if not await run_sync(_is_valid, call):
+                await socket.close(REVOKED, "the token is revoked")
+                return
+
+
+async def until_it_goes(socket: WebSocket, scope: anyio.CancelScope) -> None:
+    """Read and forget what the client says, until it goes; then end everything in the scope."""
+    with suppress(WebSocketDisconnect, RuntimeError):
+        while True:
+            await socket.receive_text()
+    scope.cancel()
+
+
+def _is_valid(call: Call) -> bool:
+    assert call.token is not None
+    with call.ledger.reading() as tx:
+        return tokens.is_valid(tx, call.token.id)
+
+
+SOCKETS = (
+    Socket(
+        path="/v1/ws/feed",
+        level=Level.READ,
+        handler=watch,
+        query=FeedQuery,
+        summary="A snapshot, then every change; `after` goes on where a connection broke.",
+    ),
+)

@@ -1,0 +1,124 @@
+"""`/metrics` for Prometheus: a small writer, and the numbers of one environment and of this server."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
+
+import msgspec
+
+from pondage.ledger import actors
+from pondage.ledger.driver import Transaction, number, number_or_none
+from pondage.server.levels import Level
+from pondage.server.table import Call, Route
+from pondage.views.status import StatusView, status
+
+_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+
+
+class Metric(msgspec.Struct, frozen=True):
+    """One family: its name, what it means, and its values by labels."""
+
+    name: str
+    help: str
+    kind: Literal["gauge", "counter"]
+    values: tuple[tuple[Mapping[str, str], float], ...]
+
+
+def written(metrics: Iterable[Metric]) -> str:
+    """Answer the text format."""
+    lines: list[str] = []
+    for metric in metrics:
+        lines.append(f"# HELP pondage_{metric.name} {metric.help}")
+        lines.append(f"# TYPE pondage_{metric.name} {metric.kind}")
+        for labels, value in metric.values:
+            said = ",".join(f'{name}="{text.translate(_ESCAPES)}"' for name, text in labels.items())
+            lines.append(
+                f"pondage_{metric.name}{{{said}}} {value:.15g}" if said else f"pondage_{metric.name} {value:.15g}"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _metrics(call: Call) -> str:
+    with call.ledger.reading() as tx:
+        view = status(tx, call.environment)
+        identity = actors.environment(tx, call.environment)
+        found = [*_of_ponds(view), *_of_work(tx, identity)]
+    return written([*found, *_of_server(call)])
+
+
+def _of_ponds(view: StatusView) -> Iterator[Metric]:
+    states = Counter(pond.state for pond in view.ponds)
+    yield Metric("ponds", "Ponds by state.", "gauge", tuple(({"state": each}, n) for each, n in sorted(states.items())))
+    yield Metric(
+        "staleness_seconds",
+        "Age of the data of each Pond that has any.",
+        "gauge",
+        tuple(
+            ({"pond": pond.key, "kind": pond.kind}, pond.staleness / 1e6)
+            for pond in view.ponds
+            if pond.staleness is not None
+        ),
+    )
+    yield Metric(
+        "runs_started_total", "Runs of each Pond.", "counter", tuple(({"pond": p.key}, p.runs) for p in view.ponds)
+    )
+    yield Metric("runs_active", "Runs that are active.", "gauge", (({}, sum(len(p.active) for p in view.ponds)),))
+    roles = Counter(process.role for process in view.processes)
+    yield Metric(
+        "processes", "Processes alive.", "gauge", tuple(({"role": each}, n) for each, n in sorted(roles.items()))
+    )
+    yield Metric("executions_running", "Work that is held.", "gauge", (({}, sum(p.busy for p in view.processes)),))
+    silent = [process.silent_us for process in view.processes if process.silent_us is not None]
+    yield Metric("process_silence_seconds", "The longest silence.", "gauge", (({}, max(silent, default=0) / 1e6),))
+
+
+def _of_work(tx: Transaction, environment: int | None) -> Iterator[Metric]:
+    row = tx.row(
+        """SELECT count(*) AS waiting, min(a.available_at) AS oldest FROM availabilities a
+           JOIN executions e ON e.id = a.execution JOIN dispatches d ON d.id = e.dispatch
+           WHERE a.available_at <= :now AND d.environment = :environment""",
+        environment=environment,
+    )
+    assert row is not None
+    oldest = number_or_none(row, "oldest")
+    age = 0.0 if oldest is None else max(0, tx.now - oldest) / 1e6
+    yield Metric("queue_waiting", "Work that may be claimed.", "gauge", (({}, number(row, "waiting")),))
+    yield Metric("queue_age_seconds", "How long the oldest of it waits.", "gauge", (({}, age),))
+    row = tx.row(
+        "SELECT count(*) AS waiting FROM outbox WHERE done_at IS NULL AND environment = :environment",
+        environment=environment,
+    )
+    yield Metric(
+        "outbox_waiting", "What the outside must still be told.", "gauge", (({}, number(row or {}, "waiting")),)
+    )
+    row = tx.row(
+        "SELECT count(*) AS halted FROM actors WHERE halted IS NOT NULL AND environment = :environment",
+        environment=environment,
+    )
+    yield Metric("actors_halted", "Actors that have stopped themselves.", "gauge", (({}, number(row or {}, "halted")),))
+
+
+def _of_server(call: Call) -> Iterator[Metric]:
+    counted = sorted(call.service.requests.items())
+    yield Metric(
+        "http_requests_total",
+        "Requests that were let in, by route and status.",
+        "counter",
+        tuple(({"method": m, "route": r, "status": str(s)}, n) for (m, r, s), n in counted),
+    )
+    yield Metric("feed_watchers", "Clients of the feed.", "gauge", (({}, call.service.feeds.count),))
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/metrics",
+        level=Level.READ,
+        handler=_metrics,
+        response=str,
+        summary="Numbers for Prometheus.",
+        media="text/plain; version=0.0.4",
+    ),
+)

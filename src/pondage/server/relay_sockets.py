@@ -1,0 +1,163 @@
+"""WebSockets of reactors: pushes and commands go to the live host that owns one, and what it says comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import anyio
+import msgspec
+from anyio.to_thread import run_sync
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from pondage.errors import PondageError
+from pondage.ledger import history
+from pondage.ledger.reactors import ReactorRow
+from pondage.server.levels import Level
+from pondage.server.problems import problem_of
+from pondage.server.reactors import COMMANDS
+from pondage.server.table import Call, Socket
+from pondage.views.reactors import reactor_row
+
+RESTARTED = 1012
+"""The owner has gone: come back, and the next one is found."""
+MOST_BYTES = 16 << 20
+
+
+class PushFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`{id, value, f?}` of a client."""
+
+    id: str | int
+    value: msgspec.Raw
+    f: int | None = None
+
+
+class CommandFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`{cid, command, arg?}` of a client."""
+
+    cid: str
+    command: str
+    arg: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Owner:
+    """A connection to the live host that owns a reactor."""
+
+    def __init__(self, row: ReactorRow, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._row = row
+        self._reader = reader
+        self._writer = writer
+
+    async def send(self, **frame: object) -> None:
+        """Send a request without waiting for its answer; a host that is slow makes its clients wait here."""
+        named = {"reactor": self._row.name, "environment": self._row.environment_name, **frame}
+        self._writer.write(msgspec.json.encode(named) + b"\n")
+        await self._writer.drain()
+
+    async def relay(self, socket: WebSocket) -> None:
+        """Hand on what the host says until it goes away."""
+        while line := await self._reader.readline():
+            await socket.send_text(line.decode().rstrip("\n"))
+
+
+_One = Callable[[_Owner, str], Awaitable[dict[str, object] | None]]
+"""What is done with one message of a client; an answer is sent at once."""
+
+
+async def push(call: Call, socket: WebSocket) -> None:
+    """Take `{id, value, f?}` and answer each when it is durable, in any order: the ids tell."""
+
+    async def one(owner: _Owner, data: str) -> dict[str, object] | None:
+        frame = msgspec.json.decode(data, type=PushFrame)
+        extra: dict[str, object] = {} if frame.f is None else {"f": frame.f}
+        await owner.send(op="push", id=frame.id, source=call.path["source"], value=frame.value, **extra)
+        return None
+
+    await _relayed(call, socket, one, is_watching=False)
+
+
+async def command(call: Call, socket: WebSocket) -> None:
+    """Take `{cid, command, arg?}`, answer each, and say health and fires as they come."""
+    assert call.token is not None
+    may_command = Level.named(call.token.level) >= Level.OPERATE
+
+    async def one(owner: _Owner, data: str) -> dict[str, object] | None:
+        frame = msgspec.json.decode(data, type=CommandFrame)
+        if not may_command or frame.command not in COMMANDS:
+            return {"id": frame.cid, "error": "NO_COMMAND" if may_command else "FORBIDDEN"}
+        await run_sync(_audit, call, frame.command)
+        await owner.send(op="command", id=frame.cid, cid=frame.cid, command=frame.command, arg=frame.arg)
+        return None
+
+    await _relayed(call, socket, one, is_watching=True)
+
+
+async def _relayed(call: Call, socket: WebSocket, one: _One, *, is_watching: bool) -> None:
+    await socket.accept()
+    try:
+        row = await run_sync(_row, call)
+    except PondageError as error:
+        await socket.send_text(msgspec.json.encode({"error": problem_of(error)}).decode())
+        await socket.close(1008)
+        return
+    scheme, _, path = row.address.partition(":")
+    try:
+        if scheme != "unix":
+            raise OSError("no live host owns it")
+        reader, writer = await asyncio.open_unix_connection(path, limit=MOST_BYTES)
+    except OSError:
+        await socket.close(RESTARTED, "no live host answers for the reactor")
+        return
+    owner = _Owner(row, reader, writer)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_listen, socket, owner, one, group.cancel_scope)
+            with suppress(OSError, ValueError, WebSocketDisconnect, RuntimeError):
+                if is_watching:
+                    await owner.send(op="watch", id="watch")
+                await owner.relay(socket)
+                await socket.close(RESTARTED, "the live host has gone")
+            group.cancel_scope.cancel()
+    finally:
+        writer.close()
+
+
+async def _listen(socket: WebSocket, owner: _Owner, one: _One, scope: anyio.CancelScope) -> None:
+    with suppress(OSError, WebSocketDisconnect, RuntimeError):
+        while True:
+            data = await socket.receive_text()
+            try:
+                answer = await one(owner, data)
+            except msgspec.MsgspecError as error:
+                answer = {"id": None, "accepted": False, "error": "bad_frame", "message": str(error)}
+            if answer is not None:
+                await socket.send_text(msgspec.json.encode(answer).decode())
+    scope.cancel()
+
+
+def _row(call: Call) -> ReactorRow:
+    with call.ledger.reading() as tx:
+        return reactor_row(tx, call.environment, call.path["reactor"])
+
+
+def _audit(call: Call, what: str) -> None:
+    row = _row(call)
+    with call.ledger.transaction() as tx:
+        history.audit(tx, environment=row.environment, who=call.who, verb=f"reactor {what}", target=row.name)
+
+
+SOCKETS = (
+    Socket(
+        path="/v1/ws/accumulators/{reactor}/{source}",
+        level=Level.DEMAND,
+        handler=push,
+        summary="Push values to an accumulator; each is answered when it is durable.",
+    ),
+    Socket(
+        path="/v1/ws/reactors/{reactor}",
+        level=Level.READ,
+        handler=command,
+        summary="Health and fires of a reactor; commands, which need the level operate.",
+    ),
+)
