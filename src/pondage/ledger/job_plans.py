@@ -8,6 +8,7 @@ from collections import defaultdict
 import msgspec
 
 from pondage.define.component import ComponentDefinition
+from pondage.define.port import natural_order
 from pondage.kernel.control import Index, JobPlan
 from pondage.kernel.control.shape import PlanComponent, Virtual
 from pondage.ledger.driver import Transaction, number, text
@@ -103,7 +104,7 @@ def _read_ports(plan: JobPlan, *, is_fused: bool) -> dict[str, tuple[str, ...]]:
         _note_ports(one, found, is_fused=is_fused)
     for name, port in plan.outputs.values():
         found[name][port] = None
-    return {name: tuple(sorted(ports)) for name, ports in found.items()}
+    return {name: tuple(natural_order(ports)) for name, ports in found.items()}
 
 
 def _note_ports(plan: JobPlan, found: dict[str, dict[str, None]], *, is_fused: bool) -> None:
