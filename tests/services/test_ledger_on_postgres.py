@@ -1,5 +1,6 @@
 """PostgreSQL passes the very tests that SQLite passes: the fixtures of this folder bring another driver."""
 
+from tests.ledger.test_checks import *  # noqa: F403
 from tests.ledger.test_coherence import *  # noqa: F403
 from tests.ledger.test_faults import *  # noqa: F403
 from tests.ledger.test_found_by_simulation import *  # noqa: F403

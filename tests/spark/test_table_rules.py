@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -13,8 +14,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from pondage.define.definition import ExpectationDefinition
 from pondage.define.run import Run
 from pondage.define.snapshot import ExpectationResult, SnapshotContent
+from pondage.errors import PondageError
+from pondage.spark.diff import compare
 from pondage.spark.driver import SparkDriver
 from pondage.spark.expectations import BadExpectation, ExpectationFailed
+from pondage.spark.merge import Merge
 from pondage.spark.read import read_snapshot
 from pondage.spark.ripple import run_ripple
 from tests.spark.support import rule, work
@@ -204,3 +208,60 @@ def test_a_rule_that_makes_no_sense_for_the_column(
 ) -> None:
     with pytest.raises(BadExpectation, match=message):
         run_ripple(spark, work(frame, place(), rules=(one,)))
+
+
+def stored(spark: SparkSession, place: Path, sql: str) -> SnapshotContent:
+    content = run_ripple(spark, work(lambda spark: spark.sql(sql), place))
+    assert isinstance(content, SnapshotContent)
+    return content
+
+
+def test_two_states_are_compared_by_key_with_the_columns_that_differ(
+    spark: SparkSession, place: Callable[[], Path]
+) -> None:
+    before = stored(
+        spark,
+        place(),
+        "select * from values (1, 'a', map('x', 1)), (2, 'b', null), (null, 'c', null) t(id, name, more)",
+    )
+    after = stored(
+        spark, place(), "select id, name, more, 1.5D as extra from values (1L, 'a', map('x', 2)), (3L, null, null),"
+        " (null, 'c', null) t(id, name, more)",
+    )  # fmt: skip
+    found = compare(spark, "orders", before, after, keys=("id",), limit=20)
+    assert [(each.column, each.before, each.after) for each in found.schema] == [
+        ("id", "int", "bigint"),
+        ("extra", None, "double"),
+    ]
+    assert (found.added, found.removed, found.changed, found.columns) == (1, 1, 1, {"more": 1})
+    assert found.sample is not None
+    assert ["changed", 1, [{"column": "more", "before": '{"x":1}', "after": '{"x":2}'}]] in found.sample.rows
+    assert compare(spark, "orders", before, before, keys=("id",), limit=20).sample is None
+    assert compare(spark, "orders", None, after, keys=("id",), limit=20).added == 3
+
+
+def test_without_a_key_whole_rows_are_counted(spark: SparkSession, place: Callable[[], Path]) -> None:
+    before = stored(spark, place(), "select * from values (1), (1), (2) t(id)")
+    after = stored(spark, place(), "select * from values (1), (2), (null) t(id)")
+    found = compare(spark, "orders", before, after, keys=(), limit=20)
+    assert (found.added, found.removed, found.changed) == (1, 1, 0)
+    assert found.sample is not None
+    assert sorted(found.sample.rows, key=str) == [["added", None], ["removed", 1]]
+    with pytest.raises(PondageError, match="id is not unique: 1 keys are there twice"):
+        compare(spark, "orders", before, after, keys=("id",), limit=20)
+
+
+def test_changed_rows_of_a_merge_are_set_aside_before_they_reach_the_table(
+    spark: SparkSession, place: Callable[[], Path]
+) -> None:
+    def changes(spark: SparkSession) -> DataFrame:
+        return spark.sql(
+            "select * from values (1, 'a', false), (2, null, false), (3, null, true) t(id, name, _deleted)"
+        )
+
+    given = work(changes, place(), rules=(rule("not_null", column="name", quarantine=True),))
+    content = run_ripple(spark, msgspec.structs.replace(given, merge=Merge(keys=("id",), base=lambda: None)))
+    assert isinstance(content, SnapshotContent)
+    assert [tuple(row) for row in read_snapshot(spark, content).collect()] == [(1, "a")]
+    assert content.bad is not None
+    assert [row.id for row in read_snapshot(spark, content.bad).collect()] == [2], "a deletion breaks no rule"

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import msgspec
 
 from pondage.define.definition import ExpectationDefinition, PondDefinition
+from pondage.define.names import split_key
 from pondage.errors import NotFound
-from pondage.ledger import actors, executions, manifests, snapshots
-from pondage.ledger.actors import PondRow
+from pondage.ledger import environments, executions, manifests, snapshots
 from pondage.ledger.as_of import NotThere
 from pondage.ledger.checks import Judgement
 from pondage.ledger.driver import Transaction, text
@@ -78,13 +78,14 @@ def outputs_of(tx: Transaction, run: int) -> dict[str, int]:
 
 
 def published_run(tx: Transaction, environment: str, name: str) -> int:
-    """Answer the last completed Run of a Pond (`sales`, `sales@2`) in an environment; raises `NotFound`."""
-    identity = actors.environment(tx, environment)
+    """Answer the Run of a Pond (`sales`, `sales@2`) that readers of an environment see; raises `NotFound`."""
     plain, _, major = name.partition("@")
-    ponds: list[PondRow] = [] if identity is None else actors.ponds(tx, identity)
-    keys = [row for row in ponds if row.key.partition("@")[0] == plain and major in ("", row.key.partition("@")[2])]
-    row = max(keys, key=lambda each: int(each.key.partition("@")[2]), default=None)
-    run = None if row is None else snapshots.current_run(tx, row.id)
+    found: dict[int, int] = {}
+    for each in environments.readable(tx, environments.find(tx, environment).id):
+        known, number = split_key(each.row.key)
+        if known == plain and major in ("", str(number)):
+            found[number] = each.row.id
+    run = snapshots.current_run(tx, found[max(found)]) if found else None
     if run is None:
         raise NotFound(
             f"{name} has no completed Run in environment {environment!r}",

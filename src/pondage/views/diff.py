@@ -8,7 +8,7 @@ import msgspec
 
 from pondage.define.definition import PondDefinition
 from pondage.errors import NotFound
-from pondage.ledger import actors, inspections, snapshots
+from pondage.ledger import actors, environments, inspections, snapshots
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, text
 from pondage.ledger.ledger import Ledger
@@ -94,6 +94,7 @@ def comparison(
     name, _, ripple = subject.partition(".")
     identity = find.environment_id(tx, environment)
     row = find.pond(tx, identity, name)
+    row = environments.read_from(tx, identity, row).row
     run = snapshots.current_run(tx, row.id)
     if run is None:
         raise NotFound(f"{name} has never published", hint=f"pondage run {name}", code="NEVER_PUBLISHED")
