@@ -64,7 +64,12 @@ class FakeWorkers:
             tx.change("UPDATE processes SET dead_at = :now WHERE id = :id", id=process)
 
     def _commit(self, ledger: Ledger, held: Work, process: int) -> None:
-        if held.query is not None:
+        if held.query is not None and held.query.breaks is not None:
+            found = [{"rule": rule.name, "rows": ROWS} for rule in held.query.breaks.rules]
+            work.commit_query(ledger, held, msgspec.json.encode(found).decode(), process=process)
+        elif held.query is not None and held.query.compared:
+            work.commit_query(ledger, held, msgspec.json.encode(self._differences(held)).decode(), process=process)
+        elif held.query is not None:
             self.queries.append(held.query.sql)
             self.views.append({content.path for content in held.query.views.values()})
             if "nonsense" in held.query.sql:
@@ -85,6 +90,18 @@ class FakeWorkers:
             work.commit_failed(ledger, held, failure, process=process)
         else:
             work.commit_written(ledger, held, content(held), process=process)
+
+    def _differences(self, held: Work) -> list[dict[str, object]]:
+        assert held.query is not None
+        changed = [{"column": "name", "before": "one", "after": None}]
+        sample = {"columns": ["_change", "n", "_columns"], "types": ["string", "bigint", "array"],
+                  "rows": [["changed", 1, changed], ["added", 2, []]], "truncated": True}  # fmt: skip
+        return [
+            {"ripple": each.ripple, "keys": each.keys, "before_rows": 1, "after_rows": 2, "added": 1, "changed": 1,
+             "schema": [{"column": "extra", "before": None, "after": "double"}], "columns": {"name": 1},
+             "sample": sample}
+            for each in held.query.compared
+        ]  # fmt: skip
 
     def _sample(self, ledger: Ledger, held: Work, process: int) -> None:
         assert held.sample is not None
