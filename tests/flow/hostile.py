@@ -188,4 +188,22 @@ CIRCLES: list[Attack] = [
      "/edges/0"),
 ]  # fmt: skip
 
-CORPUS = [*SHAPES, *NAMES, *PLACES, *EXPRESSIONS, *VALUES, *CIRCLES]
+_LONG = "k" * 400_000
+WEIGHTS: list[Attack] = [
+    ("a long key above many elements",
+     _constant("Value<map<string, array<int>>>", value={_LONG: [0] * 100_000 + ["x"]}),
+     "TYPE_MISMATCH", f"/nodes/n/const/value/{_LONG}/100000"),
+    ("long keys above many texts",
+     _node("rows", columns={"a" * 10_000: {"b" * 10_000: {"c" * 10_000: ["x"] * 90_000}}}),
+     "PARAMS_SCHEMA", "/nodes/n/params/columns/" + "a" * 10_000),
+    ("many wrong values", _constant("Table<{a: int}>", value=[{"a": "x"}] * 60_000), "TYPE_MISMATCH",
+     "/nodes/n/const/value/0/a"),
+    ("many wrong columns", _node("rows", columns={f"c{number}": "nonsense(" for number in range(40_000)}),
+     "PARAMS_SCHEMA", "/nodes/n/params/columns/c0"),
+    ("many unexpected keys", _tree({"n": _TABLE}, **{f"k{number}": 1 for number in range(60_000)}), "SCHEMA", ""),
+    ("many nodes that are none", json.dumps({"version": 1, "nodes": {f"n{number}": [] for number in range(500)}}),
+     "SCHEMA", "/nodes/n0"),
+]  # fmt: skip
+"""What would take for ever if somebody wrote a pointer for every element, or told every problem."""
+
+CORPUS = [*WEIGHTS, *SHAPES, *NAMES, *PLACES, *EXPRESSIONS, *VALUES, *CIRCLES]

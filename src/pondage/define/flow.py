@@ -18,6 +18,9 @@ MAX_TEXT = 10_000
 MAX_DEPTH = 40
 """How deep the JSON of a tree may be nested."""
 
+MAX_PROBLEMS = 100
+"""How many problems of one kind are told about a document, or about the parameters of one node."""
+
 Format = Literal["arrow", "parquet", "ndjson", "csv", "bytes"]
 
 CONST = ComponentDefinition(

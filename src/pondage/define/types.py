@@ -234,14 +234,15 @@ def _is_row(given: Type) -> bool:
 
 
 def resolved(given: Type, bindings: Mapping[str, Type]) -> Type:
-    """Put in the variables that are bound, everywhere inside a type."""
+    """Put in the variables that are bound, everywhere inside a type. What they are bound to has none itself."""
     if given.head == "var":
-        found = bindings.get(given.rest)
-        return given if found is None or found == given else resolved(found, bindings)
+        return bindings.get(given.rest, given)
+    if not (given.arguments or given.fields or given.rest):
+        return given
     fields = tuple(Field(one.name, resolved(one.type, bindings), one.is_nullable) for one in given.fields)
     rest = given.rest
     if given.head == "row" and rest in bindings and bindings[rest].head != "Any":
-        more = resolved(bindings[rest], bindings)
+        more = bindings[rest]
         known = {field.name for field in fields}
         fields += tuple(field for field in more.fields if field.name not in known)
         rest = more.rest

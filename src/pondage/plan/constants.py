@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
 
-from pondage.define.schema import pointed, shown
+from pondage.define.pointer import Trail, trail
+from pondage.define.schema import shown
 from pondage.define.types import Type
 from pondage.define.unify import Structures, structure_of
 
@@ -19,34 +20,35 @@ _DECIMAL = re.compile(r"-?\d{1,38}(?:\.\d{1,38})?\Z", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(Z|[+-]\d\d:\d\d)?\Z", re.ASCII)
 
-Wrong = tuple[str, Type, str]
-"""A pointer, what is wanted there, and what is there instead."""
+Wrong = tuple[Trail, Type, str]
+"""A place, what is wanted there, and what is there instead."""
 
 
-def wrong_constant(const: dict[str, object], type_: Type, structures: Structures, path: str) -> Iterator[Wrong]:
+def wrong_constant(const: dict[str, object], type_: Type, structures: Structures, pointer: str) -> Iterator[Wrong]:
     """Give everything in a constant that does not fit its type. What a `ref` leads to is looked at when it is read."""
+    path = trail(pointer)
     if "ref" in const:
         return
     if "bytes" in const:
         if type_.head != "Bytes":
-            yield pointed(path, "bytes"), type_, "bytes"
+            yield path.below("bytes"), type_, "bytes"
         elif not _is_base64(const["bytes"]):
-            yield pointed(path, "bytes"), type_, f"no base64: {shown(const['bytes'])}"
+            yield path.below("bytes"), type_, f"no base64: {shown(const['bytes'])}"
         return
-    value, where = const["value"], pointed(path, "value")
+    value, where = const["value"], path.below("value")
     if type_.head in ("Table", "Stream"):
         if not isinstance(value, list):
             yield where, type_, shown(value)
             return
         for number, row in enumerate(value):
-            yield from _wrong(row, type_.arguments[0], structures, pointed(where, number))
+            yield from _wrong(row, type_.arguments[0], structures, where.below(number))
     elif type_.head == "Value":
         yield from _wrong(value, type_.arguments[0], structures, where)
     else:
         yield where, type_, shown(value)
 
 
-def _wrong(value: object, type_: Type, structures: Structures, path: str) -> Iterator[Wrong]:
+def _wrong(value: object, type_: Type, structures: Structures, path: Trail) -> Iterator[Wrong]:
     inside = structure_of(type_, structures)
     if type_.head == "row" or inside is not None:
         row = type_ if inside is None else inside
@@ -54,28 +56,28 @@ def _wrong(value: object, type_: Type, structures: Structures, path: str) -> Ite
     elif type_.head == "array" and isinstance(value, list):
         for number, one in enumerate(value):
             if one is not None:
-                yield from _wrong(one, type_.arguments[0], structures, pointed(path, number))
+                yield from _wrong(one, type_.arguments[0], structures, path.below(number))
     elif type_.head == "map" and isinstance(value, dict) and type_.arguments[0].head == "string":
         for key, one in value.items():
             if one is not None:
-                yield from _wrong(one, type_.arguments[1], structures, pointed(path, key))
+                yield from _wrong(one, type_.arguments[1], structures, path.below(key))
     elif type_.head not in _FITS or not _FITS[type_.head](value, type_):
         yield path, type_, shown(value)
 
 
-def _wrong_row(value: object, row: Type, structures: Structures, path: str, *, is_result: bool) -> Iterator[Wrong]:
+def _wrong_row(value: object, row: Type, structures: Structures, path: Trail, *, is_result: bool) -> Iterator[Wrong]:
     if not isinstance(value, dict):
         yield path, row, shown(value)
         return
     known = {field.name: field for field in row.fields}
     for name in value.keys() - known.keys():
-        yield pointed(path, name), row, f"the unknown column {shown(name)}"
+        yield path.below(name), row, f"the unknown column {shown(name)}"
     for name, field in known.items():
         one = value.get(name)
         if one is not None:
-            yield from _wrong(one, field.type, structures, pointed(path, name))
+            yield from _wrong(one, field.type, structures, path.below(name))
         elif not field.is_nullable:
-            yield pointed(path, name), field.type, "null"
+            yield path.below(name), field.type, "null"
     if is_result and (value.get("ok") is None) == (value.get("err") is None):
         yield path, row, "not exactly one of ok and err"
 

@@ -19,8 +19,9 @@ from pondage.define.type_registry import BUILT_IN, TypeRegistry, structures_of
 from pondage.define.types import Type
 from pondage.define.unify import Structures, structure_of
 from pondage.kernel.control.shape import DataEdge, JobPlan
-from pondage.plan.flow_check import check_circles, check_node_params, check_sinks, check_sources
+from pondage.plan.flow_check import check_circles, check_sinks, check_sources
 from pondage.plan.flow_graph import at_pointer, tree_graph
+from pondage.plan.flow_params import check_node_params
 from pondage.plan.job import hashed, plan_graph
 from pondage.plan.job_graph import Data, Findings, Graph
 from pondage.plan.job_types import EdgeType, GraphTypes, check_types

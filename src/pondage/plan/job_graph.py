@@ -96,6 +96,7 @@ class Findings:
 
     def __init__(self) -> None:
         self.problems: list[JobProblem] = []
+        self._seen: set[JobProblem] = set()
         self.warnings: list[JobProblem] = []
 
     def wrong(
@@ -103,7 +104,8 @@ class Findings:
     ) -> None:
         """Note a problem."""
         problem = JobProblem(code=code, message=message, path=path, place=place, clash=clash)
-        if problem not in self.problems:
+        if problem not in self._seen:
+            self._seen.add(problem)
             self.problems.append(problem)
 
     def doubtful(self, code: str, message: str, place: Place) -> None:

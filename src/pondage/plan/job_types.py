@@ -69,6 +69,8 @@ class _Pass:
         self.outputs: dict[tuple[str, str], Type | None] = {}
         self.edges: dict[tuple[str, str], EdgeType] = {}
         self.unresolved: list[str] = []
+        self.texts: dict[str, str] = {}
+        """Types of outputs as they are shown; a wide table with many readers is written down once."""
         self.inbound: dict[str, list[Data]] = {name: [] for name in graph.vertices}
         for data in graph.data:
             self.inbound[data.target].append(data)
@@ -127,9 +129,11 @@ class _Pass:
             self.doubtful.add(vertex.name)
 
     def _note(self, data: Data, got: Type | None, want: Type | None) -> None:
-        ends = (f"{data.source}.{data.source_port}", f"{data.target}.{data.target_port}")
+        source, target = f"{data.source}.{data.source_port}", f"{data.target}.{data.target_port}"
+        if source not in self.texts:
+            self.texts[source] = str(got or INFER)
         is_stream = got is not None and want is not None and got.is_stream and want.is_stream
-        self.edges[ends] = EdgeType(str(got or INFER), is_stream)
+        self.edges[source, target] = EdgeType(self.texts[source], is_stream)
 
     def _outputs(self, vertex: Vertex, bindings: Bindings) -> None:
         assert vertex.definition is not None

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pondage.define.flow import (
     MAX_DOCUMENT,
     MAX_EDGES,
     MAX_NODES,
+    MAX_PROBLEMS,
     MAX_TEXT,
     Extract,
     FlowLimits,
@@ -25,6 +27,7 @@ from pondage.define.flow import (
     TreeNode,
 )
 from pondage.define.job import JobProblem, Place
+from pondage.define.pointer import Trail, trail
 from pondage.define.schema import pointed, violations
 from pondage.errors import NotFound
 
@@ -60,8 +63,8 @@ def load_tree(given: bytes | str, *, file: str = "") -> LoadedTree:
     data = given if isinstance(given, bytes) else given.encode("utf-8", "surrogatepass")
     try:
         value = _decoded(data)
-        found = [("LIMIT", *one) for one in _over_limits(value)] or [
-            ("SCHEMA", *one) for one in (*violations(tree_schema(), value, "", pointed), *_bad_texts(value, ""))
+        found = [("LIMIT", *one) for one in islice(_over_limits(value), MAX_PROBLEMS)] or [
+            ("SCHEMA", *one) for one in _violations(value)
         ]
     except _Refused as error:
         value, found = None, [(error.code, "", str(error))]
@@ -70,6 +73,11 @@ def load_tree(given: bytes | str, *, file: str = "") -> LoadedTree:
         for code, path, message in ((code, _printable(path), message) for code, path, message in found)
     )
     return LoadedTree(tree=None if problems else _tree(value, file), problems=problems)
+
+
+def _violations(value: object) -> Iterator[tuple[str, str]]:
+    yield from islice(violations(tree_schema(), value, "", pointed), MAX_PROBLEMS)
+    yield from islice(_bad_texts(value), MAX_PROBLEMS)
 
 
 class _Refused(Exception):
@@ -124,30 +132,30 @@ def _over_limits(value: object) -> Iterator[tuple[str, str]]:
         yield "/edges", f"{len(edges)} edges are more than {MAX_EDGES}"
     for name, node in nodes.items() if isinstance(nodes, dict) else ():
         if isinstance(node, dict):
-            for path, text in _texts(node.get("params"), pointed(pointed("/nodes", name), "params")):
+            for where, text in _texts(node.get("params"), trail("/nodes").below(name).below("params")):
                 if len(text) > MAX_TEXT:
-                    yield path, f"a text of {len(text)} characters is longer than {MAX_TEXT}"
+                    yield str(where), f"a text of {len(text)} characters is longer than {MAX_TEXT}"
 
 
-def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
-    """Give every text with its pointer; of a key, the pointer of what it stands for."""
+def _texts(value: object, where: Trail) -> Iterator[tuple[Trail, str]]:
+    """Give every text with its place; of a key, the place of what it stands for."""
     if isinstance(value, str):
-        yield path, value
+        yield where, value
     elif isinstance(value, dict):
         for key, one in value.items():
-            yield pointed(path, key), key
-            yield from _texts(one, pointed(path, key))
+            yield where.below(key), key
+            yield from _texts(one, where.below(key))
     elif isinstance(value, list):
         for number, one in enumerate(value):
-            yield from _texts(one, pointed(path, number))
+            yield from _texts(one, where.below(number))
 
 
-def _bad_texts(value: object, path: str) -> Iterator[tuple[str, str]]:
-    for where, text in _texts(value, path):
+def _bad_texts(value: object) -> Iterator[tuple[str, str]]:
+    for where, text in _texts(value, trail("")):
         if _SURROGATE.search(text):
-            yield where, "half a character is no text"
+            yield str(where), "half a character is no text"
         elif "\x00" in text:
-            yield where, "a text holds no NUL"
+            yield str(where), "a text holds no NUL"
 
 
 def _printable(path: str) -> str:
