@@ -1,17 +1,25 @@
 """The real server on a free port, its first token, and the verbs around it."""
 
 import http.client
+import os
 import re
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
+import pondage
 from pondage.cli.main import main
 from pondage.errors import PondageError
+from pondage.kernel.demand.events import Kill
 from pondage.server.serving import ServeOptions, bound, first_token, serving, url_of
 from pondage.server.table import Service
 from tests.ledger.harness import World
@@ -43,6 +51,20 @@ def test_a_real_server_answers_on_a_free_port_and_only_with_a_token(service: Ser
         assert status == 200
         assert len(msgspec.json.decode(data)["ponds"]) == 3
         assert ask(port, "/healthz", {"host": "evil.example"})[0] == 421
+
+
+def test_the_feed_goes_over_a_real_websocket_and_only_with_a_token(service: Service, world: World) -> None:
+    with served(service) as port:
+        url = f"ws://127.0.0.1:{port}/v1/ws/feed"
+        with pytest.raises(InvalidStatus) as refused:
+            connect(url)
+        assert refused.value.response.status_code == 401
+        with connect(url, additional_headers={"authorization": f"Bearer {token_of(world, 'read')}"}) as socket:
+            assert msgspec.json.decode(socket.recv(10))["type"] == "snapshot"
+            world.send(Kill(pond="reports@1"))
+            while "ponds" not in (said := msgspec.json.decode(socket.recv(10))):
+                pass
+    assert said["ponds"][0]["state"] == "killed"
 
 
 def test_a_port_that_is_taken_is_an_error_before_anything_starts() -> None:
@@ -91,3 +113,16 @@ def test_tokens_are_made_listed_and_revoked_by_the_command_line(
     capsys.readouterr()
     assert main(["token", "list", "--json"]) == 0
     assert msgspec.json.decode(capsys.readouterr().out)[0]["revoked_at"] is not None
+
+
+def test_serve_prints_its_address_answers_and_ends_well_when_told_to(project: Path) -> None:
+    command = [sys.executable, "-m", "pondage.cli.main", "serve", "--port", "0"]
+    here = {**os.environ, "PYTHONPATH": str(Path(pondage.__file__).parents[1])}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=project, env=here) as server:
+        assert server.stdout is not None
+        said = re.search(r"http://127\.0\.0\.1:(\d+)/#token=(\S+)", server.stdout.readline())
+        assert said is not None
+        status, _ = ask(int(said[1]), "/v1/tokens", {"authorization": f"Bearer {said[2]}"})
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(30) == 0
+    assert status == 200

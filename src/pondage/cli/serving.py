@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -23,11 +24,11 @@ PORT = 8642
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 takes a free one.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another name that clients may call it by.")
-@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="A certificate, for https.")
-@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its key.")
+@click.option("--tls-cert", type=click.Path(path_type=Path), help="A certificate, for https.")
+@click.option("--tls-key", type=click.Path(path_type=Path), help="Its key.")
 @pass_settings
 def serve(
-    settings: Settings, host: str, port: int, hosts: tuple[str, ...], tls_cert: str | None, tls_key: str | None
+    settings: Settings, host: str, port: int, hosts: tuple[str, ...], tls_cert: Path | None, tls_key: Path | None
 ) -> None:
     """Serve the project's API: everything that the command line reads and does, for scripts and other machines.
 
@@ -36,6 +37,9 @@ def serve(
     """
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("give --tls-cert and --tls-key together")
+    for file in (tls_cert, tls_key):
+        if file is not None and not file.is_file():
+            raise click.UsageError(f"there is no file {file}")
     require_server()
     from pondage.server.serving import ServeOptions, bound, first_token, url_of
     from pondage.server.serving import serve as run

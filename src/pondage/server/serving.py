@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -31,8 +32,8 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = PORT
     hosts: tuple[str, ...] = ()
-    certificate: str | None = None
-    key: str | None = None
+    certificate: Path | None = None
+    key: Path | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,16 +45,28 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
 def first_token(ledger: Ledger, state: Path, *, environment: str) -> str | None:
     """Make the admin token of a first start and answer it; None when there is one already, in the state directory."""
     place = state / TOKEN_FILE
-    if place.exists():
+    state.mkdir(parents=True, exist_ok=True)
+    try:
+        # Whoever makes the file makes the token: of two that start at once only one does.
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
         return None
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            token = _made(ledger, environment)
+            file.write(token + "\n")
+    except BaseException:
+        place.unlink()
+        raise
+    return token
+
+
+def _made(ledger: Ledger, environment: str) -> str:
     with ledger.transaction() as tx:
         token, row = tokens.create(tx, ledger.ids, name="first start", level="admin", environments=(tokens.EVERYWHERE,))
         identity = actors.environment(tx, environment, is_created=True)
         assert identity is not None
         history.audit(tx, environment=identity, who="serve", verb="token create", target=row.id, note=row.name)
-    state.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-        file.write(token + "\n")
     return token
 
 
@@ -96,26 +109,34 @@ def server_of(app: ASGIApp, options: ServeOptions) -> uvicorn.Server:
             ws_max_size=MESSAGE_BYTES,
             timeout_graceful_shutdown=5,
             ssl_certfile=options.certificate,
-            ssl_keyfile=options.key,
+            ssl_keyfile=None if options.key is None else str(options.key),
             lifespan="off",
         )
     )
 
 
 def serve(service: Service, options: ServeOptions, listening: socket.socket) -> None:
-    """Serve until SIGTERM or Ctrl-C."""
-    with listening:
-        server_of(make_app(service, hosts=options.names), options).run(sockets=[listening])
+    """Serve until SIGTERM or Ctrl-C; raises `PondageError` when the server ends by itself."""
+    is_asked = threading.Event()
+    before = {each: signal.signal(each, lambda *_: is_asked.set()) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with listening, serving(service, options, listening) as thread:
+            while not is_asked.wait(0.5):
+                if not thread.is_alive():
+                    raise PondageError("the server has ended", hint="its last words are above", code="SERVER_ENDED")
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 @contextmanager
-def serving(service: Service, options: ServeOptions, listening: socket.socket) -> Iterator[None]:
-    """Serve in a thread while the block runs."""
+def serving(service: Service, options: ServeOptions, listening: socket.socket) -> Iterator[threading.Thread]:
+    """Serve in a thread while the block runs, and answer the thread."""
     server = server_of(make_app(service, hosts=options.names), options)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="server", daemon=True)
     thread.start()
     try:
-        yield
+        yield thread
     finally:
         server.should_exit = True
         thread.join(10.0)
