@@ -2,6 +2,7 @@
 
 from tests.ledger.test_checks import *  # noqa: F403
 from tests.ledger.test_coherence import *  # noqa: F403
+from tests.ledger.test_environments import *  # noqa: F403
 from tests.ledger.test_faults import *  # noqa: F403
 from tests.ledger.test_found_by_simulation import *  # noqa: F403
 from tests.ledger.test_growing_rules import *  # noqa: F403
