@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 
 from tests.chaos.arena import CHAINS, Arena
 from tests.chaos.running import Play
@@ -22,32 +23,37 @@ def nothing(arena: Arena) -> None:
 
 def killed_at(point: str) -> Play:
     def play(arena: Arena) -> None:
-        pipe, mark = arena.folder / "checkpoint.pipe", arena.folder / "checkpoint.mark"
-        os.mkfifo(pipe)
-        reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-        given = {"PONDAGE_CHAOS_POINT": point, "PONDAGE_CHAOS_PIPE": str(pipe), "PONDAGE_CHAOS_MARK": str(mark)}
-        os.environ.update(given)
-        try:
-            arena.add()
-        finally:
-            for name in given:
-                del os.environ[name]
-        arena.ask()
-        found: list[bytes] = []
-
-        def is_reached() -> bool:
-            try:
-                found.append(os.read(reading, 100))
-            except BlockingIOError:
-                return False
-            return bool(found[-1])
-
-        arena.wait(f"{point} was reached", is_reached)
-        os.close(reading)
-        os.kill(int(found[-1]), signal.SIGKILL)
+        killed_when_reached(arena, point, arena.ask)
         arena.ask()
 
     return play
+
+
+def killed_when_reached(arena: Arena, point: str, begin: Callable[[], object]) -> None:
+    """Let a machine come to a checkpoint, and kill the process that is there."""
+    pipe, mark = arena.folder / "checkpoint.pipe", arena.folder / "checkpoint.mark"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    given = {"PONDAGE_CHAOS_POINT": point, "PONDAGE_CHAOS_PIPE": str(pipe), "PONDAGE_CHAOS_MARK": str(mark)}
+    os.environ.update(given)
+    try:
+        arena.add()
+    finally:
+        for name in given:
+            del os.environ[name]
+    begin()
+    found: list[bytes] = []
+
+    def is_reached() -> bool:
+        try:
+            found.append(os.read(reading, 100))
+        except BlockingIOError:
+            return False
+        return bool(found[-1])
+
+    arena.wait(f"{point} was reached", is_reached)
+    os.close(reading)
+    os.kill(int(found[-1]), signal.SIGKILL)
 
 
 def random_kills(arena: Arena) -> None:

@@ -37,6 +37,7 @@ from tests.chaos.people import (
     starved_beats,
 )
 from tests.chaos.running import SERVER_ONLY, Fault
+from tests.chaos.runs import FANNING, fan_out_cut, runs_race
 
 # Where nobody may be reaped, silence is judged so late that no busy machine can be the reason.
 PATIENT = {"reap_after_s": 60}
@@ -62,9 +63,11 @@ FAULTS = [
     Fault(row="11", name="slow heartbeats", play=slow_beats, arena={"reap_after_s": 12}),
     Fault(row="11", name="starved heartbeats", play=starved_beats, arena={"ponds": STARVING}),
     Fault(row="13", name="author's errors", play=author_errors, may_fail=True, arena={**PATIENT, "ponds": RAISING}),
+    Fault(row="14", name="fan-out cut", play=fan_out_cut, arena={"ponds": FANNING, "reap_after_s": 6}),
     Fault(row="15", name="partitioned", play=partitioned, databases=SERVER_ONLY, arena={"work_s": 0.4}),
     Fault(row="15", name="partitioned and late", play=partitioned_and_late, databases=SERVER_ONLY),
     Fault(row="17", name="operators race", play=operators_race, may_fail=True),
+    Fault(row="17", name="runs race", play=runs_race, may_fail=True, arena={"reap_after_s": 6}),
     Fault(row="18", name="pid given again", play=forged_pid),
     Fault(row="19", name="foreign writes", play=foreign_writes),
 ]  # fmt: skip

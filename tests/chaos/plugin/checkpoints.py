@@ -88,10 +88,28 @@ def _around_commit(*, is_before: bool) -> Callable[[], None]:
     return installer
 
 
+def _in_fan_out() -> None:
+    """Behind the second chunk, whose transaction is still open; the first one is committed."""
+    from pondage.ledger import advance
+
+    real, chunks = advance.is_unfolding, []
+
+    def is_unfolding(tx: Any, actor: int) -> bool:
+        is_open = real(tx, actor)
+        if is_open:
+            chunks.append(actor)
+            if len(chunks) > 1:
+                reached()
+        return is_open
+
+    advance.is_unfolding = is_unfolding
+
+
 _INSTALLERS: dict[str, Callable[[], None]] = {
     "before_claim": _before_claim,
     "after_claim": _after_claim,
     "in_attempt": _in_attempt,
     "after_write_before_commit": _around_commit(is_before=True),
     "after_commit": _around_commit(is_before=False),
+    "in_fan_out": _in_fan_out,
 }

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 from pondage.define.snapshot import DataFile, SnapshotContent
 from pondage.engine.attempt import Attempt
@@ -28,10 +29,12 @@ class MarkingExecutor:
     def __init__(self, config: WorkerConfig, ledger: Ledger) -> None:
         self._config = config.engine
         self._code = DeployedCode(ledger, config.code, code_directory(config.engine))
+        self._ledger = ledger
 
     def execute(self, attempt: Attempt) -> Result:
         task = attempt.work.ripple
-        assert task is not None
+        if task is None:
+            return self._components(attempt)
         function = self._code.pond(task.definition.entry).ripples[task.ripple.name].function
         assert function is not None
         inputs: dict[str, object] = {
@@ -52,6 +55,21 @@ class MarkingExecutor:
             SnapshotContent(path=str(place), files=files, schema=SCHEMA, rows=len(rows), bytes=files[0].bytes)
         )
 
+    def _components(self, attempt: Attempt) -> Result:
+        # Imported here: whoever runs no job starts without it.
+        from pondage.connect.secrets import SecretStore
+        from pondage.engine import component_executor
+
+        assert attempt.work.component is not None
+        return component_executor.execute(
+            attempt,
+            attempt.work.component,
+            config=self._config,
+            code=self._code,
+            secrets=SecretStore(self._ledger, environment=attempt.work.claim.environment, key=""),
+            opened=_no_spark,
+        )
+
     def failure(self, error: BaseException) -> Failure:
         return Failure(code=type(error).__name__.upper(), message=str(error))
 
@@ -62,7 +80,8 @@ class MarkingExecutor:
         return JobProgress()
 
     def discard(self, attempt: Attempt) -> None:
-        shutil.rmtree(self._place(attempt), ignore_errors=True)
+        if attempt.work.component is None:
+            shutil.rmtree(self._place(attempt), ignore_errors=True)
 
     def is_alive(self) -> bool:
         return True
@@ -76,6 +95,10 @@ class MarkingExecutor:
         return Path(
             snapshot_path(self._config.warehouse, dataset=task.dataset_id, run=task.run_id, token=attempt.token)
         )
+
+
+def _no_spark() -> Any:
+    raise AssertionError("the jobs of a chaos run need no Spark")
 
 
 def _rows(content: SnapshotContent) -> list[object]:
