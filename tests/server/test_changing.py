@@ -115,6 +115,21 @@ def test_an_archive_with_a_trick_in_it_is_refused_and_nothing_is_stored(client: 
         assert tx.row("SELECT 1 AS found FROM ponds WHERE name = 'visits'") is None
 
 
+@pytest.mark.parametrize("name", ["../../etc", "a/b", "a b", "x; drop table runs", "", "A", "a" * 64, "a\x00"])
+def test_names_in_an_upload_are_checked_again(client: As, name: str) -> None:
+    asking = client("operate")
+    wrong = [
+        upload(pond(name)),
+        upload(pond("visits", ripples={name or " ": []})),
+        upload(pond("visits", sources={name: True})),
+        upload(pond("visits"), project=name),
+        upload(pond("visits", version="1.0.0/..")),
+    ]
+    for sent in wrong:
+        assert asking.post("/v1/deploy", sent).status == 422, sent
+    assert asking.get("/v1/show/visits").status == 404
+
+
 def test_a_question_is_accepted_then_answered_and_can_be_withdrawn(client: As, world: World) -> None:
     world.send(Pulse(pond="sales@1"))
     world.worker().drain()

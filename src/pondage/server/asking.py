@@ -15,10 +15,11 @@ from pondage.ledger.driver import Transaction, number, text, text_or_none
 from pondage.ledger.trials import submit_sample
 from pondage.plan.planning import checked
 from pondage.server.demanding import Plain
-from pondage.server.deploying import LARGE, Upload, received
+from pondage.server.deploying import received
 from pondage.server.levels import Level
 from pondage.server.problems import Problem, Refused
 from pondage.server.table import Call, Route
+from pondage.server.uploads import LARGE, Upload
 from pondage.views import find
 from pondage.views.declared import declared_pond
 

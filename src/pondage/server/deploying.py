@@ -4,35 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.define.definition import PondDefinition
-from pondage.define.names import checked_name
-from pondage.define.reaction import ReactorDefinition
 from pondage.ledger.branching import Choice
 from pondage.ledger.deploy import deploy
 from pondage.ledger.job_deploys import deploy_jobs, job_changes
-from pondage.ledger.job_plans import StoredJob
 from pondage.ledger.planning import planned
 from pondage.plan.planning import checked
 from pondage.plan.values import Deployed, Plan
-from pondage.read.archive import check_archive
-from pondage.server.demanding import Plain
 from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.table import Call, Route
+from pondage.server.uploads import LARGE, Upload, check_upload
 from pondage.views.plan import PlanView, plan_view
-
-LARGE = 40 * 1024 * 1024
-
-
-class Upload(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A project as its author's machine read it; `archive` is the zip file of its code, base64."""
-
-    project: str
-    archive: bytes
-    ponds: list[PondDefinition] = msgspec.field(default_factory=list)
-    reactors: list[ReactorDefinition] = msgspec.field(default_factory=list)
-    jobs: dict[str, StoredJob] = msgspec.field(default_factory=dict)
-    pools: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class DeployBody(Upload, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,14 +25,7 @@ class DeployBody(Upload, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def received(call: Call, upload: Upload) -> tuple[Plan, list[Deployed], PlanView]:
     """Check an upload and plan it; raises what is wrong with the archive, with a name, or with a digest."""
-    checked_name(upload.project, what="project")
-    digest = check_archive(upload.archive)
-    for name, job in upload.jobs.items():
-        codes = {job.archive, *(each.archive for each in job.components.values())}
-        if name != job.plan.name or not codes <= {"", digest}:
-            raise Refused(
-                422, "FOREIGN_CODE", f"job {name} names code that was not sent with it", place=f"$.jobs.{name}"
-            )
+    check_upload(upload)
     plan, found = planned(
         call.ledger,
         call.environment,

@@ -1,0 +1,70 @@
+"""What a client sends to be planned or deployed, checked as if its author had never been: names, versions, digests."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from pondage.define.definition import PondDefinition
+from pondage.define.names import checked_name, parsed_version
+from pondage.define.reaction import ReactorDefinition, problems_of
+from pondage.ledger.job_plans import StoredJob
+from pondage.read.archive import check_archive
+from pondage.server.demanding import Plain
+from pondage.server.problems import Refused
+
+LARGE = 40 * 1024 * 1024
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}\Z")
+
+
+class Upload(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A project as its author's machine read it; `archive` is the zip file of its code, base64."""
+
+    project: str
+    archive: bytes
+    ponds: list[PondDefinition] = msgspec.field(default_factory=list)
+    reactors: list[ReactorDefinition] = msgspec.field(default_factory=list)
+    jobs: dict[str, StoredJob] = msgspec.field(default_factory=dict)
+    pools: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+def check_upload(upload: Upload) -> None:
+    """Raise what is wrong: names become parts of paths and of queries, so each is checked again on this side."""
+    checked_name(upload.project, what="project")
+    digest = check_archive(upload.archive)
+    for number, pond in enumerate(upload.ponds):
+        _check_pond(pond, f"$.ponds[{number}]")
+    for number, reactor in enumerate(upload.reactors):
+        _check_reactor(reactor, f"$.reactors[{number}]")
+    for name, job in upload.jobs.items():
+        _check_job(name, job, digest)
+
+
+def _check_pond(pond: PondDefinition, place: str) -> None:
+    checked_name(pond.name, what="Pond", place=place)
+    parsed_version(pond.version, place=place)
+    for source in pond.sources:
+        checked_name(source.pond, what="Source", place=place)
+    for ripple in pond.ripples:
+        for each in (ripple, *ripple.members):
+            checked_name(each.name, what="Ripple", place=place)
+
+
+def _check_reactor(reactor: ReactorDefinition, place: str) -> None:
+    names = [reactor.name, *(each.name for each in reactor.declaration.accumulators)]
+    for name in names:
+        if not _PLAIN.match(name):
+            raise Refused(422, "BAD_NAME", f"{name[:63]!r} is not a valid name", place=place)
+    for problem in problems_of(reactor.declaration):
+        raise Refused(422, problem.code, f"reactor {reactor.name} is refused: {problem.code}", place=place)
+
+
+def _check_job(name: str, job: StoredJob, digest: str) -> None:
+    codes = {job.archive, *(each.archive for each in job.components.values())}
+    if name != job.plan.name or not _PLAIN.match(name) or not codes <= {"", digest}:
+        raise Refused(422, "FOREIGN_CODE", f"job {name[:63]!r} names code that was not sent with it", place="$.jobs")
+    for component in job.components.values():
+        for port in component.outputs:
+            if not _PLAIN.match(port):
+                raise Refused(422, "BAD_NAME", f"port {port[:63]!r} is not a valid name", place="$.jobs")
