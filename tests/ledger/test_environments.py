@@ -77,174 +77,174 @@ REPORT = pond("report", sources={"sales": True})
 
 
 @pytest.fixture
-def world(make_driver) -> World:
-    world = World(make_driver)
-    world.deploy(ORDERS, SALES, REPORT)
-    assert tell(world, "main", Pulse(pond="report@1")) == ["orders", "sales", "report"]
-    return world
+def shop(make_driver) -> World:
+    shop = World(make_driver)
+    shop.deploy(ORDERS, SALES, REPORT)
+    assert tell(shop, "main", Pulse(pond="report@1")) == ["orders", "sales", "report"]
+    return shop
 
 
-def test_a_changed_pond_reads_what_the_parent_published_and_runs_nothing_there(world):
-    put(world, "dev", CHANGED)
-    before = world.rows("SELECT * FROM runs WHERE environment = 1 ORDER BY id")
-    assert table(world, "dev", "sales") == table(world, "main", "sales"), "until it is rebuilt"
-    assert tell(world, "dev", Tap(pond="sales@1")) == ["sales"]
-    assert read_by(world, "dev", "sales", "orders") == table(world, "main", "orders")[0]
-    own = table(world, "dev", "sales")
+def test_a_changed_pond_reads_what_the_parent_published_and_runs_nothing_there(shop):
+    put(shop, "dev", CHANGED)
+    before = shop.rows("SELECT * FROM runs WHERE environment = 1 ORDER BY id")
+    assert table(shop, "dev", "sales") == table(shop, "main", "sales"), "until it is rebuilt"
+    assert tell(shop, "dev", Tap(pond="sales@1")) == ["sales"]
+    assert read_by(shop, "dev", "sales", "orders") == table(shop, "main", "orders")[0]
+    own = table(shop, "dev", "sales")
     assert own is not None
     assert own[1] == "dev"
-    assert table(world, "main", "sales") != own
-    assert table(world, "dev", "report") == table(world, "main", "report")
-    assert world.rows("SELECT * FROM runs WHERE environment = 1 ORDER BY id") == before
+    assert table(shop, "main", "sales") != own
+    assert table(shop, "dev", "report") == table(shop, "main", "report")
+    assert shop.rows("SELECT * FROM runs WHERE environment = 1 ORDER BY id") == before
 
 
-def test_a_standing_wave_below_follows_what_the_parent_publishes(world):
-    put(world, "dev", CHANGED)
-    assert tell(world, "dev", Wave(pond="sales@1")) == ["sales"]
-    world.pass_time(60)
-    assert tell(world, "main", Pulse(pond="orders@1")) == ["orders", "sales"], "main's orders, dev's sales"
-    assert read_by(world, "dev", "sales", "orders") == table(world, "main", "orders")[0]
+def test_a_standing_wave_below_follows_what_the_parent_publishes(shop):
+    put(shop, "dev", CHANGED)
+    assert tell(shop, "dev", Wave(pond="sales@1")) == ["sales"]
+    shop.pass_time(60)
+    assert tell(shop, "main", Pulse(pond="orders@1")) == ["orders", "sales"], "main's orders, dev's sales"
+    assert read_by(shop, "dev", "sales", "orders") == table(shop, "main", "orders")[0]
 
 
-def test_asking_below_never_makes_the_parent_run(world):
-    put(world, "dev", CHANGED)
-    world.pass_time(60)
-    assert tell(world, "dev", Pulse(pond="sales@1")) == [], "what the parent has is older than now"
-    assert tell(world, "main", Pulse(pond="orders@1")) == ["orders", "sales"]
+def test_asking_below_never_makes_the_parent_run(shop):
+    put(shop, "dev", CHANGED)
+    shop.pass_time(60)
+    assert tell(shop, "dev", Pulse(pond="sales@1")) == [], "what the parent has is older than now"
+    assert tell(shop, "main", Pulse(pond="orders@1")) == ["orders", "sales"]
 
 
-def test_equal_code_over_equal_inputs_takes_what_the_parent_made(world):
-    put(world, "dev", SALES)
-    assert tell(world, "dev", Tap(pond="sales@1")) == [], "nothing is computed"
-    shown = table(world, "dev", "sales")
-    assert shown == (table(world, "main", "sales")[0], "dev")
+def test_equal_code_over_equal_inputs_takes_what_the_parent_made(shop):
+    put(shop, "dev", SALES)
+    assert tell(shop, "dev", Tap(pond="sales@1")) == [], "nothing is computed"
+    shown = table(shop, "dev", "sales")
+    assert shown == (table(shop, "main", "sales")[0], "dev")
 
 
-def test_a_pond_below_two_rebuilt_ones_reads_the_rebuilt(world):
-    put(world, "dev", CHANGED, REPORT)
-    assert tell(world, "dev", Tap(pond="report@1")) == ["sales", "report"]
-    assert read_by(world, "dev", "report", "sales") == table(world, "dev", "sales")[0]
+def test_a_pond_below_two_rebuilt_ones_reads_the_rebuilt(shop):
+    put(shop, "dev", CHANGED, REPORT)
+    assert tell(shop, "dev", Tap(pond="report@1")) == ["sales", "report"]
+    assert read_by(shop, "dev", "report", "sales") == table(shop, "dev", "sales")[0]
 
 
-def test_a_rollback_above_is_seen_below(world):
-    first = table(world, "main", "orders")
-    put(world, "dev", CHANGED)
-    world.pass_time(60)
-    tell(world, "main", Force(pond="orders@1"))
-    assert table(world, "main", "orders") != first
-    older = world.one(
+def test_a_rollback_above_is_seen_below(shop):
+    first = table(shop, "main", "orders")
+    put(shop, "dev", CHANGED)
+    shop.pass_time(60)
+    tell(shop, "main", Force(pond="orders@1"))
+    assert table(shop, "main", "orders") != first
+    older = shop.one(
         "SELECT r.public_id AS id FROM runs r JOIN ponds p ON p.id = r.pond WHERE p.name = 'orders' "
         "AND r.environment = 1 ORDER BY r.id LIMIT 1"
     )
-    tell(world, "main", Rollback(pond="orders@1", run=str(older)))
-    tell(world, "dev", Force(pond="sales@1"))
-    assert read_by(world, "dev", "sales", "orders") == first[0]
+    tell(shop, "main", Rollback(pond="orders@1", run=str(older)))
+    tell(shop, "dev", Force(pond="sales@1"))
+    assert read_by(shop, "dev", "sales", "orders") == first[0]
 
 
-def test_promote_shows_the_outputs_above_and_computes_nothing(world):
-    put(world, "dev", CHANGED)
-    tell(world, "dev", Tap(pond="sales@1"))
+def test_promote_shows_the_outputs_above_and_computes_nothing(shop):
+    put(shop, "dev", CHANGED)
+    tell(shop, "dev", Tap(pond="sales@1"))
     with pytest.raises(CannotPromote) as refused:
-        promotion.promote(world.ledger, "dev", "main", [PondKey("sales@1")])
+        promotion.promote(shop.ledger, "dev", "main", [PondKey("sales@1")])
     assert refused.value.code == "OTHER_CODE"
-    world.deploy(ORDERS, CHANGED, REPORT)
-    (promoted,) = promotion.promote(world.ledger, "dev", "main", [PondKey("sales@1")])
+    shop.deploy(ORDERS, CHANGED, REPORT)
+    (promoted,) = promotion.promote(shop.ledger, "dev", "main", [PondKey("sales@1")])
     assert promoted.is_shown
-    assert table(world, "main", "sales") == (table(world, "dev", "sales")[0], "main")
-    assert world.worker().drain() == []
-    assert world.one("SELECT note FROM audit WHERE verb = 'promote'") == f"dev {promoted.run}"
-    assert tell(world, "main", Force(pond="report@1")) == ["report"]
-    assert read_by(world, "main", "report", "sales") == table(world, "dev", "sales")[0]
+    assert table(shop, "main", "sales") == (table(shop, "dev", "sales")[0], "main")
+    assert shop.worker().drain() == []
+    assert shop.one("SELECT note FROM audit WHERE verb = 'promote'") == f"dev {promoted.run}"
+    assert tell(shop, "main", Force(pond="report@1")) == ["report"]
+    assert read_by(shop, "main", "report", "sales") == table(shop, "dev", "sales")[0]
 
 
-def test_a_pond_that_never_ran_above_is_promoted_with_its_freshness(world):
+def test_a_pond_that_never_ran_above_is_promoted_with_its_freshness(shop):
     fresh = pond("fresh", sources={"sales": True})
-    put(world, "dev", fresh)
-    assert tell(world, "dev", Tap(pond="fresh@1")) == ["fresh"]
-    world.deploy(ORDERS, SALES, REPORT, fresh)
-    promotion.promote(world.ledger, "dev", "main", [PondKey("fresh@1")])
-    assert table(world, "main", "fresh") == (table(world, "dev", "fresh")[0], "main")
-    world.pass_time(60)
-    assert tell(world, "main", Pulse(pond="fresh@1")) == ["orders", "sales", "fresh"], "and it goes on from there"
+    put(shop, "dev", fresh)
+    assert tell(shop, "dev", Tap(pond="fresh@1")) == ["fresh"]
+    shop.deploy(ORDERS, SALES, REPORT, fresh)
+    promotion.promote(shop.ledger, "dev", "main", [PondKey("fresh@1")])
+    assert table(shop, "main", "fresh") == (table(shop, "dev", "fresh")[0], "main")
+    shop.pass_time(60)
+    assert tell(shop, "main", Pulse(pond="fresh@1")) == ["orders", "sales", "fresh"], "and it goes on from there"
 
 
-def test_histories_of_both_environments_replay(world):
-    put(world, "dev", CHANGED)
-    tell(world, "dev", Wave(pond="sales@1"))
-    world.pass_time(60)
-    tell(world, "main", Pulse(pond="report@1"))
-    world.deploy(ORDERS, CHANGED, REPORT)
-    promotion.promote(world.ledger, "dev", "main", [PondKey("sales@1")])
-    with world.ledger.reading() as tx:
+def test_histories_of_both_environments_replay(shop):
+    put(shop, "dev", CHANGED)
+    tell(shop, "dev", Wave(pond="sales@1"))
+    shop.pass_time(60)
+    tell(shop, "main", Pulse(pond="report@1"))
+    shop.deploy(ORDERS, CHANGED, REPORT)
+    promotion.promote(shop.ledger, "dev", "main", [PondKey("sales@1")])
+    with shop.ledger.reading() as tx:
         for each in environments.rows(tx):
-            found = replay(tx, world.ledger, each.id)
+            found = replay(tx, shop.ledger, each.id)
             assert found.is_complete
             assert found.differences == ()
 
 
-def test_removing_takes_what_only_it_holds_and_leaves_what_was_promoted(world):
-    put(world, "dev", CHANGED, REPORT)
-    tell(world, "dev", Tap(pond="report@1"))
-    world.deploy(ORDERS, CHANGED, REPORT)
-    promotion.promote(world.ledger, "dev", "main", [PondKey("sales@1")])
-    promoted, own = table(world, "dev", "sales"), table(world, "dev", "report")
-    removed = removal.remove(world.ledger, "dev")
+def test_removing_takes_what_only_it_holds_and_leaves_what_was_promoted(shop):
+    put(shop, "dev", CHANGED, REPORT)
+    tell(shop, "dev", Tap(pond="report@1"))
+    shop.deploy(ORDERS, CHANGED, REPORT)
+    promotion.promote(shop.ledger, "dev", "main", [PondKey("sales@1")])
+    promoted, own = table(shop, "dev", "sales"), table(shop, "dev", "report")
+    removed = removal.remove(shop.ledger, "dev")
     assert removed.ponds == ("orders@1", "report@1", "sales@1")
     assert (removed.snapshots, removed.kept) == (1, 1)
-    marked = [row["id"] for row in world.rows("SELECT id FROM snapshots WHERE tombstoned_at IS NOT NULL")]
+    marked = [row["id"] for row in shop.rows("SELECT id FROM snapshots WHERE tombstoned_at IS NOT NULL")]
     assert marked == [own[0]]
-    assert table(world, "main", "sales") == (promoted[0], "main")
-    with world.ledger.reading() as tx:
+    assert table(shop, "main", "sales") == (promoted[0], "main")
+    with shop.ledger.reading() as tx:
         assert [each.name for each in environments.rows(tx)] == ["main"]
 
 
-def test_a_removed_name_is_free_and_begins_anew(world):
-    put(world, "dev", CHANGED)
-    tell(world, "dev", Tap(pond="sales@1"))
-    removal.remove(world.ledger, "dev")
-    put(world, "dev", CHANGED)
-    assert table(world, "dev", "sales") == table(world, "main", "sales")
-    assert tell(world, "dev", Tap(pond="sales@1")) == ["sales"]
+def test_a_removed_name_is_free_and_begins_anew(shop):
+    put(shop, "dev", CHANGED)
+    tell(shop, "dev", Tap(pond="sales@1"))
+    removal.remove(shop.ledger, "dev")
+    put(shop, "dev", CHANGED)
+    assert table(shop, "dev", "sales") == table(shop, "main", "sales")
+    assert tell(shop, "dev", Tap(pond="sales@1")) == ["sales"]
 
 
 @pytest.mark.parametrize(
     ("name", "code"), [("main", "CANNOT_REMOVE"), ("dev", "HAS_CHILDREN"), ("nowhere", "NO_ENVIRONMENT")]
 )
-def test_an_environment_that_is_needed_is_not_removed(world, name, code):
-    put(world, "dev", CHANGED)
-    with world.ledger.transaction() as tx:
+def test_an_environment_that_is_needed_is_not_removed(shop, name, code):
+    put(shop, "dev", CHANGED)
+    with shop.ledger.transaction() as tx:
         environments.ensure(tx, "feature", "dev")
     with pytest.raises(PondageError) as refused:
-        removal.remove(world.ledger, name)
+        removal.remove(shop.ledger, name)
     assert refused.value.code == code
 
 
-def test_work_that_runs_in_a_removed_environment_is_fenced(world):
-    put(world, "dev", CHANGED)
-    verbs.send(world.ledger, "dev", Tap(pond="sales@1"))
-    worker = world.worker()
+def test_work_that_runs_in_a_removed_environment_is_fenced(shop):
+    put(shop, "dev", CHANGED)
+    verbs.send(shop.ledger, "dev", Tap(pond="sales@1"))
+    worker = shop.worker()
     held = worker.claim()
-    removal.remove(world.ledger, "dev")
+    removal.remove(shop.ledger, "dev")
     assert not worker.finish(held)
 
 
-def test_an_environment_below_two_others_reads_the_nearest(world):
-    put(world, "dev", CHANGED)
-    tell(world, "dev", Tap(pond="sales@1"))
-    with world.ledger.reading() as tx:
-        expected = deployed(tx, world.ledger, "feature")
+def test_an_environment_below_two_others_reads_the_nearest(shop):
+    put(shop, "dev", CHANGED)
+    tell(shop, "dev", Tap(pond="sales@1"))
+    with shop.ledger.reading() as tx:
+        expected = deployed(tx, shop.ledger, "feature")
     deploy(
-        world.ledger, "feature", project="p", definitions=[REPORT], removed=[], archive=b"a", summary="{}",
+        shop.ledger, "feature", project="p", definitions=[REPORT], removed=[], archive=b"a", summary="{}",
         expected=expected, parent="dev",
     )  # fmt: skip
-    assert tell(world, "feature", Tap(pond="report@1")) == ["report"]
-    assert read_by(world, "feature", "report", "sales") == table(world, "dev", "sales")[0]
-    assert table(world, "feature", "orders") == table(world, "main", "orders")
+    assert tell(shop, "feature", Tap(pond="report@1")) == ["report"]
+    assert read_by(shop, "feature", "report", "sales") == table(shop, "dev", "sales")[0]
+    assert table(shop, "feature", "orders") == table(shop, "main", "orders")
 
 
-def test_an_environment_stays_below_the_one_it_was_made_below(world):
-    put(world, "dev", CHANGED)
-    put(world, "other", CHANGED)
-    with pytest.raises(PondageError) as refused, world.ledger.transaction() as tx:
+def test_an_environment_stays_below_the_one_it_was_made_below(shop):
+    put(shop, "dev", CHANGED)
+    put(shop, "other", CHANGED)
+    with pytest.raises(PondageError) as refused, shop.ledger.transaction() as tx:
         environments.ensure(tx, "dev", "other")
     assert refused.value.code == "OTHER_PARENT"
