@@ -79,6 +79,7 @@ def test_a_reactor_that_nobody_runs_or_that_is_not_there_is_named(live: Hosting,
     said = call("why", "quote")
     assert "no live host runs it" in said.out
     assert call("reactor", "list").out.splitlines()[1].split()[2] == "Stopped"
+    assert call("status").out.splitlines()[1].split() == ["quote", "1.0.0", "Stopped"]
     missing = call("reactor", "state", "quotes")
     assert missing.code == 1
     assert "NOT_LOADED" in missing.err

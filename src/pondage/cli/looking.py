@@ -52,12 +52,16 @@ def _print_status(settings: Settings, view: StatusView) -> None:
     from pondage.cli.output import print_table
     from pondage.cli.tables import STATUS_COLUMNS, process_text, status_rows
 
-    if not view.ponds:
+    if not view.ponds and not view.reactors:
         click.echo(f"nothing is deployed in environment {view.environment}; try: pondage deploy")
         return
-    print_table(settings, STATUS_COLUMNS, status_rows(view, view.at))
+    if view.ponds:
+        print_table(settings, STATUS_COLUMNS, status_rows(view, view.at))
     if view.has_more:
         click.echo("more Ponds are left out; name some, or: pondage status --all")
+    if view.reactors:
+        rows = [(each.name, each.version, each.state, ", ".join(each.waiting_for)) for each in view.reactors]
+        print_table(settings, ("REACTOR", "VERSION", "STATE", "WAITS FOR"), rows)
     click.echo(f"{view.environment}: {process_text(view)}")
 
 

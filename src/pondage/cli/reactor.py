@@ -12,6 +12,8 @@ from pondage.cli.session import Session, session
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 
 if TYPE_CHECKING:
+    from pondage.ledger.driver import Transaction
+    from pondage.ledger.reactors import ReactorRow
     from pondage.views.reactors import ReactorView, ReactorWhyView
 
 _NAME = click.argument("name", metavar="REACTOR")
@@ -169,21 +171,32 @@ def watch(settings: Settings, name: str, is_json: bool) -> None:
 
 
 def explain_reactor(opened: Session, name: str) -> ReactorWhyView | None:
-    """Answer why a reactor does not fire; None when there is none of this name."""
+    """Answer why a reactor does not fire, also by the name of its Pond; None when there is none of this name."""
     from pondage.engine.live.client import NoLiveHost, client_of
     from pondage.ledger import actors, reactors
     from pondage.views.reactors import why_reactor
 
     with opened.ledger.reading() as tx:
         environment = actors.environment(tx, opened.environment)
-        row = None if environment is None else reactors.find(tx, environment, name)
+        row = None if environment is None else reactors.find(tx, environment, name) or _behind(tx, environment, name)
     if row is None:
         return None
     try:
-        state = client_of(opened.ledger, row.environment, name, patience_s=1.0).ask(op="state")["state"]
+        state = client_of(opened.ledger, row.environment, row.name, patience_s=1.0).ask(op="state")["state"]
     except NoLiveHost:
         return why_reactor(row, None)
     return why_reactor(row, msgspec.convert(state, dict[str, object]))
+
+
+def _behind(tx: Transaction, environment: int, pond: str) -> ReactorRow | None:
+    """Answer the reactor that publishes a Pond."""
+    from pondage.ledger import reactors
+
+    name = pond.partition("@")[0]
+    for row in reactors.deployed(tx, environment):
+        if not row.is_removed and row.declaration.publish is not None and row.declaration.publish.pond == name:
+            return row
+    return None
 
 
 def print_why_reactor(settings: Settings, view: ReactorWhyView) -> None:

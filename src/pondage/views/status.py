@@ -16,6 +16,7 @@ from pondage.ledger import actors
 from pondage.ledger.driver import Row, Transaction, Value, number, number_or_none, text, text_or_none
 from pondage.views.active import ActiveRunView, active_runs
 from pondage.views.processes import ProcessView, alive
+from pondage.views.reactors import ReactorView, reactor_list
 from pondage.views.runs import FailureView, read_failure
 from pondage.views.words import list_text
 
@@ -101,6 +102,7 @@ class StatusView(msgspec.Struct, frozen=True, kw_only=True):
     ponds: tuple[PondView, ...]
     processes: tuple[ProcessView, ...]
     has_more: bool = False
+    reactors: tuple[ReactorView, ...] = ()
 
     def pond(self, key: str) -> PondView | None:
         """Answer the Pond with this key, or None when it is not deployed."""
@@ -161,6 +163,7 @@ def status(
         at=tx.now,
         processes=processes,
         has_more=has_more,
+        reactors=tuple(reactor_list(tx, environment)) if keys is None else (),
         ponds=tuple(
             _pond(
                 row,

@@ -482,6 +482,7 @@ CREATE TABLE reactors (
     deployed_at bigint NOT NULL,
     removed_at bigint
 );
+CREATE INDEX reactors_of_environment ON reactors (environment);
 CREATE TABLE reactor_log (
     reactor bigint NOT NULL REFERENCES actors,
     seq bigint NOT NULL,

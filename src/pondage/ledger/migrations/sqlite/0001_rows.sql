@@ -479,6 +479,7 @@ CREATE TABLE reactors (
     deployed_at INTEGER NOT NULL,
     removed_at INTEGER
 );
+CREATE INDEX reactors_of_environment ON reactors (environment);
 CREATE TABLE reactor_log (
     reactor INTEGER NOT NULL REFERENCES actors,
     seq INTEGER NOT NULL,
