@@ -157,6 +157,12 @@ def test_what_was_written_is_read_again(bench: Bench, orders: DataFrame, form: s
         bench.call(f"read_{form}", {"path": "nowhere"})
 
 
+def test_a_file_below_a_location_is_written_and_read_again(bench: Bench, orders: DataFrame) -> None:
+    below = {"location": "lake", "file": "2026/orders"}
+    bench.call("write_parquet", below, input=orders)
+    assert bench.rows("read_parquet", below) == bench.rows("read_parquet", {"path": "lake/2026/orders"})
+
+
 def test_a_bad_line_fails_or_gives_nulls(bench: Bench) -> None:
     (bench.root / "bad.csv").write_text("id,region\n1,EU\nx,US\n", encoding="utf-8")
     columns = {"id": "bigint", "region": "string"}
