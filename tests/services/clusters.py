@@ -92,6 +92,7 @@ class ConnectServer:
 
     def __init__(self, gated: Path) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="pondage-connect-"))
+        (self.folder / "far").mkdir()
         port = _free_port()
         self.remote = f"sc://127.0.0.1:{port}"
         conf = {
@@ -99,6 +100,8 @@ class ConnectServer:
             "spark.connect.grpc.binding.port": port, "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": 4,
             "spark.sql.warehouse.dir": self.folder / "warehouse",
+            # A place that the server can read and a client cannot.
+            "spark.hadoop.fs.viewfs.mounttable.far.link./data": f"file:{self.folder}/far",
         }  # fmt: skip
         self._process = started(
             self.folder, "1g", "org.apache.spark.sql.connect.service.SparkConnectServer",

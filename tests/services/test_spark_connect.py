@@ -16,7 +16,9 @@ from pondage.kernel.demand.events import Pulse
 from pondage.ledger import verbs
 from pondage.spark.driver import SparkDriver
 from pondage.spark.query import run_query
+from pondage.spark.read import read_snapshot
 from pondage.spark.settings import SparkSettings
+from pondage.spark.write import write_files
 from tests.chaos.fault import opened, wait_ended, wait_for
 from tests.chaos.invariants import violations
 from tests.engine.projects import write_project
@@ -78,5 +80,20 @@ def test_what_needs_a_plan_says_that_a_connect_server_shows_none(server: Connect
         ):
             run_query(session, "select 1", {}, limit=1)
         assert told.value.code == "NO_CONNECT"
+    finally:
+        driver.stop()
+
+
+def test_files_that_only_the_server_can_read_are_counted_by_it(server: ConnectServer, tmp_path: Path) -> None:
+    driver = SparkDriver.start(SparkSettings(remote=server.remote), tmp_path)
+    try:
+        with driver.attempt("far-files", "far files") as session:
+            frame = session.range(0, 100, 1, 3).where("id <> 7")
+            content = write_files(frame, "viewfs://far/data/snapshot").as_content()
+            assert (content.rows, sum(file.rows for file in content.files), len(content.files)) == (99, 99, 3)
+            assert content.bytes == sum(
+                each.stat().st_size for each in (server.folder / "far" / "snapshot").glob("*.parquet")
+            )
+            assert sorted(row.id for row in read_snapshot(session, content).collect()) == [*range(7), *range(8, 100)]
     finally:
         driver.stop()

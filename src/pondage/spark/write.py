@@ -10,8 +10,10 @@ from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
+from pondage.spark.connect import is_connect
 from pondage.spark.footers import LONGEST_TEXT, Footer, read_footers
 from pondage.spark.storage import secure, spark_path
+from pondage.spark.told import told_footers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -76,9 +78,19 @@ def write_files(frame: DataFrame, destination: str) -> WrittenFiles:
         .option("parquet.statistics.truncate.length", str(LONGEST_TEXT))
         .parquet(spark_path(destination))
     )
-    footers = read_footers(destination)
+    footers = _footers(frame, destination)
     secure(destination, [footer.name for footer in footers])
     return WrittenFiles(path=destination, schema=frame.schema.json(), footers=footers)
+
+
+def _footers(frame: DataFrame, destination: str) -> list[Footer]:
+    """Read the footers here, or let a Connect server tell what it knows of a place that only it can read."""
+    try:
+        return read_footers(destination)
+    except (PondageError, OSError):
+        if not is_connect(frame.sparkSession):
+            raise
+    return told_footers(frame, destination)
 
 
 def _has_void(type_: DataType) -> bool:
