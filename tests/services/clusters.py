@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from multiprocessing import get_context
 from pathlib import Path
 
 from pondage.spark import command
@@ -20,6 +21,7 @@ from tests.chaos.fault import PLUGIN, ROOT, parent_of
 from tests.services.postgres import _free_port, wait_until
 
 WORKERS = 2
+START_TIMEOUT_S = 180.0
 # All of these live for a minute: the time goes into starting them.
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
@@ -40,7 +42,7 @@ class StandaloneCluster:
                     "worker.Worker", "--cores", "1", "--memory", "700m", "--webui-port", str(_free_port()),
                     "--work-dir", str(self.folder / f"work-{number}"), self.master,
                 )  # fmt: skip
-            wait_until(lambda: self._state().get("aliveworkers") == WORKERS)
+            wait_until(lambda: self._state().get("aliveworkers") == WORKERS, START_TIMEOUT_S)
         except BaseException:
             self.close()
             raise
@@ -108,7 +110,7 @@ class ConnectServer:
             options=tuple(f"-D{key}={value}" for key, value in conf.items()), more=gate(gated),
         )  # fmt: skip
         try:
-            wait_until(lambda: self._answers(port))
+            wait_until(lambda: self._answers(port), START_TIMEOUT_S)
         except BaseException:
             self.close()
             raise
@@ -173,6 +175,14 @@ def end(processes: Iterable[subprocess.Popen[bytes]]) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def in_a_process(function: Callable[..., None], *arguments: object) -> None:
+    """Call a function of a module where no other Spark is: a process is a client of one kind, once and for all."""
+    process = get_context("spawn").Process(target=function, args=arguments)
+    process.start()
+    process.join()
+    assert process.exitcode == 0, "what it printed says why"
 
 
 def is_executor(pid: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,11 +10,13 @@ from pathlib import Path
 
 import duckdb
 
+from pondage.engine.cluster_doctor import cluster_findings
+from pondage.engine.config import config_of
 from pondage.engine.places import table_directory
 from pondage.ledger.ledger import Ledger
 from pondage.read.project import Project, load_project
 from tests.chaos.fault import ROOT, Dev
-from tests.engine.projects import deploy_project
+from tests.engine.projects import deploy_project, write_project
 from tests.services.clusters import gate
 
 SETTINGS = """
@@ -106,3 +109,13 @@ def wrong_rows(project: Project) -> list[tuple[object, ...]]:
     found = f"SELECT country, category, orders, round(amount, 2) AS amount FROM {table('reports', 'reports')}"
     rows = duckdb.sql(f"({found}) EXCEPT ALL ({expected})").fetchall()
     return rows + duckdb.sql(f"({expected}) EXCEPT ALL ({found})").fetchall()
+
+
+def look_around(root: Path, spark: str) -> None:
+    """Let the doctor look at a cluster on which everything is well."""
+    project = write_project(root, "", '[project]\nname = "doctor"\n' + spark)
+    findings = {each.check: each for each in cluster_findings(config_of(project))}
+    assert list(findings) == ["master", "executors", "packages", "clocks", "shared"]
+    assert all(each.ok for each in findings.values()), findings
+    assert platform.python_version() in findings["executors"].detail
+    assert list(Path(project.warehouse, "data").iterdir()) == [], "it leaves nothing behind"

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from pondage.engine.cluster_doctor import cluster_findings
-from pondage.engine.config import config_of
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger import verbs
 from pondage.ledger.ledger import Ledger
 from tests.chaos.fault import opened, wait_for
 from tests.chaos.invariants import violations
 from tests.engine.projects import deploy_project, write_project
-from tests.services.clusters import StandaloneCluster, kill_executor_of
-from tests.services.retail import is_published, retail_project, running, with_gate_on_executors, wrong_rows
+from tests.services.clusters import StandaloneCluster, in_a_process, kill_executor_of
+from tests.services.retail import is_published, look_around, retail_project, running, with_gate_on_executors, wrong_rows
 
 pytestmark = pytest.mark.spark
 
@@ -51,12 +48,7 @@ def test_an_executor_killed_in_the_middle_of_a_job_costs_neither_rows_nor_an_att
 
 
 def test_the_doctor_looks_around_on_the_executors(cluster: StandaloneCluster, tmp_path: Path) -> None:
-    project = write_project(tmp_path / "project", "", '[project]\nname = "doctor"\n' + cluster.settings)
-    findings = {each.check: each for each in cluster_findings(config_of(project))}
-    assert list(findings) == ["master", "executors", "packages", "clocks", "shared"]
-    assert all(each.ok for each in findings.values()), findings
-    assert platform.python_version() in findings["executors"].detail
-    assert list(Path(project.warehouse, "data").iterdir()) == [], "it leaves nothing behind"
+    in_a_process(look_around, tmp_path / "project", cluster.settings)
 
 
 GREEDY = """

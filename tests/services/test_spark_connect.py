@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from pondage.engine.cluster_doctor import cluster_findings
-from pondage.engine.config import config_of
 from pondage.errors import PondageError
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger import verbs
@@ -21,9 +19,8 @@ from pondage.spark.settings import SparkSettings
 from pondage.spark.write import write_files
 from tests.chaos.fault import opened, wait_ended, wait_for
 from tests.chaos.invariants import violations
-from tests.engine.projects import write_project
-from tests.services.clusters import ConnectServer
-from tests.services.retail import is_published, retail_project, running, wrong_rows
+from tests.services.clusters import ConnectServer, in_a_process
+from tests.services.retail import is_published, look_around, retail_project, running, wrong_rows
 
 pytestmark = pytest.mark.spark
 
@@ -65,35 +62,31 @@ def test_the_query_of_a_killed_client_is_ended_by_the_reaper_and_the_rerun_publi
 
 
 def test_the_doctor_looks_around_on_a_connect_server(server: ConnectServer, tmp_path: Path) -> None:
-    project = write_project(tmp_path / "project", "", '[project]\nname = "doctor"\n' + server.settings)
-    findings = {each.check: each for each in cluster_findings(config_of(project))}
-    assert list(findings) == ["master", "executors", "packages", "clocks", "shared"]
-    assert all(each.ok for each in findings.values()), findings
+    in_a_process(look_around, tmp_path / "project", server.settings)
 
 
 def test_what_needs_a_plan_says_that_a_connect_server_shows_none(server: ConnectServer, tmp_path: Path) -> None:
-    driver = SparkDriver.start(SparkSettings(remote=server.remote), tmp_path)
-    try:
-        with (
-            driver.attempt("a-query", "a query") as session,
-            pytest.raises(PondageError, match="shows no plan") as told,
-        ):
-            run_query(session, "select 1", {}, limit=1)
-        assert told.value.code == "NO_CONNECT"
-    finally:
-        driver.stop()
+    in_a_process(ask_for_a_plan, server.remote, tmp_path)
+
+
+def ask_for_a_plan(remote: str, state: Path) -> None:
+    driver = SparkDriver.start(SparkSettings(remote=remote), state)
+    with driver.attempt("a-query", "a query") as session, pytest.raises(PondageError, match="shows no plan") as told:
+        run_query(session, "select 1", {}, limit=1)
+    assert told.value.code == "NO_CONNECT"
+    driver.stop()
 
 
 def test_files_that_only_the_server_can_read_are_counted_by_it(server: ConnectServer, tmp_path: Path) -> None:
-    driver = SparkDriver.start(SparkSettings(remote=server.remote), tmp_path)
-    try:
-        with driver.attempt("far-files", "far files") as session:
-            frame = session.range(0, 100, 1, 3).where("id <> 7")
-            content = write_files(frame, "viewfs://far/data/snapshot").as_content()
-            assert (content.rows, sum(file.rows for file in content.files), len(content.files)) == (99, 99, 3)
-            assert content.bytes == sum(
-                each.stat().st_size for each in (server.folder / "far" / "snapshot").glob("*.parquet")
-            )
-            assert sorted(row.id for row in read_snapshot(session, content).collect()) == [*range(7), *range(8, 100)]
-    finally:
-        driver.stop()
+    in_a_process(write_far_away, server.remote, server.folder / "far" / "snapshot", tmp_path)
+
+
+def write_far_away(remote: str, behind: Path, state: Path) -> None:
+    driver = SparkDriver.start(SparkSettings(remote=remote), state)
+    with driver.attempt("far-files", "far files") as session:
+        frame = session.range(0, 100, 1, 3).where("id <> 7")
+        content = write_files(frame, "viewfs://far/data/snapshot").as_content()
+        assert (content.rows, sum(file.rows for file in content.files), len(content.files)) == (99, 99, 3)
+        assert content.bytes == sum(each.stat().st_size for each in behind.glob("*.parquet"))
+        assert sorted(row.id for row in read_snapshot(session, content).collect()) == [*range(7), *range(8, 100)]
+    driver.stop()
