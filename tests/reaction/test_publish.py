@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -195,3 +196,26 @@ def test_verbs_on_its_pond_are_commands_to_the_reactor(world: Publishing) -> Non
     world.until_published([1, 1, 2])  # what the forced fire gave has no freshness of its own
     with pytest.raises(PondageError, match="runs by itself"):
         send(Wave(pond=key))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("world", [{"every": "30ms"}], indirect=True)
+def test_every_acknowledged_tick_is_one_row_whenever_hosts_are_killed(world: Publishing) -> None:
+    chance = random.Random(9)
+    for tick in range(1, 25):
+        if tick % 6 == 1:
+            for _, host in world.hosts:
+                world.kill(host)
+            world.start()
+        assert world.push(tick)["accepted"] is True
+        if chance.random() < 0.5:
+            world.settle()
+
+    def numbers() -> list[object]:
+        world.settle()
+        return [row["number"] for row in world.rows()]
+
+    world.until(lambda: len(numbers()) >= 24, what="not everything was published")
+    rows = world.rows()
+    assert [row["number"] for row in rows] == sorted({row["number"] for row in rows})  # type: ignore[type-var]
+    assert {row["number"] for row in rows} == set(range(1, 25))
+    assert len({row["fire"] for row in rows}) == len(rows)

@@ -98,6 +98,8 @@ def simulate(
     Spark is not started and nothing is changed. Without triggers, the standing ones of the Ponds are used. Durations
     come from the recorded executions. The same pipeline is then played under cron and with Runs on every change.
     """
+    import msgspec
+
     from pondage.cli import simulate_options as options
     from pondage.cli.output import print_json
     from pondage.cli.simulate_tables import print_tables
@@ -109,7 +111,8 @@ def simulate(
 
     with session(settings) as opened:
         found = _local(opened) if is_local else _deployed(opened)
-    shapes = [shape_of(definition) for definition in found.definitions]
+    # What arrives at a reactor is not known: its Pond is simulated as an Inlet that has news whenever it is asked.
+    shapes = [shape_of(msgspec.structs.replace(definition, feed=None)) for definition in found.definitions]
     names = options.Names(shapes)
     begin = found.now // 1_000_000 * 1_000_000 if start is None else options.moment(start)
     span = parsed_duration(length, what="time")
