@@ -25,6 +25,7 @@ from pathlib import Path
 import psycopg
 
 from benchmarks.run import Row
+from benchmarks.support.durable_jobs import Chains
 from benchmarks.support.durable_side import Raw
 from pondage.define.names import PondKey
 from pondage.engine.config import EngineConfig
@@ -164,6 +165,24 @@ def _our_steps(place: Place, workers: int) -> tuple[float, float]:
     return (steps - warm) / seconds, sum(float(str(answer["cpu_s"])) for answer in answers) / steps
 
 
+def _component_steps(place: Place, workers: int) -> tuple[float, float]:
+    """Answer the same for chains of components, each the run of a job."""
+    made = Deployed(place, chains=1, length=1)
+    chains = Chains(made.ledger, chains=workers, length=LENGTH, code=made.code)
+    sides = [made.worker() for _ in range(workers)]
+    chains.run()
+    warm = LENGTH * workers
+    began_s = time.monotonic()
+    for _ in range(ROUNDS):
+        chains.run()
+    seconds = time.monotonic() - began_s
+    answers = [side.answer() for side in sides]
+    made.ledger.close()
+    steps = sum(float(str(answer["steps"])) for answer in answers)
+    assert steps == warm * (ROUNDS + 1), f"{steps} components"
+    return (steps - warm) / seconds, sum(float(str(answer["cpu_s"])) for answer in answers) / steps
+
+
 def _raw_starts(place: Place) -> list[float]:
     raw = Raw(place.database, place.raw, is_new=True)
     side = Side(OURS, {"play": "raw_starts", "database": place.database, "place": place.raw, "count": SAMPLES})
@@ -260,6 +279,13 @@ def _steps(database: str, server: PostgresServer, folder: Path) -> list[Row]:
                 raw_cpu * 1e3,
                 "ms",
                 steps,
+            ),
+        ]
+        job_rate, job_cpu = _component_steps(Place(database, server, folder), workers)
+        rows += [
+            _row(f"{what}: chained components each second", job_rate, "raw loop", raw_rate, "/s", steps),
+            _row(
+                f"{what}: client processor time for a component", job_cpu * 1e3, "raw loop", raw_cpu * 1e3, "ms", steps
             ),
         ]
         for peer in ("dbos", "procrastinate") if database == "postgres" else ("dbos",):

@@ -127,7 +127,9 @@ def raw_starts(asked: dict[str, object]) -> dict[str, object]:
 
 def ours(asked: dict[str, object]) -> dict[str, object]:
     """Be a shipped worker whose executor does nothing, until told to end by the end of the input."""
+    from pondage.define.component_work import ComponentResult, MemberResult
     from pondage.define.snapshot import SnapshotContent
+    from pondage.engine.attempt import Attempt
     from pondage.engine.config import EngineConfig, WorkerConfig
     from pondage.engine.executor import JobProgress, Written
     from pondage.engine.worker import Worker
@@ -138,10 +140,18 @@ def ours(asked: dict[str, object]) -> dict[str, object]:
     class Nothing:
         """Does nothing, at once."""
 
-        def execute(self, attempt: object) -> Written:
+        def execute(self, attempt: Attempt) -> Written | ComponentResult:
             starts.append(time.time())
-            token = attempt.token  # type: ignore[attr-defined]
-            return Written(SnapshotContent(path=f"/nowhere/{token}", files=(), schema=SCHEMA, rows=1, bytes=10))
+            table = SnapshotContent(path=f"/nowhere/{attempt.token}", files=(), schema=SCHEMA, rows=1, bytes=10)
+            task = attempt.work.component
+            if task is None:
+                return Written(table)
+            return ComponentResult(
+                members=tuple(
+                    MemberResult(instance=one.instance, outputs=dict.fromkeys(one.writes, table))
+                    for one in task.members
+                )
+            )
 
         def failure(self, error: BaseException) -> object:
             raise error
