@@ -25,6 +25,21 @@ connections:
   control: [clean (error) sorry]
 """
 
+METERED = """
+components:
+  - {name: a, type: task}
+  - {name: b, type: task}
+connections:
+  control: [a (ok) b]
+"""
+EACH_WRITES = """
+components:
+  - {name: each, type: iterator}
+  - {name: body, type: transform}
+connections:
+  data: [each.item -> body.input]
+"""
+
 
 def chain(**options: object) -> str:
     given = ", ".join(f"{key}: {value}" for key, value in options.items()) or "params: {}"
@@ -261,3 +276,27 @@ def test_a_step_that_raises_halts_the_run_in_the_end_loses_nothing_and_a_kill_fr
     jobs.kill(run.world.ledger, "main", started)
     assert (run.row(started).state, run.row(started).code) == ("ABORTED", "KILLED")
     assert run.states(started)["read"] == "OK"
+
+
+def test_a_run_tells_what_it_cost(run: Jobs) -> None:
+    started = run.start(job(METERED))
+    assert run.drain(globals={"k": 1}) == ["a", "b"]
+    metrics = run.show(started).metrics
+    assert metrics.edges_fired == 1
+    assert metrics.global_writes == {"a": 2}
+    assert metrics.checkpoint_bytes > 0
+    assert metrics.resumed_in_us is None
+    each = run.start(job(EACH_WRITES))
+    held = run.claim()
+    assert held is not None
+    run.commit(held, items=[1, 2, 3])
+    run.drain(globals={"k": 1})
+    assert run.show(each).metrics.global_writes["body"] == 3
+    failed = run.start(job(METERED))
+    held = run.claim()
+    assert held is not None
+    run.commit(held, failing=["a"])
+    resumed = jobs.resume(run.world.ledger, "main", failed)
+    run.world.clock.time += 2 * SECOND
+    assert run.claim() is not None
+    assert run.show(resumed).metrics.resumed_in_us == 2 * SECOND

@@ -216,6 +216,7 @@ def _print_end(settings: Settings, view: JobRunDetail) -> None:
 def _print(settings: Settings, view: JobRunDetail, *, is_json: bool) -> None:
     from pondage.cli.job_tables import COMPONENT_COLUMNS, component_rows, headline
     from pondage.cli.output import print_json, print_pairs, print_table, print_title
+    from pondage.views.words import size_text
 
     if is_json:
         print_json(view)
@@ -230,6 +231,8 @@ def _print(settings: Settings, view: JobRunDetail, *, is_json: bool) -> None:
             ("resumes", view.run.resumed_from or ""),
             ("halted", view.run.halted or ""),
             ("sub-jobs", ", ".join(f"{sub.name} {sub.state}" for sub in view.subjobs)),
+            ("edges fired", str(view.metrics.edges_fired)),
+            ("kept", size_text(view.metrics.checkpoint_bytes)),
         ],
     )
     click.echo()

@@ -17,6 +17,7 @@ from pondage.ledger.job_plans import JobVersion
 from pondage.ledger.job_runs import JobRunRow, RunRows
 from pondage.ledger.ledger import Ledger
 from pondage.views import find
+from pondage.views.job_metrics import JobMetrics, job_metrics
 
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +103,7 @@ class JobRunDetail(msgspec.Struct, frozen=True, kw_only=True):
     components: tuple[ComponentView, ...]
     subjobs: tuple[SubjobView, ...]
     globals: dict[str, object]
+    metrics: JobMetrics
     at: int
 
 
@@ -183,6 +185,7 @@ def job_run(tx: Transaction, ledger: Ledger, environment: str, given: str) -> Jo
         globals=result_values(rows.get)
         if is_over
         else values_of(level.view if isinstance(level, LevelRow) else "", rows.get),
+        metrics=job_metrics(tx, run, version),
         at=tx.now,
     )
 
