@@ -9,17 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pondage.errors import PondageError
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger import verbs
-from pondage.spark.driver import SparkDriver
-from pondage.spark.query import run_query
-from pondage.spark.read import read_snapshot
-from pondage.spark.settings import SparkSettings
-from pondage.spark.write import write_files
 from tests.chaos.fault import opened, wait_ended, wait_for
 from tests.chaos.invariants import violations
 from tests.services.clusters import ConnectServer, in_a_process
+from tests.services.connect_client import ask_for_a_plan, write_far_away
 from tests.services.retail import is_published, look_around, retail_project, running, wrong_rows
 
 pytestmark = pytest.mark.spark
@@ -69,24 +64,5 @@ def test_what_needs_a_plan_says_that_a_connect_server_shows_none(server: Connect
     in_a_process(ask_for_a_plan, server.remote, tmp_path)
 
 
-def ask_for_a_plan(remote: str, state: Path) -> None:
-    driver = SparkDriver.start(SparkSettings(remote=remote), state)
-    with driver.attempt("a-query", "a query") as session, pytest.raises(PondageError, match="shows no plan") as told:
-        run_query(session, "select 1", {}, limit=1)
-    assert told.value.code == "NO_CONNECT"
-    driver.stop()
-
-
 def test_files_that_only_the_server_can_read_are_counted_by_it(server: ConnectServer, tmp_path: Path) -> None:
     in_a_process(write_far_away, server.remote, server.folder / "far" / "snapshot", tmp_path)
-
-
-def write_far_away(remote: str, behind: Path, state: Path) -> None:
-    driver = SparkDriver.start(SparkSettings(remote=remote), state)
-    with driver.attempt("far-files", "far files") as session:
-        frame = session.range(0, 100, 1, 3).where("id <> 7")
-        content = write_files(frame, "viewfs://far/data/snapshot").as_content()
-        assert (content.rows, sum(file.rows for file in content.files), len(content.files)) == (99, 99, 3)
-        assert content.bytes == sum(each.stat().st_size for each in behind.glob("*.parquet"))
-        assert sorted(row.id for row in read_snapshot(session, content).collect()) == [*range(7), *range(8, 100)]
-    driver.stop()
