@@ -123,6 +123,12 @@ def call_ripple(session: SparkSession, work: RippleWork, frames: Mapping[str, Da
     """Call the author's function, or bind his SQL, with these tables instead of the work's; raises as they do."""
     if work.ripple.kind == "sql":
         return _sql_result(session, work, frames)
+    if work.ripple.kind == "job":
+        raise PondageError(
+            f"the body of {work.where} is a job, which cannot be tried on its own",
+            code="RIPPLE_IS_A_JOB",
+            hint="deploy it and run the Pond; `pondage job trace FILE` plays the job without data",
+        )
     if work.function is None:
         raise PondageError(f"{work.where} has no function", code="BAD_WORK")
     injected: dict[str, object] = {}
