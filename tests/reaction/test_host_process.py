@@ -122,6 +122,8 @@ def test_whoever_watches_is_told_of_fires_and_health_until_the_host_goes(world: 
     said = world.client().watch()
     assert next(said)["state"]["ok"] >= 0  # type: ignore[index]
     world.push(2)
-    assert next(said) == {"id": None, "fired": 1, "last": "ok"}
+    told = next(said)
+    assert told["fired"] in (1, 2)  # The end of the first fire may be told after we began to watch.
+    assert told["last"] == "ok"
     host.terminate()
     assert {"id": None, "health": "Stopped", "sources": []} in list(said)
