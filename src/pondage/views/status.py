@@ -114,12 +114,14 @@ class StatusView(msgspec.Struct, frozen=True, kw_only=True):
 _SHOWN = """(SELECT * FROM ponds WHERE environment = :environment AND removed_at IS NULL {only}
               ORDER BY name, major {limit})"""
 
+# No join below, and the order of the index: else PostgreSQL may think that any scan soon meets a reader.
 _PONDS = """
 SELECT p.id AS id, p.name AS name, p.major AS major, p.project AS project, p.state AS state, d.body AS body,
        a.halted AS halted,
-       (SELECT 1 FROM pond_sources s JOIN ponds k ON k.id = s.pond
+       (SELECT 1 FROM pond_sources s
         WHERE s.environment = p.environment AND s.source_name = p.name AND s.source_major = p.major
-              AND k.removed_at IS NULL LIMIT 1) AS is_read
+              AND (SELECT k.removed_at FROM ponds k WHERE k.id = s.pond) IS NULL
+        ORDER BY s.pond LIMIT 1) AS is_read
 FROM {shown} p JOIN definitions d ON d.id = p.definition JOIN actors a ON a.id = p.actor
 ORDER BY p.name, p.major"""
 

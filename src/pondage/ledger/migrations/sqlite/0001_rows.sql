@@ -79,7 +79,7 @@ CREATE TABLE pond_sources (
     source_major INTEGER NOT NULL,
     PRIMARY KEY (pond, source_name, source_major)
 );
-CREATE INDEX pond_sinks ON pond_sources (environment, source_name, source_major);
+CREATE INDEX pond_sinks ON pond_sources (environment, source_name, source_major, pond);
 
 CREATE TABLE signals (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
