@@ -50,6 +50,7 @@ SETS = {
     "java": ("Java", "a Java 21 of its own (about 50 MB), because none that Spark can use was found", 0.3),
     "demo": ("Demo", "DuckDB, the outside reader of the demo", 0.2),
     "postgres": ("PostgreSQL", "the driver for a ledger on PostgreSQL", 0.1),
+    "connect": ("Connect", "the client of Spark Connect", 0.1),
     "delta": ("Delta", "the library that commits Delta tables", 0.3),
     "iceberg": ("Iceberg", "the library that commits Iceberg tables", 0.2),
     "kafka": ("Kafka", "the client of Kafka", 0.1),

@@ -1,5 +1,4 @@
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from itertools import count
 
 import pytest
@@ -13,9 +12,6 @@ from pondage.spark.settings import SparkSettings
 from tests.ledger.harness import MakeDriver, World
 from tests.services.kafka import KafkaServer
 from tests.services.postgres import PostgresServer
-
-# Spark Connect's client is not among the packages that every checkout has (docs/clusters.md).
-collect_ignore = [] if find_spec("grpc") else ["test_spark_connect.py"]
 
 _numbers = count()
 

@@ -13,7 +13,7 @@ from tests.services.postgres import PostgresServer
 from tests.simulation.postgres import PostgresSchema
 from tests.simulation.story import play
 
-SEEDS = 120
+SEEDS = 60
 AT_ONCE = 20
 TROUBLE_S = 40.0
 """Shorter than on SQLite in memory: a transaction takes ten times as long."""
