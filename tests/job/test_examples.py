@@ -78,8 +78,8 @@ def test_the_job_and_the_component_of_the_documentation_are_valid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = ROOT / "docs" / "jobs.md"
-    (job,) = blocks(document, "yaml")
-    (code,) = blocks(document, "python")
+    job = blocks(document, "yaml")[0]
+    (code,) = [block for block in blocks(document, "python") if "@component" in block.text]
     (tmp_path / "pondage.toml").write_text('[project]\nname = "shop"\nmodules = ["parts.py"]\n')
     (tmp_path / "parts.py").write_text(code.text, encoding="utf-8")
     own = job.text.replace("type: filter, params: {where: price > 10}", "type: dearest, params: {count: 3}")

@@ -61,7 +61,8 @@ class Directory:
             await asyncio.sleep(self.every_us / 1e6)
 
     def _look(self, last: int) -> list[tuple[int, ArrivedFile]]:
-        now_ns = time.time_ns()
+        # Whole milliseconds: of those that came in one, some would else be looked at before others with lesser bits.
+        settled_ms = (time.time_ns() - self.settle_us * 1000) // 1_000_000
         found: dict[int, ArrivedFile] = {}
         with os.scandir(self.path) as entries:
             named = sorted(entries, key=lambda entry: entry.name)
@@ -72,8 +73,7 @@ class Directory:
                 seen = entry.stat()
             except FileNotFoundError:
                 continue
-            is_settled = now_ns - seen.st_ctime_ns >= self.settle_us * 1000
-            if not entry.is_file() or not is_settled:
+            if not entry.is_file() or seen.st_ctime_ns // 1_000_000 >= settled_ms:
                 continue
             offset = _offset(seen.st_ctime_ns, entry.name)
             while offset in found:
