@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -110,6 +112,39 @@ async def _hanging(feeder: Feeder, held: threading.Event) -> None:
 
 def test_after_a_crash_reading_goes_on_behind_the_journaled_offset(feeder: Feeder, tmp_path: Path) -> None:
     streaming.run(streaming.goes_on_behind_the_journaled_offset_after_a_crash(feeder, tmp_path))
+
+
+@pytest.mark.parametrize("is_deleted", [True, False], ids=["deleted", "kept"])
+def test_files_with_one_offset_are_each_taken_once_whatever_becomes_of_those_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_deleted: bool
+) -> None:
+    folder = Folder(tmp_path)
+    folder.put("abc")
+    _set_clock(monkeypatch, 60)
+    monkeypatch.setattr(directory, "_offset", lambda *_: 1000)
+    names, after = [], -1
+    while found := folder.source._look(after):
+        after, file = found[0]
+        names.append(file.name)
+        if is_deleted:
+            Path(file.path).unlink()
+    assert names == ["000000.txt", "000001.txt", "000002.txt"]
+
+
+def test_a_clock_that_was_set_back_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Folder(tmp_path)
+    folder.put("a")
+    _set_clock(monkeypatch, 60)
+    ((offset, _),) = folder.source._look(-1)
+    assert folder.source._look(offset) == []
+    _set_clock(monkeypatch, -60)
+    with pytest.raises(OSError, match="the clock was set back"):
+        folder.source._look(offset)
+
+
+def _set_clock(monkeypatch: pytest.MonkeyPatch, ahead_s: int) -> None:
+    now_ns = time.time_ns() + ahead_s * 1_000_000_000
+    monkeypatch.setattr(directory, "time", SimpleNamespace(time_ns=lambda: now_ns))
 
 
 def test_a_table_is_a_plain_name() -> None:

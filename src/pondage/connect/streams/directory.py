@@ -37,7 +37,7 @@ class Directory:
 
     Names that begin with `.` or `_` are not looked at. A file that is changed or replaced is a new event. What was
     taken in may be deleted or moved away. The offset is the time of the file system: when that clock is set back, files
-    that come then are older than the offset, and are not seen.
+    that come then are older than the offset and are not seen. For as long the source is lost, so that somebody knows.
     """
 
     says_connected = True
@@ -61,26 +61,36 @@ class Directory:
             await asyncio.sleep(self.every_us / 1e6)
 
     def _look(self, last: int) -> list[tuple[int, ArrivedFile]]:
+        now_ns, last_ms = time.time_ns(), last >> NAME_BITS
+        if now_ns // 1_000_000 < last_ms:
+            raise OSError(f"the clock was set back: files that come to {self.path} now are older than the last one")
         # Whole milliseconds: of those that came in one, some would else be looked at before others with lesser bits.
-        settled_ms = (time.time_ns() - self.settle_us * 1000) // 1_000_000
-        found: dict[int, ArrivedFile] = {}
+        settled_ms = (now_ns - self.settle_us * 1000) // 1_000_000
+        found = []
         with os.scandir(self.path) as entries:
-            named = sorted(entries, key=lambda entry: entry.name)
-        for entry in named:
-            if entry.name.startswith(HIDDEN) or not fnmatch(entry.name, self.pattern):
-                continue
-            try:
-                seen = entry.stat()
-            except FileNotFoundError:
-                continue
-            if not entry.is_file() or seen.st_ctime_ns // 1_000_000 >= settled_ms:
-                continue
-            offset = _offset(seen.st_ctime_ns, entry.name)
-            while offset in found:
-                offset += 1
-            if offset > last:
-                found[offset] = ArrivedFile(entry.name, entry.path, seen.st_size)
-        return sorted(found.items())
+            for entry in entries:
+                if entry.name.startswith(HIDDEN) or not fnmatch(entry.name, self.pattern):
+                    continue
+                try:
+                    seen = entry.stat()
+                except FileNotFoundError:
+                    continue
+                if entry.is_file() and last_ms <= seen.st_ctime_ns // 1_000_000 < settled_ms:
+                    file = ArrivedFile(entry.name, entry.path, seen.st_size)
+                    found.append((_offset(seen.st_ctime_ns, entry.name), file))
+        return [each for each in _placed(found) if each[0] > last]
+
+
+def _placed(found: list[tuple[int, ArrivedFile]]) -> list[tuple[int, ArrivedFile]]:
+    """Answer the files in order, each with an offset of its own.
+
+    Where an offset is taken the file gets the next lower one: so it depends on files that come behind it alone, and
+    stays what it was when those before it are taken in and deleted.
+    """
+    placed: list[tuple[int, ArrivedFile]] = []
+    for offset, file in sorted(found, key=lambda each: (each[0], each[1].name), reverse=True):
+        placed.append((min(offset, placed[-1][0] - 1) if placed else offset, file))
+    return placed[::-1]
 
 
 def _offset(changed_ns: int, name: str) -> int:
