@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import msgspec
 import pytest
 
+from pondage.engine.live.socket import LiveSocket
+from pondage.kernel.reaction.effects import Fired
 from pondage.ledger import reactors
 from tests.reaction.hosting import Hosting, hosting
 
@@ -118,12 +123,37 @@ def test_sigterm_drains_and_nothing_of_the_queue_is_lost(world: Hosting) -> None
 
 def test_whoever_watches_is_told_of_fires_and_health_until_the_host_goes(world: Hosting) -> None:
     host = world.start()
-    world.push(1)
+    assert world.state()["fires"] == 0
     said = world.client().watch()
-    assert next(said)["state"]["ok"] >= 0  # type: ignore[index]
-    world.push(2)
-    told = next(said)
-    assert told["fired"] in (1, 2)  # The end of the first fire may be told after we began to watch.
-    assert told["last"] == "ok"
+    assert next(said)["state"]["ok"] == 0  # type: ignore[index]
+    for number in (1, 2):
+        world.push(number)
+        assert next(told for told in said if "fired" in told) == {"id": None, "fired": 1, "last": "ok"}
     host.terminate()
     assert {"id": None, "health": "Stopped", "sources": []} in list(said)
+
+
+def test_whoever_watches_is_not_kept_waiting_by_a_host_that_gave_the_reactor_up(tmp_path: Path) -> None:
+    answers = asyncio.run(_watched(tmp_path, [Fired(1, 1, "ok"), Fired(2, 1, "ok"), Fired(3, 1, "dead")]))
+    assert answers == [{"id": 7, "state": {}}, {"id": 7, "fired": 3, "last": "dead"}]
+
+
+async def _watched(folder: Path, effects: list[Fired]) -> list[object]:
+    """Answer what a watcher hears of fires that end together and of the end of the reactor, until we hang up."""
+    host = SimpleNamespace(watchers=[], stopped=asyncio.Event())
+    owned = SimpleNamespace(host=host, state=dict, is_lost=False)
+    socket = LiveSocket(folder, "live", lambda *_: owned)  # type: ignore[arg-type,return-value]
+    await socket.open()
+    try:
+        reader, writer = await asyncio.open_unix_connection(socket.path)
+        writer.write(b'{"id": 7, "reactor": "quote", "environment": "main", "op": "watch"}\n')
+        answers = [msgspec.json.decode(await reader.readline())]
+        for effect in effects:
+            host.watchers[0](effect)
+        host.stopped.set()
+        async with asyncio.timeout(20):
+            answers += [msgspec.json.decode(line) async for line in reader]
+        writer.close()
+        return answers
+    finally:
+        await socket.close()

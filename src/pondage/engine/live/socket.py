@@ -21,7 +21,8 @@ LONGEST_PATH = 100
 """The system refuses longer names of sockets."""
 WATCH_EVERY_S = 0.25
 Find = Callable[[str, str], OwnedReactor | None]
-Send = Callable[[dict[str, object]], None]
+Send = Callable[[dict[str, object] | None], None]
+"""Answer something; None: hang up."""
 
 
 class LiveSocket:
@@ -62,8 +63,10 @@ class LiveSocket:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         own: set[asyncio.Task[None]] = set()
 
-        def send(answer: dict[str, object]) -> None:
-            if not writer.is_closing():
+        def send(answer: dict[str, object] | None) -> None:
+            if answer is None:
+                writer.close()
+            elif not writer.is_closing():
                 writer.write(line_of(answer))
 
         try:
@@ -90,6 +93,8 @@ class LiveSocket:
         owned = self._find(frame.environment, frame.reactor)
         if owned is None or owned.is_lost:
             send({"id": frame.id, "accepted": False, "error": "not_here", "retry_after": RETRY_AFTER_US})
+            if frame.op == "watch":
+                send(None)
             return
         try:
             if frame.op == "watch":
@@ -118,7 +123,10 @@ async def _done(owned: OwnedReactor, frame: Frame) -> dict[str, object]:
 
 
 async def _watch(owned: OwnedReactor, frame: Frame, send: Send) -> None:
-    """Say what happens until the caller goes: health at once, fires as a number, at most four times a second."""
+    """Say what happens until the caller goes: health at once, fires as a number, at most four times a second.
+
+    When this life ends we hang up: whoever comes back finds the next one, here or elsewhere.
+    """
     host, fired, last = owned.host, 0, ""
 
     def look(effect: Effect) -> None:
@@ -142,5 +150,6 @@ async def _watch(owned: OwnedReactor, frame: Frame, send: Send) -> None:
             if fired:
                 send({"id": frame.id, "fired": fired, "last": last})
                 fired = 0
+        send(None)
     finally:
         host.watchers.remove(look)
