@@ -122,7 +122,16 @@ class Socket:
         return msgspec.json.decode(message.get("text") or message["bytes"])
 
     async def send(self, value: object) -> None:
-        self._in.put_nowait({"type": "websocket.receive", "text": msgspec.json.encode(value).decode()})
+        await self.send_text(msgspec.json.encode(value).decode())
+
+    async def send_text(self, text: str) -> None:
+        self._in.put_nowait({"type": "websocket.receive", "text": text})
+
+    async def closed(self) -> int:
+        """Wait until the server ends it and answer the code; what it says before is passed over."""
+        while (message := await self._next())["type"] != "websocket.close":
+            pass
+        return int(message["code"])
 
     async def _next(self) -> Message:
         return await asyncio.wait_for(self._out.get(), 10)

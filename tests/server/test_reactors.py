@@ -71,6 +71,41 @@ def test_values_are_pushed_over_one_socket_and_each_is_answered_by_its_id(live: 
     assert answers[None]["error"] == "bad_frame"
 
 
+def test_lines_inside_a_pushed_value_are_no_requests_of_their_own(live: Hosting, app: ASGIApp) -> None:
+    """A live host reads a request from each line, so a value that hides one would command without the level."""
+    hidden = '{"op": "command", "reactor": "quote", "id": "hidden", "cid": "hidden", "command": "force_fire"}'
+
+    async def work() -> list[Any]:
+        headers = {"authorization": f"Bearer {token(live, 'demand')}"}
+        async with Socket(app, "/v1/ws/accumulators/quote/ticks", headers) as socket:
+            await socket.send_text('{"id": 1, "value": [\n' + hidden + "\n]}")
+            await socket.send({"id": 2, "value": {"number": 2}})
+            said = [await socket.receive()]
+            while said[-1]["id"] != 2:
+                said.append(await socket.receive())
+            return said
+
+    said = asyncio.run(work())
+    assert [each["id"] for each in said] == [1, 2]
+    assert (said[0]["accepted"], said[0]["error"]) == (False, "invalid")
+
+
+@pytest.mark.parametrize("path", ["/v1/ws/accumulators/quote/ticks", "/v1/ws/reactors/quote", "/v1/ws/logs"])
+def test_a_socket_ends_soon_after_its_token_is_revoked(
+    live: Hosting, app: ASGIApp, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pondage.server.app.CHECK_EVERY_S", 0.05)
+
+    async def work() -> int:
+        headers = {"authorization": f"Bearer {token(live, 'operate')}"}
+        async with Socket(app, path, headers) as socket:
+            with live.ledger.transaction() as tx:
+                tokens.revoke(tx, tokens.every(tx)[-1].id)
+            return await socket.closed()
+
+    assert asyncio.run(work()) == 4401
+
+
 @pytest.mark.parametrize(("level", "said"), [("read", "FORBIDDEN"), ("operate", None)])
 def test_everybody_may_watch_a_reactor_and_only_an_operator_commands_it(
     live: Hosting, app: ASGIApp, level: str, said: str | None

@@ -6,6 +6,7 @@ import inspect
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import cast
 
@@ -22,7 +23,7 @@ from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
 from pondage.errors import PondageError
-from pondage.ledger import actors
+from pondage.ledger import actors, tokens
 from pondage.ledger.tokens import EVERYWHERE, TokenRow
 from pondage.server import openapi
 from pondage.server.answers import json_answer, problem_answer, send_problem
@@ -34,6 +35,8 @@ from pondage.server.table import Call, Route, Service, Socket
 
 LOG = logging.getLogger("pondage.server")
 LONGEST = 200
+CHECK_EVERY_S = 30.0
+REVOKED = 4401
 RELAYS = 16
 """Threads that may wait for live hosts: the others stay free for readers."""
 
@@ -102,9 +105,30 @@ def _socket_endpoint(service: Service, route: Socket) -> Callable[[WebSocket], o
         except PondageError as error:
             await send_problem(socket.scope, socket.receive, socket.send, error)
             return
-        await route.handler(call, socket)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_until_revoked, call, socket, group.cancel_scope)
+            await route.handler(call, socket)
+            group.cancel_scope.cancel()
 
     return endpoint
+
+
+async def _until_revoked(call: Call, socket: WebSocket, scope: anyio.CancelScope) -> None:
+    """End a WebSocket whose token was revoked after it was let in, whatever its handler does."""
+    is_valid = True
+    while is_valid:
+        await anyio.sleep(CHECK_EVERY_S)
+        with suppress(PondageError):
+            is_valid = await run_sync(_is_valid, call)
+    with suppress(RuntimeError):
+        await socket.close(REVOKED, "the token is revoked")
+    scope.cancel()
+
+
+def _is_valid(call: Call) -> bool:
+    assert call.token is not None
+    with call.ledger.reading() as tx:
+        return tokens.is_valid(tx, call.token.id)
 
 
 async def _call(service: Service, route: Route | Socket, request: HTTPConnection) -> Call:
@@ -175,9 +199,12 @@ async def _body(route: Route, request: Request) -> object:
             raise Refused(413, "TOO_LARGE", f"the body is larger than {route.limit_bytes:,} bytes")
     try:
         return await run_sync(lambda: msgspec.json.decode(bytes(data), type=route.request))
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        wrong = error if isinstance(error, msgspec.MsgspecError) else msgspec.DecodeError("it is not UTF-8")
-        raise not_understood(wrong) from error
+    except msgspec.MsgspecError as error:
+        raise not_understood(error) from error
+    except UnicodeDecodeError as error:
+        raise not_understood(msgspec.DecodeError("it is not UTF-8")) from error
+    except RecursionError as error:
+        raise not_understood(msgspec.DecodeError("it is nested too deeply")) from error
 
 
 def _no_route(_request: Request, error: Exception) -> Response:

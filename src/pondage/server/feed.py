@@ -10,14 +10,12 @@ import msgspec
 from anyio.to_thread import run_sync
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from pondage.ledger import tokens
 from pondage.server.hub import Feed, Watcher
 from pondage.server.levels import Level
 from pondage.server.table import Call, Socket
 
 WATCHERS = 500
-CHECK_EVERY_S = 30.0
-TRY_LATER, REVOKED = 1013, 4401
+TRY_LATER = 1013
 
 
 class FeedQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,7 +25,7 @@ class FeedQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 async def watch(call: Call, socket: WebSocket) -> None:
-    """Send the feed until the client goes, falls behind, or its token is revoked."""
+    """Send the feed until the client goes or falls behind."""
     feeds = call.service.feeds
     await socket.accept()
     if feeds.count >= WATCHERS:
@@ -48,21 +46,11 @@ async def _send(call: Call, socket: WebSocket, feed: Feed, watcher: Watcher) -> 
     for message in await run_sync(feed.first, call.asked(FeedQuery).after):
         seq = getattr(message, "seq", seq)
         await socket.send_text(msgspec.json.encode(message).decode())
-    checked_at = anyio.current_time()
-    while True:
-        with anyio.move_on_after(CHECK_EVERY_S):
-            given = await watcher.messages.get()
-            if given is None:
-                await socket.close(TRY_LATER, "too far behind")
-                return
-            # What happened before the first message was sent is in it.
-            if given[0] >= seq:
-                await socket.send_text(given[1].decode())
-        if anyio.current_time() - checked_at >= CHECK_EVERY_S:
-            checked_at = anyio.current_time()
-            if not await run_sync(_is_valid, call):
-                await socket.close(REVOKED, "the token is revoked")
-                return
+    while (given := await watcher.messages.get()) is not None:
+        # What happened before the first message was sent is in it.
+        if given[0] >= seq:
+            await socket.send_text(given[1].decode())
+    await socket.close(TRY_LATER, "too far behind")
 
 
 async def until_it_goes(socket: WebSocket, scope: anyio.CancelScope) -> None:
@@ -71,12 +59,6 @@ async def until_it_goes(socket: WebSocket, scope: anyio.CancelScope) -> None:
         while True:
             await socket.receive_text()
     scope.cancel()
-
-
-def _is_valid(call: Call) -> bool:
-    assert call.token is not None
-    with call.ledger.reading() as tx:
-        return tokens.is_valid(tx, call.token.id)
 
 
 SOCKETS = (

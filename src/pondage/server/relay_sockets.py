@@ -26,10 +26,10 @@ MOST_BYTES = 16 << 20
 
 
 class PushFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`{id, value, f?}` of a client."""
+    """`{id, value, f?}` of a client. The value is decoded: handed on as it is written, its lines would be requests."""
 
     id: str | int
-    value: msgspec.Raw
+    value: object
     f: int | None = None
 
 
@@ -38,7 +38,7 @@ class CommandFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     cid: str
     command: str
-    arg: msgspec.Raw = msgspec.Raw(b"null")
+    arg: object = None
 
 
 class _Owner:
@@ -129,7 +129,7 @@ async def _listen(socket: WebSocket, owner: _Owner, one: _One, scope: anyio.Canc
             data = await socket.receive_text()
             try:
                 answer = await one(owner, data)
-            except msgspec.MsgspecError as error:
+            except (msgspec.MsgspecError, RecursionError) as error:
                 answer = {"id": None, "accepted": False, "error": "bad_frame", "message": str(error)}
             if answer is not None:
                 await socket.send_text(msgspec.json.encode(answer).decode())
