@@ -52,7 +52,11 @@ class Proxy:
 
     def _accept(self, selector: selectors.BaseSelector) -> None:
         client, _ = self._listening.accept()
-        server = socket.create_connection(("127.0.0.1", self._target))
+        try:
+            server = socket.create_connection(("127.0.0.1", self._target))
+        except OSError:  # the server is down
+            client.close()
+            return
         selector.register(client, selectors.EVENT_READ, server)
         selector.register(server, selectors.EVENT_READ, client)
 
