@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -63,14 +64,23 @@ def read_report(suite: str, report: Path) -> Outcome:
     return outcome
 
 
-def run_suite(suite: str, arguments: list[str], *, is_quiet: bool = False) -> Outcome:
-    """Run one suite in its own pytest; quiet ones print everything at their end."""
+def run_suite(
+    suite: str,
+    arguments: list[str],
+    *,
+    is_quiet: bool = False,
+    started: list[subprocess.Popen[bytes]] | None = None,
+) -> Outcome:
+    """Run one suite in its own pytest, told in `started`; quiet ones print everything at their end."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as directory, (Path(directory) / "said").open("w+") as said:
         report = Path(directory) / "report.xml"
         command = [sys.executable, "-m", "pytest", f"--junit-xml={report}", *arguments]
         output = said if is_quiet else None
-        code = subprocess.run(command, cwd=ROOT, check=False, stdout=output, stderr=output).returncode
+        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
+        if started is not None:
+            started.append(process)
+        code = process.wait()
         outcome = read_report(suite, report) if report.is_file() else Outcome(suite=suite)
         if is_quiet:
             said.seek(0)
@@ -79,6 +89,24 @@ def run_suite(suite: str, arguments: list[str], *, is_quiet: bool = False) -> Ou
         outcome.failed.append(f"the {suite} suite: pytest ended with {code}")
     outcome.seconds = time.monotonic() - began
     return outcome
+
+
+def run_suites(chosen: dict[str, list[str]], lanes: int) -> list[Outcome]:
+    """Run suites, so many at a time; after an interruption none begins, and SIGTERM is handed on to those that run."""
+    started: list[subprocess.Popen[bytes]] = []
+    with ThreadPoolExecutor(lanes) as pool:
+        running = [
+            pool.submit(run_suite, suite, arguments, is_quiet=lanes > 1, started=started)
+            for suite, arguments in chosen.items()
+        ]
+        try:
+            return [each.result() for each in running]
+        except BaseException as error:
+            pool.shutdown(wait=False, cancel_futures=True)
+            if isinstance(error, SystemExit):  # a terminal gives Ctrl-C to everybody by itself
+                for process in started:
+                    process.terminate()
+            raise
 
 
 def summary(outcomes: list[Outcome], *, may_skip: bool) -> tuple[list[str], int]:
@@ -117,16 +145,16 @@ def main(arguments: list[str]) -> int:
         lanes = options.lanes or min(2, len(chosen), os.cpu_count() or 1)
         title = ", ".join(chosen) + (f", seed {seed}" if options.seeds > 1 else "")
         print(f"\n— {title}" + (f", {lanes} at a time" if lanes > 1 else ""), flush=True)
-        with ThreadPoolExecutor(lanes) as pool:
-            running = [
-                pool.submit(run_suite, suite, [*given, *for_pytest], is_quiet=lanes > 1)
-                for suite, given in chosen.items()
-            ]
-            outcomes += [each.result() for each in running]
+        outcomes += run_suites({suite: [*given, *for_pytest] for suite, given in chosen.items()}, lanes)
     lines, code = summary(outcomes, may_skip=os.environ.get("PONDAGE_NO_SKIP", "") in ("", "0"))
     print("\n".join(lines), flush=True)
     return code
 
 
+def _told_to_end(number: int, frame: object) -> None:
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _told_to_end)
     sys.exit(main(sys.argv[1:]))

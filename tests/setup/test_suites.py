@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,3 +90,51 @@ def test_a_suite_runs_in_a_pytest_of_its_own(content: str, passed: int, failed: 
 def test_a_pytest_that_cannot_start_is_a_failure() -> None:
     outcome = suites.run_suite("pure", ["--no-such-option"])
     assert outcome.failed == ["the pure suite: pytest ended with 4"]
+
+
+WAITS = """
+import time
+from pathlib import Path
+import pytest
+
+@pytest.fixture
+def place():
+    yield Path(__file__)
+    Path(__file__).with_suffix(".ended").touch()
+
+def test_waits(place):
+    place.with_suffix(".begun").touch()
+    print("it has begun", flush=True)
+    time.sleep(600)
+"""
+RUNS = """
+import signal, sys
+from pathlib import Path
+from scripts import test
+signal.signal(signal.SIGTERM, test._told_to_end)
+options = ["-q", "-s", "-p", "no:cacheprovider", "-c", sys.argv[1] + "/pytest.ini", "-p", "tests.conftest"]
+chosen = {name: [f"{sys.argv[1]}/test_{name}.py", *options] for name in ("one", "two")}
+test.run_suites(chosen, 1)
+"""
+
+
+def test_when_the_runner_is_told_to_end_fixtures_end_and_no_other_suite_begins(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"test_{name}.py").write_text(WAITS, encoding="utf-8")
+    (tmp_path / "pytest.ini").touch()
+    runner = subprocess.Popen(
+        [sys.executable, "-c", RUNS, str(tmp_path)], cwd=suites.ROOT, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(suites.ROOT)}, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert runner.stdout is not None
+        assert any("it has begun" in line for line in runner.stdout)
+        runner.terminate()
+        runner.communicate(timeout=60)
+    finally:
+        if runner.poll() is None:
+            os.killpg(runner.pid, signal.SIGKILL)
+            runner.wait()
+    assert runner.returncode == 128 + signal.SIGTERM
+    left = {each.name for each in tmp_path.glob("test_*")}
+    assert left == {"test_one.py", "test_one.begun", "test_one.ended", "test_two.py"}
