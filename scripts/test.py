@@ -151,7 +151,7 @@ def main(arguments: list[str]) -> int:
     return code
 
 
-def _told_to_end(number: int, frame: object) -> None:
+def _told_to_end(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
 
