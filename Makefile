@@ -31,6 +31,7 @@ demo:
 
 test:
 	@$(BOOTSTRAP) dev
+	@$(BIN)/python -m scripts.packages
 	@$(BIN)/python scripts/test.py $(ARGS)
 
 setup:
