@@ -56,6 +56,18 @@ def test_a_note_cannot_write_a_second_line_into_a_log(client: As, note: str) -> 
     assert client("operate").post("/v1/ponds/sales/kill", {"note": note}).status == 400
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/v1/ponds/sales/pulse", {"at": 2**63}), ("/v1/ponds/sales/pulse", {"at": -1}),
+     ("/v1/queries", {"sql": "select 1", "as_of": 2**63}), ("/v1/reactors/any/sources/a", {"value": 1, "f": 2**70})],
+)  # fmt: skip
+def test_a_number_that_no_column_holds_is_refused_and_fails_nothing(
+    client: As, path: str, body: dict[str, object]
+) -> None:
+    answer = client("operate").post(path, body)
+    assert (answer.status, answer.json["code"]) == (400, "BAD_REQUEST")
+
+
 def archive(*files: tuple[str, bytes], kind: int = stat.S_IFREG) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:

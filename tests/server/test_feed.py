@@ -203,3 +203,12 @@ def test_messages_say_what_they_are(world: World) -> None:
     with world.ledger.reading() as tx:
         said = msgspec.json.decode(msgspec.json.encode(views.snapshot(tx, world.ledger, "main")))
     assert said["type"] == "snapshot"
+
+
+def test_a_place_that_no_ledger_reaches_is_refused_before_the_socket_opens(app: ASGIApp, world: World) -> None:
+    async def status() -> int:
+        headers = {"authorization": f"Bearer {token_of(world, 'read')}"}
+        async with Socket(app, f"/v1/ws/feed?after={2**63}", headers) as socket:
+            return socket.status
+
+    assert asyncio.run(status()) == 400

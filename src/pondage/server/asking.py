@@ -18,7 +18,7 @@ from pondage.server.demanding import Plain
 from pondage.server.deploying import received
 from pondage.server.levels import Level
 from pondage.server.problems import Problem, Refused
-from pondage.server.table import Call, Route
+from pondage.server.table import Call, Moment, Route
 from pondage.server.uploads import LARGE, Upload
 from pondage.views import find
 from pondage.views.declared import declared_pond
@@ -33,7 +33,7 @@ class QueryBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     sql: Annotated[str, msgspec.Meta(min_length=1, max_length=50_000)]
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
-    as_of: int | str | None = None
+    as_of: Moment | str | None = None
 
 
 class SampleBody(Upload, frozen=True, kw_only=True, forbid_unknown_fields=True):

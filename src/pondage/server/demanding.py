@@ -15,7 +15,7 @@ from pondage.kernel.demand.state import Pacing
 from pondage.ledger.verbs import send
 from pondage.server.levels import Level
 from pondage.server.reactors import Note
-from pondage.server.table import Call, Route
+from pondage.server.table import Call, Moment, Route
 from pondage.views import find
 from pondage.views.status import StatusView, status
 
@@ -29,7 +29,7 @@ class Plain(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class PulseBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Be as fresh as `at` (microseconds), else as now."""
 
-    at: int | None = None
+    at: Moment | None = None
 
 
 class WaveBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):

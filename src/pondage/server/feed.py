@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Annotated
 
 import anyio
 import msgspec
@@ -12,7 +11,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from pondage.server.hub import Feed, Watcher
 from pondage.server.levels import Level
-from pondage.server.table import Call, Socket
+from pondage.server.table import Call, Moment, Socket
 
 WATCHERS = 500
 TRY_LATER = 1013
@@ -21,7 +20,7 @@ TRY_LATER = 1013
 class FeedQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Go on after this place; without it a snapshot comes first."""
 
-    after: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    after: Moment | None = None
 
 
 async def watch(call: Call, socket: WebSocket) -> None:

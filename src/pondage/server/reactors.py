@@ -12,7 +12,7 @@ from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.reading import LimitQuery
 from pondage.server.relay import owner
-from pondage.server.table import Call, Route
+from pondage.server.table import Call, Moment, Route
 from pondage.views.reactors import HistoryLine, ReactorView, reactor_history, reactor_list, reactor_row
 
 COMMANDS = ("force_fire", "fire_with", "pause", "resume", "revive", "redrive")
@@ -24,7 +24,7 @@ class Push(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """A value for an accumulator; `f` is its freshness when it is not now."""
 
     value: object
-    f: int | None = None
+    f: Moment | None = None
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -17,7 +17,7 @@ from pondage.ledger.reactors import ReactorRow
 from pondage.server.levels import Level
 from pondage.server.problems import problem_of
 from pondage.server.reactors import COMMANDS
-from pondage.server.table import Call, Socket
+from pondage.server.table import Call, Moment, Socket
 from pondage.views.reactors import reactor_row
 
 RESTARTED = 1012
@@ -30,7 +30,7 @@ class PushFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     id: str | int
     value: object
-    f: int | None = None
+    f: Moment | None = None
 
 
 class CommandFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from starlette.websockets import WebSocket
@@ -18,6 +18,8 @@ from pondage.server.levels import Level
 from pondage.server.limits import Tickets
 
 SMALL = 64 * 1024
+Moment = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""Microseconds, or a place in the ledger: as large as a column of it can be."""
 Kind = TypeVar("Kind")
 
 
