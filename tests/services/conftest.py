@@ -12,6 +12,7 @@ from pondage.spark.settings import SparkSettings
 from tests.ledger.harness import MakeDriver, World
 from tests.services.kafka import KafkaServer
 from tests.services.postgres import PostgresServer
+from tests.services.rabbitmq import MISSING, RabbitServer, find_rabbitmq
 
 _numbers = count()
 
@@ -85,5 +86,14 @@ def spark(driver: SparkDriver, request: pytest.FixtureRequest) -> Iterator[Spark
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[KafkaServer]:
     server = KafkaServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> Iterator[RabbitServer]:
+    if find_rabbitmq() is None:
+        pytest.skip(MISSING)
+    server = RabbitServer()
     yield server
     server.close()
