@@ -64,6 +64,9 @@ def orders(spark: SparkSession) -> DataFrame:
 def test_columns_are_selected_renamed_cast_and_derived(bench: Bench, orders: DataFrame) -> None:
     assert bench.rows("select", {"columns": ["region", "id"]}, input=orders)[0] == ("EU", 1)
     assert bench.call("rename", {"columns": {"id": "order"}}, input=orders).columns == ["order", "region", "amount"]
+    exchanged: dict[str, object] = {"columns": {"id": "amount", "amount": "id"}}
+    assert bench.call("rename", exchanged, input=orders).columns == ["amount", "region", "id"]
+    assert bench.rows("rename", exchanged, input=orders)[0] == (1, "EU", 10.0)
     cast = bench.call("cast", {"columns": {"id": "string", "amount": "decimal(8,2)"}}, input=orders)
     assert dict(cast.dtypes) == {"id": "string", "region": "string", "amount": "decimal(8,2)"}
     bench.fresh(globals={"rate": 2})

@@ -15,6 +15,7 @@ from pondage.define.definition import ExpectationDefinition
 from pondage.define.run import Run
 from pondage.define.snapshot import ExpectationResult, SnapshotContent
 from pondage.errors import PondageError
+from pondage.spark.breaks import breaking_rows
 from pondage.spark.diff import compare
 from pondage.spark.driver import SparkDriver
 from pondage.spark.expectations import BadExpectation, ExpectationFailed
@@ -111,6 +112,23 @@ def test_rules_that_the_write_can_answer_cost_no_job(
     many = work(lambda spark: frame(spark).coalesce(1), place(), rules=rules, run=Run(freshness_us=NOON), volumes=(4,))
     assert run_ripple(spark, many).set_aside is None  # type: ignore[union-attr]
     assert len(driver.backend.jobs(token)) == 1  # type: ignore[attr-defined]
+
+
+def test_a_field_of_a_struct_can_be_unique(spark: SparkSession, place: Callable[[], Path]) -> None:
+    asked = rule("unique", columns=("key.a", "name"), severity="warn")
+    content = run_ripple(
+        spark,
+        work(
+            lambda spark: spark.sql("select named_struct('a', a, 'b', b) as key, 'x' as name from values"
+                                    " (1, 1), (1, 2), (2, 1), (null, 1), (null, 1) t(a, b)"),
+            place(),
+            rules=(asked,),
+        ),
+    )  # fmt: skip
+    assert isinstance(content, SnapshotContent)
+    assert content.expectations[0].broken == 2
+    (found,) = breaking_rows(spark, content, [asked], checks={}, tables={}, limit=5)
+    assert sorted(found.rows.rows, key=str) == [[{"a": 1, "b": 1}, "x"], [{"a": 1, "b": 2}, "x"]]
 
 
 def test_unique_reads_what_was_written_once_and_not_the_plan_again(
@@ -238,6 +256,26 @@ def test_two_states_are_compared_by_key_with_the_columns_that_differ(
     assert ["changed", 1, [{"column": "more", "before": '{"x":1}', "after": '{"x":2}'}]] in found.sample.rows
     assert compare(spark, "orders", before, before, keys=("id",), limit=20).sample is None
     assert compare(spark, "orders", None, after, keys=("id",), limit=20).added == 3
+
+
+@pytest.mark.parametrize("keys", [("id",), ()])
+def test_a_column_of_another_type_is_compared_as_text(
+    spark: SparkSession, place: Callable[[], Path], keys: tuple[str, ...]
+) -> None:
+    before = stored(spark, place(), "select '1' as id, 5 as size, 7 as more, named_struct('a', 1) as address")
+    after = stored(
+        spark,
+        place(),
+        "select 1 as id, '5' as size, array(7) as more, named_struct('a', 1, 'b', cast(null as int)) as address",
+    )
+    found = compare(spark, "orders", before, after, keys=keys, limit=20)
+    assert [each.column for each in found.schema] == ["id", "size", "more", "address"]
+    assert found.sample is not None
+    if keys:
+        assert (found.added, found.removed, found.columns) == (0, 0, {"more": 1})
+        assert found.sample.rows == (["changed", "1", [{"column": "more", "before": "7", "after": "[7]"}]],)
+    else:
+        assert (found.added, found.removed) == (1, 1)
 
 
 def test_without_a_key_whole_rows_are_counted(spark: SparkSession, place: Callable[[], Path]) -> None:

@@ -71,13 +71,14 @@ def _renamed(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping
     exposed=True,
 )
 def rename(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
-    """Give columns other names: `columns: {old: new}`."""
+    """Give columns other names: `columns: {old: new}`; two may change places."""
     del run
     from pondage.spark.columns import require_columns
 
     names: Mapping[str, str] = params["columns"]
     require_columns(input, names)
-    return input.withColumnsRenamed(dict(names))
+    # All at once: Spark's own renaming goes one by one, and takes a new name for an old one.
+    return input.toDF(*(names.get(name, name) for name in input.columns))
 
 
 def _cast(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:

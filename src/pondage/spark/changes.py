@@ -13,6 +13,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from pondage.define.snapshot import Changes, SnapshotContent
 from pondage.errors import PondageError
+from pondage.spark.names import quoted
 from pondage.spark.read import read_snapshot
 from pondage.spark.write import write_files
 
@@ -47,9 +48,9 @@ def read_changes(session: SparkSession, changes: Changes, *, columns: Sequence[s
         for number, batch in enumerate(changes.batches)
     ]
     names = [name for name in parts[0].columns if name != _BATCH]
-    last = F.max_by(F.struct(*(F.col(f"`{name}`") for name in names)), F.col(_BATCH)).alias("_pondage_last")
+    last = F.max_by(F.struct(*(F.col(quoted(name)) for name in names)), F.col(_BATCH)).alias("_pondage_last")
     rows = reduce(lambda one, other: one.unionByName(other), parts)
-    return _marked(rows.groupBy(*(F.col(f"`{key}`") for key in changes.keys)).agg(last).select("_pondage_last.*"))
+    return _marked(rows.groupBy(*(F.col(quoted(key)) for key in changes.keys)).agg(last).select("_pondage_last.*"))
 
 
 def read_all(session: SparkSession, content: SnapshotContent, *, columns: Sequence[str] | None = None) -> DataFrame:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that everybody u
 from pyspark.sql import types as T  # noqa: N812 - the name that everybody uses
 
 from pondage.errors import PondageError
-from pondage.spark.expression import quoted
+from pondage.spark.names import quoted
 from pondage.spark.port_types import spark_schema
 from pondage.spark.read import NoSuchColumn
 

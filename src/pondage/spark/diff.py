@@ -11,13 +11,23 @@ from typing import TYPE_CHECKING
 import msgspec
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
-from pyspark.sql.types import ArrayType, DataType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DateType,
+    MapType,
+    NumericType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VariantType,
+)
 
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
+from pondage.spark.names import quoted
 from pondage.spark.query import QueryResult, answer_of
 from pondage.spark.read import read_snapshot
-from pondage.spark.rules import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +35,9 @@ if TYPE_CHECKING:
 _SIDE = "_pondage_row"
 _COUNT = "_pondage_count"
 _CHANGE = "_change"
+_NESTED = (ArrayType, MapType, StructType, VariantType)
+_COMPARED = (NumericType, (DateType, TimestampType, TimestampNTZType))
+"""Kinds of types that Spark compares with one another by their values."""
 
 
 class ColumnDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +96,7 @@ def compare(
         return plain
     old, new = read_snapshot(session, before), read_snapshot(session, after)
     shared = [name for name in old.columns if name in new.columns]
+    old, new = _alike(old, new, shared), _alike(new, old, shared)
     if not keys:
         return _whole(plain, old.select(*_cols(shared)), new.select(*_cols(shared)), limit)
     missing = [key for key in keys if key not in shared]
@@ -167,6 +181,18 @@ def _sided(frame: DataFrame, keys: list[str], columns: list[str], side: str) -> 
     """Answer one row for each key, and how many there are of it: only a unique one can be compared."""
     row = F.struct(*(_comparable(frame, name).alias(name) for name in columns)) if columns else F.lit(side)
     return frame.groupBy(*_cols(keys)).agg(F.count(F.lit(1)).alias(_COUNT), F.any_value(row).alias(_SIDE))
+
+
+def _alike(frame: DataFrame, other: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Answer a state with texts where the other one's values are of a type that these cannot be compared with."""
+    types = {name: (frame.schema[name].dataType, other.schema[name].dataType) for name in names}
+    return frame.withColumns(
+        {
+            name: F.to_json(F.col(quoted(name))) if isinstance(own, _NESTED) else F.col(quoted(name)).cast("string")
+            for name, (own, its) in types.items()
+            if own != its and not any(isinstance(own, kind) and isinstance(its, kind) for kind in _COMPARED)
+        }
+    )
 
 
 def _comparable(frame: DataFrame, name: str) -> Column:

@@ -20,6 +20,7 @@ from pondage.expr.show import shown
 from pondage.spark.expression_calls import called
 from pondage.spark.expression_operators import among, arithmetic, compared, contained, negative
 from pondage.spark.expression_value import ExpressionType, Value, constant, guarded, of_type, truth
+from pondage.spark.names import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -46,11 +47,6 @@ def condition_of(
     """Compile a condition: true or false, and null in the rows where it cannot be told."""
     value = _compiled(frame, text, globals or {}, context or {})
     return guarded(truth(value), "bool", value).column
-
-
-def quoted(name: str) -> str:
-    """Write the name of a column so that Spark takes every character of it for what it is."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _compiled(frame: DataFrame, text: str, known: Mapping[str, object], context: Mapping[str, object]) -> Value:

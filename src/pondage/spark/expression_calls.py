@@ -13,7 +13,7 @@ from pondage.spark.expression_operators import negative
 from pondage.spark.expression_value import ExpressionType, Value, kind_of, strict
 
 _WHOLE = r"^\s*[+-]?[0-9]+\s*$"
-_REAL = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+_REAL = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 _EXACT = "decimal(20,0)"
 MAX_DIGITS = 15
 

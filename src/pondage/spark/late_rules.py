@@ -10,8 +10,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that everybody u
 
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
+from pondage.spark.names import quoted
 from pondage.spark.read import read_snapshot
-from pondage.spark.rules import Question, found, quoted
+from pondage.spark.rules import Question, found
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,9 +34,7 @@ def broken_rows(
     rows = read_snapshot(session, content)
     rows = rows if only is None else rows.where(only)
     if asked.rule.kind == "unique":
-        columns = _columns(asked, rows)
-        groups = rows.select(*columns).dropna().groupBy(*columns).agg(F.count(F.lit(1)).alias(_COUNT))
-        counted = groups.where(F.col(_COUNT) > 1).agg(F.sum(_COUNT)).head()
+        counted = _doubled(rows, asked).agg(F.sum(_COUNT)).head()
         return 0 if counted is None or counted[0] is None else int(counted[0])
     return without_target(session, rows, asked, tables).count()
 
@@ -52,9 +51,9 @@ def without_target(
 
 def twice(rows: DataFrame, asked: Question) -> DataFrame:
     """Answer the rows that have a key in common with another one."""
-    columns = _columns(asked, rows)
-    groups = rows.groupBy(*columns).agg(F.count(F.lit(1)).alias(_COUNT)).where(F.col(_COUNT) > 1).drop(_COUNT)
-    return rows.join(groups, list(asked.rule.columns), "left_semi")
+    doubled = _doubled(rows, asked)
+    is_same = [column == F.col(_key(number)) for number, column in enumerate(_columns(asked, rows))]
+    return rows.join(doubled, is_same, "left_semi")
 
 
 def marked(
@@ -81,6 +80,17 @@ def keys_of(session: SparkSession, asked: Question, tables: Mapping[str, Snapsho
         return session.range(0).select(F.col("id").cast("string").alias(_KEY))
     keys = read_snapshot(session, content, columns=[rule.key])
     return keys.select(F.col(quoted(rule.key)).alias(_KEY)).dropna().distinct()
+
+
+def _doubled(rows: DataFrame, asked: Question) -> DataFrame:
+    """Answer the keys of a `unique` that several rows have, and how many; a field inside a struct needs a name here."""
+    keys = [column.alias(_key(number)) for number, column in enumerate(_columns(asked, rows))]
+    groups = rows.select(*keys).dropna().groupBy(*(_key(number) for number in range(len(keys))))
+    return groups.agg(F.count(F.lit(1)).alias(_COUNT)).where(F.col(_COUNT) > 1)
+
+
+def _key(number: int) -> str:
+    return f"{_KEY}_{number}"
 
 
 def _columns(asked: Question, rows: DataFrame) -> list[Column]:

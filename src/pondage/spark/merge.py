@@ -18,6 +18,7 @@ from pondage.spark.changes import DELETED, with_deletions
 from pondage.spark.contract import require_contract
 from pondage.spark.expectations import ExpectationPlan, Facts
 from pondage.spark.footers import merged
+from pondage.spark.names import quoted
 from pondage.spark.read import read_snapshot
 from pondage.spark.storage import secure
 from pondage.spark.write import WrittenFiles, check_output, write_files
@@ -101,10 +102,10 @@ def _merged(
     alive = rows.where(~F.coalesce(F.col(DELETED), F.lit(False))).drop(DELETED)
     if base is not None and touched:
         old = msgspec.structs.replace(base, files=tuple(base.files[n] for n in touched), schema=schema)
-        columns = [F.col(f"`{key}`") for key in keys]
+        columns = [F.col(quoted(key)) for key in keys]
         alive = read_snapshot(session, old).join(rows.select(*columns), list(keys), "left_anti").unionByName(alive)
     names = StructType.fromJson(json.loads(schema)).names
-    written = write_files(alive.select(*(F.col(f"`{name}`") for name in names)), _place(destination, "table"))
+    written = write_files(alive.select(*(F.col(quoted(name)) for name in names)), _place(destination, "table"))
     files = tuple(_in(written.path, footer.as_data_file()) for footer in written.footers)
     return msgspec.structs.replace(
         content,
@@ -168,7 +169,7 @@ def _require_keys(session: SparkSession, changed: WrittenFiles, keys: tuple[str,
             raise MergeRefused(f"{where}: key {key} is null in some rows", hint="filter them, or give them a key")
     if changed.rows == 1:
         return
-    columns = [F.col(f"`{key}`") for key in keys]
+    columns = [F.col(quoted(key)) for key in keys]
     rows = read_snapshot(session, changed.as_content(), columns=keys)
     twice = rows.groupBy(*columns).agg(F.count(F.lit(1)).alias("_n")).where("_n > 1").head(1)
     if twice:

@@ -15,8 +15,9 @@ from pyspark.sql.types import StructType
 
 from pondage.define.snapshot import BAD, SetAside, SnapshotContent
 from pondage.spark.late_rules import marked
+from pondage.spark.names import quoted
 from pondage.spark.read import read_snapshot
-from pondage.spark.rules import BadExpectation, Question, quoted
+from pondage.spark.rules import BadExpectation, Question
 from pondage.spark.storage import moved_up
 from pondage.spark.write import WrittenFiles, write_files
 

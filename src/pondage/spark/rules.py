@@ -32,6 +32,7 @@ from pyspark.sql.types import (
 
 from pondage.define.definition import ExpectationDefinition, Scalar
 from pondage.errors import PondageError
+from pondage.spark.names import quoted
 
 _WHOLE_NUMBERS = (ByteType, ShortType, IntegerType, LongType)
 _NESTED = (StructType, ArrayType, MapType, VariantType, UserDefinedType)
@@ -168,11 +169,6 @@ def _spelled(schema: StructType, name: str) -> str | None:
     if name in schema.names:
         return name
     return next((each for each in schema.names if each.casefold() == name.casefold()), None)
-
-
-def quoted(name: str) -> str:
-    """Answer a column's name as Spark's parser takes it whole."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _bound(rule: ExpectationDefinition, bound: Scalar, type_: DataType) -> int | float | Decimal | date | None:
