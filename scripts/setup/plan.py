@@ -57,7 +57,7 @@ SETS = {
     "lineage": ("Lineage", "the client of OpenLineage", 0.1),
     "amqp": ("AMQP", "the client of RabbitMQ", 0.1),
     "server": ("Server", "the HTTP server", 0.1),
-    "dev": ("Test tools", "pytest, mypy, ruff, a PostgreSQL and all clients for the tests", 0.9),
+    "dev": ("Test tools", "pytest, mypy, ruff, a PostgreSQL, playwright and all clients for the tests", 1.1),
 }
 """Title, detail and disk in gigabytes (at its peak) of every set, in the order of installation."""
 
