@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from pondage.define.definition import ScheduleDefinition
-from pondage.ledger import advance
+from pondage.ledger import advance, removal
 from pondage.ledger.job_deploys import deploy_jobs
 from pondage.plan.stored_job import StoredJob
 from pondage.read.job import load_job
@@ -33,9 +33,9 @@ def scheduled(cron: str = "0 6 * * *", *, catch_up: str = "latest") -> StoredJob
     return msgspec.structs.replace(job(NIGHTLY), schedule=schedule)
 
 
-def deploy(world: World, *stored: StoredJob) -> None:
+def deploy(world: World, *stored: StoredJob, environment: str = "main") -> None:
     deploy_jobs(
-        world.ledger, "main", project="p", jobs={one.plan.name: one for one in stored}, archive=b""
+        world.ledger, environment, project="p", jobs={one.plan.name: one for one in stored}, archive=b""
     )  # fmt: skip
 
 
@@ -83,6 +83,16 @@ def test_a_changed_schedule_counts_from_the_deploy_and_a_removed_job_begins_no_m
         (shown,) = jobs(tx, world.ledger, "main").jobs
     assert (shown.schedule, shown.next_at) == ("30 7 * * * (UTC)", moment("2026-01-01T07:30:00"))
     deploy(world)
+    world.clock.time = moment("2026-01-05T00:00:00")
+    world.pass_time(0)
+    assert begun(world) == []
+    assert world.rows("SELECT id FROM schedules") == []
+
+
+def test_an_environment_with_a_scheduled_job_can_be_removed_and_begins_no_more(world: World) -> None:
+    world.clock.time = moment("2026-01-01T00:00:00")
+    deploy(world, scheduled(), environment="dev")
+    removal.remove(world.ledger, "dev")
     world.clock.time = moment("2026-01-05T00:00:00")
     world.pass_time(0)
     assert begun(world) == []

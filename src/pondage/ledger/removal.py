@@ -90,7 +90,7 @@ def _refuse_needed(tx: Transaction, found: EnvironmentRow) -> None:
         raise CannotRemove(f"{found.name} has reactors", hint="deploy it without them first", code="HAS_REACTORS")
     if tx.row("SELECT id FROM job_runs WHERE environment = :id AND ended_at IS NULL LIMIT 1", id=found.id):
         raise CannotRemove(
-            f"a job runs in {found.name}", hint=f"pondage job runs --env {found.name}", code="HAS_JOB_RUNS"
+            f"a job runs in {found.name}", hint=f"pondage job list --env {found.name}", code="HAS_JOB_RUNS"
         )
     for row in tx.rows("""SELECT state FROM ponds WHERE removed_at IS NULL AND state LIKE '%"rollback":"%'"""):
         older = retention.going_back_to(text(row, "state"))
@@ -121,6 +121,7 @@ def _end_the_rest(tx: Transaction, environment: int) -> None:
     for row in tx.rows("SELECT id FROM dispatches WHERE environment = :id AND outcome IS NULL", id=environment):
         executions.cancel(tx, number(row, "id"))
     tx.change("DELETE FROM schedules WHERE pond IN (SELECT id FROM ponds WHERE environment = :id)", id=environment)
+    tx.change("DELETE FROM schedules WHERE job IN (SELECT id FROM jobs WHERE environment = :id)", id=environment)
     tx.change("DELETE FROM jobs WHERE environment = :id", id=environment)
     tx.change("DELETE FROM secrets WHERE environment = :id", id=environment)
     tx.change("DELETE FROM signals WHERE actor IN (SELECT id FROM actors WHERE environment = :id)", id=environment)
