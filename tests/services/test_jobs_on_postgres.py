@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from pondage.ledger import actors, advance, job_ripples
 from pondage.ledger.conform_control import LedgerControlHost
+from pondage.ledger.ledger import Ledger
 from pondage.simulate.control_conform import check_control
 from pondage.simulate.control_scenario import read_control_scenarios
 from tests.ledger.harness import MakeDriver, World
@@ -18,6 +20,7 @@ from tests.ledger_jobs.test_groups import (
 )
 from tests.ledger_jobs.test_resume import *  # noqa: F403
 from tests.ledger_jobs.test_ripple_bodies import *  # noqa: F403
+from tests.ledger_jobs.test_ripple_bodies import Bodies, reports
 from tests.ledger_jobs.test_schedules import *  # noqa: F403
 from tests.ledger_jobs.test_work import *  # noqa: F403
 
@@ -39,3 +42,21 @@ def run(world: World) -> Jobs:
 def test_the_durable_host_does_on_postgresql_what_the_scenario_says(name: str, make_driver: MakeDriver) -> None:
     (scenario,) = (one for one in read_control_scenarios(FILE) if one.id == name)
     assert check_control(scenario, lambda: LedgerControlHost(make_driver)).mismatches == []
+
+
+def test_a_body_that_somebody_is_just_beginning_is_told_to_end_and_not_ended_beneath_him(
+    world: World, make_driver: MakeDriver
+) -> None:
+    bodies = Bodies(world, reports())
+    bodies.pulse()
+    world.ledger.is_advancing = False
+    assert bodies.do() == "orders"
+    with world.ledger.transaction() as tx:
+        (catchment,) = actors.due_actors(tx)
+        advance.inline(tx, world.ledger, catchment, process=None)
+    run, dispatch = (int(str(world.one(f"SELECT {column} FROM job_runs"))) for column in ("actor", "dispatch"))
+    other = Ledger(make_driver(world.clock))
+    with world.ledger.transaction() as tx, other.transaction() as beginning:
+        assert actors.lock(beginning, run, is_waiting=True) is not None
+        assert job_ripples.kill(tx, dispatch) == run
+    assert bodies.job_runs() == [("RUNNING", None)]

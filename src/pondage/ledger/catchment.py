@@ -311,9 +311,10 @@ class Catchment:
             ripple=effect.ripple,
             number=effect.attempt,
         ):
-            executions.cancel(self._tx, number(row, "id"))
+            # Its body first: whoever ends that holds the body's actor, and waits for the dispatch next.
             body = job_ripples.kill(self._tx, number(row, "id"))
             self.told.extend(() if body is None else (body,))
+            executions.cancel(self._tx, number(row, "id"))
 
     def _finish_run(self, effect: does.RunFinished) -> None:
         pond = self.ponds.known(effect.pond)
