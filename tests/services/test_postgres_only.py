@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import psycopg
 import pytest
@@ -46,6 +47,23 @@ def test_statements_are_translated_with_their_locks_and_names() -> None:
     assert made.names == ("b", "d")
     assert translated("SELECT x::bigint, :now /*share*/").text == b"SELECT x::bigint, $1 FOR KEY SHARE"
     assert translated("SELECT :clock", clock=":now").names == ("now",), "a test's clock is a value itself"
+
+
+def test_what_was_written_before_a_block_stays_when_the_block_is_undone_before_anything_was_sent(
+    postgres: PostgresServer,
+) -> None:
+    driver = PostgresDriver(postgres.url, schema="pg_temp")
+    with driver.transaction() as tx:
+        tx.change("CREATE TEMP TABLE kept (a text)")
+    with driver.transaction() as tx:
+        tx.write("INSERT INTO kept VALUES ('before')")
+        with suppress(ZeroDivisionError), tx.savepoint():
+            tx.write("INSERT INTO kept VALUES ('inside')")
+            raise ZeroDivisionError
+        tx.write("INSERT INTO kept VALUES ('behind')")
+    with driver.reading() as tx:
+        assert [row["a"] for row in tx.rows("SELECT a FROM kept")] == ["before", "behind"]
+    driver.close()
 
 
 def test_time_is_the_servers(postgres: PostgresServer) -> None:

@@ -139,11 +139,15 @@ class PostgresTransaction:
         self._waiting.append(_RELEASE)
 
     def _undo(self) -> None:
-        is_open = _SAVEPOINT not in self._waiting
-        self._waiting.clear()
-        self._heard.clear()
-        if is_open:
+        if _SAVEPOINT not in self._waiting:
+            self._waiting.clear()
+            self._heard.clear()
             self.flush(_UNDO)
+            return
+        # Nothing of the block was sent. What waits before it is not the block's, and goes out with the next statement.
+        begun = len(self._waiting) - 1 - self._waiting[::-1].index(_SAVEPOINT)
+        del self._waiting[begun:]
+        self._heard = {place: hear for place, hear in self._heard.items() if place < begun}
 
     def flush(self, *last: Asked) -> None:
         """Send what waits, and `last` after it, in one round trip."""
