@@ -30,6 +30,10 @@ def test_values_of_every_kind_come_back_as_they_were_given(wire: Wire) -> None:
         assert wire.ask([(asked, values)])[-1].rows == [values]
 
 
+def test_a_truth_value_is_the_number_that_sqlite_takes_it_for(wire: Wire) -> None:
+    assert [wire.ask([(ADD, {"a": truth})])[-1].rows for truth in (True, False)] == [[{"sum": 2}], [{"sum": 1}]]
+
+
 def test_the_last_of_several_is_answered(wire: Wire) -> None:
     table = translated("CREATE TEMP TABLE IF NOT EXISTS t (a bigint)"), {}
     insert = translated("INSERT INTO t VALUES (:a), (:a)")
