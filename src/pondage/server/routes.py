@@ -17,6 +17,7 @@ from pondage.server import (
     reading,
     relay_sockets,
     tokens,
+    watching,
 )
 from pondage.server.levels import Level
 from pondage.server.table import Route, Socket
@@ -27,6 +28,7 @@ ROUTES: tuple[Route, ...] = (
     *deploying.ROUTES,
     *asking.ROUTES,
     *jobs.ROUTES,
+    *watching.ROUTES,
     *reactors.ROUTES,
     *tokens.ROUTES,
     *metrics.ROUTES,

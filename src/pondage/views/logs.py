@@ -19,7 +19,10 @@ NEWEST_RUNS = 20
 
 
 class LogFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The log of one try. `path` is relative to the warehouse; `outcome` is null while it is open."""
+    """The log of one try. `path` is relative to the warehouse; `outcome` is null while it is open.
+
+    Of a run of a job `pond` is the job, `ripple` the component and `run_number` 0.
+    """
 
     run: str
     pond: str
@@ -62,18 +65,44 @@ _FILES = """SELECT r.public_id AS public_id, r.number AS run_number, p.name AS n
 
 
 def locate(tx: Transaction, environment: str, subject: str | None = None, *, ripple: str | None = None) -> LogsView:
-    """Answer the logs of a Pond's newest Run, of a Run, or (without a subject) of the newest Runs of all Ponds.
+    """Answer the logs of a Pond's newest Run, of a Run, of a run of a job, or (without a subject) of the newest Runs.
 
-    Raises `NotFound` when the subject is neither a Pond nor a Run.
+    Raises `NotFound` when the subject is none of them.
     """
     found = actors.environment(tx, environment) if subject is None else find.environment_id(tx, environment)
-    files = [
-        _file(row) for run in ([] if found is None else _runs(tx, found, subject)) for row in tx.rows(_FILES, run=run)
-    ]
+    files = [] if found is None or subject is None else _of_job(tx, found, subject)
+    if found is not None and not files:
+        files = [_file(row) for run in _runs(tx, found, subject) for row in tx.rows(_FILES, run=run)]
     chosen = [each for each in files if ripple is None or each.ripple == ripple]
     return LogsView(
         environment=environment, at=tx.now, files=tuple(sorted(chosen, key=lambda each: (each.claimed_at, each.path)))
     )
+
+
+# A component has no Run of a Pond: it is found by the actor of its job's run.
+_JOB_FILES = """SELECT j.public_id AS public_id, j.job AS job, d.id AS dispatch, d.node AS node, d.number AS number,
+                       e.epoch AS epoch, e.claimed_at AS claimed_at, e.outcome AS outcome
+                FROM job_runs j JOIN dispatches d ON d.actor = j.actor AND d.kind = 'component'
+                JOIN executions e ON e.dispatch = d.id
+                WHERE j.environment = :environment AND j.public_id = :run AND e.claimed_at IS NOT NULL ORDER BY e.id"""
+
+
+def _of_job(tx: Transaction, environment: int, run: str) -> list[LogFile]:
+    """Answer the logs of the run of a job with this very id; a Pond of that name is asked for otherwise."""
+    return [
+        LogFile(
+            run=text(row, "public_id"),
+            pond=text(row, "job"),
+            run_number=0,
+            ripple=text(row, "node"),
+            attempt=number(row, "number"),
+            epoch=number(row, "epoch"),
+            path=log_path(text(row, "public_id"), number(row, "dispatch"), number(row, "epoch")),
+            claimed_at=number(row, "claimed_at"),
+            outcome=text_or_none(row, "outcome"),
+        )
+        for row in tx.rows(_JOB_FILES, environment=environment, run=run)
+    ]
 
 
 def _runs(tx: Transaction, environment: int, subject: str | None) -> list[int]:

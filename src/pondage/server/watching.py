@@ -1,0 +1,95 @@
+"""Routes for whoever watches over everything: the timeline, the open work, the audit, and the plan of a job run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from pondage.server.levels import Level
+from pondage.server.problems import Refused
+from pondage.server.table import Call, Route
+from pondage.views.audit import AuditView, audit
+from pondage.views.job_graph import JobGraphView, job_graph
+from pondage.views.timeline import TimelineView, timeline
+from pondage.views.work import WorkListView, work
+
+LONGEST_US = 31 * 86_400_000_000
+
+
+class AuditQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which acts; `before` goes on behind a page."""
+
+    verb: str | None = None
+    target: str | None = None
+    before: int | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
+
+
+class TimelineQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """From when to when, in microseconds; until now when nothing else is said, and at most 31 days."""
+
+    since: int
+    until: int | None = None
+
+
+def _audit(call: Call) -> AuditView:
+    asked = call.asked(AuditQuery)
+    with call.ledger.reading() as tx:
+        return audit(tx, call.environment, verb=asked.verb, target=asked.target, before=asked.before, limit=asked.limit)
+
+
+def _timeline(call: Call) -> TimelineView:
+    asked = call.asked(TimelineQuery)
+    with call.ledger.reading() as tx:
+        if (asked.until or tx.now) - asked.since > LONGEST_US:
+            raise Refused(400, "TOO_LONG", "a timeline is at most 31 days long", place="$.since")
+        return timeline(tx, call.environment, since=asked.since, until=asked.until)
+
+
+def _work(call: Call) -> WorkListView:
+    with call.ledger.reading() as tx:
+        return work(tx, call.environment)
+
+
+def _job_graph(call: Call) -> JobGraphView:
+    with call.ledger.reading() as tx:
+        return job_graph(tx, call.ledger, call.environment, call.path["run"])
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/v1/audit",
+        level=Level.READ,
+        handler=_audit,
+        response=AuditView,
+        query=AuditQuery,
+        summary="Who changed what, newest first.",
+    ),
+    Route(
+        method="GET",
+        path="/v1/timeline",
+        level=Level.READ,
+        handler=_timeline,
+        response=TimelineView,
+        query=TimelineQuery,
+        summary="Runs, runs of jobs, deploys and acts between two moments, and what schedules do next.",
+    ),
+    Route(
+        method="GET",
+        path="/v1/work",
+        level=Level.READ,
+        handler=_work,
+        response=WorkListView,
+        summary="What each process holds, and why the rest waits.",
+    ),
+    Route(
+        method="GET",
+        path="/v1/jobs/runs/{run}/graph",
+        level=Level.READ,
+        handler=_job_graph,
+        response=JobGraphView,
+        summary="The components of a job run's plan, and the edges between them.",
+    ),
+)

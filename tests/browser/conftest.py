@@ -1,0 +1,71 @@
+"""One server, one browser, and a new window of it for each journey."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.site import Site, site
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+SCREENS = Path(__file__).parents[2] / "build" / "screens"
+"""Where the pictures of all pages are kept."""
+
+Open = Callable[..., "Page"]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium: nothing is downloaded."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+    with driver.sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=chromium, headless=True, args=list(FLAGS))
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="session")
+def at(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Site]:
+    """The site; it is not begun when there is no browser to look at it."""
+    assert browser.is_connected()
+    with site(tmp_path_factory.mktemp("site")) as made:
+        yield made
+
+
+@pytest.fixture
+def open_page(browser: Browser, at: Site) -> Iterator[Open]:
+    """Open pages in a window of this test; at the end nothing that the page said as an error is forgiven."""
+    windows = []
+    errors: list[str] = []
+
+    def opening(
+        page: str = "", *, level: str = "admin", token: str | None = None, dark: bool = False, **params: str
+    ) -> Page:
+        window = browser.new_context(
+            viewport={"width": 1440, "height": 900}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
+        )
+        windows.append(window)
+        tab = window.new_page()
+        tab.set_default_timeout(15_000)
+        tab.on("pageerror", lambda error: errors.append(str(error)))
+        given = at.token(level) if token is None else token
+        tab.goto(at.url(page, token=given, **params))
+        return tab
+
+    yield opening
+    for window in windows:
+        window.close()
+    assert not errors, errors

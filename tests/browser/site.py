@@ -1,0 +1,83 @@
+"""One server over a filled ledger, with a live host beside it, as `pondage dev` has them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode
+
+from pondage.ledger import processes, tokens
+from pondage.ledger.ledger import Ledger
+from pondage.server.serving import ServeOptions, bound, serving
+from pondage.server.table import Service
+from tests.browser.filled import Filled, filled
+from tests.reaction.hosting import Hosting, hosting
+
+
+@dataclass(kw_only=True)
+class Site:
+    """Where the page is, and what is behind it."""
+
+    address: str
+    filled: Filled
+    live: Hosting
+
+    @property
+    def ledger(self) -> Ledger:
+        """Answer the ledger that the server reads."""
+        return self.filled.ledger
+
+    def token(self, level: str = "admin", *environments: str) -> str:
+        """Make a token."""
+        with self.ledger.transaction() as tx:
+            return tokens.create(
+                tx, self.ledger.ids, name=f"a {level}", level=level, environments=environments or (tokens.EVERYWHERE,)
+            )[0]
+
+    def url(self, page: str = "", *, token: str = "", **params: str) -> str:
+        """Answer the address of a page, with its filters, and with the token where only the browser sees it."""
+        asked = {"page": page, **params} if page else params
+        query = f"?{urlencode(asked)}" if asked else ""
+        return f"{self.address}{query}" + (f"#token={token}" if token else "")
+
+
+@contextmanager
+def site(root: Path) -> Iterator[Site]:
+    """Fill a ledger, begin a live host with a reactor in it, and serve both while the block runs."""
+    project = root / "project"
+    database = project / ".pondage" / "ledger.db"
+    database.parent.mkdir(parents=True)
+    warehouse = project / ".pondage" / "warehouse"
+    made = filled(database, warehouse)
+    options = ServeOptions(port=0)
+    with hosting(project) as live, bound(options) as listening:
+        live.start()
+        live.push(1)
+        service = Service(ledger=made.ledger, environment="main", warehouse=warehouse)
+        with serving(service, options, listening), _beating(made):
+            yield Site(address=f"http://127.0.0.1:{listening.getsockname()[1]}/", filled=made, live=live)
+    made.ledger.close()
+
+
+@contextmanager
+def _beating(made: Filled) -> Iterator[None]:
+    """Say for the crew that it is alive: the live host reaps whoever is silent."""
+    is_over = threading.Event()
+
+    def beat() -> None:
+        while not is_over.wait(2.0):
+            with made.ledger.transaction() as tx:
+                for row in processes.alive(tx):
+                    if row.machine == made.crew.machine:
+                        processes.beat(tx, row.id, state=row.state)
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
