@@ -81,7 +81,7 @@ def test_garbage_is_refused_and_never_raises() -> None:
         effects = step(state, event, 0)
         assert any(isinstance(effect, RefusedEvent) for effect in effects)
     assert read_event(["push"]) is None
-    assert read_event(["push", "a", 1, None, None, None, 0, "too long"]) is None
+    assert read_event(["push", "a", 1, None, None, None, 0, None, "too long"]) is None
     assert read_event("push") is None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pondage import Accumulator, Fire, Reactor
-from pondage.define.accumulator import StreamSource
+from pondage.define.accumulator import LanedSource, StreamSource
 from pondage.engine.live.embedded import LiveReactor
 from pondage.engine.live.owned import OwnedReactor
 from pondage.ledger import actors, processes, reactors
@@ -20,7 +20,7 @@ PATIENCE_S = 60
 class Feeder(Protocol):
     """A real source and the other end of it."""
 
-    source: StreamSource
+    source: StreamSource | LanedSource
 
     def put(self, texts: Iterable[str]) -> None: ...
 
@@ -75,6 +75,7 @@ async def reads_in_order_and_keeps_rubbish_as_dead_letters(feeder: Feeder) -> No
         feeder.put(["3"])
         await until(live, lambda: seen == [1, 2, 3])
         assert "rubbish" in str(live.dead()[0]["error"])
+        assert live.dead()[0]["raw"]
 
 
 async def takes_a_flood_without_losing_or_repeating(feeder: Feeder, size: int = 400) -> None:
@@ -106,37 +107,58 @@ async def is_lost_when_it_hangs(feeder: Feeder) -> None:
         await until(live, lambda: health(live) == "Disconnected")
 
 
-async def goes_on_behind_the_journaled_offset_after_a_crash(feeder: Feeder, folder: Path) -> None:
-    reactor, seen = made(feeder, durable="process")
-    ledger = Ledger.open(f"sqlite:///{folder}/ledger.db")
-    with ledger.transaction() as tx:
-        environment = actors.environment(tx, "main", is_created=True)
-        assert environment is not None
-        actor = reactors.put(tx, environment=environment, project="p", declaration=reactor.declaration)
+class Lives:
+    """A reactor of one source on a ledger of its own, owned by one host after the other."""
 
-    async def own() -> OwnedReactor:
-        with ledger.transaction() as tx:
+    def __init__(self, feeder: Feeder, folder: Path) -> None:
+        self._reactor, self.seen = made(feeder, durable="process")
+        self.ledger = Ledger.open(f"sqlite:///{folder}/ledger.db")
+        with self.ledger.transaction() as tx:
+            environment = actors.environment(tx, "main", is_created=True)
+            assert environment is not None
+            self._environment = environment
+            self._actor = reactors.put(tx, environment=environment, project="p", declaration=self._reactor.declaration)
+
+    async def next(self) -> OwnedReactor:
+        """Begin a life; the one before must be over."""
+        with self.ledger.transaction() as tx:
             tx.change("UPDATE actors SET owner = NULL, token = NULL")
             process = processes.register(
-                tx, public_id=ledger.ids.new("p"), machine="m", pid=1, pid_started=1, role="live"
+                tx, public_id=self.ledger.ids.new("p"), machine="m", pid=1, pid_started=1, role="live"
             )
-            lease = reactors.claim(tx, actor=actor, process=process, token=ledger.ids.new("t"))
-            row = reactors.find(tx, environment, "reader")
+            lease = reactors.claim(tx, actor=self._actor, process=process, token=self.ledger.ids.new("t"))
+            row = reactors.find(tx, self._environment, "reader")
         assert lease is not None
         assert row is not None
-        owned = OwnedReactor(ledger, row, lease, reactor)
+        owned = OwnedReactor(self.ledger, row, lease, self._reactor)
         await owned.start()
         return owned
 
-    first = await own()
+
+async def goes_on_behind_the_journaled_offset_after_a_crash(feeder: Feeder, folder: Path) -> None:
+    lives = Lives(feeder, folder)
+    first = await lives.next()
     feeder.put(["1", "2"])
-    await until(first, lambda: sorted(seen) == [1, 2])
+    await until(first, lambda: sorted(lives.seen) == [1, 2])
     await first.lose("as if it had crashed")
     feeder.put(["3"])
-    second = await own()
-    await until(second, lambda: seen[2:] == [3])
+    second = await lives.next()
+    await until(second, lambda: lives.seen[2:] == [3])
     await second.drain(1_000_000)
-    ledger.close()
+    lives.ledger.close()
+
+
+async def takes_nothing_twice_in_the_next_life(feeder: Feeder, folder: Path) -> None:
+    lives = Lives(feeder, folder)
+    first = await lives.next()
+    await until(first, lambda: sorted(lives.seen) == [1, 2])
+    await first.lose("as if it had crashed")
+    second = await lives.next()
+    feeder.put(["3"])
+    await until(second, lambda: len(lives.seen) > 2)
+    assert lives.seen[2:] == [3]
+    await second.drain(1_000_000)
+    lives.ledger.close()
 
 
 def run(work: Awaitable[None]) -> None:

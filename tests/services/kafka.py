@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pyspark
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from pondage.spark.archive import cache_directory
 from pondage.spark.java import find_java
@@ -65,6 +65,12 @@ class KafkaServer:
         for future in self.admin.create_topics([NewTopic(name, partitions, 1)]).values():
             future.result(timeout=30)
         return name
+
+    def grow_topic(self, name: str, partitions: int) -> None:
+        """Give a topic more partitions and wait until all can be written."""
+        for future in self.admin.create_partitions([NewPartitions(name, partitions)]).values():
+            future.result(timeout=30)
+        wait_until(lambda: len(self.admin.list_topics(name, timeout=5).topics[name].partitions) == partitions)
 
     def close(self) -> None:
         self._process.kill()

@@ -99,9 +99,15 @@ class _StateView(msgspec.Struct):
 def _source_line(name: str, source: dict[str, object]) -> tuple[str, ...]:
     value = msgspec.json.encode(source["value"]).decode()
     waiting = sum(msgspec.convert(source[each], int) for each in ("queued", "buffered", "parked"))
-    offset = "" if source["offset"] is None else str(source["offset"])
+    offset = _offset_text(source["offset"])
     shown = value if len(value) <= 60 else f"{value[:59]}…"
     return name, str(source["health"]), str(source["seen"]), str(source["consumed"]), str(waiting), offset, shown
+
+
+def _offset_text(offset: object) -> str:
+    if isinstance(offset, dict):
+        return " ".join(f"{lane}:{place}" for lane, place in offset.items())
+    return "" if offset is None else str(offset)
 
 
 @reactor.command("dead", cls=Verb)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Generic, Protocol, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -21,15 +21,39 @@ T = TypeVar("T")
 Hook = TypeVar("Hook", bound=Callable[..., object])
 
 
+class Arrived(msgspec.Struct, frozen=True):
+    """An event of a source that has more to say than an offset.
+
+    Offsets count inside `lane`: a partition, or one message that is known by its id. `settle` is called on the loop:
+    with None when the event was taken in for good, else with the reason why it was not.
+    """
+
+    event: object
+    offset: int
+    lane: str | None = None
+    settle: Callable[[str | None], None] | None = None
+
+
+Events = AsyncIterator[tuple[int, object] | Arrived | None]
+"""Events with their offsets. None is no event: the source answers, and has nothing now."""
+
+
 class StreamSource(Protocol):
     """A replayable source: hands out (offset, raw event) after an offset, from the beginning when it is None."""
 
-    def read(self, after: int | None) -> AsyncIterator[tuple[int, object] | None]:
+    def read(self, after: int | None) -> Events:
         """Read events in the order of their offsets; ends or raises OSError when the connection is lost.
 
-        None is no event: the source answers, and has nothing now. With an attribute `says_connected` that is true it
-        counts as connected from its first answer on, else at once.
+        With an attribute `says_connected` that is true it counts as connected from its first answer on, else at once.
         """
+
+
+@runtime_checkable
+class LanedSource(Protocol):
+    """A replayable source of several lanes, each with offsets of its own: the partitions of a topic."""
+
+    def read_lanes(self, after: Mapping[str, int]) -> Events:
+        """Read events, in each lane in the order of their offsets and behind the given one."""
 
 
 class Hooks(msgspec.Struct):
@@ -47,7 +71,7 @@ class AnyAccumulator:
     place: str
     name: str
     hooks: Hooks
-    source: StreamSource | None
+    source: StreamSource | LanedSource | None
     declaration: AccumulatorDeclaration
 
     def check(self, value: object) -> object:
@@ -84,14 +108,16 @@ class Accumulator(AnyAccumulator, Generic[T]):
         self.name = name
         self.boundary = BoundaryType(boundary)
         self.hooks = Hooks()
-        self.source: StreamSource | None = None
+        self.source: StreamSource | LanedSource | None = None
         silence = None if stale_after is None else parsed_duration(stale_after, what="stale_after", place=self.place)
         self.declaration = AccumulatorDeclaration(
             name=name, policy=policy, capacity=capacity, stale_after=silence, optional=optional
         )
 
     @classmethod
-    def stream(cls, name: str, boundary: type[T], *, source: StreamSource, **options: object) -> Accumulator[T]:
+    def stream(
+        cls, name: str, boundary: type[T], *, source: StreamSource | LanedSource, **options: object
+    ) -> Accumulator[T]:
         """Read a replayable source; the offset and the boundary become durable together."""
         made = cls(name, boundary, **options)  # type: ignore[arg-type]
         made.source = source

@@ -109,6 +109,7 @@ class Door:
                 "id": letter.id,
                 "error": letter.error,
                 "at": letter.at,
+                "raw": letter.raw,
                 "inputs": {name: entry.value for name, entry in letter.inputs.items()},
             }
             for letter in self.host.state.facts.dead.values()

@@ -14,7 +14,7 @@ from pondage.define.graph import GraphRunner
 from pondage.engine.live.graphs import Graphs, Result
 from pondage.engine.live.output import DirectOutput, Output
 from pondage.engine.live.pump import Clock, Pump
-from pondage.engine.live.sources import Sources
+from pondage.engine.live.sources import Answered, Sources
 from pondage.kernel.reaction import Condition, Effect, Event, ReactorShape, State, new_state, next_deadline
 from pondage.kernel.reaction import effects as e
 from pondage.kernel.reaction.events import Begin, Shutdown, Tick
@@ -56,11 +56,12 @@ class ReactorHost:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: int | None = None
         self._replies: dict[str, asyncio.Future[dict[str, object]]] = {}
+        self._expected: dict[str, Answered] = {}
         self._number = 0
         self._dropped: str | None = None
         self._life = secrets.token_hex(4)
         self._graphs = Graphs(graphs, self.feed, on_result)
-        self._sources = Sources(accumulators, self.feed)
+        self._sources = Sources(accumulators, self.feed, self.expect)
         self._actions: dict[type, Callable[..., None]] = {
             e.StartFire: self._graphs.start,
             e.CancelFire: self._graphs.cancel,
@@ -83,8 +84,7 @@ class ReactorHost:
         if self._dropped is not None:
             return {"accepted": False, "error": self._dropped}
         if cid is None:
-            self._number += 1
-            cid = f"{self._life}-{self._number}"
+            cid = self._new_cid()
         elif cid in self._replies:
             return await asyncio.shield(self._replies[cid])
         future: asyncio.Future[dict[str, object]] = asyncio.get_running_loop().create_future()
@@ -94,6 +94,12 @@ class ReactorHost:
             return await future
         finally:
             self._replies.pop(cid, None)
+
+    def expect(self, answered: Answered) -> str:
+        """Give an id for an event; `answered` is called with the answer once that is durable, in this life or never."""
+        cid = self._new_cid()
+        self._expected[cid] = answered
+        return cid
 
     def say(self, row: LedgerRow) -> None:
         """Tell the ledger something, together with what was decided so far."""
@@ -147,6 +153,12 @@ class ReactorHost:
         future = self._replies.get(effect.cid)
         if future is not None and not future.done():
             future.set_result(effect.payload)
+        elif (answered := self._expected.pop(effect.cid, None)) is not None:
+            answered(effect.payload)
+
+    def _new_cid(self) -> str:
+        self._number += 1
+        return f"{self._life}-{self._number}"
 
     def _stop(self, _: e.Stopped) -> None:
         self.stopped.set()

@@ -1,14 +1,21 @@
 """The accumulators of a reactor: incarnations, hooks, streams and polls. What an ended one says is dropped (H4)."""
 
 import asyncio
+import base64
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from functools import partial
 
-from pondage.define.accumulator import AnyAccumulator
+import msgspec
+
+from pondage.define.accumulator import AnyAccumulator, Arrived, Events, LanedSource
 from pondage.kernel.reaction.effects import Connect, Poll, StartSource, StopSource, Throttle
 from pondage.kernel.reaction.events import Accumulator, Event, Polled, Push, Skip, UndecodableEvent
 
 Feed = Callable[[Event], None]
+Answered = Callable[[dict[str, object]], None]
+Expect = Callable[[Answered], str]
+"""Give a new id under which an answer is expected."""
 NOTHING = object()
 """What an event gave when it gave no boundary."""
 
@@ -16,9 +23,10 @@ NOTHING = object()
 class Sources:
     """Starts, connects, polls and stops accumulators, each in tasks of its own."""
 
-    def __init__(self, accumulators: Mapping[str, AnyAccumulator], feed: Feed) -> None:
+    def __init__(self, accumulators: Mapping[str, AnyAccumulator], feed: Feed, expect: Expect) -> None:
         self._accumulators = dict(accumulators)
         self._feed = feed
+        self._expect = expect
         self._tasks: dict[str, set[asyncio.Task[None]]] = {name: set() for name in accumulators}
         self._going: dict[str, asyncio.Event] = {name: asyncio.Event() for name in accumulators}
         self._offsets: dict[str, int | None] = {}
@@ -44,7 +52,7 @@ class Sources:
         if self._accumulators[name].source is None:
             self._feed(Accumulator(name, "connected"))
         else:
-            self._spawn(name, self._read(name, effect.offset))
+            self._spawn(name, self._read(name, effect))
 
     def poll(self, effect: Poll) -> None:
         """Poll once."""
@@ -90,11 +98,14 @@ class Sources:
             await result
         self._feed(Accumulator(name, "started"))
 
-    async def _read(self, name: str, after: int | None) -> None:
-        accumulator = self._accumulators[name]
-        assert accumulator.source is not None
+    async def _read(self, name: str, connect: Connect) -> None:
+        source = self._accumulators[name].source
+        assert source is not None
         try:
-            events = aiter(accumulator.source.read(after))
+            if isinstance(source, LanedSource):
+                events = aiter(source.read_lanes(connect.lanes))
+            else:
+                events = aiter(source.read(connect.offset))
         except OSError as error:
             self._feed(Accumulator(name, "lost", str(error)))
             return
@@ -105,7 +116,7 @@ class Sources:
             if isinstance(events, AsyncGenerator):
                 await events.aclose()
 
-    async def _take(self, name: str, events: AsyncIterator[tuple[int, object] | None]) -> None:
+    async def _take(self, name: str, events: Events) -> None:
         accumulator = self._accumulators[name]
         is_connected = not getattr(accumulator.source, "says_connected", False)
         if is_connected:
@@ -123,9 +134,10 @@ class Sources:
                 is_connected = True
                 self._feed(Accumulator(name, "connected"))
             if event is not None:
-                offset, raw = event
-                self._offsets[name] = offset
-                self._feed(await event_of(accumulator, raw, offset))
+                arrived = event if isinstance(event, Arrived) else Arrived(event[1], event[0])
+                self._offsets[name] = arrived.offset
+                cid = None if arrived.settle is None else self._expect(partial(_settle, arrived.settle))
+                self._feed(await event_of(accumulator, arrived, cid))
 
     async def _poll(self, name: str) -> None:
         accumulator = self._accumulators[name]
@@ -152,15 +164,32 @@ async def boundary_of(accumulator: AnyAccumulator, raw: object) -> object:
     return NOTHING if value is None else accumulator.check(value)
 
 
-async def event_of(accumulator: AnyAccumulator, raw: object, offset: int) -> Event:
+async def event_of(accumulator: AnyAccumulator, arrived: Arrived, cid: str | None = None) -> Event:
     """Give the event that a raw event of a stream is: a boundary, an offset that moves, or a dead letter."""
+    raw, offset, lane, name = arrived.event, arrived.offset, arrived.lane, accumulator.name
     try:
         if accumulator.hooks.process is None and isinstance(raw, bytes):
             value: object = accumulator.decode(raw)
         else:
             value = await boundary_of(accumulator, raw)
     except ValueError as error:  # what a decoder raises, InvalidBoundary too
-        return UndecodableEvent(accumulator.name, offset, str(error))
+        return UndecodableEvent(name, offset, str(error), cid, lane, _kept(raw))
     if value is NOTHING:
-        return Skip(accumulator.name, offset)
-    return Push(accumulator.name, value, None, offset)
+        return Skip(name, offset, cid, lane)
+    return Push(name, value, cid, offset, None, 0, lane)
+
+
+def _settle(settle: Callable[[str | None], None], payload: dict[str, object]) -> None:
+    """Tell a source that an event was taken in, or why not; one that cannot be decoded was: it is a dead letter."""
+    is_taken = payload.get("accepted") or payload.get("error") == "invalid"
+    settle(None if is_taken else str(payload.get("error")))
+
+
+def _kept(raw: object) -> str:
+    """Give what could not be decoded as a text that a journal keeps."""
+    if not isinstance(raw, bytes):
+        return msgspec.json.encode(raw, enc_hook=repr).decode()
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return f"base64:{base64.b64encode(raw).decode()}"

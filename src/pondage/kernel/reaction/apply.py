@@ -13,12 +13,15 @@ from pondage.kernel.reaction.facts import (
     Item,
     Letter,
     Outcome,
+    SourceFacts,
     copy_facts,
     new_facts,
 )
 from pondage.kernel.reaction.shape import NONE, Kind, ReactorShape
 
 OUTCOMES_KEPT = 256
+LANES_KEPT = 1024
+"""So many lanes of a source are remembered; a source must not have more that can still move."""
 
 
 def recover(shape: ReactorShape, records: Iterable[r.AnyRecord]) -> Facts:
@@ -51,9 +54,19 @@ def _boundary(shape: ReactorShape, facts: Facts, record: r.Boundary) -> None:
     source = facts.sources[record.source]
     _accept(shape, facts, record.source, Entry(record.arrival, record.seq, record.f, record.d, record.value))
     if record.offset is not None:
-        source.offset = record.offset
+        _move(source, record.offset, record.lane)
     if record.cleared:
         del source.buffer[: record.cleared]
+
+
+def _move(source: SourceFacts, offset: int, lane: str | None) -> None:
+    if lane is None:
+        source.offset = offset
+        return
+    source.lanes.pop(lane, None)
+    source.lanes[lane] = offset
+    if len(source.lanes) > LANES_KEPT:
+        del source.lanes[next(iter(source.lanes))]
 
 
 def _accept(shape: ReactorShape, facts: Facts, name: str, entry: Entry) -> None:
@@ -70,7 +83,7 @@ def _accept(shape: ReactorShape, facts: Facts, name: str, entry: Entry) -> None:
 def _state_item(shape: ReactorShape, facts: Facts, record: r.StateItem) -> None:
     source, size = facts.sources[record.source], shape.sources[record.source].window
     if record.offset is not None:
-        source.offset = record.offset
+        _move(source, record.offset, record.lane)
     if size == 0:
         return
     window = [*source.window, record.value]
@@ -82,17 +95,18 @@ def _batch_item(_: ReactorShape, facts: Facts, record: r.BatchItem) -> None:
     source = facts.sources[record.source]
     source.buffer.append(Item(record.f, record.d, record.at, record.value))
     if record.offset is not None:
-        source.offset = record.offset
+        _move(source, record.offset, record.lane)
 
 
 def _offset(_: ReactorShape, facts: Facts, record: r.Offset) -> None:
-    facts.sources[record.source].offset = record.offset
+    _move(facts.sources[record.source], record.offset, record.lane)
 
 
 def _undecodable(_: ReactorShape, facts: Facts, record: r.Undecodable) -> None:
-    facts.sources[record.source].offset = record.offset
-    key = f"{record.source}@{record.offset}"
-    facts.dead[key] = Letter(key, {}, record.error, record.at)
+    _move(facts.sources[record.source], record.offset, record.lane)
+    place = str(record.offset) if record.lane is None else f"{record.lane}/{record.offset}"
+    key = f"{record.source}@{place}"
+    facts.dead[key] = Letter(key, {}, record.error, record.at, record.raw)
 
 
 def _overflow(_: ReactorShape, facts: Facts, record: r.Overflow) -> None:

@@ -89,10 +89,11 @@ class StopSource(msgspec.Struct, frozen=True):
 
 
 class Connect(msgspec.Struct, frozen=True):
-    """Connect an accumulator to its outside source, reading after `offset`."""
+    """Connect an accumulator to its outside source, reading after `offset`, or in each lane after that of `lanes`."""
 
     source: str
     offset: int | None
+    lanes: dict[str, int] = {}
 
 
 class Poll(msgspec.Struct, frozen=True):

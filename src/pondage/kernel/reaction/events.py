@@ -7,7 +7,10 @@ import msgspec
 
 
 class Push(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="push"):
-    """A boundary (or an item of a batch or state) for a source. `offset` is its place in a replayable source."""
+    """A boundary (or an item of a batch or state) for a source. `offset` is its place in a replayable source.
+
+    In a source of several lanes (the partitions of a topic) offsets count inside `lane`.
+    """
 
     source: str
     value: object
@@ -15,6 +18,7 @@ class Push(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="push"):
     offset: int | None = None
     f: int | None = None
     d: int = 0
+    lane: str | None = None
 
 
 class Skip(msgspec.Struct, frozen=True, array_like=True, tag="skip"):
@@ -22,15 +26,19 @@ class Skip(msgspec.Struct, frozen=True, array_like=True, tag="skip"):
 
     source: str
     offset: int
+    cid: str | None = None
+    lane: str | None = None
 
 
 class UndecodableEvent(msgspec.Struct, frozen=True, array_like=True, tag="undecodable"):
-    """An event that could not be decoded; without an offset it came by a socket."""
+    """An event that could not be decoded (`raw`: as it came); without an offset it came by a socket."""
 
     source: str
     offset: int | None
     error: str
     cid: str | None = None
+    lane: str | None = None
+    raw: str | None = None
 
 
 class Flush(msgspec.Struct, frozen=True, array_like=True, tag="flush"):

@@ -28,7 +28,10 @@ class Item(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SourceFacts(msgspec.Struct):
-    """One source: versions, cache, queue. `cur` is what a fire sees, `good` the last that a good fire saw."""
+    """One source: versions, cache, queue. `cur` is what a fire sees, `good` the last that a good fire saw.
+
+    `offset` is the place in a source of one lane, `lanes` those in one of several: the last that moved is the last.
+    """
 
     seen: int = 0
     consumed: int = 0
@@ -43,6 +46,7 @@ class SourceFacts(msgspec.Struct):
     taken: int = NEVER
     attempts: int = 0
     dropped: int = 0
+    lanes: dict[str, int] = {}
 
 
 class Fire(msgspec.Struct, gc=False):
@@ -80,6 +84,7 @@ class Letter(msgspec.Struct, frozen=True):
     inputs: dict[str, Entry]
     error: str
     at: int
+    raw: str | None = None
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -148,6 +153,8 @@ class Facts(msgspec.Struct):
     bad: int = 0
 
 
+ONE_MESSAGE = "#"
+"""A lane whose name begins so is one message, known by its id: nothing comes behind it."""
 REACTOR = ""
 """The name under which the reactor itself stands among the failed components."""
 
@@ -170,6 +177,14 @@ def decode_facts(text: bytes) -> Facts:
 def copy_facts(facts: Facts) -> Facts:
     """Give facts that share nothing that can change with these."""
     return msgspec.msgpack.decode(msgspec.msgpack.encode(facts), type=Facts)
+
+
+def is_known(source: SourceFacts, offset: int | None, lane: str | None) -> bool:
+    """Was this place of a replayable source taken in before?"""
+    if offset is None:
+        return False
+    last = source.offset if lane is None else source.lanes.get(lane)
+    return last is not None and offset <= last
 
 
 def is_dirty(shape: ReactorShape, source: SourceFacts) -> bool:

@@ -5,6 +5,7 @@ from collections import deque
 from pondage.kernel.reaction import records as r
 from pondage.kernel.reaction.effects import Throttle
 from pondage.kernel.reaction.events import Flush, Polled, PondRun, Push, Skip, UndecodableEvent
+from pondage.kernel.reaction.facts import is_known
 from pondage.kernel.reaction.parking import hear, refuse, refuse_unavailable
 from pondage.kernel.reaction.shape import Kind, Policy
 from pondage.kernel.reaction.state import DOWN, RUNNING, Condition, SourceCondition, SourceLife, State
@@ -33,8 +34,8 @@ def on_pond(state: State, event: PondRun) -> None:
 
 def admit(state: State, source: SourceLife, event: Push) -> None:
     """Accept, park or refuse."""
-    facts, offset = source.facts, event.offset
-    if offset is not None and facts.offset is not None and offset <= facts.offset:
+    offset = event.offset
+    if offset is not None and is_known(source.facts, offset, event.lane):
         source.dup += 1
         state.reply(event.cid, {"accepted": True, "dup": True})
     elif state.condition in CLOSED:
@@ -56,10 +57,12 @@ def on_skip(state: State, event: Skip) -> None:
     """Move the offset past an event that gave no boundary."""
     source = state.sources.get(event.source)
     if source is None or state.condition in CLOSED or source.health in DOWN:
+        state.reply(event.cid, {"accepted": False, "error": "unavailable"})
         return
-    if source.facts.offset is None or event.offset > source.facts.offset:
-        state.record(r.Offset(event.source, event.offset))
+    if not is_known(source.facts, event.offset, event.lane):
+        state.record(r.Offset(event.source, event.offset, event.lane))
         hear(state, source)
+    state.reply(event.cid, {"accepted": True})
 
 
 def on_undecodable(state: State, event: UndecodableEvent) -> None:
@@ -70,14 +73,14 @@ def on_undecodable(state: State, event: UndecodableEvent) -> None:
     elif event.offset is None:
         source.rejected += 1
         state.reply(event.cid, {"accepted": False, "error": "invalid", "path": event.error})
-    elif source.facts.offset is not None and event.offset <= source.facts.offset:
+    elif is_known(source.facts, event.offset, event.lane):
         state.reply(event.cid, {"accepted": True, "dup": True})
     elif state.condition in CLOSED:
         refuse(state, source, event.cid, state.condition.lower())
     elif source.health in DOWN:
         refuse_unavailable(state, source, event.cid)
     else:
-        state.record(r.Undecodable(event.source, event.offset, event.error, state.now))
+        state.record(r.Undecodable(event.source, event.offset, event.error, state.now, event.lane, event.raw))
         state.reply(event.cid, {"accepted": False, "error": "invalid", "path": event.error})
 
 
@@ -150,16 +153,16 @@ def _accept(state: State, source: SourceLife, event: Push) -> None:
     if kind is Kind.BATCH:
         if not facts.buffer and shape.interval is not None:
             state.arm("batch", name, state.now + shape.interval)
-        state.record(r.BatchItem(name, f, event.d, state.now, event.value, event.offset))
+        state.record(r.BatchItem(name, f, event.d, state.now, event.value, event.offset, event.lane))
     else:
         if f <= facts.f:
             f = facts.f + 1
         arrival = state.facts.arrivals + 1
         if kind is not Kind.STATE:
-            state.record(r.Boundary(name, arrival, seq, f, event.d, event.value, event.offset))
+            state.record(r.Boundary(name, arrival, seq, f, event.d, event.value, event.offset, 0, event.lane))
         else:
             seq = 0 if shape.window == 0 else seq
-            state.record(r.StateItem(name, arrival, seq, f, event.d, event.value, event.offset))
+            state.record(r.StateItem(name, arrival, seq, f, event.d, event.value, event.offset, event.lane))
     if event.cid is not None:
         state.reply(event.cid, {"accepted": True, "seq": seq})
     if shape.stale_after is not None:

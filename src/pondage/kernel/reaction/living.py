@@ -165,7 +165,7 @@ def _do_for_source(state: State, what: str, name: str, at: int) -> None:
     elif what == "reset":
         due_reset(state, source)
     elif what == "reconnect":
-        state.out.append(Connect(name, source.facts.offset))
+        state.out.append(Connect(name, source.facts.offset, dict(source.facts.lanes)))
 
 
 def _arm_what_is_known(state: State) -> None:

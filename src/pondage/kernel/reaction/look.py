@@ -1,6 +1,6 @@
 """`get_state`: what a person may know about a reactor."""
 
-from pondage.kernel.reaction.facts import is_dirty
+from pondage.kernel.reaction.facts import ONE_MESSAGE, SourceFacts, is_dirty
 from pondage.kernel.reaction.shape import NEVER
 from pondage.kernel.reaction.state import SourceLife, State
 
@@ -39,9 +39,14 @@ def _source(state: State, source: SourceLife) -> dict[str, object]:
         "buffered": len(facts.buffer),
         "parked": len(source.parked),
         "health": source.health.value,
-        "offset": facts.offset,
+        "offset": _offset(facts),
         "attempts": facts.attempts,
         "dropped": facts.dropped,
         "rejected": source.rejected,
         "dup": source.dup,
     }
+
+
+def _offset(facts: SourceFacts) -> int | dict[str, int] | None:
+    lanes = {lane: offset for lane, offset in facts.lanes.items() if not lane.startswith(ONE_MESSAGE)}
+    return dict(sorted(lanes.items())) or facts.offset

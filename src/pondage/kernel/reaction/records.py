@@ -20,6 +20,7 @@ class Boundary(Record, frozen=True, array_like=True, gc=False, tag="b"):
     value: object
     offset: int | None = None
     cleared: int = 0
+    lane: str | None = None
 
 
 class StateItem(Record, frozen=True, array_like=True, gc=False, tag="w"):
@@ -32,6 +33,7 @@ class StateItem(Record, frozen=True, array_like=True, gc=False, tag="w"):
     d: int
     value: object
     offset: int | None = None
+    lane: str | None = None
 
 
 class BatchItem(Record, frozen=True, array_like=True, gc=False, tag="u"):
@@ -43,6 +45,7 @@ class BatchItem(Record, frozen=True, array_like=True, gc=False, tag="u"):
     at: int
     value: object
     offset: int | None = None
+    lane: str | None = None
 
 
 class Offset(Record, frozen=True, array_like=True, gc=False, tag="o"):
@@ -50,15 +53,18 @@ class Offset(Record, frozen=True, array_like=True, gc=False, tag="o"):
 
     source: str
     offset: int
+    lane: str | None = None
 
 
 class Undecodable(Record, frozen=True, array_like=True, gc=False, tag="d"):
-    """An event of a stream could not be decoded: a dead letter and the offset."""
+    """An event of a stream could not be decoded: a dead letter with what came (`raw`), and the offset."""
 
     source: str
     offset: int
     error: str
     at: int
+    lane: str | None = None
+    raw: str | None = None
 
 
 class Overflow(Record, frozen=True, array_like=True, gc=False, tag="x"):

@@ -89,6 +89,7 @@ def _is_sound_push(event: Any) -> bool:
         and (f is None or type(f) is int)
         and type(event.d) is int
         and (cid is None or type(cid) is str)
+        and (event.lane is None or type(event.lane) is str)
     )
 
 

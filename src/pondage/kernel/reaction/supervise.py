@@ -50,7 +50,7 @@ def on_started(state: State, source: SourceLife) -> None:
         return
     if source.shape.connects:
         set_health(state, source, SourceCondition.CONNECTING)
-        state.out.append(Connect(source.name, source.facts.offset))
+        state.out.append(Connect(source.name, source.facts.offset, dict(source.facts.lanes)))
     else:
         set_health(state, source, SourceCondition.SOCKET_ONLY)
     state.has_room = True
