@@ -49,6 +49,9 @@ class PlainExecutor:
     def discard(self, attempt: Attempt) -> None:
         self.discarded.append(attempt.token)
 
+    def ran_out_of_memory(self) -> bool:
+        return False
+
     def is_alive(self) -> bool:
         return self.is_driver_alive
 

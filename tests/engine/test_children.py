@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pondage.engine.children import Child, Restarts, RetireWorker, StartWorker, decide
+from pondage.engine.children import IDLE_S, Child, Decision, Restarts, RetireWorker, StartWorker, decide
+from pondage.ledger.queues import Need
 
 
 def idle(code: str) -> Child:
@@ -48,13 +49,61 @@ def ending(code: str) -> Child:
 def test_every_code_with_waiting_work_gets_a_worker(
     children: list[Child], waiting: list[str], expected: list[str]
 ) -> None:
-    decisions = decide(children, waiting, limit=2, newest="new", held_back=frozenset({"bad"}))
-    shown = [
+    needs = [Need(code=code) for code in waiting]
+    decisions = decide(children, needs, limit=2, newest="new", held_back=frozenset({"bad"}))
+    assert shown(decisions) == expected
+    assert all(isinstance(each, StartWorker | RetireWorker) and each.reason for each in decisions)
+
+
+def shown(decisions: list[Decision]) -> list[str]:
+    return [
         f"+{each.code}" if isinstance(each, StartWorker) else f"-{each.public_id.removeprefix('p-')}"
         for each in decisions
     ]
-    assert shown == expected
-    assert all(isinstance(each, StartWorker | RetireWorker) and each.reason for each in decisions)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "held", "workers"),
+    [(0, [0], 0), (1, [0], 0), (2, [0], 0), (3, [0], 1), (1, [2], 1), (9, [2], 3), (1000, [2, 2], 2), (0, [2, 1], 0)],
+)
+def test_a_queue_gets_as_many_workers_as_its_depth_needs_within_its_bounds(
+    waiting: int, held: list[int], workers: int
+) -> None:
+    need = Need(code="a", waiting=waiting, concurrency=2, least=1, most=4)
+    children = [Child(public_id=f"p-{at}", code="a", held=each) for at, each in enumerate(held)]
+    decisions = decide(children, [need], limit=10, slots=4)
+    assert shown(decisions) == ["+a"] * workers
+    assert all(isinstance(each, StartWorker) and each.is_extra for each in decisions)
+
+
+def test_the_least_workers_of_a_queue_are_there_before_anything_waits_and_the_machine_has_the_last_word() -> None:
+    assert shown(decide([], [Need(code="a", least=2, most=5)], limit=9)) == ["+a", "+a"]
+    assert shown(decide([], [Need(code="a", waiting=50, most=5)], limit=3)) == ["+a"] * 3
+    # One more of a kind is no reason to send another kind away.
+    assert shown(decide([idle("b"), busy("a")], [Need(code="a", waiting=50, most=5)], limit=2)) == []
+
+
+def test_a_worker_that_a_long_queue_was_the_reason_for_ends_when_it_has_had_nothing_to_do() -> None:
+    first = idle("a")
+    extra = Child(public_id="p-extra", code="a", is_extra=True, idle_s=IDLE_S)
+    assert shown(decide([first, extra], [], limit=4)) == ["-extra"]
+    assert shown(decide([first, extra], [Need(code="a", least=2, most=4)], limit=4)) == []
+    assert shown(decide([extra], [Need(code="a", least=1, most=4)], limit=4)) == []
+    early = Child(public_id="p-extra", code="a", is_extra=True, idle_s=IDLE_S - 1)
+    assert shown(decide([first, early], [], limit=4)) == []
+
+
+def test_work_that_needs_more_memory_gets_a_worker_that_has_it() -> None:
+    small, large = (Child(public_id=f"p-{size}", code="a", mebibytes=size) for size in (1024, 4096))
+    need = Need(code="a", mebibytes=2048)
+    assert decide([large], [need], limit=2) == []
+    (started,) = decide([small], [need, Need(code="a")], limit=2)
+    assert isinstance(started, StartWorker)
+    assert (started.code, started.mebibytes, started.is_extra) == ("a", 2048, False)
+    # In a full house the small one goes, because nothing that waits is for it.
+    assert shown(decide([small], [need], limit=1)) == ["-1024"]
+    # One that was started for the large work does the small one, too.
+    assert shown(decide([], [Need(code="a"), need], limit=4)) == ["+a"]
 
 
 def test_a_worker_that_lived_is_replaced_at_once_and_one_that_dies_at_once_waits_longer() -> None:

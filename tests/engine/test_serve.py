@@ -10,7 +10,8 @@ from pondage.engine.config import shown_url
 from pondage.engine.serve import WorkerOptions, worker_config
 from pondage.errors import ProjectError
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import executions, processes
+from pondage.ledger import processes, queues
+from pondage.ledger.queues import Offer
 from tests.engine.plain import PlainExecutor, join_slots, make_worker
 from tests.engine.projects import write_project
 from tests.engine.test_supervisor import Supervised
@@ -83,8 +84,8 @@ def test_a_supervisor_starts_no_worker_for_work_that_it_may_not_do(world: World,
     world.deploy(pond("orders", labels=("gpu",)))
     world.send(Tap(pond="orders@1"))
     with world.ledger.reading() as tx:
-        assert len(executions.waiting_codes(tx)) == 1
-        assert executions.waiting_codes(tx, frozenset()) == []
+        assert len(queues.needs(tx)) == 1
+        assert queues.needs(tx, Offer(code="")) == []
     plain, offering = Supervised(world, tmp_path), Supervised(world, tmp_path, labels=("gpu",))
     for supervised in (plain, offering):
         supervised.supervisor.tick()

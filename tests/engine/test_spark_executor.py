@@ -70,6 +70,9 @@ class PretendedDriver:
     def cancel(self, token: str) -> None:
         self.tokens.append(f"cancel {token}")
 
+    def ran_out_of_memory(self) -> bool:
+        return False
+
     def is_alive(self) -> bool:
         return self.is_up
 

@@ -20,6 +20,7 @@ from pondage.ledger import (
     polling,
     processes,
     pruning,
+    queues,
     reap,
     retention,
     schedules,
@@ -28,6 +29,7 @@ from pondage.ledger import (
 from pondage.ledger.clock import FakeClock
 from pondage.ledger.driver import Driver
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.queues import Offer
 from pondage.views.processes import alive
 from pondage.views.runs import runs
 from pondage.views.status import status
@@ -71,8 +73,8 @@ def code(ledger: Ledger) -> str:
 
 
 POLLED: dict[str, Asked] = {
-    "look for work": lambda ledger: polling.poll(ledger, code=code(ledger), labels=frozenset(), is_alone=True),
-    "codes with work": reading(executions.waiting_codes),
+    "look for work": lambda ledger: polling.poll(ledger, Offer(code=code(ledger)), is_alone=True),
+    "codes with work": reading(queues.needs),
     "due actors": reading(actors.due_actors),
     "next signal": reading(actors.next_due),
     "due schedule": reading(schedules.is_due),

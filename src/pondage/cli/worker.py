@@ -22,6 +22,10 @@ from pondage.cli.settings import Settings, pass_settings, verb
 @click.option("--slots", type=click.IntRange(min=1), help="How many Ripples a worker process runs side by side.")
 @click.option("--workers", type=click.IntRange(min=1), help="How many worker processes this machine has at most.")
 @click.option("--labels", metavar="A,B", help="What this machine offers to Ponds that ask for it.")
+@click.option(
+    "--component", "components", metavar="NAME", multiple=True,
+    help="Serve this component of jobs and flows, and nothing else (may be repeated).",
+)  # fmt: skip
 @click.option("--master", metavar="URL", help="Which Spark to use, for example local[4] or spark://host:7077.")
 @pass_settings
 def worker(
@@ -32,6 +36,7 @@ def worker(
     slots: int | None,
     workers: int | None,
     labels: str | None,
+    components: tuple[str, ...],
     master: str | None,
 ) -> None:
     """Work for a ledger from this machine until SIGTERM, which waits for what runs; a second one gives it back.
@@ -53,8 +58,9 @@ def worker(
             raise
         project = None
     options = WorkerOptions(
-        ledger=ledger, warehouse=warehouse, state=state, slots=slots, workers=workers, labels=given, master=master
-    )
+        ledger=ledger, warehouse=warehouse, state=state, slots=slots, workers=workers, labels=given,
+        components=components or None, master=master,
+    )  # fmt: skip
     config = worker_config(options, project)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     click.get_current_context().exit(run_worker(config))

@@ -9,6 +9,7 @@ import msgspec
 
 from pondage.define.names import checked_name, parsed_version
 from pondage.define.port import PANIC_PORT, STOP_PORT, Port, as_ports
+from pondage.define.size import mebibytes
 from pondage.errors import DefinitionError
 
 ATTRIBUTE = "__pondage_component__"
@@ -29,11 +30,13 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Scaling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How many executions one worker takes at a time, and how many workers there may be."""
+    """How many executions one worker takes at a time, and between how many workers a machine may have by the depth of
+    the queue. 0 leaves it to the worker's slots, and to the machine.
+    """
 
-    max_concurrency: int = 1
+    max_concurrency: int = 0
     min: int = 0
-    max: int = 1
+    max: int = 0
 
 
 class ComponentDefinition(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,8 +114,8 @@ def component(
             restartable=restartable and (mode == "table" or deterministic),
             exposed=exposed,
             entry=f"{function.__module__}:{function.__qualname__}",
-            resources=resources or Resources(),
-            scaling=scaling or Scaling(),
+            resources=_sized(resources or Resources(), chosen),
+            scaling=_bounded(scaling or Scaling(), chosen),
         )
         setattr(function, ATTRIBUTE, definition)
         setattr(function, f"{ATTRIBUTE}schema", schema)
@@ -131,6 +134,20 @@ def schema_of(function: object) -> Schema | None:
     """Give the pure `schema` function that was declared with a component, or None."""
     found: Schema | None = getattr(function, f"{ATTRIBUTE}schema", None)
     return found
+
+
+def _sized(resources: Resources, name: str) -> Resources:
+    sizes = [mebibytes(size) for size in resources.memory]
+    if sizes != sorted(set(sizes)):
+        message = f"component {name}: each size of memory must be larger than the one before it"
+        raise DefinitionError(message, code="BAD_SIZE")
+    return resources
+
+
+def _bounded(scaling: Scaling, name: str) -> Scaling:
+    if min(scaling.max_concurrency, scaling.min, scaling.max) < 0 or scaling.min > scaling.max:
+        raise DefinitionError(f"component {name}: scaling needs 0 <= min <= max", code="BAD_SCALING")
+    return scaling
 
 
 def _checked(ports: dict[str, Port], name: str) -> dict[str, Port]:

@@ -70,6 +70,10 @@ class Aside:
         self._ask("is alive", look)
         return self._is_alive
 
+    def ran_out_of_memory(self) -> bool:
+        """Answer why the driver has died: only for one that is known to be dead."""
+        return not self._is_alive and self._inner.ran_out_of_memory()
+
     def stop(self) -> None:
         """End the other one."""
         self._inner.stop()

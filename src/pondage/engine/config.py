@@ -9,6 +9,7 @@ import msgspec
 
 from pondage.define.durability import Durability
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.queues import Offer
 from pondage.read.project import LineageTable, Project
 from pondage.spark.settings import SparkSettings, available_cores
 
@@ -30,6 +31,8 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     workers: int = 2
     slots: int = 2
     labels: tuple[str, ...] = ()
+    components: tuple[str, ...] = ()
+    """The components that this machine serves, and nothing else; empty serves everything."""
     secret_key: str = ""
     lineage: LineageTable = LineageTable()
     vacuum_every_s: float = 3600.0
@@ -39,6 +42,11 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     def state(self) -> Path:
         """Answer the directory for what may be lost: unpacked code, scratch files, logs of processes."""
         return Path(self.state_directory)
+
+    def offer(self, code: str, *, mebibytes: int | None) -> Offer:
+        """Answer what a process of this machine can do that has this code and this memory."""
+        components = frozenset(self.components) if self.components else None
+        return Offer(code=code, labels=frozenset(self.labels), components=components, mebibytes=mebibytes)
 
     def open_ledger(self) -> Ledger:
         """Open the ledger of this project; raises `LedgerError`."""

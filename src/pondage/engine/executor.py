@@ -67,5 +67,8 @@ class Executor(Protocol):
     def is_alive(self) -> bool:
         """Answer whether work can be done. False for ever once the driver has died."""
 
+    def ran_out_of_memory(self) -> bool:
+        """Answer whether the driver, which is dead, has died because its memory was not enough."""
+
     def stop(self) -> None:
         """End it. Calling it twice is harmless."""

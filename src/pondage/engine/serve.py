@@ -33,6 +33,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     slots: int | None = None
     workers: int | None = None
     labels: tuple[str, ...] | None = None
+    components: tuple[str, ...] | None = None
     master: str | None = None
 
 
@@ -46,6 +47,7 @@ def worker_config(options: WorkerOptions, project: Project | None) -> EngineConf
         "slots": options.slots,
         "workers": options.workers,
         "labels": options.labels,
+        "components": options.components,
     }
     if options.master is not None:
         config = msgspec.structs.replace(config, spark=msgspec.structs.replace(config.spark, master=options.master))
@@ -111,6 +113,7 @@ def run_worker(config: EngineConfig, *, has_live: bool = False, say: Callable[[s
 
 def _line(config: EngineConfig) -> str:
     labels = f", labels {' '.join(config.labels)}" if config.labels else ""
+    labels += f", only for {' '.join(config.components)}" if config.components else ""
     return (
         f"serving {shown_url(config.ledger)} with the warehouse {config.warehouse}: up to {config.workers} workers, "
         f"{config.slots} Ripples side by side in each{labels}"

@@ -179,7 +179,7 @@ class Slots:
 
     def _carry_out(self, attempt: Attempt) -> None:
         result = self._result(attempt)
-        if isinstance(result, Failure) and (result.code == "SPARK_LOST" or not self._executor.is_alive()):
+        if _is_lost(result) or (_is_failure(result) and not self._executor.is_alive()):
             # Not the author's fault and not ours to judge: every attempt in this process ends crashed, by its reaper.
             attempt.log.write("ERROR", "the Spark driver has died")
             self._on_fatal("the Spark driver has died")
@@ -215,6 +215,12 @@ class Slots:
                 return ledger_work.commit_unchanged(ledger, work, process=self._process, give_up=self._is_fenced)
             case Answered(result=answer):
                 return ledger_work.commit_query(ledger, work, answer, process=self._process, give_up=self._is_fenced)
+            case ComponentResult(members=members) if (lacking := _lacking(result)) is not None and (
+                is_ours := ledger_work.enlarge(ledger, work, reason=lacking, give_up=self._is_fenced)
+            ) is not None:
+                attempt.log.write("ERROR", f"{lacking}; it is run again with more memory")
+                self._executor.discard(attempt)
+                return is_ours
             case ComponentResult(members=members):
                 if any(member.raises is not None for member in members):
                     self._executor.discard(attempt)
@@ -227,3 +233,19 @@ class Slots:
                 if not isinstance(result, ledger_work.RuleFailure):
                     self._executor.discard(attempt)
                 return ledger_work.commit_failed(ledger, work, result, process=self._process, give_up=self._is_fenced)
+
+
+def _lacking(result: ComponentResult) -> str | None:
+    """Answer what a member said that ran out of memory, or None."""
+    return next((member.raises for member in result.members if member.code == "OUT_OF_MEMORY"), None)
+
+
+def _is_lost(result: Result | Failure) -> bool:
+    return isinstance(result, Failure) and result.code == "SPARK_LOST"
+
+
+def _is_failure(result: Result | Failure) -> bool:
+    """Answer whether something failed: of a component whose driver has died nobody knows what it would have done."""
+    if isinstance(result, ComponentResult):
+        return any(member.raises is not None for member in result.members)
+    return isinstance(result, Failure)

@@ -142,6 +142,10 @@ class SparkExecutor:
         """Answer whether work can be done; True as long as no driver was needed."""
         return self._driver is None or self._is_stopped or self._driver.is_alive()
 
+    def ran_out_of_memory(self) -> bool:
+        """Answer whether the driver has died because its memory was not enough."""
+        return self._driver is not None and not self._is_stopped and self._driver.ran_out_of_memory()
+
     def stop(self) -> None:
         """End the driver, if there is one."""
         self._is_stopped = True

@@ -8,12 +8,10 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 import msgspec
 
@@ -27,17 +25,19 @@ from pondage.engine.leases import Leases
 from pondage.engine.live.keeper import LiveKeeper
 from pondage.engine.maintenance import Maintenance, Service
 from pondage.engine.outbox import Outbox
+from pondage.engine.own_children import OwnChild, WorkerProcess, start_process
 from pondage.engine.parent import ParentWatch
 from pondage.engine.reaper import Reaper
 from pondage.engine.remote_queries import RemoteQueries
 from pondage.engine.signals import SignalWatch
-from pondage.engine.spawn import receive, spawn, sweep_logs
+from pondage.engine.spawn import receive
 from pondage.engine.sweeper import Sweeper
 from pondage.engine.telling import teller
 from pondage.engine.timer import Timer
-from pondage.ledger import executions, processes, reap, retention
+from pondage.ledger import executions, processes, queues, reap, retention
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.patience import persist
+from pondage.spark.settings import machine_mebibytes
 
 BREATH_S = 0.02
 LOST = 3
@@ -46,31 +46,6 @@ KILL_AFTER_S = 10.0
 """How much longer than its own drain a worker may take to end before it is killed."""
 
 _log = logging.getLogger(__name__)
-
-
-class WorkerProcess(Protocol):
-    """What a supervisor needs of a child process; `subprocess.Popen` has it."""
-
-    pid: int
-
-    def poll(self) -> int | None:
-        """Answer the exit code, or None while it runs."""
-
-    def terminate(self) -> None:
-        """Send SIGTERM."""
-
-    def kill(self) -> None:
-        """Send SIGKILL."""
-
-
-class OwnChild(msgspec.Struct, kw_only=True):
-    """A worker that this supervisor started."""
-
-    process: WorkerProcess
-    public_id: str
-    code: str
-    started_s: float
-    is_ending: bool = False
 
 
 class Supervisor:
@@ -97,6 +72,7 @@ class Supervisor:
         self._restarts = Restarts()
         self._requests = 0
         self._is_lost = False
+        self._offer = config.offer("", mebibytes=machine_mebibytes())
         self._paused = threading.Event()
         self._lock = threading.Lock()
         self._changes = ledger.driver.changes()
@@ -169,25 +145,23 @@ class Supervisor:
                 for public_id in self._children
                 if public_id in rows
             }
-            waiting = executions.waiting_codes(tx, frozenset(self._config.labels))
             newest = retention.newest_archive(tx)
+            needs = queues.needs(tx, self._offer, newest=newest)
             beat = tx.beat
         self._kill_silent({public_id: beat - row.heartbeat_at for public_id, row in rows.items()})
-        children = [
-            Child(
-                public_id=child.public_id,
-                code=child.code,
-                # A child that has not registered holds nothing, but it is about to: it is not idle.
-                held=held.get(child.public_id, 1),
-                is_ending=child.is_ending,
-            )
-            for child in self.children
-        ]
-        held_back = self._restarts.held_back(self._clock())
-        for decision in decide(children, waiting, limit=self._config.workers, newest=newest, held_back=held_back):
+        # A child that has not registered holds nothing, but it is about to: it is not idle.
+        children = [self._as_child(child, held.get(child.public_id, 1)) for child in self.children]
+        for decision in decide(
+            children,
+            needs,
+            limit=self._config.workers,
+            slots=self._config.slots,
+            newest=newest,
+            held_back=self._restarts.held_back(self._clock()),
+        ):
             match decision:
-                case StartWorker(code=code, reason=reason):
-                    self._start(code, reason)
+                case StartWorker():
+                    self._start(decision)
                 case RetireWorker(public_id=public_id, reason=reason):
                     self._say(f"worker {public_id} ends: {reason}")
                     self._children[public_id].is_ending = True
@@ -237,13 +211,35 @@ class Supervisor:
                 labels="" if is_standing else "attached",
             )
 
-    def _start(self, code: str, reason: str) -> None:
-        public_id = self._ledger.ids.new("p")
-        config = WorkerConfig(engine=self._config, public_id=public_id, code=code, parent=os.getpid())
-        self._children[public_id] = OwnChild(
-            process=self._start_worker(config), public_id=public_id, code=code, started_s=self._clock()
+    def _as_child(self, child: OwnChild, held: int) -> Child:
+        now_s = self._clock()
+        if held:
+            child.busy_s = now_s
+        return Child(
+            public_id=child.public_id,
+            code=child.code,
+            held=held,
+            is_ending=child.is_ending,
+            mebibytes=child.mebibytes,
+            is_extra=child.is_extra,
+            idle_s=now_s - child.busy_s,
         )
-        self._say(f"worker {public_id} started for code {code[:12] or '(queries)'}: {reason}")
+
+    def _start(self, wanted: StartWorker) -> None:
+        public_id = self._ledger.ids.new("p")
+        engine = msgspec.structs.replace(self._config, spark=self._config.spark.sized(wanted.mebibytes))
+        config = WorkerConfig(engine=engine, public_id=public_id, code=wanted.code, parent=os.getpid())
+        now_s = self._clock()
+        self._children[public_id] = OwnChild(
+            process=self._start_worker(config),
+            public_id=public_id,
+            code=wanted.code,
+            started_s=now_s,
+            mebibytes=engine.spark.mebibytes,
+            is_extra=wanted.is_extra,
+            busy_s=now_s,
+        )
+        self._say(f"worker {public_id} started for code {wanted.code[:12] or '(queries)'}: {wanted.reason}")
 
     def _kill_silent(self, silent_us: dict[str, int]) -> None:
         """Kill children that are stuck: silent in the ledger, or not even registered. The next look buries them."""
@@ -296,17 +292,6 @@ class Supervisor:
         self._say(f"this supervisor must stop: {reason}")
         self._is_lost = True
         self.wake()
-
-
-def start_process(config: WorkerConfig) -> subprocess.Popen[bytes]:
-    """Start a worker as a process of its own, with its output under the state directory."""
-    logs = config.engine.state / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
-    sweep_logs(logs, "worker-*.log")
-    return spawn(
-        "pondage.engine.worker", config,
-        output=logs / f"worker-{config.public_id}.log", directory=config.engine.state,
-    )  # fmt: skip
 
 
 def supervise(

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,6 +81,7 @@ class Worker:
         self._is_over = threading.Event()
         self._phase = ""
         self._queues: list[Queue] = []
+        self._offer = config.engine.offer(config.code, mebibytes=config.engine.spark.mebibytes)
         self._polled_s = 0.0
         self._is_busy = False
         self._changes = ledger.driver.changes()
@@ -187,15 +189,17 @@ class Worker:
         """
         now_s = self._clock()
         if self._is_busy and now_s - self._polled_s < QUEUES_KEPT_S:
-            return self._queues
-        found = polling.poll(
-            self._ledger,
-            code=self._config.code,
-            labels=frozenset(self._config.engine.labels),
-            is_alone=self.slots.is_empty,
-        )
+            return self._open(self._queues)
+        found = polling.poll(self._ledger, self._offer, is_alone=self.slots.is_empty)
         self._queues, self._polled_s = found.queues, now_s
-        return found.queues if found.has_work else []
+        return self._open(found.queues) if found.has_work else []
+
+    def _open(self, queues: list[Queue]) -> list[Queue]:
+        """Answer those of which this process may run one more."""
+        if not any(queue.concurrency for queue in queues):
+            return queues
+        running = Counter(attempt.work.claim.queue for attempt in self.slots.attempts)
+        return [queue for queue in queues if not queue.concurrency or running[queue.id] < queue.concurrency]
 
     def _register(self) -> int:
         with self._ledger.transaction() as tx:
@@ -255,7 +259,13 @@ class Worker:
         with self._ledger.reading() as tx:
             own = [row for row in processes.alive(tx) if row.id == self._process]
         for row in own:
-            reap.reap_process(self._ledger, row, reason=reason)
+            is_out_of_memory = self._ending is Ending.CRASH and self._executor.ran_out_of_memory()
+            reap.reap_process(
+                self._ledger,
+                row,
+                reason="Spark ran out of memory" if is_out_of_memory else reason,
+                is_out_of_memory=is_out_of_memory,
+            )
 
     def _watch_loop(self) -> None:
         looks_to_reconcile = max(

@@ -35,6 +35,7 @@ from pondage.ledger.inputs import RippleInputs
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.pins import Chosen, Wanted, choose
 from pondage.ledger.ponds import LedgerPonds
+from pondage.ledger.queues import QueueKey
 from pondage.ledger.runs import RunRow
 
 _ENDED_AS = {Reason.FAILED: "failed", Reason.KILLED: "killed", Reason.REMOVED: "removed"}
@@ -218,9 +219,11 @@ class Catchment:
             number=effect.attempt,
             queue=self._ledger.queue(
                 self._tx,
-                code=definition.archive,
-                pool=definition.pool or "",
-                labels=" ".join(sorted(definition.labels)),
+                QueueKey(
+                    code=definition.archive,
+                    pool=definition.pool or "",
+                    labels=" ".join(sorted(definition.labels)),
+                ),
             ),
             inputs=msgspec.json.encode(inputs).decode(),
             actor=self._actor,

@@ -27,13 +27,23 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float | None
     is_isolated: bool
     pool: str
+    queue: int
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
-    """A queue that a process may claim from; its pool limits how many of its executions run at once, anywhere."""
+    """A queue that a process may claim from; its pool limits how many of its executions run at once, anywhere.
+
+    `concurrency` limits how many of them one process runs at once; 0 is as many as it has slots.
+    """
 
     id: int
     pool: str = ""
+    concurrency: int = 0
+
+
+def as_queue(row: Row) -> Queue:
+    """Answer a queue from its row."""
+    return Queue(id=number(row, "id"), pool=text(row, "pool"), concurrency=number(row, "concurrency"))
 
 
 # The head of each queue at each priority: one probe of an index for each, however much is due or will be.
@@ -50,7 +60,7 @@ _ALIVE = "(SELECT id FROM processes WHERE id = :process AND dead_at IS NULL /*sh
 
 _COLUMNS = """SELECT e.id AS execution, e.token, e.epoch, e.is_isolated, e.completed_at, e.outcome,
                      d.id AS dispatch, d.kind, d.node, d.number, d.environment, d.actor, d.run, d.freshness,
-                     d.inputs, d.digest, d.timeout_s, q.pool """
+                     d.inputs, d.digest, d.timeout_s, q.pool, q.id AS queue """
 _CLAIMABLE = f"""{_COLUMNS} FROM (
                      SELECT execution FROM availabilities
                      WHERE queue = :queue AND priority = :priority AND available_at <= :now AND is_isolated <= :alone
@@ -146,4 +156,5 @@ def _claim(row: Row, *, token: str, epoch: int) -> Claim:
         timeout_s=float(timeout) if isinstance(timeout, int | float) else None,
         is_isolated=bool(row["is_isolated"]),
         pool=text(row, "pool"),
+        queue=number(row, "queue"),
     )

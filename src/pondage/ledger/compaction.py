@@ -20,6 +20,7 @@ from pondage.ledger.executions import Dispatch
 from pondage.ledger.inputs import CompactInputs, compact_inputs
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.manifests import Manifest, Member
+from pondage.ledger.queues import QueueKey
 
 MOST_MEMBERS = 1_000
 """How many batches one compaction puts together at most."""
@@ -114,7 +115,7 @@ def _begin(tx: Transaction, ledger: Ledger, row: Row, *, priority: int) -> Begun
             # No machine counts it: attempts of Ripples begin at 1.
             number=0,
             priority=priority,
-            queue=ledger.queue(tx, code=""),
+            queue=ledger.queue(tx, QueueKey(code="")),
             inputs=msgspec.json.encode(inputs).decode(),
             run=inputs.run,
             dataset=inputs.dataset,

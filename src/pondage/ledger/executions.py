@@ -33,22 +33,6 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-def queue(tx: Transaction, *, code: str, pool: str, labels: str) -> int:
-    """Answer the queue of work that needs this code, pool and labels, making it the first time."""
-    sought = "SELECT id FROM queues WHERE code = :code AND pool = :pool AND labels = :labels"
-    found = tx.row(sought, code=code, pool=pool, labels=labels)
-    if found is None:
-        tx.change(
-            "INSERT INTO queues (code, pool, labels) VALUES (:code, :pool, :labels) ON CONFLICT DO NOTHING",
-            code=code,
-            pool=pool,
-            labels=labels,
-        )
-        found = tx.row(sought, code=code, pool=pool, labels=labels)
-    assert found is not None
-    return number(found, "id")
-
-
 def dispatch(tx: Transaction, work: Dispatch, *, delay_us: int = 0) -> int:
     """Write a dispatch with its first execution, claimable at once or after a delay, and answer its id."""
     identity = _insert_dispatch(tx, work, outcome=None)
@@ -121,6 +105,12 @@ def enqueue(
         is_isolated=int(is_isolated),
         available_at=tx.now + delay_us,
     )
+
+
+def move(tx: Transaction, *, dispatch: int, queue_id: int, priority: int, epoch: int) -> None:
+    """Make a dispatch whose execution was closed claimable in another queue, now and from now on."""
+    tx.write("UPDATE dispatches SET queue = :queue WHERE id = :id", queue=queue_id, id=dispatch)
+    enqueue(tx, dispatch=dispatch, queue_id=queue_id, priority=priority, epoch=epoch)
 
 
 def outcome_of(tx: Transaction, token: str) -> str | None:
@@ -253,23 +243,3 @@ def open_tokens(tx: Transaction, process: int) -> set[str]:
             "SELECT token FROM executions WHERE process = :process AND completed_at IS NULL", process=process
         )
     }
-
-
-# One probe for each queue that has something, of however many there ever were.
-_WAITING = """WITH RECURSIVE present(queue) AS (
-                  SELECT min(queue) FROM availabilities
-                  UNION ALL
-                  SELECT (SELECT min(a.queue) FROM availabilities a WHERE a.queue > p.queue)
-                  FROM present p WHERE p.queue IS NOT NULL)
-              SELECT q.code AS code, q.labels AS labels FROM present p JOIN queues q ON q.id = p.queue"""
-
-
-def waiting_codes(tx: Transaction, labels: frozenset[str] | None = None) -> list[str]:
-    """Answer the code digests for which something waits, now or later: what workers must be kept for.
-
-    With `labels`, only what a process that has these labels may claim.
-    """
-    rows = tx.rows(_WAITING)
-    return sorted(
-        {text(row, "code") for row in rows if labels is None or labels.issuperset(text(row, "labels").split())}
-    )

@@ -12,6 +12,7 @@ from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number
 from pondage.ledger.executions import Dispatch
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.queues import QueueKey
 from pondage.ledger.runs import RunRow
 
 
@@ -41,7 +42,7 @@ def record(tx: Transaction, ledger: Ledger, run: RunRow, pond: PondRow, *, envir
             kind="fire",
             node=ripple.name,
             number=run.number,
-            queue=ledger.queue(tx, code=definition.archive),
+            queue=ledger.queue(tx, QueueKey(code=definition.archive)),
             inputs="{}",
             actor=pond.actor,
             run=run.id,

@@ -16,6 +16,7 @@ from pondage.ledger.driver import Transaction, text
 from pondage.ledger.executions import Dispatch
 from pondage.ledger.inputs import Breaks, Compared, QueryInputs
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.queues import QueueKey
 
 
 def submit_breaks(
@@ -115,7 +116,7 @@ def _dispatch(tx: Transaction, ledger: Ledger, environment: int, node: str, inpu
             node=node,
             number=1,
             priority=0,
-            queue=ledger.queue(tx, code=code),
+            queue=ledger.queue(tx, QueueKey(code=code)),
             inputs=msgspec.json.encode(inputs).decode(),
             crash_budget=0,
         ),

@@ -100,14 +100,7 @@ class JobHost:
                 kind="component",
                 node=effect.instance,
                 number=effect.attempt,
-                queue=self._ledger.queue(
-                    self._tx,
-                    code=self._version.code(shape),
-                    pool=self._version.stored.pool,
-                    labels=" ".join(
-                        sorted({*shape.labels, *definition.resources.labels, *self._version.stored.labels})
-                    ),
-                ),
+                queue=self._ledger.queue(self._tx, self._version.queue([one.component for one in members])),
                 inputs=msgspec.json.encode(inputs).decode(),
                 actor=self._run.actor,
                 digest=shape.digest,

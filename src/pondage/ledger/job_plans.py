@@ -12,6 +12,7 @@ from pondage.define.port import natural_order
 from pondage.kernel.control import Index, JobPlan
 from pondage.kernel.control.shape import PlanComponent, Virtual
 from pondage.ledger.driver import Transaction, number, text
+from pondage.ledger.queues import QueueKey
 from pondage.plan.stored_job import StoredJob as StoredJob
 from pondage.plan.stored_job import plans_of, shapes_of
 from pondage.plan.stored_job import stored_job as stored_job
@@ -34,6 +35,22 @@ class JobVersion:
     def code(self, shape: PlanComponent) -> str:
         """Answer the digest of the code that an execution needs; empty when every worker has it."""
         return self.definition(shape).archive or self.stored.archive
+
+    def queue(self, names: list[str]) -> QueueKey:
+        """Answer where an execution of these components waits: of one, or of a fused group, whose members are alike."""
+        shapes = [self.shapes[name] for name in names]
+        first = self.definition(shapes[-1])
+        scaling = first.scaling
+        return QueueKey(
+            code=self.code(shapes[-1]),
+            pool=self.stored.pool,
+            labels=" ".join(sorted({*shapes[-1].labels, *first.resources.labels, *self.stored.labels})),
+            components=" ".join(sorted({shape.type for shape in shapes})),
+            memory=" ".join(first.resources.memory),
+            concurrency=scaling.max_concurrency,
+            least=scaling.min,
+            most=scaling.max,
+        )
 
     def writes(self, shape: PlanComponent, *, is_fused: bool) -> tuple[str, ...]:
         """Answer the outputs that must be written: those that somebody reads outside the execution."""

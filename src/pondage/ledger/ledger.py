@@ -11,12 +11,13 @@ from pondage.define.definition import PondDefinition
 from pondage.define.durability import Durability
 from pondage.errors import LedgerError
 from pondage.kernel.demand.shape import PondShape
-from pondage.ledger import actors, environments, executions, job_plans, snapshots
+from pondage.ledger import actors, environments, job_plans, queues, snapshots
 from pondage.ledger.clock import Clock, HostClock
 from pondage.ledger.driver import Driver, Transaction
 from pondage.ledger.ids import Ids, RandomIds
 from pondage.ledger.job_plans import JobVersion
 from pondage.ledger.migrate import migrate
+from pondage.ledger.queues import QueueKey
 from pondage.ledger.shape import shape_of
 
 Found = TypeVar("Found")
@@ -87,10 +88,9 @@ class Ledger:
         """Answer a stored job with its look-ups."""
         return self._remembered(tx, ("job", identity), lambda: job_plans.load(tx, identity))
 
-    def queue(self, tx: Transaction, *, code: str, pool: str = "", labels: str = "") -> int:
-        """Answer the queue of work that needs this code, this pool and these labels, making it the first time."""
-        key = "queue", (code, pool, labels)
-        return self._remembered(tx, key, lambda: executions.queue(tx, code=code, pool=pool, labels=labels))
+    def queue(self, tx: Transaction, key: QueueKey) -> int:
+        """Answer the queue of work that needs this, making it the first time."""
+        return self._remembered(tx, ("queue", key), lambda: queues.find(tx, key))
 
     def dataset(self, tx: Transaction, *, pond: int, ripple: str) -> tuple[int, str]:
         """Answer id and public id of the dataset that a Ripple of a Pond writes, making it the first time."""

@@ -14,6 +14,7 @@ from pondage.ledger.driver import Transaction, text, text_or_none
 from pondage.ledger.executions import Dispatch
 from pondage.ledger.inputs import QueryInputs
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.queues import QueueKey
 from pondage.ledger.verbs import environment_id
 from pondage.ledger.work import Failure
 
@@ -59,7 +60,7 @@ def submit(
                 node="query",
                 number=1,
                 priority=0,
-                queue=ledger.queue(tx, code=""),
+                queue=ledger.queue(tx, QueueKey(code="")),
                 inputs=msgspec.json.encode(inputs).decode(),
                 crash_budget=0,
             ),

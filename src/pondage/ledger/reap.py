@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger import advance, executions, processes, reactors
+from pondage.ledger import advance, executions, processes, queues, reactors
 from pondage.ledger.driver import Transaction
 from pondage.ledger.executions import Held
 from pondage.ledger.ledger import Ledger
@@ -78,7 +78,13 @@ def _is_gone(ledger: Ledger, row: ProcessRow) -> bool:
 
 
 def reap_process(
-    ledger: Ledger, dead: ProcessRow, *, reason: str, reaper: int | None = None, is_certain: bool = True
+    ledger: Ledger,
+    dead: ProcessRow,
+    *,
+    reason: str,
+    reaper: int | None = None,
+    is_certain: bool = True,
+    is_out_of_memory: bool = False,
 ) -> Reaped | None:
     """Declare a process dead and run again what it held. None when somebody else did, or when it beat meanwhile."""
     with ledger.transaction() as tx:
@@ -89,7 +95,8 @@ def reap_process(
         # Several pieces of work died with the process and one of them may have killed it: each is tried alone next.
         is_blamed = len(held) == 1
         for one in held:
-            crashed(tx, one, reason=f"{dead.role} {dead.public_id}: {reason}", is_blamed=is_blamed)
+            larger = queues.larger(tx, one.queue) if is_out_of_memory and is_blamed else None
+            crashed(tx, one, reason=f"{dead.role} {dead.public_id}: {reason}", is_blamed=is_blamed, queue=larger)
         for actor in sorted({one.actor for one in held if one.actor is not None}):
             advance.report(tx, ledger, actor, process=reaper, event=None)
     tokens = tuple(one.token for one in held)
@@ -116,14 +123,20 @@ def abandon(ledger: Ledger, *, process: int, tokens: list[str]) -> int:
     return count
 
 
-def crashed(tx: Transaction, held: Held, *, reason: str, is_blamed: bool) -> None:
-    """Close an execution as crashed, and either run its dispatch again or, when the budget is spent, fail it."""
+def crashed(tx: Transaction, held: Held, *, reason: str, is_blamed: bool, queue: int | None = None) -> None:
+    """Close an execution as crashed, and either run its dispatch again or, when the budget is spent, fail it.
+
+    With `queue` it goes there, because that has the memory it lacked: which counts against nothing.
+    """
     failure = Failure(code="CRASHED", message=f"the process died while this ran ({reason})")
     error = msgspec.json.encode(failure).decode()
     is_ours = executions.close(
         tx, execution=held.execution, token=held.token, outcome="crashed", pool=held.pool, error=error
     )
     if not is_ours:
+        return
+    if queue is not None:
+        executions.move(tx, dispatch=held.dispatch, queue_id=queue, priority=held.priority, epoch=held.epoch)
         return
     crashes = held.crashes + int(is_blamed)
     tx.change("UPDATE dispatches SET crashes = :crashes WHERE id = :id", crashes=crashes, id=held.dispatch)

@@ -19,6 +19,7 @@ from pondage.ledger import actors, environments, executions, snapshots
 from pondage.ledger.driver import Transaction
 from pondage.ledger.executions import Dispatch
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.queues import QueueKey
 
 KEEP_US = 86_400_000_000
 """How long code that was only tried is kept: a day, so that the next trial of the same code need not store it."""
@@ -167,7 +168,7 @@ def _dispatch(
             node=node,
             number=1,
             priority=0,
-            queue=ledger.queue(tx, code=_stored(tx, archive), labels=labels),
+            queue=ledger.queue(tx, QueueKey(code=_stored(tx, archive), labels=labels)),
             inputs=msgspec.json.encode(inputs).decode(),
             timeout_s=timeout_s,
             crash_budget=0,
@@ -184,7 +185,7 @@ def _stored(tx: Transaction, archive: bytes) -> str:
              AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.archive = archives.digest)
              AND NOT EXISTS (SELECT 1 FROM job_runs r WHERE r.archive = archives.digest)
              AND NOT EXISTS (SELECT 1 FROM dispatches d JOIN queues q ON q.id = d.queue
-                             WHERE q.code = archives.digest AND d.outcome IS NULL)""",
+                             WHERE q.served_by = archives.digest AND d.outcome IS NULL)""",
         limit=tx.now - KEEP_US,
         digest=digest,
     )

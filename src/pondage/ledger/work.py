@@ -13,17 +13,18 @@ from pondage.define.names import PondKey
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Done, Event
-from pondage.ledger import advance, claims, compaction, executions, increments, manifests, snapshots
+from pondage.ledger import advance, claims, compaction, executions, increments, manifests, queues, snapshots
 from pondage.ledger.advance import Happening
 from pondage.ledger.claims import Claim, Queue
 from pondage.ledger.compaction import CompactTask, compact_task
-from pondage.ledger.driver import LedgerUnavailable, Transaction, number, text
+from pondage.ledger.driver import LedgerUnavailable, Transaction, number
 from pondage.ledger.executions import Outcome
 from pondage.ledger.inputs import RippleInputs, ripple_inputs
 from pondage.ledger.job_inputs import component_task
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.patience import persist
 from pondage.ledger.query_tasks import QueryTask, query_task
+from pondage.ledger.queues import Offer
 from pondage.ledger.reports import Failure as Failure
 from pondage.ledger.reports import RuleFailure as RuleFailure
 from pondage.ledger.reports import failure_event
@@ -73,12 +74,7 @@ def never() -> bool:
 def queues_for(ledger: Ledger, *, code: str, labels: frozenset[str] = frozenset()) -> list[Queue]:
     """Answer the queues that a process with this code and these labels may claim from. Queries need no code."""
     with ledger.reading() as tx:
-        rows = tx.rows("SELECT id, pool, labels FROM queues WHERE code = :code OR code = ''", code=code)
-        return [
-            Queue(id=number(row, "id"), pool=text(row, "pool"))
-            for row in rows
-            if set(text(row, "labels").split()) <= labels
-        ]
+        return [claims.as_queue(row) for row in queues.served(tx, Offer(code=code, labels=labels))]
 
 
 def archive(ledger: Ledger, digest: str) -> bytes:
@@ -315,6 +311,31 @@ def release(ledger: Ledger, work: Work, *, reason: str = "", give_up: Callable[[
                 priority=number(row, "priority"),
                 epoch=claim.epoch,
                 is_isolated=claim.is_isolated,
+            )
+            return True
+
+    return persist(act, give_up=give_up)
+
+
+def enlarge(ledger: Ledger, work: Work, *, reason: str, give_up: Callable[[], bool] = never) -> bool | None:
+    """Run again, with the next size of memory, what ran out of it. None when there is none; False means fenced."""
+    error = msgspec.json.encode(Failure(code="OUT_OF_MEMORY", message=reason)).decode()
+
+    def act() -> bool | None:
+        with ledger.transaction() as tx:
+            claim = work.claim
+            larger = queues.larger(tx, claim.queue)
+            if larger is None:
+                return None
+            is_ours = executions.close(
+                tx, execution=claim.execution, token=claim.token, outcome="crashed", pool=claim.pool, error=error
+            )
+            if not is_ours:
+                return executions.outcome_of(tx, claim.token) == "crashed"
+            row = tx.row("SELECT priority FROM dispatches WHERE id = :id", id=claim.dispatch)
+            assert row is not None
+            executions.move(
+                tx, dispatch=claim.dispatch, queue_id=larger, priority=number(row, "priority"), epoch=claim.epoch
             )
             return True
 

@@ -73,5 +73,5 @@ def _is_alike(graph: Graph, one: PlanComponent, other: PlanComponent) -> bool:
     first, second = graph.vertices[one.name].definition, graph.vertices[other.name].definition
     assert first is not None
     assert second is not None
-    labels = one.labels == other.labels and first.resources.labels == second.resources.labels
-    return labels and first.archive == second.archive
+    is_placed_alike = one.labels == other.labels and first.resources == second.resources
+    return is_placed_alike and first.scaling == second.scaling and first.archive == second.archive

@@ -44,5 +44,8 @@ class Backend(Protocol):
     def is_alive(self) -> bool:
         """Answer whether attempts can still be run."""
 
+    def ran_out_of_memory(self) -> bool:
+        """Answer whether it is dead because its memory was not enough."""
+
     def stop(self, timeout_s: float) -> None:
         """End it, by force after `timeout_s`. Calling it twice is harmless."""

@@ -10,6 +10,7 @@ import os
 import secrets
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 from contextlib import contextmanager, suppress
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 _POOL = "spark.scheduler.pool"
 _CANCEL_AGAIN_S = 0.2
+OUT_OF_MEMORY = 52
+"""Spark's own exit code of a JVM whose heap was not enough."""
+DYING_S = 2.0
 
 
 class ClassicBackend:
@@ -142,6 +146,12 @@ class ClassicBackend:
             return not self._context._jsc.sc().isStopped()
         except (Py4JError, OSError):
             return False
+
+    def ran_out_of_memory(self) -> bool:
+        """See `Backend`. Spark's way to say so is the exit code; a dying JVM is given a moment."""
+        with suppress(subprocess.TimeoutExpired):
+            return self._jvm.process.wait(DYING_S) == OUT_OF_MEMORY
+        return False
 
     def stop(self, timeout_s: float) -> None:
         """See `Backend`."""

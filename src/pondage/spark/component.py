@@ -177,6 +177,8 @@ class _Call:
             # Whoever shows it names the component already.
             message = shown.message.removeprefix(f"{self.member.instance}: ")
             own_code = shown.code.replace("RIPPLE_FAILED", own_code)
+        elif isinstance(error, MemoryError):
+            own_code = "OUT_OF_MEMORY"
         self.run.log.error("%s", message)
         return msgspec.structs.replace(
             self.ended(), raises=message, code=code or own_code, trace="".join(traceback.format_exception(error))

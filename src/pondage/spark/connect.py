@@ -98,6 +98,10 @@ class ConnectBackend:
         """See `Backend`. Whether the server answers is seen by each attempt."""
         return not self._is_stopped
 
+    def ran_out_of_memory(self) -> bool:
+        """See `Backend`. How a server ended is not known here."""
+        return False
+
     def stop(self, timeout_s: float) -> None:
         """See `Backend`. The server goes on; what this process runs there ends."""
         self._is_stopped = True

@@ -160,6 +160,10 @@ class SparkDriver:
         """Answer whether attempts can be run. False for ever once the JVM has died or `stop` was called."""
         return self._backend.is_alive()
 
+    def ran_out_of_memory(self) -> bool:
+        """Answer whether the driver, which is dead, has died because its memory was not enough."""
+        return self._backend.ran_out_of_memory()
+
     def stop(self) -> None:
         """End session and JVM, by force when it takes too long, and remove the scratch files. Twice is harmless."""
         self._backend.stop(self._stop_timeout_s)

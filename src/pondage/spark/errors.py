@@ -75,6 +75,9 @@ def _spark_failure(error: PySparkException | Py4JJavaError, where: str, trace: s
     if isinstance(java_trace, str):
         trace = f"{trace}\n{java_trace}"
     texts = [_text(each) for each in chain]
+    if any("OutOfMemoryError" in text for text in texts):
+        said = next(text for text in texts if "OutOfMemoryError" in text)
+        return RippleFailed(f"{where}: {_cut(_first_paragraph(said))}", trace=trace, place=place, code="OUT_OF_MEMORY")
     if any(("cancelled" in text and "Job" in text) or "[OPERATION_CANCELED]" in text for text in texts):
         return RippleFailed(f"{where}: cancelled", trace=trace, place=place, code="CANCELLED")
     worker = next((text for text in texts if "Traceback (most recent call last)" in text), None)

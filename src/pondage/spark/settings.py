@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from pondage.errors import PondageError
+from pondage.define.size import mebibytes
 from pondage.spark.nofork import no_fork_conf
 
 _MEBIBYTE = 1024 * 1024
@@ -42,6 +42,20 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     def heap(self) -> str:
         """Answer the driver's heap as the JVM's `-Xmx` takes it."""
         return self.conf.get("spark.driver.memory") or self.memory or f"{_default_heap_mebibytes()}m"
+
+    @property
+    def mebibytes(self) -> int | None:
+        """Answer the memory that tasks have: the driver's heap, or an executor's; None when a server decides it."""
+        if self.remote is not None:
+            return None
+        return mebibytes(self.heap if self.is_local else self.conf.get("spark.executor.memory", "1g"))
+
+    def sized(self, needed: int) -> SparkSettings:
+        """Answer these settings with at least so many mebibytes for tasks."""
+        if self.mebibytes is None or needed <= self.mebibytes:
+            return self
+        key = "spark.driver.memory" if self.is_local else "spark.executor.memory"
+        return msgspec.structs.replace(self, conf={**self.conf, key: f"{needed}m"})
 
 
 def available_cores() -> int:
@@ -136,9 +150,9 @@ def _local_conf(settings: SparkSettings, local_directory: Path) -> dict[str, str
         "spark.driver.maxResultSize": "512m",
     }
     if settings.isolated:
-        mebibytes = max(1024, _mebibytes(settings.heap))
-        conf["spark.master"] = f"local-cluster[1,{cores},{mebibytes}]"
-        conf["spark.executor.memory"] = f"{mebibytes}m"
+        memory = max(1024, mebibytes(settings.heap))
+        conf["spark.master"] = f"local-cluster[1,{cores},{memory}]"
+        conf["spark.executor.memory"] = f"{memory}m"
     elif settings.master.startswith("local-cluster["):
         conf["spark.master"] = settings.master
     return conf
@@ -155,21 +169,8 @@ def _cores_of(master: str) -> int:
     return int(first) if first.isdigit() and int(first) > 0 else available_cores()
 
 
-def _mebibytes(text: str) -> int:
-    """Answer a JVM memory size (`512m`, `2g`, plain mebibytes as Spark reads them) in mebibytes."""
-    text = text.strip().lower().removesuffix("b")
-    factors = {"k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0 * 1024}
-    try:
-        if text[-1:] in factors:
-            return int(float(text[:-1]) * factors[text[-1]])
-        return int(text)
-    except ValueError:
-        raise PondageError(
-            f"memory {text!r} is not a size", code="BAD_SETTING", hint="write it like 512m or 2g"
-        ) from None
-
-
-def _default_heap_mebibytes() -> int:
+def machine_mebibytes() -> int:
+    """Answer the memory that this machine, or this container, has."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _MEBIBYTE
     try:
         # In a container the machine's memory is not ours to use.
@@ -178,4 +179,8 @@ def _default_heap_mebibytes() -> int:
             total = min(total, int(limit) // _MEBIBYTE)
     except OSError:
         pass
-    return max(1024, min(4096, total // 4))
+    return total
+
+
+def _default_heap_mebibytes() -> int:
+    return max(1024, min(4096, machine_mebibytes() // 4))

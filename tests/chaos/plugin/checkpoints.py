@@ -28,13 +28,13 @@ def install(point: str) -> None:
 
 
 def _before_claim() -> None:
-    from pondage.ledger import executions, work
+    from pondage.ledger import queues, work
 
     real = work.claim_work
 
     def claim_work(ledger: Any, **given: Any) -> Any:
         with ledger.reading() as tx:
-            is_waiting = bool(executions.waiting_codes(tx))
+            is_waiting = bool(queues.needs(tx))
         if is_waiting:
             reached()
         return real(ledger, **given)

@@ -83,6 +83,9 @@ class MarkingExecutor:
         if attempt.work.component is None:
             shutil.rmtree(self._place(attempt), ignore_errors=True)
 
+    def ran_out_of_memory(self) -> bool:
+        return False
+
     def is_alive(self) -> bool:
         return True
 

@@ -57,6 +57,9 @@ class PlainExecutor:
     def discard(self, attempt: Attempt) -> None:
         shutil.rmtree(self._place(attempt), ignore_errors=True)
 
+    def ran_out_of_memory(self) -> bool:
+        return False
+
     def is_alive(self) -> bool:
         return True
 

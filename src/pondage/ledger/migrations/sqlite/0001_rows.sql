@@ -198,8 +198,18 @@ CREATE TABLE queues (
     code TEXT NOT NULL,
     pool TEXT NOT NULL,
     labels TEXT NOT NULL,
-    UNIQUE (code, pool, labels)
+    -- What an execution runs, the sizes of memory that it may have, how many one worker takes at a time, and how many
+    -- workers there may be: `ledger/queues.py`.
+    components TEXT NOT NULL DEFAULT '',
+    memory TEXT NOT NULL DEFAULT '',
+    concurrency INTEGER NOT NULL DEFAULT 0,
+    least INTEGER NOT NULL DEFAULT 0,
+    most INTEGER NOT NULL DEFAULT 0,
+    -- The code that may claim: another one than that which the work was made for when somebody bound it to that.
+    served_by TEXT NOT NULL,
+    UNIQUE (code, pool, labels, components, memory)
 );
+CREATE INDEX queues_served ON queues (served_by);
 
 CREATE TABLE dispatches (
     id INTEGER PRIMARY KEY,
