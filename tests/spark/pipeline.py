@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from pondage.define.component_work import ComponentResult
 from pondage.define.durability import Durability
@@ -10,11 +14,11 @@ from pondage.define.names import PondKey
 from pondage.engine.attempt import Attempt
 from pondage.engine.attempt_log import AttemptLog, bound
 from pondage.engine.config import WorkerConfig, config_of
-from pondage.engine.executor import Answered, Same, Written
+from pondage.engine.executor import Answered, Compacted, Same, Written
 from pondage.engine.outbox import Outbox
 from pondage.engine.spark_executor import SparkExecutor
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import processes, retention, verbs, work
+from pondage.ledger import processes, queries, retention, verbs, work
 from pondage.ledger.component_results import commit_component
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.retention import Published
@@ -38,6 +42,7 @@ class Pipeline:
     def deploy(self, ponds: str) -> None:
         """Deploy other Ponds in the place of the ones before, with a worker of their code."""
         (self.path / "ponds.py").write_text(ponds)
+        sys.modules.pop("ponds", None)
         self.code = deployed_into(self.ledger, self.project)
         with self.ledger.transaction() as tx:
             self.process = processes.register(
@@ -79,10 +84,21 @@ class Pipeline:
                     assert work.commit_query(self.ledger, held, answer, process=self.process)
                 case Same():
                     assert work.commit_unchanged(self.ledger, held, process=self.process)
+                case Compacted(content=content):
+                    assert work.commit_compacted(self.ledger, held, content, process=self.process)
                 case ComponentResult():
                     assert commit_component(self.ledger, held, result, process=self.process)
         log.close()
         return True
+
+    def rows(self, sql: str, environment: str = "main") -> list[list[Any]]:
+        """Answer the rows of a question as `pondage query` prints them."""
+        asked = queries.submit(self.ledger, environment, sql, limit=100)
+        while (answer := queries.result(self.ledger, asked)) is None:
+            assert self.attempt()
+        assert answer.result is not None, answer.failure
+        found: list[list[Any]] = msgspec.json.decode(answer.result)["rows"]
+        return found
 
     def published(self, pond: str) -> Published:
         with self.ledger.reading() as tx:

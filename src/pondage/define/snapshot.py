@@ -93,6 +93,11 @@ class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
     set_aside: SetAside | None = None
 
     @property
+    def is_merge(self) -> bool:
+        """Answer whether these are the changed rows of a table with keys."""
+        return self.increment is not None and bool(self.increment.keys)
+
+    @property
     def bad(self) -> SnapshotContent | None:
         """Answer the table of the rows that were set aside, None when there are none."""
         if self.set_aside is None:

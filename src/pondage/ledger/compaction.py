@@ -138,6 +138,7 @@ def compact_task(tx: Transaction, claim: Claim) -> CompactTask:
     inputs = compact_inputs(claim.inputs)
     parts = manifests.contents(tx, {inputs.snapshot, *(each.snapshot for each in inputs.members)})
     files = manifests.files_of(inputs.members, parts)
+    newest = parts[inputs.snapshot]
     return CompactTask(
         pond=inputs.pond_name,
         dataset_id=inputs.dataset_id,
@@ -145,9 +146,10 @@ def compact_task(tx: Transaction, claim: Claim) -> CompactTask:
         table=SnapshotContent(
             path="",
             files=tuple(files),
-            schema=parts[inputs.snapshot].schema,
+            schema=newest.schema,
             rows=sum(file.rows for file in files),
             bytes=sum(file.bytes for file in files),
+            set_aside=None if newest.is_merge else manifests.set_aside(inputs.members, parts, newest),
         ),
     )
 

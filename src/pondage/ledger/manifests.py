@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from pondage.define.snapshot import Changes, DataFile, Increment, SnapshotContent
+from pondage.define.snapshot import Changes, DataFile, Increment, SetAside, SnapshotContent
 from pondage.ledger.driver import Row, Transaction, batches, number, number_or_none, numbered, text
 
 SMALL_BYTES = 32 * 1024 * 1024
@@ -88,6 +88,7 @@ def tables(tx: Transaction, own: dict[int, SnapshotContent]) -> dict[int, Snapsh
             files=tuple(files_of(manifest.members, parts)),
             rows=manifest.rows,
             bytes=manifest.bytes,
+            set_aside=own[snapshot].set_aside if own[snapshot].is_merge else set_aside(manifest.members, parts, own[snapshot]),
         )
         for snapshot, manifest in manifests.items()
     }
@@ -114,11 +115,30 @@ def files_of(members: Sequence[Member], parts: dict[int, SnapshotContent]) -> li
     return found
 
 
+def set_aside(members: Sequence[Member], parts: dict[int, SnapshotContent], newest: SnapshotContent) -> SetAside | None:
+    """Answer the rows that were set aside from all batches of a table that is appended to, in its `newest` schema.
+
+    Not for merges: what was wrong with a row may have been mended since, so only the newest batch counts there.
+    """
+    bad = [each for each in (parts[member.snapshot].bad for member in members) if each is not None]
+    if not bad:
+        return None
+    rejected = newest.rejected_table
+    return SetAside(
+        path=rejected.path,
+        files=tuple(msgspec.structs.replace(file, name=each.place(file)) for each in bad for file in each.files),
+        schema=rejected.schema,
+        rows=sum(each.rows for each in bad),
+        bytes=sum(each.bytes for each in bad),
+    )
+
+
 def record(tx: Transaction, *, snapshot: int, kind: str, content: SnapshotContent) -> None:
     """Write down which table a batch makes. Only the guarded commit calls this, with the snapshot just inserted."""
     increment = content.increment or Increment()
     base = None if increment.base is None else _base(tx, increment.base)
-    own = (Member(snapshot),) if content.files else ()
+    # A batch of which every row was set aside belongs to the table of those.
+    own = (Member(snapshot),) if content.files or (kind == "append" and content.set_aside) else ()
     parent, position = None, 1
     if base is None:
         made = measured(tx, own)

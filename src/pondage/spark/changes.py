@@ -11,7 +11,7 @@ import msgspec
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 from pyspark.sql.types import BooleanType, StructField, StructType
 
-from pondage.define.snapshot import Changes, SnapshotContent
+from pondage.define.snapshot import BAD, Changes, SetAside, SnapshotContent
 from pondage.errors import PondageError
 from pondage.spark.names import quoted
 from pondage.spark.read import read_snapshot
@@ -70,7 +70,19 @@ def _together(batches: Sequence[SnapshotContent], schema: str) -> SnapshotConten
 
 
 def write_compacted(session: SparkSession, table: SnapshotContent, destination: str) -> SnapshotContent:
-    """Write the rows of a table again, in as few files as their size asks for; raises when a row is missing."""
+    """Write the rows of a table, and those set aside from it, again in as few files as their size asks for.
+
+    Raises when a row is missing.
+    """
+    content = _rewritten(session, table, destination)
+    if table.bad is None:
+        return content
+    bad = _rewritten(session, table.bad, f"{destination}/{BAD}")
+    aside = SetAside(path=bad.path, files=bad.files, schema=bad.schema, rows=bad.rows, bytes=bad.bytes)
+    return msgspec.structs.replace(content, set_aside=aside)
+
+
+def _rewritten(session: SparkSession, table: SnapshotContent, destination: str) -> SnapshotContent:
     frame = read_snapshot(session, table).coalesce(1 + table.bytes // FILE_BYTES)
     content = write_files(frame, destination).as_content()
     if content.rows != table.rows:
