@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import duckdb
 from pyspark.sql import SparkSession
@@ -19,8 +21,8 @@ from pondage.engine.executor import Compacted, Same, Written
 from pondage.engine.outbox import Outbox
 from pondage.engine.spark_executor import SparkExecutor
 from pondage.errors import PondageError
-from pondage.kernel.demand.events import Event, Pulse
-from pondage.ledger import processes, snapshots, verbs, work
+from pondage.kernel.demand.events import Event, Force, Pulse
+from pondage.ledger import processes, reap, snapshots, verbs, work
 from pondage.ledger.driver import number
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.work import Failure, Work
@@ -47,6 +49,7 @@ def shipped(clean, run):
     assert run.is_full in (True, False)
     return run.changes("clean.clean")
 """
+Fate = Literal["finish", "crash", "zombie", "fail"]
 
 
 class Shop:
@@ -73,27 +76,50 @@ class Shop:
         )
         sys.modules.pop("ponds", None)
         self.code = deployed_into(self.ledger, write_project(self.path / "project", text))
-        with self.ledger.transaction() as tx:
-            self.process = processes.register(
-                tx, public_id=self.ledger.ids.new("p"), machine="m", pid=1, pid_started=1, role="worker", code=self.code
-            )
+        self.register()
         engine = EngineConfig(
             project="tests", root=str(self.path), ledger="", warehouse=str(self.path / "warehouse"),
             state_directory=str(self.path / "state"),
         )  # fmt: skip
         self.executor = SparkExecutor(WorkerConfig(engine=engine, public_id="p", code=self.code, parent=0), self.ledger)
 
+    def register(self) -> None:
+        with self.ledger.transaction() as tx:
+            self.process = processes.register(
+                tx, public_id=self.ledger.ids.new("p"), machine="m", pid=1, pid_started=1, role="worker", code=self.code
+            )
+
     def land(self, *rows: dict[str, object]) -> None:
         """What the Inlet reads next."""
         self.landing.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
-    def ask(self, name: str = "shipped", event: Event | None = None) -> list[str]:
-        """Ask for a Pond, do all the work, and answer which Ripples computed."""
+    def ask(
+        self, name: str = "shipped", event: Event | None = None, fate: Callable[[], Fate] = lambda: "finish"
+    ) -> list[str]:
+        """Ask for a Pond, do all the work, and answer which Ripples computed; `fate` says how each attempt ends."""
         self.ran = []
         verbs.send(self.ledger, "main", event or Pulse(pond=PondKey(f"{name}@1")))
         while (held := self.claim()) is not None:
-            self.carry_out(held)
+            match fate():
+                case "crash":
+                    self.die()
+                case "zombie":
+                    self.die()
+                    assert not self.carry_out(held), "a worker that was taken for dead has published"
+                case "fail" if held.ripple is not None:
+                    lost = Failure(code="RIPPLE_FAILED", message="the database hung up")
+                    assert work.commit_failed(self.ledger, held, lost, process=self.process)
+                    verbs.send(self.ledger, "main", Force(pond=PondKey(f"{held.claim.node}@1")))
+                case _:
+                    self.carry_out(held)
         return self.ran
+
+    def die(self) -> None:
+        """The worker is taken for dead, whatever it still does; another one takes its place."""
+        with self.ledger.reading() as tx:
+            (row,) = [each for each in processes.alive(tx) if each.id == self.process]
+        reap.reap_process(self.ledger, row, reason="it was silent")
+        self.register()
 
     def claim(self) -> Work | None:
         return work.claim_work(

@@ -17,7 +17,8 @@ from pondage.engine.config import WorkerConfig
 from pondage.engine.spark_executor import SparkExecutor
 from pondage.engine.vacuum import vacuum
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import processes, queries, retention, verbs
+from pondage.ledger import inspections, processes, queries, retention, verbs
+from pondage.views.diff import TableDifference, comparison
 from tests.spark.pipeline import Pipeline
 
 pytestmark = pytest.mark.spark
@@ -66,6 +67,23 @@ class Below:
     def said(self, *words: str) -> None:
         assert main([*words, "--project", str(self.pipeline.path)]) == 0
 
+    def difference(self, environment: str, pond: str, *, against: str) -> TableDifference | None:
+        """Answer what `pondage diff` finds; None when both show the same snapshot, and nobody has to look."""
+        with self.ledger.reading() as tx:
+            found = comparison(tx, self.ledger, environment, pond, against=against, keys=("id",))
+        if found.is_same:
+            return None
+        with self.ledger.transaction() as tx:
+            asked = inspections.submit_diff(
+                tx, self.ledger, 1, before=found.old, after=found.new, keys=found.keys, limit=20
+            )
+        while self.pipeline.attempt():
+            pass
+        answer = queries.result(self.ledger, asked)
+        assert answer is not None
+        assert answer.result is not None, answer.failure
+        return msgspec.json.decode(answer.result, type=tuple[TableDifference, ...])[0]
+
     def shown(self, environment: str, pond: str) -> dict[str, object]:
         self.pipeline.outbox.run_once()
         file = self.warehouse / "tables" / environment / pond / "v1" / pond / "CURRENT.json"
@@ -88,11 +106,21 @@ def test_a_change_is_tried_on_the_data_above_promoted_and_left_there(deployed: C
     assert not pipeline.attempt(), "orders are those of main: nothing is read from outside again"
     assert shop.rows("dev", total) == [[60]]
     assert shop.rows("main", total) == [[12]]
-    below = shop.shown("dev", "sales")
+    changed = shop.difference("dev", "sales", against="main")
+    assert changed is not None
+    assert (changed.added, changed.removed, changed.changed, changed.columns) == (0, 0, 3, {"amount": 3})
+    below, before = shop.shown("dev", "sales"), shop.shown("main", "sales")
     shop.said("promote", "sales", "--env", "dev", "--deploy")
     assert shop.rows("main", total) == [[60]]
     above = shop.shown("main", "sales")
     assert above["snapshot"] == below["snapshot"], "nothing was copied"
+    assert shop.difference("dev", "sales", against="main") is None
+    shop.said("rollback", "sales", "--to", str(before["run"]))
+    assert shop.rows("main", total) == [[12]], "a promotion can be undone"
+    assert shop.shown("main", "sales")["snapshot"] == before["snapshot"]
+    shop.said("promote", "sales", "--env", "dev")
+    assert shop.rows("main", total) == [[60]], "the code is that of the promotion, and it can be promoted again"
+    above = shop.shown("main", "sales")
     shop.said("env", "remove", "dev", "--yes")
     pipeline.outbox.run_once()
     assert not (shop.warehouse / "tables" / "dev").exists()

@@ -17,8 +17,9 @@ from pondage.kernel.demand.events import Force, Rollback
 from pondage.ledger import compaction, reap, rollback
 from pondage.ledger.processes import alive
 from pondage.spark.driver import SparkDriver
-from tests.spark.growing_shop import Shop
+from tests.spark.growing_shop import Fate, Shop
 
+FATES: list[Fate] = ["finish", "crash", "zombie", "fail"]
 SEQUENCES = int(os.environ.get("PONDAGE_GROWING_ON_SPARK", "2"))
 
 
@@ -182,7 +183,7 @@ def test_followed_tables_on_spark_equal_those_computed_from_scratch(shop: Shop, 
             fresh = 100 + len(past) * 10 + chance.randint(0, 5)
             changed = {fresh: (1.0, False)}
         shop.land(*(order(key, amount, _deleted=gone) for key, (amount, gone) in changed.items()))
-        shop.ask()
+        shop.ask(fate=lambda: chance.choices(FATES, [12, 1, 1, 1])[0])
         kept = {} if mode == "replace" else truth
         truth = {key: amount for key, amount in kept.items() if key not in changed}
         truth |= {key: amount for key, (amount, gone) in changed.items() if not gone}

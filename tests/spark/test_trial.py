@@ -6,13 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
 from pondage.define.definition import ReadDefinition, RippleDefinition
 from pondage.define.run import Run
-from pondage.define.snapshot import SnapshotContent
+from pondage.define.snapshot import Increment, SnapshotContent
 from pondage.errors import PondageError
+from pondage.plan.schemas import column_names
+from pondage.spark.merge import Merge
 from pondage.spark.ripple import RippleWork
 from pondage.spark.trial import infer_schemas, run_sample
 from pondage.spark.write import write_files
@@ -28,9 +32,11 @@ def a_work(
     contract: str | None = None,
     sql: str | None = None,
     injects: tuple[Any, ...] = (),
+    changed: tuple[str, ...] = (),
 ) -> RippleWork:
     reads = [ReadDefinition(parameter=each, ripple=each) for each in parents]
     reads += [ReadDefinition(parameter=each, ripple=each, pond=each, optional=True) for each in inputs or {}]
+    reads += [ReadDefinition(parameter=each, ripple=each, pond=each, by_changes=True) for each in changed]
     return RippleWork(
         pond="sales",
         ripple=RippleDefinition(
@@ -127,3 +133,36 @@ def test_what_cannot_be_called_on_empty_tables_is_answered_with_the_reason(
     assert a.code == "RIPPLE_FAILED"
     assert b.problem == "it reads a@1.a, whose schema is not known"
     assert c.schema is not None
+
+
+def test_the_changes_of_a_merged_table_have_deletions_and_the_table_that_is_made_has_not(
+    spark: SparkSession, orders: SnapshotContent
+) -> None:
+    def stock(run: Run) -> DataFrame:
+        return run.changes("orders").where("NOT _deleted OR id > 0")
+
+    def counts(stock: DataFrame, run: Run) -> DataFrame:
+        assert "_deleted" not in stock.columns
+        return run.changes("stock").groupBy("kind", "_deleted").agg(F.count("*").alias("n"))
+
+    merge = Merge(keys=("kind",), base=lambda: None)
+    works = [
+        msgspec.structs.replace(a_work("stock", stock, injects=("run",), changed=("orders",)), merge=merge),
+        msgspec.structs.replace(a_work("counts", counts, "stock", injects=("run",)), merge=merge),
+    ]
+    behind: list[dict[str, str | None]] = [{"orders": "orders@1.orders"}, {"stock": "sales@1.stock"}]
+    found = infer_schemas(
+        spark,
+        [(f"sales@1.{each.ripple.name}", each, tables) for each, tables in zip(works, behind, strict=True)],
+        known={"orders@1.orders": orders.schema},
+        merged={"orders@1.orders": ("id",), "sales@1.stock": ("kind",)},
+    )
+    assert [each.problem for each in found] == [None, None]
+    assert [column_names(each.schema or "") for each in found] == [("id", "kind"), ("kind", "n")]
+
+    table = msgspec.structs.replace(orders, increment=Increment(keys=("id",)))
+    given = [msgspec.structs.replace(works[0], inputs={"orders": table}), works[1]]
+    first, second = run_sample(spark, given, rows=10, limit=1)
+    assert first.rows is not None
+    assert second.rows is not None
+    assert (first.rows.columns, second.rows.columns) == (("id", "kind", "_deleted"), ("kind", "_deleted", "n"))

@@ -48,8 +48,11 @@ def infer(session: SparkSession, code: DeployedCode, task: InferTask) -> Answere
 
     works: list[tuple[str, RippleWork, dict[str, str | None]]] = []
     asked = set(task.asked)
+    merged: dict[str, tuple[str, ...]] = {}
     for pond in task.ponds:
         key = pond_key(pond.name, pond.major)
+        if pond.mode == "merge":
+            merged.update({table_key(key, ripple.name): pond.keys for ripple in pond.ripples})
         for ripple in _in_order(pond):
             table = table_key(key, ripple.name)
             if table in asked:
@@ -60,6 +63,7 @@ def infer(session: SparkSession, code: DeployedCode, task: InferTask) -> Answere
         session,
         works,
         known={table: schema for table, schema in task.known.items() if table not in asked},
+        merged=merged,
     )
     shown = [msgspec.structs.replace(each, place=code.shown(each.place)) for each in found]
     return Answered(msgspec.json.encode(shown).decode())

@@ -82,16 +82,17 @@ def tables(tx: Transaction, own: dict[int, SnapshotContent]) -> dict[int, Snapsh
     """Answer the whole table of each of these snapshots, given what each wrote itself."""
     manifests = newest(tx, own)
     parts = contents(tx, {each.snapshot for manifest in manifests.values() for each in manifest.members})
-    return {
-        snapshot: msgspec.structs.replace(
-            own[snapshot],
-            files=tuple(files_of(manifest.members, parts)),
-            rows=manifest.rows,
-            bytes=manifest.bytes,
-            set_aside=own[snapshot].set_aside if own[snapshot].is_merge else set_aside(manifest.members, parts, own[snapshot]),
-        )
-        for snapshot, manifest in manifests.items()
-    }
+    return {snapshot: _whole(own[snapshot], manifest, parts) for snapshot, manifest in manifests.items()}
+
+
+def _whole(own: SnapshotContent, manifest: Manifest, parts: dict[int, SnapshotContent]) -> SnapshotContent:
+    return msgspec.structs.replace(
+        own,
+        files=tuple(files_of(manifest.members, parts)),
+        rows=manifest.rows,
+        bytes=manifest.bytes,
+        set_aside=own.set_aside if own.is_merge else set_aside(manifest.members, parts, own),
+    )
 
 
 def table(tx: Transaction, snapshot: int) -> tuple[int | None, SnapshotContent]:

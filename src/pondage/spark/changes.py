@@ -56,8 +56,7 @@ def read_changes(session: SparkSession, changes: Changes, *, columns: Sequence[s
 def read_all(session: SparkSession, content: SnapshotContent, *, columns: Sequence[str] | None = None) -> DataFrame:
     """Answer a whole table in the form of its changes: of a merge with `_deleted`, which is nowhere true."""
     frame = read_snapshot(session, content, columns=columns)
-    is_merged = content.increment is not None and bool(content.increment.keys)
-    return frame.withColumn(DELETED, F.lit(False)) if is_merged else frame
+    return frame.withColumn(DELETED, F.lit(False)) if content.is_merge else frame
 
 
 def _marked(frame: DataFrame) -> DataFrame:

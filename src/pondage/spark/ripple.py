@@ -155,7 +155,7 @@ def _by_table(work: RippleWork, frames: Mapping[str, DataFrame | None]) -> dict[
         frame = frames.get(read.parameter)
         if frame is not None:
             content = work.inputs.get(read.parameter)
-            if content is not None and content.increment is not None and content.increment.keys:
+            if (read.pond is None and work.merge is not None) or (content is not None and content.is_merge):
                 frame = frame.withColumn(DELETED, F.lit(False))
             found.update(dict.fromkeys((read.table(work.pond), read.parameter, read.pond or read.ripple), frame))
     return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pondage.define.run import Unchanged
-from pondage.define.snapshot import SnapshotContent
+from pondage.define.snapshot import Increment, SnapshotContent
 from pondage.errors import PondageError
 from pondage.spark.changes import DELETED
 from pondage.spark.contract import check_contract
@@ -51,6 +51,7 @@ def run_sample(session: SparkSession, works: Sequence[RippleWork], *, rows: int,
     does, but for expectations, which say nothing about a few rows, and for the contract, which is only told.
     """
     made: dict[str, DataFrame] = {}
+    cached: list[DataFrame] = []
     found: list[SampledTable] = []
     try:
         for work in works:
@@ -69,12 +70,14 @@ def run_sample(session: SparkSession, works: Sequence[RippleWork], *, rows: int,
                     found.append(SampledTable(ripple=work.ripple.name, rows=None))
                     break
                 check_output(frame.schema)
-                kept = made[work.ripple.name] = frame.limit(rows).cache()
+                kept = frame.limit(rows).cache()
+                cached.append(kept)
+                made[work.ripple.name] = kept if work.merge is None else kept.drop(DELETED)
                 answer = answer_of(kept, limit)
                 breaks = () if work.contract is None else check_contract(work.contract, frame.schema.json())
             found.append(SampledTable(ripple=work.ripple.name, rows=answer, breaks=tuple(breaks)))
     finally:
-        for frame in made.values():
+        for frame in cached:
             frame.unpersist()
     return found
 
@@ -84,12 +87,14 @@ def infer_schemas(
     works: Sequence[tuple[str, RippleWork, Mapping[str, str | None]]],
     *,
     known: Mapping[str, str],
+    merged: Mapping[str, tuple[str, ...]] | None = None,
 ) -> list[Inferred]:
     """Call each Ripple on empty tables and answer the schema of its plan; no Spark job of ours is run.
 
     Each of the `works` is named by its table and says which table is behind each of its parameters (None for one that
-    has never published); it stands behind what it reads. `known` are the schemas of tables that are not called. A
-    Ripple that cannot be called on empty tables, or reads such a one, is answered with the reason.
+    has never published); it stands behind what it reads. `known` are the schemas of tables that are not called,
+    `merged` the keys of those that are merged into, whose changes have `_deleted`. A Ripple that cannot be called on
+    empty tables, or reads such a one, is answered with the reason.
     """
     schemas = dict(known)
     unknown: set[str] = set()
@@ -101,7 +106,10 @@ def infer_schemas(
             unknown.add(table)
             found.append(Inferred(table=table, problem=f"it reads {missing[0]}, whose schema is not known"))
             continue
-        contents = {name: None if each is None else _empty(schemas[each]) for name, each in behind.items()}
+        contents = {
+            name: None if each is None else _empty(schemas[each], (merged or {}).get(each, ()))
+            for name, each in behind.items()
+        }
         try:
             with _Explained(work):
                 schema = _schema(session, work, contents)
@@ -155,7 +163,7 @@ def _schema(session: SparkSession, work: RippleWork, contents: Mapping[str, Snap
         for name, content in contents.items()
     }
     try:
-        frame = call_ripple(session, work, frames)
+        frame = call_ripple(session, msgspec.structs.replace(work, inputs=contents), frames)
     except Unchanged:
         return None
     check_output(frame.schema)
@@ -163,5 +171,5 @@ def _schema(session: SparkSession, work: RippleWork, contents: Mapping[str, Snap
     return str((frame.schema if work.merge is None else frame.drop(DELETED).schema).json())
 
 
-def _empty(schema: str) -> SnapshotContent:
-    return SnapshotContent(path="", files=(), schema=schema, rows=0, bytes=0)
+def _empty(schema: str, keys: tuple[str, ...]) -> SnapshotContent:
+    return SnapshotContent(path="", files=(), schema=schema, rows=0, bytes=0, increment=Increment(keys=keys))
