@@ -1,22 +1,14 @@
-"""`pondage flow`: trees that users build as data. This module checks them; it needs neither a ledger nor Spark."""
+"""`pondage flow`: trees that users build as data. Checking one needs no ledger; what does: `flow_running`."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import click
 
+from pondage.cli.flow_files import planned_tree, refuse
+from pondage.cli.flow_running import cleanup, list_runs, resume, show, stop, submit, watch
 from pondage.cli.output import print_json, print_table
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 from pondage.define.flow import FlowRefused
-from pondage.define.job import JobProblem
-
-if TYPE_CHECKING:
-    from pondage.plan.flow import PlannedFlow
-
-REFUSED = 4
 
 
 @click.group()
@@ -24,11 +16,15 @@ def flow() -> None:
     """Flows: trees of programs and constants, written as JSON, typed before they run."""
 
 
+for _verb in (submit, list_runs, show, watch, stop, resume, cleanup):
+    flow.add_command(_verb)
+
+
 @flow.command("check", cls=Verb)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE|-")
 @json_option
 @pass_settings
-def check(settings: Settings, file: Path, is_json: bool) -> None:
+def check(settings: Settings, file: str, is_json: bool) -> None:
     """Check a tree and print everything that is wrong with it, or the types on its edges.
 
     Exits 0 when it can run, 4 when it is refused.
@@ -36,13 +32,7 @@ def check(settings: Settings, file: Path, is_json: bool) -> None:
     try:
         planned = planned_tree(file)
     except FlowRefused as error:
-        if is_json:
-            print_json({"ok": False, "problems": [_as_json(one) for one in error.problems]})
-        else:
-            for problem in error.problems:
-                click.echo(problem_line(problem))
-            click.echo(f"{len(error.problems)} problem(s)")
-        sys.exit(REFUSED)
+        refuse(error, is_json=is_json)
     if is_json:
         print_json(
             {
@@ -67,36 +57,3 @@ def check(settings: Settings, file: Path, is_json: bool) -> None:
     for port in planned.unresolved:
         click.echo(f"unresolved: the type of {port} is known only to Spark")
     click.echo(f"ok: {len(planned.plan.components)} nodes, {len(planned.edges)} edges, plan {planned.plan.hash[:12]}")
-
-
-def planned_tree(file: Path) -> PlannedFlow:
-    """Load and plan a tree with what the project knows; raises FlowRefused with everything that is wrong."""
-    from pondage.cli.registry import known_components, known_types, this_project
-    from pondage.components.registry import built_in_schemas
-    from pondage.plan.flow import plan_flow
-    from pondage.read.tree import load_tree_file
-
-    loaded = load_tree_file(file)
-    if loaded.tree is None:
-        raise FlowRefused(loaded.problems)
-    project = this_project()
-    return plan_flow(
-        loaded.tree,
-        known_components(),
-        schemas=built_in_schemas(),
-        types=known_types(),
-        locations=project.locations if project is not None else {},
-        name=file.stem,
-    )
-
-
-def problem_line(problem: JobProblem) -> str:
-    """Answer a problem in one line: the pointer to its place, what is wrong, and its code."""
-    return f"{problem.path or '/'}: {problem.message} [{problem.code}]"
-
-
-def _as_json(problem: JobProblem) -> dict[str, object]:
-    found: dict[str, object] = {"code": problem.code, "pointer": problem.path, "message": problem.message}
-    if problem.clash is not None:
-        found["types"] = problem.clash
-    return found

@@ -44,6 +44,12 @@ def follow_run(settings: Settings, opened: Session, run: str, *, is_quiet: bool 
                 kill(opened.ledger, opened.environment, run)
 
 
+def watch_run(settings: Settings, opened: Session, run: str, *, is_quiet: bool = False) -> JobRunDetail:
+    """Show a run until it is over, and answer how it ended; whoever goes away leaves it running."""
+    with _shown(settings, is_quiet=is_quiet) as show:
+        return _wait(opened, run, show)
+
+
 def _wait(opened: Session, run: str, show: Show) -> JobRunDetail:
     changes = opened.ledger.driver.changes()
     try:

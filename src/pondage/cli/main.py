@@ -55,7 +55,7 @@ VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("diff", "pondage.cli.diff:diff", "What differs between two states of a Pond: rows by key, and columns."),
             ("lineage", "pondage.cli.lineage:lineage", "Where a table or a column comes from, and where it goes."),
             ("job", "pondage.cli.job:job", "Check, draw, play and run jobs: control flow inside a run."),
-            ("flow", "pondage.cli.flow:flow", "Check trees of programs that are written as data."),
+            ("flow", "pondage.cli.flow:flow", "Check and run trees of programs that are written as data."),
             ("component", "pondage.cli.component:component", "What jobs are built of: ports and parameters."),
             ("type", "pondage.cli.types:types", "What travels between components: meaning and serialisation."),
             ("simulate", "pondage.cli.simulate:simulate", "Play the Ponds in virtual time, without Spark."),

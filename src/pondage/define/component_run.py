@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from types import MappingProxyType
@@ -72,6 +73,7 @@ class ComponentRun:
         idempotency_key: str = "",
         root: Path | None = None,
         secrets: Callable[[str], str] | None = None,
+        stop: threading.Event | None = None,
     ) -> None:
         self.instance = instance
         self.job = job
@@ -85,6 +87,16 @@ class ComponentRun:
         self.log = logging.getLogger(f"pondage.component.{job}.{instance}")
         self._root = root
         self._secrets = secrets
+        self._stop = stop or threading.Event()
+
+    @property
+    def stopping(self) -> bool:
+        """Was it asked to stop? Then return soon with what there is: that is OK, and raising is ERROR `STOPPED`."""
+        return self._stop.is_set()
+
+    def wait_stop(self, seconds: float) -> bool:
+        """Wait until it is asked to stop, or so long; answer whether it was."""
+        return self._stop.wait(seconds)
 
     def path(self, place: str) -> str:
         """Answer where a file is: a relative path begins at the project, an address with `://` stays as it is."""

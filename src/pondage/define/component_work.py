@@ -27,7 +27,25 @@ class Given(msgspec.Struct, frozen=True, tag="value"):
     value: object
 
 
-Input = Stored | Made | Given
+class Panic(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a node failed: the one row of its output `panic`. `detail` is the traceback, where there is one."""
+
+    node: str
+    attempt: int
+    code: str
+    message: str
+    detail: str = ""
+    at: int = 0
+    """Microseconds since 1970."""
+
+
+class Panicked(msgspec.Struct, frozen=True, tag="panic"):
+    """The panic of a node whose failure a handler takes over."""
+
+    panic: Panic
+
+
+Input = Stored | Made | Given | Panicked
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +87,8 @@ class ComponentTask(msgspec.Struct, frozen=True, kw_only=True):
     globals: dict[str, object] = {}
     context: dict[str, object] = {}
     idempotency_key: str = ""
+    is_stopping: bool = False
+    """It was asked to stop before anybody took it."""
 
 
 class MemberResult(msgspec.Struct, frozen=True, kw_only=True):

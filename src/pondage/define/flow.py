@@ -30,6 +30,7 @@ CONST = ComponentDefinition(
     deterministic=True,
     after=(),
     globals=(),
+    entry="pondage.components.constants:const",
 )
 """What a `const` node is an instance of; its params are those of the node: `type`, and `value`, `bytes` or `ref`."""
 
@@ -61,6 +62,13 @@ class Extract(msgspec.Struct, frozen=True, kw_only=True):
     port: str
     format: Format
     retention: str = "7d"
+
+
+class FlowFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the run of a tree knows beside its plan: what can be extracted, and of which type each of those is."""
+
+    extracts: dict[str, Extract] = {}
+    types: dict[str, str] = {}
 
 
 class FlowLimits(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,6 +30,9 @@ class Attempt:
         self.taken_away: str | None = None
         self.taken_away_s: float | None = None
         self.is_written = threading.Event()
+        self.stopping = threading.Event()
+        if work.claim.is_stopped:
+            self.stopping.set()
         self._clock = clock
         self._on_phase = on_phase
         self._lock = threading.Lock()
@@ -64,6 +67,12 @@ class Attempt:
         with self._lock:
             was_settled, self._is_settled = self._is_settled, True
             return not was_settled
+
+    def ask_to_stop(self) -> None:
+        """Let the component know that it should close its outputs and return."""
+        if not self.stopping.is_set():
+            self.log.write("INFO", "asked to stop: it may close its outputs and return")
+            self.stopping.set()
 
     def take_away(self, reason: str, now_s: float) -> None:
         """Note that the attempt no longer counts (cancelled, timed out, fenced): its Spark jobs are to be stopped."""

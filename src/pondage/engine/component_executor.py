@@ -50,6 +50,7 @@ def execute(
             place=lambda port: table_path(config, attempt, task, port),
             root=Path(config.root),
             secrets=secrets.__getitem__,
+            stop=attempt.stopping,
         )
         result = run_components(work)
     return ComponentResult(members=tuple(map(_veiled, result.members)))

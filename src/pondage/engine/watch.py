@@ -102,7 +102,10 @@ class Watch:
         """Ask the ledger what it thinks we hold: a kill closes the execution there, and tells nobody else."""
         with self._ledger.reading() as tx:
             held = executions.open_tokens(tx, self._process)
+            stopped = executions.stopped_tokens(tx, self._process)
         for attempt in watched:
+            if attempt.token in stopped:
+                attempt.ask_to_stop()
             if attempt.token not in held and not attempt.is_settled:
                 attempt.take_away("it was cancelled or given to another process", now_s)
 

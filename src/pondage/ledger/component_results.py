@@ -34,7 +34,7 @@ def commit_component(
     def record(tx: Transaction) -> Settled:
         assert work.claim.actor is not None
         if failed is None:
-            _write_tables(tx, work, inputs, result)
+            _write_tables(tx, ledger, work, inputs, result)
         return event
 
     return commit(
@@ -76,9 +76,12 @@ def _settled(work: Work, result: ComponentResult, failed: MemberResult | None) -
     )
 
 
-def _write_tables(tx: Transaction, work: Work, inputs: ComponentInputs, result: ComponentResult) -> None:
+def _write_tables(
+    tx: Transaction, ledger: Ledger, work: Work, inputs: ComponentInputs, result: ComponentResult
+) -> None:
     assert work.claim.actor is not None
     run = job_runs.of_actor(tx, work.claim.actor)
+    version = ledger.job(tx, run.definition)
     for member, given in zip(result.members, inputs.members, strict=True):
         for port, content in member.outputs.items():
             table = RunTable(
@@ -88,5 +91,6 @@ def _write_tables(tx: Transaction, work: Work, inputs: ComponentInputs, result: 
                 execution=work.claim.execution,
                 content=content,
                 digest=digest_of(content),
+                kept_us=version.kept_us(given.component, port),
             )
             run_tables.insert(tx, run.id, table)

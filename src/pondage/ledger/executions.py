@@ -167,6 +167,28 @@ def cancel(tx: Transaction, dispatch: int) -> None:
     close_dispatch(tx, dispatch, outcome="cancelled")
 
 
+def ask_to_stop(tx: Transaction, *, actor: int, node: str, attempt: int) -> None:
+    """Note that a component must close its outputs and return; whoever holds it sees that by its next look."""
+    tx.change(
+        """UPDATE dispatches SET stopped_at = :now
+           WHERE kind = 'component' AND actor = :actor AND node = :node AND number = :number AND outcome IS NULL
+                 AND stopped_at IS NULL""",
+        actor=actor,
+        node=node,
+        number=attempt,
+    )
+
+
+def stopped_tokens(tx: Transaction, process: int) -> set[str]:
+    """Answer the tokens of this process whose components were asked to stop."""
+    rows = tx.rows(
+        """SELECT e.token AS token FROM executions e JOIN dispatches d ON d.id = e.dispatch
+           WHERE e.process = :process AND e.completed_at IS NULL AND d.stopped_at IS NOT NULL""",
+        process=process,
+    )
+    return {text(row, "token") for row in rows}
+
+
 def _open_ids(tx: Transaction, dispatch: int) -> list[int]:
     rows = tx.rows("SELECT id FROM executions WHERE dispatch = :id AND completed_at IS NULL", id=dispatch)
     return [number(row, "id") for row in rows]

@@ -5,13 +5,17 @@ The machine decides; this carries out. Effects become dispatches, cancellations,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
+from pondage.define.port import PANIC_PORT
 from pondage.kernel.control import effects as does
 from pondage.kernel.control import step
 from pondage.kernel.control.effects import Effect
-from pondage.kernel.control.events import Event, Unfold
-from pondage.ledger import actors, executions, history, job_ripples, job_runs
+from pondage.kernel.control.events import Event, Restore, Stop, Unfold
+from pondage.kernel.control.state import State
+from pondage.ledger import actors, executions, history, job_ripples, job_runs, run_tables
 from pondage.ledger.actors import ActorRow
 from pondage.ledger.driver import Transaction, number
 from pondage.ledger.executions import Dispatch
@@ -50,12 +54,37 @@ class JobHost:
         self._rows = RunRows(tx, actor.id, is_new=actor.version == 0)
 
     def settle(self, events: list[Event]) -> JobSettled:
-        """Step once and carry out every effect."""
-        done = step(self._version.index, self._rows, events, self._tx.now)
-        self._rows.save(done.changed)
-        for effect in done.effects:
-            self._carry_out(effect)
-        return JobSettled(rounds=(tuple(events),), touched=done.changed, effects=done.effects)
+        """Step and carry out every effect; once more for what the ends of this step stop."""
+        rounds: list[tuple[Event, ...]] = []
+        touched: dict[tuple[str, str], None] = {}
+        effects: list[Effect] = []
+        while events or not rounds:
+            done = step(self._version.index, self._rows, events, self._tx.now)
+            self._rows.save(done.changed)
+            for effect in done.effects:
+                self._carry_out(effect)
+            rounds.append(tuple(events))
+            touched |= dict.fromkeys(done.changed)
+            effects += done.effects
+            events = list(self._stopped(events, done.effects))
+        return JobSettled(rounds=tuple(rounds), touched=tuple(touched), effects=tuple(effects))
+
+    def _stopped(self, events: list[Event], effects: tuple[Effect, ...]) -> Iterator[Event]:
+        """Give whom the ends of a step stop: there is a row on an edge into a `stop` port."""
+        ends = {one.instance: one.state for one in effects if isinstance(one, does.ComponentChanged)}
+        for event in events:
+            if isinstance(event, Restore):
+                ends |= {name: row.state for name, row in event.components.items()}
+        for name, state in ends.items():
+            for port, target in self._version.stops(name):
+                if self._has_row(name, port, state):
+                    yield Stop(instance=target)
+
+    def _has_row(self, instance: str, port: str, state: State) -> bool:
+        if port == PANIC_PORT:
+            return state is State.ERROR
+        found = run_tables.find(self._tx, self._run.id, instance, port) if state is State.OK else None
+        return found is not None and found.content.rows > 0
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:
@@ -63,6 +92,8 @@ class JobHost:
                 self._dispatch(effect)
             case does.Cancel():
                 self._cancel(effect)
+            case does.StopInstance():
+                executions.ask_to_stop(self._tx, actor=self._run.actor, node=effect.instance, attempt=effect.attempt)
             case does.Timer():
                 actors.put_signal(
                     self._tx,
@@ -82,8 +113,7 @@ class JobHost:
             case does.Done():
                 self._end(effect)
             case _:
-                # Logs and checkpoints: the rows and the advancement are the record. A table component has nothing
-                # that it could close early, so a Stop waits for its timer.
+                # Logs and checkpoints: the rows and the advancement are the record.
                 pass
 
     def _dispatch(self, effect: does.Run) -> None:

@@ -7,15 +7,15 @@ import re
 
 import msgspec
 
-from pondage.define.component_work import ComponentTask, Given, Input, Made, Member, Publication, Stored
-from pondage.define.port import declared_port
+from pondage.define.component_work import ComponentTask, Given, Input, Made, Member, Panicked, Publication, Stored
+from pondage.define.port import PANIC_PORT, declared_port
 from pondage.kernel.control import State
 from pondage.kernel.control.effects import Source
 from pondage.kernel.control.names import readable
 from pondage.kernel.control.reading import values_of
 from pondage.kernel.control.shape import PlanComponent
 from pondage.kernel.control.state import ElementsRow, LevelRow, RunRow
-from pondage.ledger import job_ripples, job_runs, run_tables
+from pondage.ledger import job_ripples, job_runs, panics, run_tables
 from pondage.ledger.claims import Claim
 from pondage.ledger.driver import Transaction
 from pondage.ledger.job_plans import JobVersion
@@ -72,6 +72,7 @@ class _Resolution:
             globals=self._globals(given.view, last),
             context=state.context,
             idempotency_key=self._idempotency_key(claim, given, state),
+            is_stopping=claim.is_stopped,
         )
 
     def _member(self, member: MemberInputs, given: ComponentInputs) -> Member:
@@ -115,6 +116,8 @@ class _Resolution:
             return [Given(self._element(source))]
         if source.gathers:
             return self._gathered(source)
+        if source.port == PANIC_PORT:
+            return [Panicked(panics.of_instance(self._tx, self._run, source.instance))]
         if source.instance in inner:
             return [Made(source.instance, source.port)]
         found = run_tables.find(self._tx, self._run.id, source.instance, source.port)

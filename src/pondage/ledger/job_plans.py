@@ -8,6 +8,7 @@ from collections import defaultdict
 import msgspec
 
 from pondage.define.component import ComponentDefinition
+from pondage.define.duration import parsed_duration
 from pondage.define.port import natural_order
 from pondage.kernel.control import Index, JobPlan
 from pondage.kernel.control.shape import PlanComponent, Virtual
@@ -27,6 +28,15 @@ class JobVersion:
         self.shapes = {shape.name: shape for shape in shapes_of(stored.plan)}
         self._read = _read_ports(stored.plan, is_fused=False)
         self._read_outside = _read_ports(stored.plan, is_fused=True)
+        self._stops: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for data in stored.plan.stops:
+            names = [stored.plan.components[at].name for at in (data.source, data.target)]
+            self._stops[names[0]].append((data.source_port, names[1]))
+        extracts = () if stored.flow is None else stored.flow.extracts.values()
+        self._kept: dict[tuple[str, str], int] = {}
+        for one in extracts:
+            place = (one.node, one.port)
+            self._kept[place] = max(self._kept.get(place, 0), parsed_duration(one.retention))
 
     def definition(self, shape: PlanComponent) -> ComponentDefinition:
         """Answer the component that an instance is of."""
@@ -55,6 +65,14 @@ class JobVersion:
     def writes(self, shape: PlanComponent, *, is_fused: bool) -> tuple[str, ...]:
         """Answer the outputs that must be written: those that somebody reads outside the execution."""
         return (self._read_outside if is_fused else self._read).get(shape.name, ())
+
+    def stops(self, component: str) -> list[tuple[str, str]]:
+        """Answer what a component stops: an output of it, and whom its first row stops."""
+        return self._stops.get(component, [])
+
+    def kept_us(self, component: str, port: str) -> int | None:
+        """Answer how long an output can be extracted after the end of the run; None when nobody extracts it."""
+        return self._kept.get((component, port))
 
     def siblings(self, shape: PlanComponent) -> list[str]:
         """Answer the components of the joblet call that this one is in."""
@@ -126,7 +144,9 @@ def _read_ports(plan: JobPlan, *, is_fused: bool) -> dict[str, tuple[str, ...]]:
 
 def _note_ports(plan: JobPlan, found: dict[str, dict[str, None]], *, is_fused: bool) -> None:
     groups = {at: group for group in plan.groups for at in group} if is_fused else {}
-    for data in plan.data:
+    for data in (*plan.data, *plan.stops):
+        if data.is_panic:
+            continue  # the ledger knows why something failed; nobody writes it
         if data.gathers:
             found[data.gathers][data.source_port.removeprefix(f"{data.gathers}.")] = None
         elif data.source not in groups or data.target not in groups[data.source]:

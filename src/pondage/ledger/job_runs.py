@@ -31,11 +31,13 @@ class JobRunRow(msgspec.Struct, frozen=True, kw_only=True):
     code: str | None
     started_at: int
     ended_at: int | None
+    is_flow: bool = False
+    cleaned_at: int | None = None
 
 
 COLUMNS = (
     "id, public_id, environment, actor, job, definition, context, resumed_from, dispatch, reason, state, code, "
-    "started_at, ended_at"
+    "started_at, ended_at, is_flow, cleaned_at"
 )
 
 
@@ -52,13 +54,14 @@ def insert(
     resumed_from: int | None,
     reason: str,
     dispatch: int | None = None,
+    is_flow: bool = False,
 ) -> JobRunRow:
     """Write a run that starts."""
     row = tx.row(
         f"""INSERT INTO job_runs (public_id, environment, actor, job, definition, archive, context, resumed_from,
-                                  dispatch, reason, state, started_at)
+                                  dispatch, reason, state, started_at, is_flow)
             VALUES (:public_id, :environment, :actor, :job, :definition, :archive, :context, :resumed_from,
-                    :dispatch, :reason, 'RUNNING', :now)
+                    :dispatch, :reason, 'RUNNING', :now, :is_flow)
             RETURNING {COLUMNS}""",
         public_id=public_id,
         environment=environment,
@@ -70,6 +73,7 @@ def insert(
         resumed_from=resumed_from,
         dispatch=dispatch,
         reason=reason,
+        is_flow=int(is_flow),
     )
     assert row is not None
     return run_of(row)
@@ -126,27 +130,30 @@ def by_public_id(tx: Transaction, environment: int, public_id: str) -> JobRunRow
     return None if row is None else run_of(row)
 
 
-def newest(tx: Transaction, environment: int, *, job: str | None, limit: int) -> list[JobRunRow]:
-    """Answer the newest runs of one job or of all, the newest first."""
+def newest(tx: Transaction, environment: int, *, job: str | None, limit: int, is_flow: bool = False) -> list[JobRunRow]:
+    """Answer the newest runs of one job or of all, the newest first; flows on their own."""
     rows = tx.rows(
         f"""SELECT {COLUMNS} FROM job_runs
-            WHERE environment = :environment AND (CAST(:job AS TEXT) IS NULL OR job = :job)
+            WHERE environment = :environment AND is_flow = :is_flow AND (CAST(:job AS TEXT) IS NULL OR job = :job)
             ORDER BY id DESC LIMIT :limit""",
         environment=environment,
         job=job,
+        is_flow=int(is_flow),
         limit=limit,
     )
     return [run_of(row) for row in rows]
 
 
-def called(tx: Transaction, environment: int | None, given: str) -> list[JobRunRow]:
-    """Answer the two newest runs whose id begins so, or of the job with this name."""
+def called(tx: Transaction, environment: int | None, given: str, *, is_flow: bool | None = None) -> list[JobRunRow]:
+    """Answer the two newest runs whose id begins so, or of the job with this name; of both kinds, or of one."""
     rows = tx.rows(
         f"""SELECT {COLUMNS} FROM job_runs
             WHERE environment = :environment AND (substr(public_id, 1, length(:given)) = :given OR job = :given)
+                  AND is_flow = coalesce(CAST(:is_flow AS INTEGER), is_flow)
             ORDER BY id DESC LIMIT 2""",
         environment=environment,
         given=given,
+        is_flow=None if is_flow is None else int(is_flow),
     )
     return [run_of(row) for row in rows]
 
@@ -179,6 +186,8 @@ def run_of(row: Row) -> JobRunRow:
         code=text_or_none(row, "code"),
         started_at=number(row, "started_at"),
         ended_at=number_or_none(row, "ended_at"),
+        is_flow=bool(row["is_flow"]),
+        cleaned_at=number_or_none(row, "cleaned_at"),
     )
 
 

@@ -43,7 +43,7 @@ def start_job(
     The job is stored under its digest, so it need not be deployed. `archive` is the code of its own components.
     `start` is for simulations, which have a clock and a budget of their own.
     """
-    public_id = ledger.ids.new("j")
+    public_id = _new_id(ledger, job)
     _require_no_inputs(job)
     known = {"env": environment, "run_id": public_id, **job.plan.context, **(context or {})}
     with ledger.transaction() as tx:
@@ -110,7 +110,7 @@ def resume(
         definition = job_plans.store(tx, job)
         restore = collect(version.index, rows, Index(job.plan), fresh_globals=fresh_globals)
         context = _context(rows)
-        new_id = ledger.ids.new("j")
+        new_id = _new_id(ledger, job)
         run = _insert(tx, old.environment, new_id, job, definition, context, resumed_from=old.id, reason="resumed")
         _take_over(tx, old, run, restore, is_intact)
         history.audit(
@@ -164,7 +164,12 @@ def _insert(
         context=context,
         resumed_from=resumed_from,
         reason=reason,
+        is_flow=job.flow is not None,
     )
+
+
+def _new_id(ledger: Ledger, job: StoredJob) -> str:
+    return ledger.ids.new("j" if job.flow is None else "f")
 
 
 def _begin(tx: Transaction, ledger: Ledger, run: JobRunRow, events: list[Event]) -> None:

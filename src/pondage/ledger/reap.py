@@ -140,8 +140,9 @@ def crashed(tx: Transaction, held: Held, *, reason: str, is_blamed: bool, queue:
         return
     crashes = held.crashes + int(is_blamed)
     tx.change("UPDATE dispatches SET crashes = :crashes WHERE id = :id", crashes=crashes, id=held.dispatch)
-    if crashes > held.crash_budget or held.kind in ("query", "compact"):
-        _exhausted(tx, held, crashes)
+    # What may run once only is not tried again, whoever of those that died with the process was to blame.
+    if crashes > held.crash_budget or held.crash_budget == 0 or held.kind in ("query", "compact"):
+        _exhausted(tx, held, max(1, crashes))
         return
     free = max(1, held.crash_budget // 3)
     executions.enqueue(

@@ -7,7 +7,7 @@ import hashlib
 import msgspec
 
 from pondage.define.snapshot import SnapshotContent
-from pondage.ledger.driver import Row, Transaction, number, text
+from pondage.ledger.driver import Row, Transaction, number, number_or_none, text
 
 _contents = msgspec.json.Decoder(SnapshotContent)
 
@@ -23,9 +23,11 @@ class RunTable(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     is_marked: bool = False
     """Its files are about to be deleted: the run is out of retention."""
+    kept_us: int | None = None
+    """How long it can be extracted after the end of the run; None when nobody extracts it."""
 
 
-_COLUMNS = "instance, component, port, execution, content, digest, tombstoned_at"
+_COLUMNS = "instance, component, port, execution, content, digest, tombstoned_at, kept_us"
 
 
 def digest_of(content: SnapshotContent) -> str:
@@ -38,8 +40,9 @@ def insert(tx: Transaction, run: int, table: RunTable) -> None:
     """Write an output. Only a guarded commit does this, or a run that takes it over from an earlier one."""
     tx.write(
         """INSERT INTO run_tables (run, instance, component, port, execution, path, content, digest, rows, bytes,
-                                   created_at)
-           VALUES (:run, :instance, :component, :port, :execution, :path, :content, :digest, :rows, :bytes, :now)""",
+                                   kept_us, created_at)
+           VALUES (:run, :instance, :component, :port, :execution, :path, :content, :digest, :rows, :bytes, :kept_us,
+                   :now)""",
         run=run,
         instance=table.instance,
         component=table.component,
@@ -50,6 +53,7 @@ def insert(tx: Transaction, run: int, table: RunTable) -> None:
         digest=table.digest,
         rows=table.content.rows,
         bytes=table.content.bytes,
+        kept_us=table.kept_us,
     )
 
 
@@ -99,4 +103,5 @@ def _table(row: Row) -> RunTable:
         content=_contents.decode(text(row, "content")),
         digest=text(row, "digest"),
         is_marked=row["tombstoned_at"] is not None,
+        kept_us=number_or_none(row, "kept_us"),
     )

@@ -114,6 +114,10 @@ class _Check:
             clash = TypeClash(edge=f"{vertex.name}.out", want=str(want), got=got)
             message = f"{vertex.name}: wanted {want}, got {got}"
             self.findings.wrong("TYPE_MISMATCH", message, at_pointer(self.tree, str(where)), clash=clash)
+        if parse_type(text).head in ("Table", "Stream"):
+            # Whoever runs it does not know the project's types.
+            schema = spark_json(parse_type(text).arguments[0], self.structures)
+            vertex.call = msgspec.structs.replace(vertex.call, params={**const, "schema": schema})
 
     def wrong_type(self, text: str) -> Iterator[tuple[str, str]]:
         """Give why a constant cannot have a type: codes and messages."""

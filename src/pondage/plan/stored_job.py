@@ -8,6 +8,7 @@ import msgspec
 
 from pondage.define.component import ComponentDefinition, Registry
 from pondage.define.definition import ScheduleDefinition
+from pondage.define.flow import CONST, FlowFacts
 from pondage.kernel.control import JobPlan
 from pondage.kernel.control.shape import PlanComponent, Virtual
 
@@ -26,6 +27,8 @@ class StoredJob(msgspec.Struct, frozen=True, kw_only=True):
     labels: tuple[str, ...] = ()
     pool: str = ""
     """Beside those of the components: what the Pond whose Ripple the job is demands of every execution."""
+    flow: FlowFacts | None = None
+    """Of a tree that somebody submitted."""
 
 
 def stored_job(
@@ -35,11 +38,12 @@ def stored_job(
     archive: str = "",
     file: str = "",
     schedule: ScheduleDefinition | None = None,
+    flow: FlowFacts | None = None,
 ) -> StoredJob:
     """Make what is stored of a planned job: a snapshot of the components that it names comes with it."""
     types = sorted({shape.type for shape in shapes_of(plan) if shape.virtual is Virtual.NONE})
-    components = {name: registry[name] for name in types}
-    return StoredJob(plan=plan, components=components, archive=archive, file=file, schedule=schedule)
+    components = {name: CONST if name == CONST.name else registry[name] for name in types}
+    return StoredJob(plan=plan, components=components, archive=archive, file=file, schedule=schedule, flow=flow)
 
 
 def plans_of(plan: JobPlan) -> Iterator[JobPlan]:

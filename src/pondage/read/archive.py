@@ -24,6 +24,8 @@ from pondage.read.project import Project
 
 LIMIT_BYTES = 20 * 1024 * 1024
 LIMIT_FILES = 10_000
+TREES = "flows"
+"""Where a project keeps its trees: they are data, so that an edited one needs no other worker."""
 _SUFFIXES = {".py", ".sql", ".yaml", ".yml", ".json", ".toml", ".pyi", ".typed"}
 _SKIPPED = {"__pycache__", "tests", "test", "data", "node_modules", "venv", "env", "dist", "build", "spark-warehouse"}
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -41,7 +43,7 @@ def pack_project(project: Project, *, limit_bytes: int = LIMIT_BYTES) -> Archive
     """Answer the archive of the project's code; raises `ProjectError` when it is too large or holds a link.
 
     In it are Python, SQL, job and settings files. Left out are hidden directories (`.pondage`, `.git`, …), caches,
-    virtual environments, tests, data, and the warehouse wherever it is.
+    virtual environments, tests, data, trees in `flows/`, and the warehouse wherever it is.
     """
     names: list[str] = []
     size = 0
@@ -149,6 +151,8 @@ def _code_files(project: Project) -> Iterator[Path]:
                 raise _refused(f"{(here / name).relative_to(project.root).as_posix()!r} is a link")
         for name in sorted(files):
             path = here / name
+            if here == project.root / TREES and path.suffix == ".json":
+                continue
             if path not in wanted and (name.startswith((".", "test_")) or path.suffix not in _SUFFIXES):
                 continue
             if path.is_symlink() or not path.is_file():

@@ -5,6 +5,7 @@ Nothing here imports Spark before a component needs it: sleeping, failing or lis
 
 from __future__ import annotations
 
+import threading
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,12 +14,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pondage.define.component import ComponentDefinition, definition_of
+from pondage.define.component_run import as_json
 from pondage.define.component_work import ComponentResult, ComponentTask, Member, MemberResult
+from pondage.define.flow import CONST
 from pondage.define.port import declared_port
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
 from pondage.spark.component_inputs import Frames, arguments
 from pondage.spark.component_run import SparkRun
+from pondage.spark.typed import is_plain, plain_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +39,8 @@ class ComponentWork(msgspec.Struct, frozen=True, kw_only=True):
     place: Callable[[str], str]
     root: Path | None = None
     secrets: Callable[[str], str] | None = None
+    stop: threading.Event | None = None
+    """Set when it is asked to stop."""
 
 
 class WrongComponent(PondageError):
@@ -66,7 +72,10 @@ class _Call:
         self.work = work
         self.member = member
         self.is_last = member is work.task.members[-1]
-        self.run = SparkRun(work.task, member, session=work.session, root=work.root, secrets=work.secrets)
+        self.plain: dict[str, str] = {}
+        self.run = SparkRun(
+            work.task, member, session=work.session, root=work.root, secrets=work.secrets, stop=work.stop
+        )
 
     def result(self, made: Frames) -> MemberResult:
         try:
@@ -84,7 +93,7 @@ class _Call:
             members = [one.instance for one in self.work.task.members]
             return self.failed(error, code=f"FUSED_ACTION({', '.join(members)})" if len(members) > 1 else "")
 
-    def called(self, made: Frames) -> dict[str, DataFrame] | list[object] | None:
+    def called(self, made: Frames) -> dict[str, object] | list[object] | None:
         function = self.work.function(self.member.entry)
         definition = definition_of(function)
         if definition is None:
@@ -97,13 +106,11 @@ class _Call:
         return self.tables(returned, definition)
 
     def items(self, returned: object) -> list[object] | None:
-        from pondage.define.component_run import as_json
-
         if returned is None or isinstance(returned, list):
             return None if returned is None else [as_json(one, "an element") for one in returned]
         raise WrongComponent(f"{self.member.instance} is an iterator and returned a {type(returned).__name__}, no list")
 
-    def tables(self, returned: object, definition: ComponentDefinition) -> dict[str, DataFrame] | None:
+    def tables(self, returned: object, definition: ComponentDefinition) -> dict[str, object] | None:
         if returned is None:
             missing = [port for port in self.member.writes if self.is_last]
             if missing:
@@ -113,17 +120,37 @@ class _Call:
         from pyspark.sql import DataFrame
 
         for port, frame in frames.items():
-            if declared_port(definition.outputs, port) is None:
+            declared = declared_port(definition.outputs, port)
+            if declared is None:
                 raise WrongComponent(f"{self.member.instance} has no output port {port!r}")
-            if not isinstance(frame, DataFrame):
+            if self.plain_type(declared.type):
+                self.check_plain(port, self.plain_type(declared.type), frame)
+                self.plain[port] = self.plain_type(declared.type)
+            elif not isinstance(frame, DataFrame):
                 raise WrongComponent(f"{self.member.instance}.{port} is a {type(frame).__name__}, no DataFrame")
         missing = [port for port in self.member.writes if port not in frames]
         if missing:
             raise WrongComponent(f"{self.member.instance} returned nothing for its port {missing[0]}")
         return dict(frames)
 
-    def written(self, frames: Mapping[str, DataFrame]) -> dict[str, SnapshotContent]:
-        return {port: self.written_table(port, frames[port]) for port in self.member.writes}
+    def plain_type(self, declared: str) -> str:
+        """Answer the type of an output that is a Python value, and nothing for a table. A constant says its own."""
+        found = str(self.member.params["type"]) if self.member.component == CONST.name else declared
+        return found if is_plain(found) else ""
+
+    def check_plain(self, port: str, type_: str, value: object) -> None:
+        if type_.startswith("Bytes") and not isinstance(value, bytes):
+            raise WrongComponent(f"{self.member.instance}.{port} is a {type(value).__name__}, no bytes")
+        if not type_.startswith("Bytes"):
+            as_json(value, f"{self.member.instance}.{port}")
+
+    def written(self, frames: Mapping[str, object]) -> dict[str, SnapshotContent]:
+        return {port: self.written_table(port, self.frame(port, frames[port])) for port in self.member.writes}
+
+    def frame(self, port: str, given: object) -> DataFrame:
+        if port in self.plain:
+            return plain_frame(self.work.session(), self.plain[port], given)
+        return given  # type: ignore[return-value]  # checked when it was returned
 
     def written_table(self, port: str, frame: DataFrame) -> SnapshotContent:
         from pondage.spark.checked import write_checked

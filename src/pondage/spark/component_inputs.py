@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pondage.define.component import ComponentDefinition
-from pondage.define.component_work import Given, Input, Made, Member, Stored
+from pondage.define.component_work import Given, Input, Made, Member, Panicked, Stored
 from pondage.define.port import Port, declared_port
 from pondage.errors import PondageError
+from pondage.spark.typed import accepted, is_plain, panic_frame, plain_value
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql import types as T  # noqa: N812 - the name that everybody uses
 
-Frames = dict[tuple[str, str], "DataFrame"]
+Frames = dict[tuple[str, str], object]
+"""What members gave so far: DataFrames, and plain values of the types Value and Bytes."""
 
 
 def arguments(
@@ -30,18 +32,23 @@ def arguments(
     given: dict[str, object] = {}
     for name, port in definition.inputs.items():
         if not name.endswith("*"):
-            given[name] = _argument(name, port, member.inputs.get(name, ()), made, session)
+            given[name] = _argument(name, port, member.inputs.get(name, ()), made, session, definition.vars)
     for name, found in member.inputs.items():
         if name not in given:
             port = declared_port(definition.inputs, name) or Port()
-            given[name] = _argument(name, port, found, made, session)
+            given[name] = _argument(name, port, found, made, session, definition.vars)
     return given
 
 
 def _argument(
-    name: str, port: Port, found: tuple[Input, ...], made: Frames, session: Callable[[], SparkSession]
+    name: str,
+    port: Port,
+    found: tuple[Input, ...],
+    made: Frames,
+    session: Callable[[], SparkSession],
+    variables: Mapping[str, str],
 ) -> object:
-    values = [_one(name, port, one, made, session) for one in found]
+    values = [_accepted(_one(name, port, one, made, session), port, variables) for one in found]
     if port.multi:
         return values
     return values[0] if values else None
@@ -55,13 +62,20 @@ def _one(name: str, port: Port, one: Input, made: Frames, session: Callable[[], 
         case Given(value=value):
             return value if wants_value else frame_of(session(), value)
         case Stored(content=content):
-            if wants_value:
-                raise PondageError(f"{name} takes the element of an iterator, not a table", code="BAD_INPUT")
             from pondage.spark.read import read_snapshot
 
-            return read_snapshot(session(), content)
+            frame = read_snapshot(session(), content)
+            return plain_value(name, port.type, frame) if is_plain(port.type) else frame
         case Made(instance=instance, port=source):
             return made[instance, source]
+        case Panicked(panic=panic):
+            return panic_frame(session(), panic)
+
+
+def _accepted(value: object, port: Port, variables: Mapping[str, str]) -> object:
+    if port.accept == "exact" or not hasattr(value, "columns"):
+        return value
+    return accepted(value, port, variables)  # type: ignore[arg-type]
 
 
 def frame_of(session: SparkSession, value: object) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ class SparkRun(ComponentRun):
         session: Callable[[], SparkSession],
         root: Path | None = None,
         secrets: Callable[[str], str] | None = None,
+        stop: threading.Event | None = None,
     ) -> None:
         rows = {
             port: sum(one.content.rows for one in found if isinstance(one, Stored))
@@ -33,6 +35,7 @@ class SparkRun(ComponentRun):
         super().__init__(
             instance=member.instance, job=task.job, run_id=task.run_id, attempt=task.attempt, globals=task.globals,
             context=task.context, rows=rows, idempotency_key=task.idempotency_key, root=root, secrets=secrets,
+            stop=stop,
         )  # fmt: skip
         self._session = session
 

@@ -171,7 +171,11 @@ CREATE TABLE job_runs (
     state text NOT NULL,
     code text,
     started_at bigint NOT NULL,
-    ended_at bigint
+    ended_at bigint,
+    -- A flow is a job that somebody built as data; `pondage flow` is about these.
+    is_flow bigint NOT NULL DEFAULT 0,
+    -- Somebody said that what it left behind may go before its retention is over.
+    cleaned_at bigint
 );
 CREATE INDEX job_runs_newest ON job_runs (environment, id);
 CREATE INDEX job_runs_of_job ON job_runs (environment, job, id);
@@ -235,7 +239,9 @@ CREATE TABLE dispatches (
     outcome text,
     result text,
     created_at bigint NOT NULL,
-    closed_at bigint
+    closed_at bigint,
+    -- Its component was asked to close its outputs and return.
+    stopped_at bigint
 );
 CREATE INDEX dispatches_of_run ON dispatches (run, node, number);
 CREATE INDEX dispatches_of_dataset ON dispatches (dataset, id);
@@ -369,6 +375,8 @@ CREATE TABLE run_tables (
     bytes bigint NOT NULL,
     created_at bigint NOT NULL,
     tombstoned_at bigint,
+    -- Of what can be extracted: how long after the end of the run, whatever the retention of runs is.
+    kept_us bigint,
     UNIQUE (run, instance, port)
 );
 CREATE INDEX run_tables_gathered ON run_tables (run, component, port);

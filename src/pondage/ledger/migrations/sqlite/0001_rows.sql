@@ -168,7 +168,11 @@ CREATE TABLE job_runs (
     state TEXT NOT NULL,
     code TEXT,
     started_at INTEGER NOT NULL,
-    ended_at INTEGER
+    ended_at INTEGER,
+    -- A flow is a job that somebody built as data; `pondage flow` is about these.
+    is_flow INTEGER NOT NULL DEFAULT 0,
+    -- Somebody said that what it left behind may go before its retention is over.
+    cleaned_at INTEGER
 );
 CREATE INDEX job_runs_newest ON job_runs (environment, id);
 CREATE INDEX job_runs_of_job ON job_runs (environment, job, id);
@@ -232,7 +236,9 @@ CREATE TABLE dispatches (
     outcome TEXT,
     result TEXT,
     created_at INTEGER NOT NULL,
-    closed_at INTEGER
+    closed_at INTEGER,
+    -- Its component was asked to close its outputs and return.
+    stopped_at INTEGER
 );
 CREATE INDEX dispatches_of_run ON dispatches (run, node, number);
 CREATE INDEX dispatches_of_dataset ON dispatches (dataset, id);
@@ -366,6 +372,8 @@ CREATE TABLE run_tables (
     bytes INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     tombstoned_at INTEGER,
+    -- Of what can be extracted: how long after the end of the run, whatever the retention of runs is.
+    kept_us INTEGER,
     UNIQUE (run, instance, port)
 );
 CREATE INDEX run_tables_gathered ON run_tables (run, component, port);

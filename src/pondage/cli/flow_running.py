@@ -1,0 +1,235 @@
+"""`pondage flow submit|list|show|watch|stop|resume|cleanup`: trees that run. A flow is a run of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.session import Session, session, workers
+from pondage.cli.settings import Settings, Verb, json_option, pass_settings
+
+if TYPE_CHECKING:
+    from pondage.views.flows import FlowDetail
+
+_WAIT = click.option("--wait", "is_followed", is_flag=True, help="Wait for its end and show how it goes.")
+_RUN = click.argument("run_id", metavar="RUN")
+
+
+@click.command("submit", cls=Verb)
+@click.argument("file", metavar="FILE|-")
+@click.option("--name", metavar="NAME", help="What the flow is called (else: the name of the file).")
+@_WAIT
+@json_option
+@pass_settings
+def submit(settings: Settings, file: str, name: str | None, is_followed: bool, is_json: bool) -> None:
+    """Check a tree as `flow check` does and run it; `-` reads it from standard input.
+
+    Prints the id of the flow. Exit code 4 when the tree is refused; with --wait, 1 when the flow failed.
+    """
+    from pondage.cli.flow_files import refuse, stored_tree
+    from pondage.define.flow import FlowRefused
+    from pondage.define.names import checked_name
+    from pondage.ledger.jobs import start_job
+
+    with session(settings) as opened:
+        try:
+            chosen = None if name is None else checked_name(name, what="flow")
+            stored, archive = stored_tree(opened, file, name=chosen)
+        except FlowRefused as error:
+            refuse(error, is_json=is_json)
+
+        def start() -> str:
+            return start_job(opened.ledger, opened.environment, stored, archive=archive, reason="submitted", who=_who())
+
+        _carry_on(settings, opened, start, is_followed=is_followed, is_json=is_json)
+
+
+@click.command("list", cls=Verb)
+@click.argument("name", required=False)
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@json_option
+@pass_settings
+def list_runs(settings: Settings, name: str | None, limit: int, is_json: bool) -> None:
+    """List the newest flows, of one name or of all."""
+    from pondage.cli.job_tables import RUN_COLUMNS, run_rows
+    from pondage.cli.output import print_json, print_table
+    from pondage.views.flows import list_flows
+
+    with session(settings) as opened, opened.ledger.reading() as tx:
+        view = list_flows(tx, opened.ledger, opened.environment, name=name, limit=limit)
+    if is_json:
+        print_json(view)
+    elif view.runs:
+        columns = tuple({"JOB": "FLOW", "COMPONENTS": "NODES"}.get(one, one) for one in RUN_COLUMNS)
+        print_table(settings, columns, run_rows(view.runs, view.at))
+    else:
+        click.echo("no flow has run; try: pondage flow submit FILE")
+
+
+@click.command("show", cls=Verb)
+@_RUN
+@json_option
+@pass_settings
+def show(settings: Settings, run_id: str, is_json: bool) -> None:
+    """Show a flow: every node with its state, why nodes failed, and what can be extracted."""
+    with session(settings) as opened:
+        view = _read(opened, run_id)
+    _print(settings, view, is_json=is_json)
+
+
+@click.command("watch", cls=Verb)
+@_RUN
+@json_option
+@pass_settings
+def watch(settings: Settings, run_id: str, is_json: bool) -> None:
+    """Follow a flow until it is over, and say how it ended. Ctrl-C ends the watching, not the flow."""
+    from pondage.cli.job_following import watch_run
+
+    with session(settings) as opened:
+        run = _read(opened, run_id).flow.run.id
+        watch_run(settings, opened, run, is_quiet=is_json)
+        view = _read(opened, run)
+    _print_end(settings, view, is_json=is_json)
+
+
+@click.command("stop", cls=Verb)
+@_RUN
+@click.argument("node", required=False)
+@pass_settings
+def stop(settings: Settings, run_id: str, node: str | None) -> None:
+    """Ask a node, or all of a flow, to close its outputs and return; after 30 s its work is cancelled.
+
+    A node that returns is OK, one that has not begun is skipped, any other ends in ERROR with the code STOPPED.
+    To end a run without its verdict: pondage job kill RUN.
+    """
+    from pondage.ledger import flows
+
+    with session(settings) as opened:
+        flows.stop(opened.ledger, opened.environment, run_id, node, who=_who())
+        view = _read(opened, run_id)
+    run = view.flow.run
+    running = [one.name for one in view.flow.components if one.state == "RUNNING"]
+    rest = f"; may end within 30 s: {', '.join(running)}" if running else ""
+    click.echo(f"{run.id} was asked to stop {node or 'everything'}: it is {run.state}{rest}")
+
+
+@click.command("resume", cls=Verb)
+@_RUN
+@_WAIT
+@json_option
+@pass_settings
+def resume(settings: Settings, run_id: str, is_followed: bool, is_json: bool) -> None:
+    """Go on with a flow that failed or was killed: a new run that repeats nothing that is finished and still holds."""
+    from pondage.engine.local import is_intact
+    from pondage.ledger import jobs
+
+    with session(settings) as opened:
+        old = _read(opened, run_id).flow.run.id
+
+        def start() -> str:
+            return jobs.resume(opened.ledger, opened.environment, old, is_intact=is_intact, who=_who())
+
+        _carry_on(settings, opened, start, is_followed=is_followed, is_json=is_json)
+
+
+@click.command("cleanup", cls=Verb)
+@_RUN
+@json_option
+@pass_settings
+def cleanup(settings: Settings, run_id: str, is_json: bool) -> None:
+    """Let what a finished flow left between its nodes go now, not after its retention.
+
+    Its extracts stay for their own retention. The files go with the next `pondage vacuum`, or by themselves.
+    """
+    from pondage.cli.output import print_json
+    from pondage.ledger import flows
+
+    with session(settings) as opened:
+        tables = flows.clean_up(opened.ledger, opened.environment, run_id, who=_who())
+    if is_json:
+        print_json({"tables": tables})
+    else:
+        click.echo(f"{tables} table(s) between nodes will be removed; what can be extracted stays")
+
+
+def _carry_on(
+    settings: Settings, opened: Session, start: Callable[[], str], *, is_followed: bool, is_json: bool
+) -> None:
+    from pondage.cli.job_following import follow_run
+    from pondage.cli.output import print_json
+
+    if not is_followed:
+        started = start()
+        if is_json:
+            print_json({"run": started})
+        else:
+            click.echo(f"{started} was submitted; follow it: pondage flow watch {started}")
+        return
+    with workers(opened):
+        started = start()
+        follow_run(settings, opened, started, is_quiet=is_json)
+        view = _read(opened, started)
+    _print_end(settings, view, is_json=is_json)
+
+
+def _read(opened: Session, run_id: str) -> FlowDetail:
+    from pondage.views.flows import flow_run
+
+    with opened.ledger.reading() as tx:
+        return flow_run(tx, opened.ledger, opened.environment, run_id)
+
+
+def _print_end(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:
+    from pondage.cli.job_tables import headline
+    from pondage.cli.output import print_json, styled
+
+    run = view.flow.run
+    if is_json:
+        print_json(view)
+    else:
+        click.echo(styled(headline(view.flow), settings, fg="green" if run.state == "OK" else "red"))
+        for panic in view.panics:
+            click.echo(f"  {panic.node}: {panic.message} [{panic.code}]")
+            if settings.is_traced and panic.detail:
+                click.echo(panic.detail, err=True)
+        for one in view.extracts:
+            if one.state == "ready":
+                click.echo(f"  fetch {one.rows:,} row(s): pondage flow extract {run.id} {one.name}")
+    if run.state != "OK":
+        click.get_current_context().exit(1)
+
+
+def _print(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:
+    from pondage.cli.job_tables import COMPONENT_COLUMNS, component_rows, headline
+    from pondage.cli.output import print_json, print_table, print_title
+    from pondage.views.words import moment_text
+
+    if is_json:
+        print_json(view)
+        return
+    click.echo(headline(view.flow))
+    click.echo()
+    print_table(settings, ("NODE", *COMPONENT_COLUMNS[1:]), component_rows(view.flow), numbers=("ROWS",))
+    if view.panics:
+        print_title("panics", settings)
+        rows = [(one.node, one.code, str(one.attempt), one.message) for one in view.panics]
+        print_table(settings, ("NODE", "CODE", "ATTEMPT", "MESSAGE"), rows)
+    if view.extracts:
+        print_title("extracts", settings)
+        found = [
+            (one.name, one.source, one.format, one.state, "" if one.rows is None else f"{one.rows:,}",
+             "" if one.until is None else moment_text(one.until)[:19])
+            for one in view.extracts
+        ]  # fmt: skip
+        print_table(settings, ("NAME", "FROM", "FORMAT", "STATE", "ROWS", "UNTIL"), found, numbers=("ROWS",))
+
+
+def _who() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

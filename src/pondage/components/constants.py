@@ -1,0 +1,27 @@
+"""The component behind `const` nodes of trees: rows, a value or bytes that stand in the tree."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pondage.define.component import ATTRIBUTE
+from pondage.define.flow import CONST
+
+if TYPE_CHECKING:
+    from pondage.spark.component_run import SparkRun
+
+
+def const(*, params: Mapping[str, Any], run: SparkRun) -> dict[str, object]:
+    """Give what is written in the tree; `schema` is what the planner made of its type."""
+    if "bytes" in params:
+        return {"out": base64.b64decode(params["bytes"], validate=True)}
+    if params["type"].startswith("Value"):
+        return {"out": params["value"]}
+    from pondage.spark.typed import typed_frame
+
+    return {"out": typed_frame(run.spark, params["schema"], params["value"])}
+
+
+setattr(const, ATTRIBUTE, CONST)

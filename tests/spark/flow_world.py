@@ -1,0 +1,64 @@
+"""A project whose trees run for real: the verbs of `pondage flow` without a terminal, on the driver of all tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pondage.cli.flow_files import stored_tree
+from pondage.ledger import jobs
+from pondage.spark.driver import SparkDriver
+from pondage.views.flows import FlowDetail, flow_run
+from tests.spark.job_world import JobWorld
+
+
+def tree(nodes: dict[str, Any], *edges: list[Any], **extracts: str) -> dict[str, Any]:
+    """A tree; an extract is `node.port` or `node.port as format`."""
+    found = {}
+    for name, text in extracts.items():
+        source, _, form = text.partition(" as ")
+        found[name] = {"from": source, "format": form or "parquet"}
+    return {"version": 1, "nodes": nodes, "edges": list(edges), "extract": found}
+
+
+def rows(type_: str, *values: object) -> dict[str, Any]:
+    """A constant node that is a table."""
+    return {"const": {"type": type_, "value": list(values)}}
+
+
+class FlowWorld(JobWorld):
+    """Runs trees to their end in this thread, as a worker would."""
+
+    def __init__(self, root: Path, driver: SparkDriver | None = None, modules: str = "") -> None:
+        root.mkdir(parents=True, exist_ok=True)
+        if modules:
+            (root / "programs.py").write_text(modules, encoding="utf-8")
+        if not (root / "pondage.toml").exists():
+            own = 'modules = ["programs.py"]\n' if modules else ""
+            (root / "pondage.toml").write_text(f'{own}[locations]\nlanding = "data"\n', encoding="utf-8")
+        super().__init__(root, driver)
+
+    def submit(self, document: object, *, name: str = "tree") -> str:
+        """Submit a tree and answer the id of the flow; raises FlowRefused."""
+        file = self.root / "flows" / f"{name}.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(document), encoding="utf-8")
+        stored, archive = stored_tree(self.session, str(file), name=name)
+        return jobs.start_job(self.ledger, "main", stored, archive=archive, reason="submitted")
+
+    def flow(self, document: object) -> FlowDetail:
+        """Run a tree to its end."""
+        run = self.submit(document)
+        self.ended(run)
+        return self.detail(run)
+
+    def detail(self, run: str) -> FlowDetail:
+        """Answer a flow as it is now."""
+        with self.ledger.reading() as tx:
+            return flow_run(tx, self.ledger, "main", run)
+
+
+def node_states(view: FlowDetail) -> dict[str, str]:
+    """Answer the state of each node."""
+    return {one.name: one.state for one in view.flow.components}
