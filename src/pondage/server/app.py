@@ -25,7 +25,7 @@ from starlette.websockets import WebSocket
 from pondage.errors import PondageError
 from pondage.ledger import actors, tokens
 from pondage.ledger.tokens import EVERYWHERE, TokenRow
-from pondage.server import openapi
+from pondage.server import openapi, static
 from pondage.server.answers import json_answer, problem_answer, send_problem
 from pondage.server.guard import LOOPBACK, TOKEN, Guard
 from pondage.server.levels import Level
@@ -66,8 +66,10 @@ def make_app(
         HttpRoute(route.path, _endpoint(service, route, relays), methods=[route.method]) for route in table
     ]
     http += [WebSocketRoute(each.path, _socket_endpoint(service, each)) for each in sockets]
+    files = static.files()
+    http += [HttpRoute(path, static.endpoint(file), methods=["GET"]) for path, file in files.items()]
     inner = Starlette(routes=http, exception_handlers={HTTPException: _no_route})
-    return Guard(inner, service.ledger, hosts=hosts, open_paths=OPEN, tickets=service.tickets)
+    return Guard(inner, service.ledger, hosts=hosts, open_paths=OPEN | files.keys(), tickets=service.tickets)
 
 
 def _endpoint(service: Service, route: Route, relays: anyio.CapacityLimiter) -> Callable[[Request], object]:

@@ -24,13 +24,12 @@ TOKEN = "pondage.token"
 """Where the guard leaves the token's row in the scope."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "object-src 'none'",
+    "object-src 'none'; img-src 'self' data:; worker-src 'self' blob:",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
 }
 
 
@@ -150,6 +149,8 @@ def _with_headers(send: Send) -> Send:
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers[name] = value
+            # Only the files of the page say themselves how long they may be kept.
+            headers.setdefault("Cache-Control", "no-store")
         await send(message)
 
     return sending

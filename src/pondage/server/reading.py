@@ -19,6 +19,7 @@ from pondage.views.lineage_data import Direction, LineageView
 from pondage.views.logs import LogsView, locate, with_lines
 from pondage.views.processes import ProcessView, alive
 from pondage.views.reactors import ReactorWhyView, why_reactor
+from pondage.views.rhythm import RhythmView, rhythm
 from pondage.views.show import PondShow, SnapshotShow, show
 from pondage.views.status import StatusView, status
 from pondage.views.why import WhyView, why
@@ -67,6 +68,13 @@ class LimitQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """How many, the newest."""
 
     limit: Count = 20
+
+
+class SpanQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """From a moment (microseconds) to another one, or to now."""
+
+    since: int
+    until: int | None = None
 
 
 class HealthView(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +155,12 @@ def _job_run(call: Call) -> job_views.JobRunDetail:
         return job_views.job_run(tx, call.ledger, call.environment, call.path["run"])
 
 
+def _rhythm(call: Call) -> RhythmView:
+    span = call.asked(SpanQuery)
+    with call.ledger.reading() as tx:
+        return rhythm(tx, call.environment, since=span.since, until=tx.now if span.until is None else span.until)
+
+
 def _processes(call: Call) -> tuple[ProcessView, ...]:
     with call.ledger.reading() as tx:
         return alive(tx)
@@ -184,5 +198,8 @@ ROUTES = (
     _get("/v1/deployments", _deployments, DeploymentsView, "The newest deployments and their plans.", query=LimitQuery),
     _get("/v1/jobs", _jobs, job_views.JobsView, "Deployed jobs and the newest runs of jobs.", query=JobsQuery),
     _get("/v1/jobs/runs/{run}", _job_run, job_views.JobRunDetail, "A run of a job in full."),
+    _get(
+        "/v1/rhythm", _rhythm, RhythmView, "How often Ponds ran, and what a schedule would have done.", query=SpanQuery
+    ),
     _get("/v1/processes", _processes, tuple[ProcessView, ...], "Who is alive."),
 )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from pondage.define.names import checked_name
-from pondage.ledger import actors, history, tokens
+from pondage.ledger import actors, environments, history, tokens
 from pondage.ledger.tokens import TokenRow
 from pondage.server.levels import Level
 from pondage.server.limits import TICKET_S
@@ -16,10 +16,14 @@ from pondage.server.table import Call, Route
 
 
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
-    """Good for one WebSocket, as `?ticket=`, for so many seconds."""
+    """Good for one WebSocket, as `?ticket=`, for so many seconds; and who asked for it, and what it may see and do."""
 
     ticket: str
     seconds: float
+    name: str
+    level: str
+    environment: str
+    environments: tuple[str, ...]
 
 
 class NewToken(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,7 +43,16 @@ class MadeToken(msgspec.Struct, frozen=True, kw_only=True):
 
 def _ticket(call: Call) -> Ticket:
     assert call.token is not None
-    return Ticket(ticket=call.service.tickets.issue(call.token), seconds=TICKET_S)
+    with call.ledger.reading() as tx:
+        known = [row.name for row in environments.rows(tx) if call.token.may_see(row.name)]
+    return Ticket(
+        ticket=call.service.tickets.issue(call.token),
+        seconds=TICKET_S,
+        name=call.token.name,
+        level=call.token.level,
+        environment=call.environment,
+        environments=tuple(known),
+    )
 
 
 def _every(call: Call) -> list[TokenRow]:

@@ -1,0 +1,76 @@
+// What is known of an environment, and how each message of the feed changes it. Pure: the connection is in `live.ts`.
+import type { Changes, JobRunView, PondView, ProcessView, ReactorView, Reset, Snapshot } from "./types";
+
+export type FeedMessage = Snapshot | Changes | Reset;
+
+export interface World {
+  /** The place in the feed; -1 before the first snapshot. */
+  seq: number;
+  /** The time of the ledger in microseconds. */
+  at: number;
+  environment: string;
+  ponds: ReadonlyMap<string, PondView>;
+  runs: ReadonlyMap<string, JobRunView>;
+  reactors: readonly ReactorView[];
+  processes: readonly ProcessView[];
+}
+
+export const NOTHING: World = {
+  seq: -1,
+  at: 0,
+  environment: "",
+  ponds: new Map(),
+  runs: new Map(),
+  reactors: [],
+  processes: [],
+};
+
+/** Whether a message cannot follow what is known: something between was lost. */
+export function isGap(world: World, message: FeedMessage): boolean {
+  return message.type === "changes" && (world.seq < 0 || message.after > world.seq);
+}
+
+export function reduce(world: World, message: FeedMessage): World {
+  switch (message.type) {
+    case "reset":
+      return { ...NOTHING, environment: world.environment };
+    case "snapshot":
+      return {
+        seq: message.seq,
+        at: message.status.at,
+        environment: message.status.environment,
+        ponds: new Map(message.status.ponds.map((pond) => [pond.key, pond])),
+        runs: new Map(message.runs.map((run) => [run.id, run])),
+        reactors: message.reactors,
+        processes: message.status.processes,
+      };
+    case "changes":
+      return message.seq < world.seq ? world : changed(world, message);
+  }
+}
+
+function changed(world: World, message: Changes): World {
+  return {
+    ...world,
+    seq: message.seq,
+    at: message.at,
+    ponds: replaced(world.ponds, message.ponds ?? [], (pond) => pond.key, message.gone ?? []),
+    runs: replaced(world.runs, message.runs ?? [], (run) => run.id, []),
+    reactors: message.reactors ?? world.reactors,
+    processes: message.processes ?? world.processes,
+  };
+}
+
+/** Answer the same map when nothing is different, so that whoever shows it does not draw again. */
+function replaced<T>(
+  known: ReadonlyMap<string, T>,
+  fresh: readonly T[],
+  key: (each: T) => string,
+  gone: readonly string[],
+): ReadonlyMap<string, T> {
+  if (fresh.length === 0 && !gone.some((each) => known.has(each))) return known;
+  const next = new Map(known);
+  for (const each of gone) next.delete(each);
+  for (const each of fresh) next.set(key(each), each);
+  return next;
+}

@@ -1,0 +1,11 @@
+// Every page, in the order of the navigation.
+import type { Page } from "./page";
+import { overview } from "./overview";
+
+export const PAGES: readonly Page[] = [
+  overview,
+];
+
+export function pageOf(id: string): Page | undefined {
+  return PAGES.find((page) => page.id === id);
+}

@@ -1,0 +1,54 @@
+import { useState, type FormEvent } from "react";
+import { forgetToken, hasToken, setToken, type Problem } from "../api";
+import { Command, Trouble } from "../parts/basics";
+import { Logo } from "./logo";
+import { connect } from "../live";
+
+/** Nobody gets in without a token: says which is missing, wrong or too weak, and how to get one. */
+export function Entry({ problem }: { problem: Problem | null }) {
+  const [typed, setTyped] = useState("");
+  const enter = (event: FormEvent) => {
+    event.preventDefault();
+    if (typed.trim() === "") return;
+    setToken(typed.trim());
+    connect();
+  };
+  return (
+    <main className="entry">
+      <form onSubmit={enter} className="panel">
+        <Logo />
+        <h1>{problem === null ? "Open it with a token" : "This token does not open it"}</h1>
+        {problem === null ? (
+          <p>
+            The address that <code>pondage dev</code> and <code>pondage serve</code> print on their first start has a token in
+            it. Another one is made with:
+          </p>
+        ) : (
+          <Trouble problem={problem} />
+        )}
+        <Command text="pondage token create --level operate" />
+        <label>
+          Token
+          <input type="password" autoComplete="off" spellCheck={false} value={typed} onChange={(event) => setTyped(event.target.value)} />
+        </label>
+        <div className="row">
+          <button type="submit" className="primary">
+            Open
+          </button>
+          {hasToken() ? (
+            <button
+              type="button"
+              onClick={() => {
+                forgetToken();
+                connect();
+              }}
+            >
+              Forget this token
+            </button>
+          ) : null}
+        </div>
+        <p className="faint">It is kept in this tab only, and is forgotten when the tab is closed.</p>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,713 @@
+// Written by `python -m scripts.page_types` from the server's structs. Do not edit.
+
+export interface ActiveRunView {
+  id: string;
+  number: number;
+  freshness: number;
+  started_at: number;
+  reason: string;
+  ripples: RippleView[];
+}
+
+export interface AnswerView {
+  id: string;
+  kind: string;
+  state: "done" | "failed" | "no worker" | "running" | "starting spark" | "waiting";
+  result: unknown | null;
+  error: ProblemsProblem | null;
+}
+
+export interface AttemptView {
+  ripple: string;
+  number: number;
+  reason: string;
+  outcome: string | null;
+  created_at: number;
+  closed_at: number | null;
+  executions: ExecutionView[];
+  job_run: string | null;
+}
+
+export interface Changes {
+  type: "changes";
+  after: number;
+  seq: number;
+  at: number;
+  ponds?: PondView[];
+  gone?: string[];
+  runs?: JobRunView[];
+  reactors?: ReactorView[] | null;
+  processes?: ProcessView[] | null;
+}
+
+export interface CodeView {
+  project: string;
+  version: string;
+  archive: string;
+  entry: string;
+  place: string;
+  deployed_at: number | null;
+}
+
+export interface ColumnDifference {
+  name: string;
+  before: string | null;
+  after: string | null;
+}
+
+export interface ColumnEdge {
+  source: string;
+  source_column: string;
+  target: string;
+  target_column: string;
+  kind: "rows" | "value";
+}
+
+export interface ColumnView {
+  name: string;
+  type: string;
+  nullable: boolean;
+}
+
+export interface ComponentView {
+  name: string;
+  type: string;
+  state: string;
+  cause: string;
+  code: string;
+  attempt: number;
+  crashes: number;
+  is_restored: boolean;
+  work: string;
+  started_at: number | null;
+  ended_at: number | null;
+  trace: string | null;
+  outputs: JobsOutputView[];
+}
+
+export interface Demand {
+  pull: boolean;
+  targets: number[];
+}
+
+export interface DeploymentView {
+  project: string;
+  archive: string;
+  deployed_at: number;
+  is_rollback: boolean;
+  plan: unknown;
+}
+
+export interface DeploymentsView {
+  environment: string;
+  at: number;
+  deployments: DeploymentView[];
+  waiting: string[];
+}
+
+export interface ExecutionView {
+  epoch: number;
+  outcome: string | null;
+  process: string | null;
+  claimed_at: number | null;
+  completed_at: number | null;
+  progress: Progress | null;
+  error: FailureView | null;
+  log: string | null;
+}
+
+export interface ExpectationResult {
+  name: string;
+  severity: string;
+  passed: boolean;
+  observed: string;
+  broken: number | null;
+  value: number | null;
+  is_set_aside: boolean;
+}
+
+export interface FailureView {
+  code: string;
+  message: string;
+  place: string | null;
+  trace: string | null;
+}
+
+export interface FusionView {
+  ripple: string;
+  into: string | null;
+  reason: string;
+}
+
+export interface GateView {
+  gate: string;
+  text: string;
+  hint: string | null;
+  fields: Record<string, unknown>;
+}
+
+export interface HealthView {
+  ok: boolean;
+  at: number;
+}
+
+export interface HistoryLine {
+  at: number;
+  kind: string;
+  details: Record<string, unknown>;
+}
+
+export interface InputView {
+  snapshot: string;
+  table: string;
+  run: string;
+  freshness: number;
+}
+
+export interface JobChange {
+  name: string;
+  change: "added" | "changed" | "removed" | "unchanged";
+}
+
+export interface JobMetrics {
+  edges_fired: number;
+  global_writes: Record<string, number>;
+  checkpoint_bytes: number;
+  resumed_in_us: number | null;
+}
+
+export interface JobRunDetail {
+  run: JobRunView;
+  version: string;
+  plan: string;
+  context: Record<string, unknown>;
+  components: ComponentView[];
+  subjobs: SubjobView[];
+  globals: Record<string, unknown>;
+  metrics: JobMetrics;
+  at: number;
+}
+
+export interface JobRunView {
+  id: string;
+  job: string;
+  state: string;
+  code: string | null;
+  reason: string;
+  resumed_from: string | null;
+  started_at: number;
+  ended_at: number | null;
+  counts: Record<string, number>;
+  halted: string | null;
+}
+
+export interface JobView {
+  name: string;
+  version: string;
+  project: string;
+  plan: string;
+  components: number;
+  deployed_at: number;
+  schedule: string | null;
+  next_at: number | null;
+}
+
+export interface JobsView {
+  environment: string;
+  at: number;
+  jobs: JobView[];
+  runs: JobRunView[];
+}
+
+export interface LastRunView {
+  id: string;
+  number: number;
+  state: string;
+  freshness: number;
+  started_at: number;
+  ended_at: number;
+  error: FailureView | null;
+}
+
+export interface LineageEdge {
+  source: string;
+  target: string;
+  parameter: string;
+}
+
+export interface LineageTable {
+  table: string;
+  pond: string;
+  ripple: string;
+  distance: number;
+  is_deployed: boolean;
+  snapshot: string | null;
+  run: string | null;
+  freshness: number | null;
+  is_spliced: boolean;
+}
+
+export interface LineageView {
+  environment: string;
+  at: number;
+  subject: string;
+  direction: "both" | "down" | "up";
+  tables: LineageTable[];
+  edges: LineageEdge[];
+  columns: ColumnEdge[];
+  unknown: string[];
+  has_more: boolean;
+}
+
+export interface LogFile {
+  run: string;
+  pond: string;
+  run_number: number;
+  ripple: string;
+  attempt: number;
+  epoch: number;
+  path: string;
+  claimed_at: number;
+  outcome: string | null;
+}
+
+export interface LogLine {
+  at: number | null;
+  level: string | null;
+  text: string;
+  pond: string;
+  ripple: string;
+  run: string;
+  attempt: number;
+}
+
+export interface LogsView {
+  environment: string;
+  at: number;
+  files: LogFile[];
+  lines: LogLine[];
+}
+
+export interface MadeToken {
+  token: string;
+  row: TokenRow;
+}
+
+export interface Message {
+  kind: "not_deployed" | "removed_source" | "schema" | "trigger" | "version";
+  text: string;
+  pond: string;
+}
+
+export interface Next {
+  text: string;
+  at: number | null;
+}
+
+export interface PinView {
+  source: string;
+  run: string | null;
+  number: number | null;
+  freshness: number | null;
+}
+
+export interface PlanView {
+  project: string;
+  environment: string;
+  is_empty: boolean;
+  ponds: PlannedPond[];
+  messages: Message[];
+  problems: ValuesProblem[];
+  digest: string;
+  recomputes: string[];
+  asking: string[];
+  reactors: ReactorChange[];
+  is_analyzed: boolean;
+  jobs: JobChange[];
+  parent: string | null;
+  borrowed: string[];
+}
+
+export interface PlannedPond {
+  key: string;
+  change: "added" | "changed" | "removed" | "unchanged";
+  version_from: string | null;
+  version_to: string | null;
+  what: string[];
+  ripples: RippleChange[];
+  sources: string[];
+  triggers: string[];
+  runs: boolean;
+  proposed: string | null;
+  schemas: SchemaView[];
+  fuse: boolean;
+  fusions: FusionView[];
+}
+
+export interface PondReference {
+  key: string;
+  is_deployed: boolean;
+  is_required: boolean | null;
+  minimum: string | null;
+}
+
+export interface PondRhythm {
+  key: string;
+  runs: number;
+  mean_run_us: number;
+  mean_period_us: number | null;
+  pace_us: number | null;
+  scheduled_runs: number;
+  unread_runs: number;
+}
+
+export interface PondShow {
+  environment: string;
+  at: number;
+  key: string;
+  name: string;
+  version: string;
+  project: string;
+  description: string;
+  owner: string;
+  tags: string[];
+  place: string;
+  entry: string;
+  archive: string;
+  mode: string;
+  coherent: boolean;
+  pool: string | null;
+  labels: string[];
+  retries_immediately: number;
+  retries_on_change: number;
+  windows: string[];
+  wave: string | null;
+  tides: Record<string, number>;
+  schedules: string[];
+  sources: PondReference[];
+  sinks: PondReference[];
+  freshness: number | null;
+  delay: number | null;
+  current_run: string | null;
+  ripples: RippleShow[];
+  read_from: string | null;
+}
+
+export interface PondView {
+  key: string;
+  name: string;
+  version: string;
+  project: string;
+  kind: "inlet" | "outlet" | "pond";
+  state: "blocked" | "failed" | "idle" | "killed" | "queued" | "running";
+  freshness: number | null;
+  delay: number | null;
+  staleness: number | null;
+  demand: Demand;
+  triggers: TriggerView[];
+  sources: string[];
+  active: ActiveRunView[];
+  runs: number;
+  fused: Record<string, string>;
+  last_run: LastRunView | null;
+  halted: string | null;
+  next: Next;
+  borrowed_from: string | null;
+}
+
+export interface ProcessView {
+  id: string;
+  role: string;
+  machine: string;
+  pid: number;
+  state: string;
+  slots: number;
+  busy: number;
+  code: string;
+  labels: string[];
+  registered_at: number;
+  silent_us: number | null;
+}
+
+export interface Progress {
+  phase: string;
+  jobs: number;
+  stages: number;
+  tasks_done: number;
+  tasks_all: number;
+}
+
+export interface PublishedView {
+  snapshot: string;
+  run: string;
+  freshness: number;
+  rows: number;
+  bytes: number;
+  batches: number | null;
+  batch_rows: number | null;
+  path: string;
+  stable: string;
+  link: string | null;
+  columns: ColumnView[];
+  expectations: ExpectationResult[];
+}
+
+export interface QueryView {
+  columns: string[];
+  types: string[];
+  rows: unknown[][];
+  truncated: boolean;
+}
+
+export interface ReactorChange {
+  name: string;
+  change: "added" | "changed" | "removed" | "unchanged";
+  version_from: string | null;
+  version_to: string | null;
+}
+
+export interface ReactorView {
+  name: string;
+  version: string;
+  project: string;
+  state: string;
+  waiting_for: string[];
+  is_owned: boolean;
+  epoch: number;
+  criteria: string;
+  strategy: string;
+  durable: string;
+  sources: string[];
+  graphs: string[];
+  error: string | null;
+}
+
+export interface ReactorWhyView {
+  reactor: string;
+  environment: string;
+  state: string;
+  reasons: Reason[];
+}
+
+export interface Reason {
+  gate: string;
+  text: string;
+  hint: string | null;
+}
+
+export interface Reset {
+  type: "reset";
+  after: number;
+}
+
+export interface RhythmView {
+  environment: string;
+  since: number;
+  until: number;
+  bottleneck: string | null;
+  ponds: PondRhythm[];
+  scheduled_runs: number;
+  unread_runs: number;
+}
+
+export interface RippleChange {
+  name: string;
+  change: "added" | "changed" | "fused" | "removed";
+  what: ("code" | "expectations" | "inputs" | "parameters" | "settings")[];
+}
+
+export interface RippleShow {
+  name: string;
+  kind: string;
+  table: string;
+  description: string;
+  reads: string[];
+  expectations: string[];
+  is_outlet: boolean;
+  fused: string[];
+  digest: string;
+  source: string;
+  timeout_s: number | null;
+  published: PublishedView | null;
+  formats: string[];
+}
+
+export interface RippleView {
+  name: string;
+  state: "cancelled" | "done" | "failed" | "queued" | "reused" | "running" | "waiting";
+  attempt: number | null;
+  epoch: number | null;
+  since_at: number | null;
+  available_at: number | null;
+  process: string | null;
+  process_state: string | null;
+  progress: Progress | null;
+  fused: string[];
+  job_run: string | null;
+}
+
+export interface RunDetailView {
+  environment: string;
+  at: number;
+  run: RunView;
+  code: CodeView;
+  pins: PinView[];
+  attempts: AttemptView[];
+  outputs: RunsOutputView[];
+}
+
+export interface RunView {
+  id: string;
+  pond: string;
+  number: number;
+  version: string;
+  state: string;
+  reason: string;
+  freshness: number;
+  delay: number;
+  started_at: number;
+  ended_at: number | null;
+  duration_us: number | null;
+  is_forced: boolean;
+  is_spliced: boolean;
+  rolled_back_to: number | null;
+  shows: string | null;
+  ripple: string | null;
+  error: FailureView | null;
+}
+
+export interface RunsView {
+  environment: string;
+  at: number;
+  runs: RunView[];
+  has_more: boolean;
+}
+
+export interface SchemaView {
+  ripple: string;
+  state: "changed" | "new" | "same" | "unknown";
+  columns: ColumnDifference[];
+  breaks: string[];
+  problem: string | null;
+}
+
+export interface Snapshot {
+  type: "snapshot";
+  seq: number;
+  status: StatusView;
+  runs: JobRunView[];
+  reactors: ReactorView[];
+}
+
+export interface SnapshotShow {
+  environment: string;
+  at: number;
+  id: string;
+  pond: string;
+  ripple: string;
+  run: string;
+  freshness: number;
+  kind: string;
+  path: string;
+  files: string[];
+  rows: number;
+  bytes: number;
+  columns: ColumnView[];
+  expectations: ExpectationResult[];
+  inputs: Record<string, string | null>;
+  read: Record<string, InputView>;
+  code: CodeView;
+  digest: string;
+  source: string;
+  created_at: number;
+  is_deleted: boolean;
+}
+
+export interface Started {
+  run: string;
+}
+
+export interface StatusView {
+  environment: string;
+  at: number;
+  ponds: PondView[];
+  processes: ProcessView[];
+  has_more: boolean;
+  reactors: ReactorView[];
+}
+
+export interface SubjobView {
+  name: string;
+  state: string;
+}
+
+export interface Ticket {
+  ticket: string;
+  seconds: number;
+  name: string;
+  level: string;
+  environment: string;
+  environments: string[];
+}
+
+export interface TokenRow {
+  id: string;
+  name: string;
+  level: string;
+  environments: string[];
+  created_at: number;
+  revoked_at: number | null;
+}
+
+export interface TriggerView {
+  kind: "schedule" | "tide" | "wave";
+  name: string;
+  limit_us: number | null;
+  pacing: string | null;
+  cron: string | null;
+  tz: string | null;
+  next_at: number | null;
+}
+
+export interface WhyView {
+  environment: string;
+  at: number;
+  pond: string;
+  state: "blocked" | "failed" | "idle" | "killed" | "queued" | "running";
+  freshness: number | null;
+  staleness: number | null;
+  demand: Demand;
+  gates: GateView[];
+}
+
+export interface ValuesProblem {
+  code: string;
+  message: string;
+  pond: string;
+  place: string | null;
+  hint: string | null;
+}
+
+export interface ProblemsProblem {
+  code: string;
+  message: string;
+  place: string | null;
+  hint: string | null;
+}
+
+export interface JobsOutputView {
+  port: string;
+  rows: number;
+  bytes: number;
+  path: string;
+}
+
+export interface RunsOutputView {
+  ripple: string;
+  snapshot: string;
+  freshness: number;
+  rows: number;
+  bytes: number;
+  path: string;
+  table_rows: number | null;
+}

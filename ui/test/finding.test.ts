@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { everything, search } from "../src/shell/finding";
+import type { Page } from "../src/pages/page";
+import { pond, reactor, world } from "./make";
+
+const page = (id: string): Page => ({ id, title: id, icon: "M0 0", Component: () => null });
+const known = everything(world([pond("sales@1"), pond("resales@1"), pond("orders@1")], { reactors: [reactor("alerts")] }), [
+  page("node"),
+  page("reactors"),
+]);
+const found = (typed: string): string[] => search(known, typed).map((hit) => hit.text);
+
+test("names that begin with what was typed come first", () => {
+  assert.deepEqual(found("sale").slice(0, 2), ["sales@1", "resales@1"]);
+});
+
+test("letters in order are enough", () => {
+  assert.ok(found("ords").includes("orders@1"));
+});
+
+test("reactors and words of ours are found, too", () => {
+  assert.ok(found("aler").includes("alerts"));
+  assert.ok(found("stale").includes("Staleness"));
+});
+
+test("what leads to a page that is not there is not offered", () => {
+  const hits = everything(world([pond("sales@1")]), [page("reactors")]);
+  assert.equal(hits.some((hit) => hit.kind === "Pond"), false);
+});
