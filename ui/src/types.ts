@@ -28,6 +28,22 @@ export interface AttemptView {
   job_run: string | null;
 }
 
+export interface AuditLine {
+  id: number;
+  at: number;
+  who: string;
+  verb: string;
+  target: string;
+  note: string;
+}
+
+export interface AuditView {
+  environment: string;
+  at: number;
+  lines: AuditLine[];
+  has_more: boolean;
+}
+
 export interface Changes {
   type: "changes";
   after: number;
@@ -67,6 +83,12 @@ export interface ColumnView {
   name: string;
   type: string;
   nullable: boolean;
+}
+
+export interface Coming {
+  lane: string;
+  at: number;
+  text: string;
 }
 
 export interface ComponentView {
@@ -146,6 +168,21 @@ export interface GateView {
   fields: Record<string, unknown>;
 }
 
+export interface GraphEdge {
+  source: string;
+  target: string;
+  kind: string;
+  label: string;
+  type: string;
+}
+
+export interface GraphNode {
+  name: string;
+  type: string;
+  subjob: string;
+  of: string;
+}
+
 export interface HealthView {
   ok: boolean;
   at: number;
@@ -167,6 +204,13 @@ export interface InputView {
 export interface JobChange {
   name: string;
   change: "added" | "changed" | "removed" | "unchanged";
+}
+
+export interface JobGraphView {
+  run: string;
+  job: string;
+  nodes: GraphNode[];
+  edges: GraphEdge[];
 }
 
 export interface JobMetrics {
@@ -299,6 +343,12 @@ export interface Message {
   pond: string;
 }
 
+export interface Moment {
+  at: number;
+  kind: string;
+  text: string;
+}
+
 export interface Next {
   text: string;
   at: number | null;
@@ -413,6 +463,12 @@ export interface PondView {
   halted: string | null;
   next: Next;
   borrowed_from: string | null;
+}
+
+export interface PoolView {
+  name: string;
+  size: number;
+  taken: number;
 }
 
 export interface ProcessView {
@@ -623,6 +679,17 @@ export interface SnapshotShow {
   is_deleted: boolean;
 }
 
+export interface Span {
+  lane: string;
+  kind: "job" | "pond";
+  id: string;
+  state: string;
+  start: number;
+  end: number | null;
+  number: number | null;
+  reason: string;
+}
+
 export interface Started {
   run: string;
 }
@@ -648,6 +715,17 @@ export interface Ticket {
   level: string;
   environment: string;
   environments: string[];
+}
+
+export interface TimelineView {
+  environment: string;
+  at: number;
+  since: number;
+  until: number;
+  spans: Span[];
+  moments: Moment[];
+  coming: Coming[];
+  has_more: boolean;
 }
 
 export interface TokenRow {
@@ -678,6 +756,31 @@ export interface WhyView {
   staleness: number | null;
   demand: Demand;
   gates: GateView[];
+}
+
+export interface WorkListView {
+  environment: string;
+  at: number;
+  processes: ProcessView[];
+  work: WorkView[];
+  pools: PoolView[];
+  has_more: boolean;
+}
+
+export interface WorkView {
+  id: number;
+  kind: string;
+  node: string;
+  subject: string;
+  run: string | null;
+  attempt: number;
+  epoch: number;
+  created_at: number;
+  process: string | null;
+  claimed_at: number | null;
+  progress: Progress | null;
+  available_at: number | null;
+  waits: string;
 }
 
 export interface ValuesProblem {
