@@ -263,3 +263,16 @@ def test_stream_consumers_start_with_their_producers_and_hear_of_their_failure()
     assert play.timeline[0][1][-1] == "c RUNNING"
     assert [type(effect).__name__ for at, effect in play.effects if at == 5][-1] == "InputError"
     assert host.states()["c"] is State.OK
+
+
+def test_a_stream_consumer_that_has_not_begun_when_its_producer_fails_is_skipped() -> None:
+    stream = {
+        "feed": ComponentDefinition(name="feed", outputs={"out": Port(type="Stream<Any>")}, mode="stream"),
+        "table": ComponentDefinition(name="table", outputs={"out": Port(type="Table<Any>")}),
+        "eat": ComponentDefinition(
+            name="eat", inputs={"in": Port(type="Stream<Any>"), "other": Port(type="Table<Any>")}, mode="stream"
+        ),
+    }
+    plan = plan_of(job("p:feed t:table c:eat", data=["p.out -> c.in", "t.out -> c.other"]), registry=stream)
+    host, _ = run(plan, {"p": Ending(takes=2, raises="boom"), "t": Ending(takes=5)})
+    assert host.states()["c"] is State.SKIPPED

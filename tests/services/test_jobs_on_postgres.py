@@ -22,6 +22,7 @@ from tests.ledger_jobs.test_resume import *  # noqa: F403
 from tests.ledger_jobs.test_ripple_bodies import *  # noqa: F403
 from tests.ledger_jobs.test_ripple_bodies import Bodies, reports
 from tests.ledger_jobs.test_schedules import *  # noqa: F403
+from tests.ledger_jobs.test_streams import *  # noqa: F403
 from tests.ledger_jobs.test_work import *  # noqa: F403
 
 FILE = Path(__file__).parents[2] / "conformance" / "control.json"

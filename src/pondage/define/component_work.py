@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from pondage.define.definition import ExpectationDefinition
+from pondage.define.segment import Segment
 from pondage.define.snapshot import SnapshotContent
 
 
@@ -45,7 +48,15 @@ class Panicked(msgspec.Struct, frozen=True, tag="panic"):
     panic: Panic
 
 
-Input = Stored | Made | Given | Panicked
+class Streamed(msgspec.Struct, frozen=True, tag="stream"):
+    """A stream of the run: to be read segment by segment, or, when `segments` is given, complete."""
+
+    instance: str
+    port: str
+    segments: tuple[Segment, ...] | None = None
+
+
+Input = Stored | Made | Given | Panicked | Streamed
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +79,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     instance: str
     component: str
     entry: str
+    mode: Literal["table", "stream"] = "table"
     params: dict[str, object] = {}
     """With every expression already evaluated."""
     inputs: dict[str, tuple[Input, ...]] = {}
@@ -83,6 +95,8 @@ class ComponentTask(msgspec.Struct, frozen=True, kw_only=True):
     job: str
     run_id: str
     attempt: int
+    run: int = 0
+    """The row of the run, which its streams belong to."""
     members: tuple[Member, ...]
     globals: dict[str, object] = {}
     context: dict[str, object] = {}

@@ -9,19 +9,21 @@ from collections.abc import Iterator
 
 import msgspec
 
+from pondage.define.component import ComponentDefinition
 from pondage.define.port import PANIC_PORT
 from pondage.kernel.control import effects as does
 from pondage.kernel.control import step
 from pondage.kernel.control.effects import Effect
 from pondage.kernel.control.events import Event, Restore, Stop, Unfold
 from pondage.kernel.control.state import State
-from pondage.ledger import actors, executions, history, job_ripples, job_runs, run_tables
+from pondage.ledger import actors, executions, history, job_ripples, job_runs, run_tables, segments
 from pondage.ledger.actors import ActorRow
 from pondage.ledger.driver import Transaction, number
 from pondage.ledger.executions import Dispatch
-from pondage.ledger.job_inputs import ComponentInputs, MemberInputs
+from pondage.ledger.job_inputs import ComponentInputs, MemberInputs, follows
 from pondage.ledger.job_runs import RunRows
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.segments import Reader, Stream
 
 UNFOLD = "unfold"
 """The signal of a fan-out that is not complete: as long as there is one, a run makes no other step."""
@@ -110,6 +112,10 @@ class JobHost:
                     kind=UNFOLD,
                     payload=msgspec.json.encode(Unfold(instance=effect.instance)).decode(),
                 )
+            case does.InputError():
+                segments.fail_input(
+                    self._tx, run=self._run.id, instance=effect.instance, port=effect.port, code=effect.code
+                )
             case does.Done():
                 self._end(effect)
             case _:
@@ -121,6 +127,7 @@ class JobHost:
         definition = self._version.definition(shape)
         members = [MemberInputs(one.instance, one.component, one.inputs) for one in effect.members]
         members.append(MemberInputs(effect.instance, effect.component, effect.inputs))
+        self._open_streams(effect, definition)
         inputs = ComponentInputs(members=tuple(members), view=effect.view)
         durability = self._ledger.durability
         executions.dispatch(
@@ -140,6 +147,15 @@ class JobHost:
             ),
             delay_us=0 if effect.attempt == 1 else int(durability.retry_delay_s * 1_000_000),
         )
+
+    def _open_streams(self, effect: does.Run, definition: ComponentDefinition) -> None:
+        """Let a component read its streams from their beginning, however often it was tried before."""
+        for port, sources in effect.inputs.items():
+            for source in sources if follows(definition, port) else ():
+                if not source.element and not source.gathers:
+                    stream = Stream(self._run.id, source.instance, source.port)
+                    reader = Reader(stream, effect.instance, port)
+                    segments.open_cursor(self._tx, reader, self._version.limits(source, effect.component, port))
 
     def _cancel(self, effect: does.Cancel) -> None:
         for row in self._tx.rows(

@@ -7,7 +7,18 @@ import re
 
 import msgspec
 
-from pondage.define.component_work import ComponentTask, Given, Input, Made, Member, Panicked, Publication, Stored
+from pondage.define.component import ComponentDefinition
+from pondage.define.component_work import (
+    ComponentTask,
+    Given,
+    Input,
+    Made,
+    Member,
+    Panicked,
+    Publication,
+    Stored,
+    Streamed,
+)
 from pondage.define.port import PANIC_PORT, declared_port
 from pondage.kernel.control import State
 from pondage.kernel.control.effects import Source
@@ -15,13 +26,14 @@ from pondage.kernel.control.names import readable
 from pondage.kernel.control.reading import values_of
 from pondage.kernel.control.shape import PlanComponent
 from pondage.kernel.control.state import ElementsRow, LevelRow, RunRow
-from pondage.ledger import job_ripples, job_runs, panics, run_tables
+from pondage.ledger import job_ripples, job_runs, panics, run_tables, segments
 from pondage.ledger.claims import Claim
 from pondage.ledger.driver import Transaction
 from pondage.ledger.job_plans import JobVersion
 from pondage.ledger.job_ripples import Body
 from pondage.ledger.job_runs import JobRunRow, RunRows
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.segments import Stream
 
 _NUMBERS = re.compile(r"\[#(\d+)\]")
 
@@ -39,6 +51,12 @@ class ComponentInputs(msgspec.Struct, frozen=True, kw_only=True):
 
     members: tuple[MemberInputs, ...]
     view: str = ""
+
+
+def follows(definition: ComponentDefinition, port: str) -> bool:
+    """Does an input read its stream segment by segment, as it comes?"""
+    declared = declared_port(definition.inputs, port)
+    return definition.mode == "stream" and declared is not None and declared.type.startswith("Stream")
 
 
 component_inputs = msgspec.json.Decoder(ComponentInputs).decode
@@ -68,6 +86,7 @@ class _Resolution:
             job=self._run.job,
             run_id=self._run.public_id,
             attempt=claim.number,
+            run=self._run.id,
             members=tuple(self._member(member, given) for member in given.members),
             globals=self._globals(given.view, last),
             context=state.context,
@@ -84,9 +103,14 @@ class _Resolution:
             instance=member.instance,
             component=definition.name,
             entry=definition.entry,
+            mode=definition.mode,
             params=shape.params,
             inputs={
-                port: tuple(found for source in sources for found in self._inputs(source, inner))
+                port: tuple(
+                    found
+                    for source in sources
+                    for found in self._inputs(source, inner, is_followed=follows(definition, port))
+                )
                 for port, sources in member.inputs.items()
                 # What only the body of an iterator reads is none of its own inputs.
                 if declared_port(definition.inputs, port) is not None
@@ -111,7 +135,7 @@ class _Resolution:
         name, port = self._version.stored.plan.outputs[job_ripples.MAIN]
         return {port: self._body.publication} if name == component else {}
 
-    def _inputs(self, source: Source, inner: set[str]) -> list[Input]:
+    def _inputs(self, source: Source, inner: set[str], *, is_followed: bool) -> list[Input]:
         if source.element:
             return [Given(self._element(source))]
         if source.gathers:
@@ -120,6 +144,11 @@ class _Resolution:
             return [Panicked(panics.of_instance(self._tx, self._run, source.instance))]
         if source.instance in inner:
             return [Made(source.instance, source.port)]
+        if is_followed:
+            return [Streamed(source.instance, source.port)]
+        if self._version.definition(self._version.shape_of(source.instance)).mode == "stream":
+            entries = segments.read(self._tx, Stream(self._run.id, source.instance, source.port))
+            return [Streamed(source.instance, source.port, tuple(one for one in entries if not one.is_eos))]
         found = run_tables.find(self._tx, self._run.id, source.instance, source.port)
         return [] if found is None else [Stored(found.content)]
 

@@ -60,7 +60,7 @@ def swept(tx: Transaction, ids: list[int]) -> None:
 
 
 def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
-    """Answer those tokens whose files must stay: the execution is open, or a run still has a table of it."""
+    """Answer those tokens whose files must stay: the execution is open, or a run still has something of it."""
     kept: set[str] = set()
     for start in range(0, len(tokens), BATCH):
         names = {f"token{position}": token for position, token in enumerate(tokens[start : start + BATCH])}
@@ -68,7 +68,8 @@ def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
         rows = tx.rows(
             f"""SELECT e.token AS token FROM executions e
                 WHERE e.token IN ({marks})
-                  AND (e.completed_at IS NULL OR EXISTS (SELECT 1 FROM run_tables t WHERE t.execution = e.id))""",
+                  AND (e.completed_at IS NULL OR EXISTS (SELECT 1 FROM run_tables t WHERE t.execution = e.id)
+                       OR EXISTS (SELECT 1 FROM segments s WHERE s.execution = e.id))""",
             **names,
         )
         kept.update(text(row, "token") for row in rows)
@@ -86,6 +87,8 @@ _PRUNABLE = """SELECT r.id AS id, r.actor AS actor FROM job_runs r
 
 _ROWS = (
     "DELETE FROM run_rows WHERE actor IN ({marks})",
+    "DELETE FROM segments WHERE run IN (SELECT id FROM job_runs WHERE actor IN ({marks}))",
+    "DELETE FROM cursors WHERE run IN (SELECT id FROM job_runs WHERE actor IN ({marks}))",
     "DELETE FROM signals WHERE actor IN ({marks})",
     "DELETE FROM executions WHERE dispatch IN (SELECT id FROM dispatches WHERE actor IN ({marks}))",
     "DELETE FROM dispatches WHERE actor IN ({marks})",

@@ -12,7 +12,7 @@ from pondage.kernel.control import Index, collect, difference
 from pondage.kernel.control.events import Event, Kill, Restore, Start
 from pondage.kernel.control.resume import Difference, is_resumable
 from pondage.kernel.control.state import RunRow
-from pondage.ledger import actors, advance, history, job_plans, job_runs, run_tables
+from pondage.ledger import actors, advance, history, job_plans, job_runs, run_tables, segments
 from pondage.ledger.driver import Transaction
 from pondage.ledger.job_plans import StoredJob
 from pondage.ledger.job_runs import JobRunRow, RunRows
@@ -227,3 +227,4 @@ def _take_over(
                 code="RESUME_HASH_MISMATCH",
             )
         run_tables.insert(tx, new.id, table)
+    segments.take_over(tx, old=old.id, new=new.id, instances=sorted(restore.components))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pondage.define.component import ComponentDefinition
-from pondage.define.component_work import Given, Input, Made, Member, Panicked, Stored
+from pondage.define.component_work import Given, Input, Made, Member, Panicked, Stored, Streamed
 from pondage.define.port import Port, declared_port
 from pondage.errors import PondageError
 from pondage.spark.typed import accepted, is_plain, panic_frame, plain_value
@@ -66,6 +66,11 @@ def _one(name: str, port: Port, one: Input, made: Frames, session: Callable[[], 
 
             frame = read_snapshot(session(), content)
             return plain_value(name, port.type, frame) if is_plain(port.type) else frame
+        case Streamed(segments=segments):
+            assert segments is not None, f"{name} is read segment by segment"
+            from pondage.spark.segments import whole_stream
+
+            return whole_stream(session(), segments, port.type)
         case Made(instance=instance, port=source):
             return made[instance, source]
         case Panicked(panic=panic):

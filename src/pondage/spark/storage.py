@@ -36,7 +36,7 @@ def readable_path(place: str) -> str:
 
 def data_files(place: str) -> tuple[fs.FileSystem, str, list[tuple[str, int]]]:
     """Answer the file system, the directory in it, and name and size of each parquet file just written there."""
-    file_system, directory = _resolved(place)
+    file_system, directory = resolved(place)
     selector = fs.FileSelector(directory, allow_not_found=True)
     found = [
         (info.base_name, info.size)
@@ -73,7 +73,8 @@ def _synced(path: Path) -> None:
         os.close(descriptor)
 
 
-def _resolved(place: str) -> tuple[fs.FileSystem, str]:
+def resolved(place: str) -> tuple[fs.FileSystem, str]:
+    """Answer the file system that a place is on, and the path in it."""
     local = local_path(place)
     if local is not None:
         return fs.LocalFileSystem(), str(local)

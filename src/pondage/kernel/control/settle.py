@@ -294,7 +294,9 @@ def _deliver(work: Work, level: Level, at: int, row: ComponentRow, data: DataEdg
     elif row.state is State.ERROR and consumer.state is State.RUNNING:
         work.log(_input_error(level, target, port))
     is_fatal = row.state is State.ERROR and work.shape(level, at).die_on_error and not data.is_panic
-    if shape.required and not has_come and not (is_stream and row.attempt):
+    # Whoever reads a stream already is told; whoever has not begun will never have all of it.
+    is_told = is_stream and row.attempt and consumer.state is not State.WAIT
+    if shape.required and not has_come and not is_told:
         known.lost |= is_fatal or not shape.multi or (known.waiting == 0 and known.arrived == 0)
     if consumer.state is State.WAIT:
         if known.lost:

@@ -384,6 +384,39 @@ CREATE INDEX run_tables_at ON run_tables (path);
 CREATE INDEX run_tables_of_execution ON run_tables (execution);
 CREATE INDEX run_tables_marked ON run_tables (tombstoned_at) WHERE tombstoned_at IS NOT NULL;
 
+-- The streams of a run: what an instance put out, segment by segment, each committed under the token of its execution.
+CREATE TABLE segments (
+    run bigint NOT NULL REFERENCES job_runs,
+    instance text NOT NULL,
+    port text NOT NULL,
+    seq bigint NOT NULL,
+    execution bigint NOT NULL REFERENCES executions,
+    ref text NOT NULL,
+    rows bigint NOT NULL,
+    bytes bigint NOT NULL,
+    sha256 text NOT NULL,
+    is_eos bigint NOT NULL,
+    created_at bigint NOT NULL,
+    PRIMARY KEY (run, instance, port, seq)
+);
+CREATE INDEX segments_of_execution ON segments (execution);
+-- How far each reader of a stream is. `is_waited`: it waits for the next segment; `is_blocking`: the writer waits for it.
+CREATE TABLE cursors (
+    run bigint NOT NULL REFERENCES job_runs,
+    instance text NOT NULL,
+    port text NOT NULL,
+    reader text NOT NULL,
+    reader_port text NOT NULL,
+    execution bigint,
+    seq bigint NOT NULL DEFAULT 0,
+    max_rows bigint,
+    max_bytes bigint,
+    is_waited bigint NOT NULL DEFAULT 0,
+    is_blocking bigint NOT NULL DEFAULT 0,
+    error text,
+    PRIMARY KEY (run, instance, port, reader, reader_port)
+);
+
 -- What the columns of a table are made of, once for each code and each schema of its inputs.
 CREATE TABLE column_lineage (
     dataset bigint NOT NULL REFERENCES datasets,

@@ -381,6 +381,39 @@ CREATE INDEX run_tables_at ON run_tables (path);
 CREATE INDEX run_tables_of_execution ON run_tables (execution);
 CREATE INDEX run_tables_marked ON run_tables (tombstoned_at) WHERE tombstoned_at IS NOT NULL;
 
+-- The streams of a run: what an instance put out, segment by segment, each committed under the token of its execution.
+CREATE TABLE segments (
+    run INTEGER NOT NULL REFERENCES job_runs,
+    instance TEXT NOT NULL,
+    port TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    execution INTEGER NOT NULL REFERENCES executions,
+    ref TEXT NOT NULL,
+    rows INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    is_eos INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (run, instance, port, seq)
+);
+CREATE INDEX segments_of_execution ON segments (execution);
+-- How far each reader of a stream is. `is_waited`: it waits for the next segment; `is_blocking`: the writer waits for it.
+CREATE TABLE cursors (
+    run INTEGER NOT NULL REFERENCES job_runs,
+    instance TEXT NOT NULL,
+    port TEXT NOT NULL,
+    reader TEXT NOT NULL,
+    reader_port TEXT NOT NULL,
+    execution INTEGER,
+    seq INTEGER NOT NULL DEFAULT 0,
+    max_rows INTEGER,
+    max_bytes INTEGER,
+    is_waited INTEGER NOT NULL DEFAULT 0,
+    is_blocking INTEGER NOT NULL DEFAULT 0,
+    error TEXT,
+    PRIMARY KEY (run, instance, port, reader, reader_port)
+) WITHOUT ROWID;
+
 -- What the columns of a table are made of, once for each code and each schema of its inputs.
 CREATE TABLE column_lineage (
     dataset INTEGER NOT NULL REFERENCES datasets,

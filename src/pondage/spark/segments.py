@@ -1,0 +1,135 @@
+"""Segments of streams as files: Arrow IPC for rows, JSON for a value, bytes as they are.
+
+A segment is the unit of order, so its rows are written in an order that does not depend on how Spark computed them: by
+`_seq` when they have it, else by their values. The same rows then have the same bytes, and a replay is recognised.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pondage.define.segment import Segment
+from pondage.errors import PondageError
+from pondage.spark.storage import local_path, resolved
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ORDER = "_seq"
+
+
+class DecodeError(PondageError):
+    """A segment is not what its type says; a stream with such a thing in it cannot be trusted."""
+
+    code = "DECODE_ERROR"
+
+
+def encoded(frame: DataFrame) -> tuple[bytes, int]:
+    """Compute a DataFrame and answer its rows as Arrow IPC, and how many there are."""
+    return packed(frame.toArrow())
+
+
+def packed(table: pa.Table) -> tuple[bytes, int]:
+    """Answer a table as one Arrow IPC stream, its rows in their order."""
+    ordered = _ordered(table).combine_chunks()
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, ordered.schema) as writer:
+        writer.write_table(ordered)
+    return sink.getvalue(), ordered.num_rows
+
+
+def unpacked(data: bytes) -> pa.Table:
+    """Read an Arrow IPC stream; raises `DecodeError` for anything else."""
+    try:
+        with pa.ipc.open_stream(pa.BufferReader(data)) as reader:
+            table = reader.read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DecodeError(f"this is no Arrow IPC stream: {error}") from None
+    return table
+
+
+def rows_in(data: bytes, type_: str) -> int:
+    """Answer how many rows the bytes of a segment hold, having checked that they are what the type says."""
+    if type_.startswith("Bytes"):
+        return 1
+    if type_.startswith("Value"):
+        value_in(data)
+        return 1
+    return int(unpacked(data).num_rows)
+
+
+def value_in(data: bytes) -> object:
+    """Answer a value that travels as JSON."""
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError as error:
+        raise DecodeError(f"this is no JSON: {error}") from None
+
+
+def written(place: str, seq: int, data: bytes, rows: int) -> Segment:
+    """Write a segment to its own file, whole or not at all, and answer what the ledger keeps of it."""
+    ref = f"{place}/{seq}"
+    local = local_path(ref)
+    if local is None:
+        file_system, path = resolved(ref)
+        with file_system.open_output_stream(path) as stream:
+            stream.write(data)
+    else:
+        local.parent.mkdir(parents=True, exist_ok=True)
+        with local.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    return Segment(ref=ref, rows=rows, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+
+
+def read_bytes(segment: Segment) -> bytes:
+    """Answer the bytes of a segment; raises `DecodeError` when they are not those that were written."""
+    file_system, path = resolved(segment.ref)
+    try:
+        with file_system.open_input_stream(path) as stream:
+            data: bytes = stream.read()
+    except OSError as error:
+        raise DecodeError(f"a segment cannot be read: {error}", place=segment.ref) from None
+    if hashlib.sha256(data).hexdigest() != segment.sha256:
+        raise DecodeError("a segment is not what was written", place=segment.ref)
+    return data
+
+
+def frame_in(session: SparkSession, segment: Segment) -> DataFrame:
+    """Answer the rows of a segment as a DataFrame."""
+    return session.createDataFrame(unpacked(read_bytes(segment)))
+
+
+def whole_stream(session: SparkSession, segments: Sequence[Segment], type_: str) -> object:
+    """Answer a stream that has ended as one value of the type that its reader declared."""
+    if type_.startswith("Bytes"):
+        return b"".join(map(read_bytes, segments))
+    if type_.startswith("Value"):
+        values = [value_in(read_bytes(one)) for one in segments]
+        return values[0] if len(values) == 1 else values
+    tables = [unpacked(read_bytes(one)) for one in segments]
+    if not tables:
+        raise DecodeError("a stream without a segment has no columns, and a table needs them")
+    return session.createDataFrame(pa.concat_tables(tables, promote_options="permissive"))
+
+
+def _ordered(table: pa.Table) -> pa.Table:
+    if ORDER in table.column_names:
+        return table.sort_by(ORDER)
+    keys = [(field.name, "ascending") for field in table.schema if _is_sortable(field.type)]
+    return table.take(pc.sort_indices(table, sort_keys=keys)) if keys and table.num_rows > 1 else table
+
+
+def _is_sortable(type_: pa.DataType) -> bool:
+    kinds = (pa.types.is_primitive, pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
+    return any(is_kind(type_) for is_kind in (*kinds, pa.types.is_decimal))
