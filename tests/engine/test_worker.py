@@ -17,8 +17,10 @@ from pondage.engine.worker import Ending
 from pondage.kernel.demand.events import Kill, Pulse, Tap
 from pondage.ledger import claims, processes, queries
 from pondage.ledger import work as ledger_work
+from pondage.simulate.control_registry import TEST_REGISTRY
 from tests.engine.plain import PATIENCE_S, Gate, PlainExecutor, Running, join_slots, make_worker, sqlite_world, wait_for
 from tests.ledger.harness import World, content, pond
+from tests.ledger_jobs.harness import Jobs, component_result, job
 
 
 def chain() -> list:
@@ -184,6 +186,27 @@ def test_what_is_not_done_within_the_drain_is_given_back(tmp_path: Path, executo
     assert outcomes(world) == ["released", None]
     gate.opened.set()
     join_slots()
+
+
+@pytest.mark.parametrize("is_patient", [True, False])
+def test_what_may_run_only_once_is_waited_for_and_never_given_back(
+    tmp_path: Path, executor: PlainExecutor, is_patient: bool
+) -> None:
+    grace_s = 60.0 if is_patient else 0.02
+    world = sqlite_world(tmp_path, Durability(poll_s=0.05, drain_s=0.01, termination_grace_s=grace_s))
+    source = msgspec.structs.replace(TEST_REGISTRY["source"], restartable=False)
+    run = Jobs(world).start(job("components: [{name: a, type: source}]", registry={**TEST_REGISTRY, "source": source}))
+    gate = executor.act = Gate(lambda attempt: component_result(attempt.work))
+    with Running(make_worker(world, tmp_path, executor)) as running:
+        gate.wait_entered()
+        running.worker.drain()
+        if is_patient:
+            gate.opened.set()
+    assert outcomes(world) == ["ok" if is_patient else "failed"]
+    gate.opened.set()
+    join_slots()
+    (component,) = Jobs(world).show(run).components
+    assert (component.state, component.code) == (("OK", "") if is_patient else ("ERROR", "TERMINATED"))
 
 
 def test_a_dead_driver_ends_the_process_and_every_attempt_in_it_crashes(

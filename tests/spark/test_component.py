@@ -199,7 +199,7 @@ def strict(*, params: dict[str, Any], run: Any) -> object:
         ({"raise": True}, "ValueError"),
         ({"return": 5}, "WRONG_RETURN"),
         ({"return": {"nope": 5}}, "WRONG_RETURN"),
-        ({}, "WRONG_RETURN"),
+        ({}, "OUTPUT_NOT_CLOSED"),
     ],
 )
 def test_what_a_component_does_wrong_is_its_error(worker: Worker, params: dict[str, object], code: str) -> None:

@@ -17,6 +17,8 @@ class Durability(msgspec.Struct, frozen=True, kw_only=True):
     advance_retries: int = 10
     poll_s: float = 1.0
     drain_s: float = 30.0
+    termination_grace_s: float = 172_800.0
+    """What may run only once (`restartable: false`) cannot be given back: so long a draining worker waits for it."""
     keep_runs: int = 5
     retention_days: float = 30.0
     progress_lease_s: float | None = None

@@ -135,10 +135,20 @@ class Slots:
             self._idle.append(lane)
 
     def release_all(self, reason: str) -> int:
-        """Give back everything that runs; it will be run again elsewhere and counts against nothing."""
+        """Give back everything that runs; it will be run again elsewhere and counts against nothing.
+
+        What may run only once cannot be: it fails.
+        """
+        released = self.release_repeatable(reason)
+        for attempt in self.attempts:
+            self.fail(attempt, Failure(code="TERMINATED", message=f"its worker ended before it did: {reason}"))
+        return released
+
+    def release_repeatable(self, reason: str) -> int:
+        """Give back everything that may run again."""
         released = 0
         for attempt in self.attempts:
-            if attempt.settle():
+            if not attempt.work.claim.is_once and attempt.settle():
                 attempt.log.write("INFO", f"given back: {reason}")
                 self._executor.cancel(attempt.token)
                 released += ledger_work.release(self._ledger, attempt.work, give_up=self._is_fenced)

@@ -268,7 +268,7 @@ class Supervisor:
                 deadline_s = min(deadline_s, self._clock() + KILL_AFTER_S)
                 for child in self.children:
                     child.process.terminate()
-            if self._clock() >= deadline_s:
+            if self._clock() >= deadline_s and (told > 1 or not self._may_wait_on(deadline_s)):
                 self._kill_children()
             self._changes.wait(0.2)
             self.bury()
@@ -281,6 +281,15 @@ class Supervisor:
                 if row.id == self._process:
                     processes.declare_dead(tx, row, unless_beaten=False)
         return 0
+
+    def _may_wait_on(self, deadline_s: float) -> bool:
+        """Answer whether somebody here still runs what may run only once, and has time left for it."""
+        durability = self._ledger.durability
+        if self._clock() >= deadline_s - durability.drain_s + durability.termination_grace_s:
+            return False
+        with self._ledger.reading() as tx:
+            holders = executions.once_holders(tx)
+        return any(child.public_id in holders for child in self.children)
 
     def _kill_children(self) -> None:
         for child in self.children:

@@ -245,11 +245,18 @@ class Worker:
         return 0
 
     def _wait_for_slots(self) -> None:
-        deadline_s = self._clock() + self._ledger.durability.drain_s
+        limit_s, began_s = self._ledger.durability.drain_s, self._clock()
         while self._ending is Ending.DRAIN and not self.slots.is_empty:
-            left_s = deadline_s - self._clock()
+            left_s = began_s + limit_s - self._clock()
+            if left_s <= 0 and limit_s < self._ledger.durability.termination_grace_s:
+                self.slots.release_repeatable(f"not done within {limit_s:g} s of draining")
+                if all(not attempt.work.claim.is_once or attempt.is_settled for attempt in self.slots.attempts):
+                    self.end(Ending.RELEASE, f"not done within {limit_s:g} s of draining")
+                    return
+                limit_s = self._ledger.durability.termination_grace_s
+                continue
             if left_s <= 0:
-                self.end(Ending.RELEASE, f"not done within {self._ledger.durability.drain_s:g} s of draining")
+                self.end(Ending.RELEASE, f"not done within {limit_s:g} s of draining")
                 return
             self._stirred.wait(left_s)
             self._stirred.clear()

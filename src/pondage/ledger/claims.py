@@ -30,6 +30,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     queue: int
     is_stopped: bool = False
     """Its component was asked to stop before anybody took it."""
+    is_once: bool = False
+    """It may run only once: it is never given back, and a crash is its failure."""
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +64,7 @@ _ALIVE = "(SELECT id FROM processes WHERE id = :process AND dead_at IS NULL /*sh
 
 _COLUMNS = """SELECT e.id AS execution, e.token, e.epoch, e.is_isolated, e.completed_at, e.outcome,
                      d.id AS dispatch, d.kind, d.node, d.number, d.environment, d.actor, d.run, d.freshness,
-                     d.inputs, d.digest, d.timeout_s, d.stopped_at, q.pool, q.id AS queue """
+                     d.inputs, d.digest, d.timeout_s, d.stopped_at, d.crash_budget, q.pool, q.id AS queue """
 _CLAIMABLE = f"""{_COLUMNS} FROM (
                      SELECT execution FROM availabilities
                      WHERE queue = :queue AND priority = :priority AND available_at <= :now AND is_isolated <= :alone
@@ -160,4 +162,5 @@ def _claim(row: Row, *, token: str, epoch: int) -> Claim:
         pool=text(row, "pool"),
         queue=number(row, "queue"),
         is_stopped=row["stopped_at"] is not None,
+        is_once=text(row, "kind") == "component" and number(row, "crash_budget") == 0,
     )

@@ -189,6 +189,16 @@ def stopped_tokens(tx: Transaction, process: int) -> set[str]:
     return {text(row, "token") for row in rows}
 
 
+def once_holders(tx: Transaction) -> set[str]:
+    """Answer the processes that run something that may run only once."""
+    rows = tx.rows(
+        """SELECT DISTINCT p.public_id AS name FROM processes p JOIN executions e ON e.process = p.id
+                  JOIN dispatches d ON d.id = e.dispatch
+           WHERE p.dead_at IS NULL AND e.completed_at IS NULL AND d.kind = 'component' AND d.crash_budget = 0"""
+    )
+    return {text(row, "name") for row in rows}
+
+
 def _open_ids(tx: Transaction, dispatch: int) -> list[int]:
     rows = tx.rows("SELECT id FROM executions WHERE dispatch = :id AND completed_at IS NULL", id=dispatch)
     return [number(row, "id") for row in rows]

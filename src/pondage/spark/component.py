@@ -114,7 +114,7 @@ class _Call:
         if returned is None:
             missing = [port for port in self.member.writes if self.is_last]
             if missing:
-                raise WrongComponent(f"{self.member.instance} returned nothing for its port {missing[0]}")
+                raise self.not_closed(missing[0])
             return None
         frames = returned if isinstance(returned, Mapping) else {_only_port(definition): returned}
         from pyspark.sql import DataFrame
@@ -130,8 +130,11 @@ class _Call:
                 raise WrongComponent(f"{self.member.instance}.{port} is a {type(frame).__name__}, no DataFrame")
         missing = [port for port in self.member.writes if port not in frames]
         if missing:
-            raise WrongComponent(f"{self.member.instance} returned nothing for its port {missing[0]}")
+            raise self.not_closed(missing[0])
         return dict(frames)
+
+    def not_closed(self, port: str) -> WrongComponent:
+        return WrongComponent(f"{self.member.instance} returned nothing for its port {port}", code="OUTPUT_NOT_CLOSED")
 
     def plain_type(self, declared: str) -> str:
         """Answer the type of an output that is a Python value, and nothing for a table. A constant says its own."""
