@@ -4,7 +4,7 @@
 #   make lint                 style, types and the import rules
 #   make bench NAME=x         one benchmark, or all of them
 #   make chaos SEEDS=n        the fault matrix with real processes, each fault n times
-#   make bare                 `make demo` as a stranger has it: fresh clone, no Java, empty HOME
+#   make bare                 `make demo` as a stranger has it: fresh clone, no Java or Node, empty HOME
 #   make setup | lock | wheel | clean
 
 ifeq ($(origin PYTHON), undefined)
@@ -26,16 +26,16 @@ help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | sed '/^$$/q'
 
 demo:
-	@$(BOOTSTRAP) demo
+	@$(BOOTSTRAP) demo server page
 	@$(BIN)/pondage demo
 
 test:
-	@$(BOOTSTRAP) dev
+	@$(BOOTSTRAP) dev page
 	@$(BIN)/python -m scripts.packages
 	@$(BIN)/python scripts/test.py $(ARGS)
 
 setup:
-	@$(BOOTSTRAP) demo dev
+	@$(BOOTSTRAP) demo dev page
 
 lint:
 	@$(BOOTSTRAP) dev
@@ -56,7 +56,7 @@ lock:
 	@$(PYTHON) scripts/lock.py $(ARGS)
 
 wheel:
-	@$(BOOTSTRAP) dev
+	@$(BOOTSTRAP) dev page
 	@$(BIN)/python -m hatchling build --target wheel
 
 clean:

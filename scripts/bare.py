@@ -1,7 +1,7 @@
-"""Run `make demo` as a stranger would have it: a fresh clone, no Java, an empty HOME, a user without a name.
+"""Run `make demo` as a stranger would have it: a fresh clone, no Java or Node, an empty HOME, a user without a name.
 
 Everything happens in a temporary directory that is removed afterwards. Of the environment only the search path
-(without any `java`), the language and the settings of pip, proxies and certificates are kept.
+(without any `java` or `node`), the language and the settings of pip, proxies and certificates are kept.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ IS_NEW_ENOUGH = "import sys; sys.exit(sys.version_info < (3, 11))"
 EXPECTED_OUTPUT = {
     "a Java of its own was installed": re.compile(r"^\[\d+/\d+\] Java: ", re.MULTILINE),
     "Spark was installed": re.compile(r"^\[\d+/\d+\] Spark: ", re.MULTILINE),
+    "a Node of its own was installed": re.compile(r"^\[\d+/\d+\] Node: ", re.MULTILINE),
+    "the web page was built": re.compile(r"^\[\d+/\d+\] Page: .*\n(?!.*page was not built)", re.MULTILINE),
 }
 EXPECTED_END = re.compile(r"\bpondage (init|dev|status|why|run)\b")
 """The demo closes with what to type next."""
@@ -51,20 +53,23 @@ class Identity:
         return {} if self.user is None else {"user": self.user, "group": self.user, "extra_groups": []}
 
 
-def path_without_java(path: str, shadows: Path) -> str:
-    """Answer a search path on which everything is found but `java`.
+HIDDEN = {"java", "node"}
 
-    A directory that holds a `java` is replaced by one of links to all the rest of it.
+
+def path_without_hidden(path: str, shadows: Path) -> str:
+    """Answer a search path on which everything is found but `java` and `node`.
+
+    A directory that holds one of them is replaced by one of links to all the rest of it.
     """
     kept: list[str] = []
     for number, directory in enumerate(dict.fromkeys(os.path.realpath(part) for part in path.split(":") if part)):
-        if not os.path.lexists(f"{directory}/java"):
+        if not any(os.path.lexists(f"{directory}/{name}") for name in HIDDEN):
             kept.append(directory)
             continue
         shadow = shadows / str(number)
         shadow.mkdir(parents=True)
         for program in Path(directory).iterdir():
-            if program.name != "java":
+            if program.name not in HIDDEN:
                 (shadow / program.name).symlink_to(program)
         kept.append(str(shadow))
     return ":".join(kept)
@@ -155,7 +160,7 @@ def main() -> int:
         clone(directory / "pondage")
         home = directory / "home"
         home.mkdir()
-        path = path_without_java(os.environ.get("PATH", os.defpath), directory / "path")
+        path = path_without_hidden(os.environ.get("PATH", os.defpath), directory / "path")
         environment = scrubbed(os.environ, path=path, home=home)
         identity = Identity(user=STRANGER if os.getuid() == 0 else None)
         give_to(identity, directory)
@@ -163,7 +168,7 @@ def main() -> int:
             print("note: no Python here can be run by another user; staying with this one", flush=True)
             identity = Identity()
             os.chown(directory, os.getuid(), os.getgid())
-        print(f"make demo as user {identity.user or os.getuid()} in a fresh clone, without Java", flush=True)
+        print(f"make demo as user {identity.user or os.getuid()} in a fresh clone, without Java and Node", flush=True)
         found = faults(*run_demo(directory / "pondage", environment, identity))
     finally:
         shutil.rmtree(directory, ignore_errors=True)

@@ -9,7 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 WHOLE = [".venv", ".cache", ".hypothesis", ".import_linter_cache", ".mypy_cache", ".pytest_cache", ".ruff_cache",
-         ".pondage", "build", "dist", "metastore_db", "spark-warehouse", "derby.log"]  # fmt: skip
+         ".pondage", "build", "dist", "metastore_db", "spark-warehouse", "derby.log",
+         "ui/node_modules", "src/pondage/server/page"]  # fmt: skip
 BY_NAME = ["__pycache__", ".pondage", "spark-warehouse", "metastore_db"]
 SEARCHED = ["src", "tests", "scripts", "benchmarks", "examples"]
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts.setup.page import node_of_machine  # noqa: E402
+
 BIN = Path(sys.executable).parent
 
 CHECKS = {
@@ -17,6 +22,11 @@ CHECKS = {
     "import rules": [str(BIN / "lint-imports"), "--no-cache"],
     "lock files": [sys.executable, str(ROOT / "scripts" / "addresses.py")],
 }
+
+COMPILER = ROOT / "ui" / "node_modules" / "typescript" / "lib" / "tsc.js"
+NODE = node_of_machine(os.environ)
+if NODE is not None and COMPILER.is_file():
+    CHECKS["types of the page"] = [str(NODE.program), str(COMPILER), "--noEmit", "--project", str(ROOT / "ui")]
 
 
 def main() -> int:

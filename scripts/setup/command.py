@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scripts.setup import environment as virtual
-from scripts.setup import java, stamp
+from scripts.setup import java, page, stamp
 from scripts.setup.failure import SetupFailed
 from scripts.setup.install import Installer
 from scripts.setup.machine import GIGABYTE, check_disk, has_passwd_entry, installer_environment
@@ -69,7 +69,8 @@ class Setup:
             if not virtual.python_of(self.environment).exists():
                 self.stamp = None
             found, passed_over = java.find(os.environ)
-            phases = plan(self.wanted, self._adopted(), java_is_found=found is not None)
+            node = page.node_of_machine(os.environ)
+            phases = plan(self.wanted, self._adopted(), java_is_found=found is not None, node_is_found=node is not None)
             progress = Progress([phase.title for phase in phases])
             installer = Installer(
                 environment=self.environment,
@@ -90,6 +91,8 @@ class Setup:
                     self._install_set(phase, installer)
                 elif phase.kind is Kind.PROJECT:
                     self._install_project(installer)
+                elif phase.kind is Kind.PAGE:
+                    self._build_page(installer, node)
                 else:
                     self._warm_up(installer, java_is_found=found is not None)
                 progress.end()
@@ -110,6 +113,7 @@ class Setup:
             spark_version=spark.group(1) if spark else "",
             project=stamp.digest(self.root / "pyproject.toml"),
             java=java.fingerprint(os.environ),
+            page=page.digest(self.root),
         )
 
     @contextlib.contextmanager
@@ -172,6 +176,15 @@ class Setup:
     def _install_project(self, installer: Installer) -> None:
         installer.install("Pondage", ["--no-deps", "--no-build-isolation", "--editable", str(self.root)])
         self._record(project=self.wanted.project)
+
+    def _build_page(self, installer: Installer, node: page.Node | None) -> None:
+        """Build the web page. All but the page works without it, so a failure is told and passed over."""
+        found = node or page.node_of_packages(virtual.packages_of(self.environment))
+        reason = page.build(self.root, found, installer)
+        if reason is not None:
+            installer.progress.say(f"      the web page was not built ({reason}); the same command tries it again")
+            return
+        self._record(page=page.digest(self.root))
 
     def _warm_up(self, installer: Installer, *, java_is_found: bool) -> None:
         """Let Pondage prepare Spark's start. It only saves time, so a failure is told and passed over."""

@@ -16,6 +16,7 @@ class Kind(Enum):
     ENVIRONMENT = "environment"
     LOCKED_SET = "locked set"
     PROJECT = "project"
+    PAGE = "page"
     WARM_UP = "warm-up"
 
 
@@ -42,6 +43,13 @@ class Wanted:
     spark_version: str
     project: str
     java: list[list[str]]
+    page: str = ""
+    """Digest of everything that the web page is built from."""
+
+    @property
+    def has_page(self) -> bool:
+        """Answer whether the web page is asked for."""
+        return "page" in self.extras
 
 
 SETS = {
@@ -57,6 +65,7 @@ SETS = {
     "lineage": ("Lineage", "the client of OpenLineage", 0.1),
     "amqp": ("AMQP", "the client of RabbitMQ", 0.1),
     "server": ("Server", "the HTTP server", 0.1),
+    "page": ("Node", "a Node of its own (about 60 MB), because none was found that can build the web page", 0.4),
     "dev": ("Test tools", "pytest, mypy, ruff, a PostgreSQL, playwright and all clients for the tests", 1.1),
 }
 """Title, detail and disk in gigabytes (at its peak) of every set, in the order of installation."""
@@ -68,17 +77,18 @@ def is_ready(wanted: Wanted, stamp: Stamp | None) -> bool:
         stamp.unfinished
         or stamp.java != wanted.java
         or stamp.project != wanted.project
-        or _missing_sets(wanted, stamp, java_is_found=stamp.java_is_found)
+        or not _page_fits(wanted, stamp)
+        or _missing_sets(wanted, stamp, java_is_found=stamp.java_is_found, node_is_found=True)
     )  # fmt: skip
 
 
-def plan(wanted: Wanted, stamp: Stamp | None, *, java_is_found: bool) -> list[Phase]:
+def plan(wanted: Wanted, stamp: Stamp | None, *, java_is_found: bool, node_is_found: bool) -> list[Phase]:
     """Answer the phases that lead from what is there to what is wanted."""
     phases = [Phase(kind=Kind.CHECK, title="This machine", detail="Python, disk, Java")]
     if stamp is None or not _environment_fits(wanted, stamp):
         stamp = Stamp()
         phases.append(Phase(kind=Kind.ENVIRONMENT, title="Environment", detail=f"Python {wanted.python} in .venv"))
-    for name in _missing_sets(wanted, stamp, java_is_found=java_is_found):
+    for name in _missing_sets(wanted, stamp, java_is_found=java_is_found, node_is_found=node_is_found):
         title, detail, gigabytes = SETS[name]
         phases.append(
             Phase(
@@ -91,6 +101,8 @@ def plan(wanted: Wanted, stamp: Stamp | None, *, java_is_found: bool) -> list[Ph
         )
     if stamp.project != wanted.project:
         phases.append(Phase(kind=Kind.PROJECT, title="Pondage", detail="the checkout itself, editable"))
+    if not _page_fits(wanted, stamp):
+        phases.append(Phase(kind=Kind.PAGE, title="Page", detail="building the web page with npm (about 40 MB; once)"))
     if stamp.warmed != warm_key(wanted, java_is_found=java_is_found):
         phases.append(Phase(kind=Kind.WARM_UP, title="Warm-up", detail="a class archive, so that Spark starts faster"))
     return phases
@@ -106,8 +118,14 @@ def _environment_fits(wanted: Wanted, stamp: Stamp) -> bool:
     return (stamp.location, stamp.python) == (wanted.location, wanted.python)
 
 
-def _missing_sets(wanted: Wanted, stamp: Stamp, *, java_is_found: bool) -> list[str]:
+def _page_fits(wanted: Wanted, stamp: Stamp) -> bool:
+    return not wanted.has_page or stamp.page == wanted.page
+
+
+def _missing_sets(wanted: Wanted, stamp: Stamp, *, java_is_found: bool, node_is_found: bool) -> list[str]:
     needed = {"build", "base", *wanted.extras}
     if not java_is_found:
         needed.add("java")
+    if node_is_found or _page_fits(wanted, stamp):
+        needed.discard("page")
     return [name for name in SETS if name in needed and stamp.sets.get(name) != wanted.locks[name]]

@@ -25,6 +25,8 @@ class Stamp:
     java: list[list[str]] = field(default_factory=list)
     java_is_found: bool = False
     warmed: str = ""
+    page: str = ""
+    """Digest of what the web page was built from."""
 
 
 def read(environment: Path) -> Stamp | None:

@@ -10,7 +10,10 @@ import pytest
 
 from scripts import bare
 
-GOOD_OUTPUT = "[1/2] Spark: pyspark …\n[2/2] Java: a Java 21 of its own …\nthe demo\nNext: pondage init my-project\n"
+GOOD_OUTPUT = (
+    "[1/4] Spark: pyspark …\n[2/4] Java: a Java 21 of its own …\n[3/4] Node: a Node of its own …\n"
+    "[4/4] Page: building …\n      done in 4 s\nthe demo\nNext: pondage init my-project\n"
+)
 
 
 def make_program(directory: Path, name: str) -> Path:
@@ -21,12 +24,12 @@ def make_program(directory: Path, name: str) -> Path:
     return program
 
 
-def test_everything_but_java_is_still_found(tmp_path: Path) -> None:
-    for name in ("java", "make", "javac"):
+def test_everything_but_java_and_node_is_still_found(tmp_path: Path) -> None:
+    for name in ("java", "node", "make", "javac"):
         make_program(tmp_path / "with", name)
     make_program(tmp_path / "without", "git")
-    path = bare.path_without_java(f"{tmp_path / 'with'}:{tmp_path / 'without'}", tmp_path / "shadows")
-    assert shutil.which("java", path=path) is None
+    path = bare.path_without_hidden(f"{tmp_path / 'with'}:{tmp_path / 'without'}", tmp_path / "shadows")
+    assert not any(shutil.which(name, path=path) for name in ("java", "node"))
     assert all(shutil.which(name, path=path) for name in ("make", "javac", "git"))
     assert str(tmp_path / "without") in path.split(":")
 
@@ -34,7 +37,7 @@ def test_everything_but_java_is_still_found(tmp_path: Path) -> None:
 def test_a_java_behind_a_linked_directory_is_hidden_too(tmp_path: Path) -> None:
     make_program(tmp_path / "real", "java")
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    path = bare.path_without_java(f"{tmp_path / 'link'}:{tmp_path / 'real'}", tmp_path / "shadows")
+    path = bare.path_without_hidden(f"{tmp_path / 'link'}:{tmp_path / 'real'}", tmp_path / "shadows")
     assert shutil.which("java", path=path) is None
 
 
@@ -74,6 +77,8 @@ def test_a_demo_that_ran_and_said_what_to_type_is_good() -> None:
         (0, GOOD_OUTPUT.replace("Java: ", ""), "a Java of its own"),
         (0, GOOD_OUTPUT.replace("pondage init", ""), "what to type next"),
         (0, "", "Spark was installed"),
+        (0, GOOD_OUTPUT.replace("Node: ", ""), "a Node of its own"),
+        (0, GOOD_OUTPUT.replace("done in", "the web page was not built (npm)"), "the web page was built"),
     ],
 )
 def test_every_fault_of_a_demo_is_named(code: int, output: str, fault: str) -> None:

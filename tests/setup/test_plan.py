@@ -17,6 +17,7 @@ WANTED = Wanted(
     spark_version="4.2.1",
     project="digest of pyproject",
     java=JAVA,
+    page="digest of the page",
 )
 
 
@@ -32,8 +33,11 @@ def reached(*sets: str, java_is_found: bool = True) -> Stamp:
     )
 
 
-def titles(stamp: Stamp | None, *, wanted: Wanted = WANTED, java_is_found: bool = True) -> list[str]:
-    return [phase.title for phase in plan(wanted, stamp, java_is_found=java_is_found)]
+def titles(
+    stamp: Stamp | None, *, wanted: Wanted = WANTED, java_is_found: bool = True, node_is_found: bool = True
+) -> list[str]:
+    phases = plan(wanted, stamp, java_is_found=java_is_found, node_is_found=node_is_found)
+    return [phase.title for phase in phases]
 
 
 def test_from_nothing_everything_is_done_in_order() -> None:
@@ -46,7 +50,9 @@ def test_without_a_java_one_is_brought_along() -> None:
 
 
 def test_the_spark_phase_names_version_and_size() -> None:
-    spark = next(phase for phase in plan(WANTED, None, java_is_found=True) if phase.set_name == "base")
+    spark = next(
+        phase for phase in plan(WANTED, None, java_is_found=True, node_is_found=True) if phase.set_name == "base"
+    )
     assert "pyspark 4.2.1 (about 450 MB; once)" in spark.detail
     assert spark.needed_bytes >= 2_000_000_000
 
@@ -88,7 +94,7 @@ def test_a_stopped_installation_is_not_ready_and_goes_on_where_it_was() -> None:
     there = reached("build")
     there.unfinished = "base"
     assert not is_ready(WANTED, there)
-    phases = plan(WANTED, there, java_is_found=True)
+    phases = plan(WANTED, there, java_is_found=True, node_is_found=True)
     assert [phase.kind for phase in phases][:2] == [Kind.CHECK, Kind.LOCKED_SET]
     assert [phase.set_name for phase in phases if phase.set_name] == ["base", "demo"]
 
@@ -98,3 +104,20 @@ def test_a_changed_project_file_installs_only_the_project_again() -> None:
     wanted = replace(WANTED, project="another digest")
     assert not is_ready(wanted, there)
     assert titles(there, wanted=wanted) == ["This machine", "Pondage"]
+
+
+def test_the_page_is_built_when_it_is_asked_for_and_brings_a_node_along_where_there_is_none() -> None:
+    there = reached("build", "base", "demo")
+    wanted = replace(WANTED, extras=("demo", "page"))
+    assert not is_ready(wanted, there)
+    assert titles(there, wanted=wanted) == ["This machine", "Page"]
+    assert titles(there, wanted=wanted, node_is_found=False) == ["This machine", "Node", "Page"]
+
+
+def test_a_page_that_is_built_needs_no_node_until_its_files_change() -> None:
+    there = reached("build", "base", "demo")
+    there.page = "digest of the page"
+    wanted = replace(WANTED, extras=("demo", "page"))
+    assert is_ready(wanted, there)
+    assert titles(there, wanted=wanted, node_is_found=False) == ["This machine"]
+    assert titles(there, wanted=replace(wanted, page="another"), node_is_found=True) == ["This machine", "Page"]
