@@ -68,10 +68,31 @@ def test_a_failed_job_has_exit_code_1_and_is_resumed_when_it_is_mended(
     refused = call("job", "resume", failed, "--file", str(file))
     assert "changed sub-jobs: after" in refused.out
     assert "RESUME_PLAN_MISMATCH" in refused.err
+    assert refused.code == 4
+    assert "(changed sub-jobs: after)" in call("job", "resume", failed, "--file", str(file), "--json").err
     said = call("job", "resume", failed, "--file", str(file), "--yes", "--json")
     assert said.code == 0, said.err
     restored = [one["name"] for one in said.json["components"] if one["is_restored"]]  # type: ignore[attr-defined]
     assert restored == ["read", "load"]
+    refused = call("job", "resume", said.json["run"]["id"])  # type: ignore[index]
+    assert (refused.code, "NOT_HALTED" in refused.err) == (4, True)
+
+
+def test_a_killed_run_has_exit_code_3(file: Path, call: Call, workers: FakeWorkers) -> None:
+    workers.killing.add("load")
+    said = call("job", "run", str(file), "--json")
+    assert (said.code, said.json["run"]["state"]) == (3, "ABORTED")  # type: ignore[index]
+
+
+def test_a_job_that_needs_inputs_is_refused_with_its_place_before_workers_begin(file: Path, call: Call) -> None:
+    body = file.parent / "body.yaml"
+    body.write_text("inputs: {orders: load.input}\ncomponents:\n  - {name: load, type: sink}\n")
+    said = call("job", "run", str(body))
+    assert said.code == 4
+    assert "body.yaml:1:" in said.err
+    assert "JOB_HAS_INPUTS" in said.err
+    assert "starting workers" not in said.err
+    assert call("job", "validate", str(body)).code == 0, "a Ripple may name it"
 
 
 def test_a_run_that_nobody_follows_can_be_killed(file: Path, call: Call) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import msgspec
 
 from pondage.cli.session import open_ledger
-from pondage.ledger import advance, processes, work
+from pondage.ledger import advance, jobs, processes, work
 from pondage.ledger.component_results import commit_component
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.work import Failure, Work
@@ -21,10 +21,12 @@ ROWS = {"columns": ["n", "name"], "types": ["bigint", "string"], "rows": [[1, "o
 
 
 class FakeWorkers:
-    """Stands for `pondage.engine.dev.attached`. Ripples named in `failing` fail; queries get always the same rows."""
+    """Stands for `pondage.engine.dev.attached`. Ripples named in `failing` fail, and somebody kills the run of a
+    component in `killing` while it works; queries get always the same rows."""
 
     def __init__(self) -> None:
         self.failing: set[str] = set()
+        self.killing: set[str] = set()
         self.queries: list[str] = []
         self.views: list[set[str]] = []
         self.inferred: list[dict[str, object]] = []
@@ -82,6 +84,8 @@ class FakeWorkers:
         elif held.infer is not None:
             work.commit_query(ledger, held, msgspec.json.encode(self.inferred).decode(), process=process)
         elif held.component is not None:
+            if any(each.instance in self.killing for each in held.component.members):
+                jobs.kill(ledger, "main", held.component.run_id)
             commit_component(ledger, held, component_result(held, self.failing), process=process)
         elif held.compact is not None:
             work.commit_compacted(ledger, held, content(held, held.compact.table.rows), process=process)

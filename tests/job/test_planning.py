@@ -12,6 +12,7 @@ import pytest
 from pondage.define.component import ComponentDefinition, component, definition_of
 from pondage.define.job import Call, ControlLink, DataLink, JobDefinition, JobRefused
 from pondage.define.port import Port, natural_order
+from pondage.define.type_registry import BUILT_IN, TypeEntry
 from pondage.define.types import TypeSyntax, parse_type, resolved
 from pondage.define.unify import Mismatch, unify
 from pondage.errors import DefinitionError
@@ -125,6 +126,23 @@ def test_named_types_meet_by_name_and_major_version() -> None:
             {},
             {**REGISTRY, "src": typed("src", {}, {"out": "Table<Order@1.0>"})},
         )
+
+
+def test_a_named_type_is_seen_through_when_the_project_declares_it() -> None:
+    order = TypeEntry(name="Order", version="1.0.0", definition="{id: bigint, region: string}")
+    job = JobDefinition(
+        calls=(Call(name="a", type="src"), Call(name="b", type="regions")),
+        data=(DataLink(source="a", source_port="out", target="b", target_port="in"),),
+    )
+    registry = {**REGISTRY, "src": typed("src", {}, {"out": "Table<Order@1.0>"})}
+    assert plan_job(job, {}, registry, types={**BUILT_IN, order.key: order}).plan.components
+    other = msgspec.structs.replace(order, definition="{id: bigint, region: int}")
+    with pytest.raises(JobRefused) as caught:
+        plan_job(job, {}, registry, types={**BUILT_IN, other.key: other})
+    clash = caught.value.problems[0].clash
+    assert clash is not None
+    assert (caught.value.problems[0].code, clash.edge) == ("TYPE_MISMATCH", "a.out -> b.in")
+    assert "region" in " ".join(clash.diff)
 
 
 def test_what_only_spark_knows_is_unresolved_and_what_nothing_determines_is_ambiguous() -> None:

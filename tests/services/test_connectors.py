@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sqlite3
 from pathlib import Path
 
@@ -10,10 +11,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pondage import sources
+from pondage.cli.main import main
 from pondage.define.run import Run
 from pondage.errors import PondageError
 from pondage.spark.driver import SparkDriver
 from tests.services.postgres import PostgresServer
+from tests.spark.job_world import JobWorld, states
 
 PASSWORD = "quiet-water-51c"
 
@@ -101,3 +104,41 @@ def test_a_missing_driver_is_named_with_its_package(
     with pytest.raises(PondageError, match=r"org\.no\.Driver") as raised:
         sources.jdbc(spark, run, "jdbc:sqlite:x.db", "orders")
     assert "org.no:driver:1" in str(raised.value.hint)
+
+
+JOB = """
+job: {{name: copy}}
+components:
+  - {{name: read, type: read_jdbc, params: {{url: "{url}", table: orders, split_by: id, partitions: 2{login}}}}}
+  - {{name: recent, type: filter, params: {{where: id >= 90}}}}
+  - {{name: write, type: write_jdbc, params: {{url: "{url}", table: copied, mode: overwrite{login}}}}}
+  - {{name: wrong, type: read_jdbc, params: {{url: "{url}", table: not_there{login}}}}}
+  - {{name: told, type: log, params: {{message: there is no such table}}}}
+connections:
+  data: [read.main -> recent.input, recent.main -> write.input]
+  control: [write (ok) wrong, wrong (error) told]
+"""
+
+
+def test_a_job_reads_and_writes_tables_of_a_database_with_a_stored_password(
+    driver: SparkDriver, spark: SparkSession, run: Run, database: dict[str, str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "pondage.toml").write_text('ledger = "ledger.db"\n[project]\nname = "shop"\n')
+    login = f", user: {database['user']}, password: {database['password']}" if "user" in database else ""
+    (root / "copy.yaml").write_text(JOB.format(url=database["url"], login=login))
+    monkeypatch.chdir(root)
+    monkeypatch.setattr("sys.stdin", io.StringIO(PASSWORD + "\n"))
+    assert main(["secret", "set", "db"]) == 0
+    world = JobWorld(root, driver)
+    view = world.run("copy.yaml")
+    world.close()
+    assert (view.run.state, states(view)["write"], states(view)["wrong"]) == ("OK", "OK", "ERROR")
+    assert view.globals["write__rows"] == 10
+    copied = sources.jdbc(spark, run, table="copied", **database)
+    assert sorted(row["id"] for row in copied.select("id").collect()) == list(range(90, 100))
+    assert "not_there" in str(view.globals["wrong__ERROR_MESSAGE"])
+    kept = [each for each in root.rglob("*") if each.is_file() and PASSWORD.encode() in each.read_bytes()]
+    assert kept == [], "no log, message or row has the password"

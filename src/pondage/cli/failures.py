@@ -15,6 +15,9 @@ from pondage.cli.settings import Settings
 from pondage.errors import PondageError
 
 USAGE_EXIT = 2
+REFUSED_EXIT = 4
+_REFUSALS = ("JOB_HAS_INPUTS", "NOT_HALTED", "RESUME_PLAN_MISMATCH", "RESUME_HASH_MISMATCH", "RUN_OF_RIPPLE")
+"""Why a job does not begin or go on; everything else is an error like any other."""
 INTERRUPTED_EXIT = 130
 
 
@@ -34,7 +37,7 @@ def report(error: BaseException, settings: Settings, *, is_json: bool) -> int:
             return 1
         case PondageError():
             _pondage(error, settings, is_json=is_json)
-            return 1
+            return REFUSED_EXIT if error.code in _REFUSALS else 1
         case click.ClickException():
             _usage(error, is_json=is_json)
             return USAGE_EXIT

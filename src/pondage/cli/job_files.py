@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pondage.cli import registry
+from pondage.cli.failures import REFUSED_EXIT
 from pondage.cli.job_options import planned_file
 from pondage.cli.session import Session
 from pondage.define.job import JobProblem, JobRefused
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pondage.plan.job import PlannedJob
     from pondage.views.plan import PlanView
 
-REFUSED = 4
+REFUSED = REFUSED_EXIT
 
 
 def problem_line(problem: JobProblem) -> str:
@@ -29,10 +30,10 @@ def problem_line(problem: JobProblem) -> str:
     return f"{where}{path + ': ' if path else ''}{problem.message} [{problem.code}]"
 
 
-def planned_or_refused(file: Path, *, fuses: bool = True) -> PlannedJob:
+def planned_or_refused(file: Path, *, fuses: bool = True, is_alone: bool = False) -> PlannedJob:
     """Answer a planned job file; else print everything that is wrong with it and end with exit code 4."""
     try:
-        return planned_file(file, fuses=fuses)
+        return planned_file(file, fuses=fuses, is_alone=is_alone)
     except JobRefused as error:
         for problem in error.problems:
             click.echo(problem_line(problem), err=True)
@@ -46,7 +47,7 @@ def stored_file(opened: Session, file: Path, *, fuses: bool = True) -> tuple[Sto
     from pondage.ledger.job_plans import stored_job
     from pondage.read.archive import pack_project
 
-    planned = planned_or_refused(file, fuses=fuses)
+    planned = planned_or_refused(file, fuses=fuses, is_alone=True)
     plan = planned.plan
     plan = plan if plan.name else msgspec.structs.replace(plan, name=file.stem)
     archive = pack_project(opened.project)

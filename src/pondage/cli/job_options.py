@@ -20,7 +20,7 @@ from pondage.simulate.control_failures import real_components
 SECOND_MS = 1_000
 
 
-def planned_file(path: Path, *, fuses: bool = True) -> PlannedJob:
+def planned_file(path: Path, *, fuses: bool = True, is_alone: bool = False) -> PlannedJob:
     """Load and plan a job file; raises JobRefused with everything that is wrong."""
     loaded = load_job_file(path)
     if loaded.job is None:
@@ -32,6 +32,8 @@ def planned_file(path: Path, *, fuses: bool = True) -> PlannedJob:
         fuses=fuses,
         problems=loaded.problems,
         schemas=built_in_schemas(),
+        types=registry.known_types(),
+        is_alone=is_alone,
     )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pondage.ledger.job_plans import StoredJob
     from pondage.views.jobs import JobRunDetail
 
+FAILED, ABORTED = 1, 3
 _CONTEXT = click.option("--context", metavar="K=V", multiple=True, help="A variable of the context, as JSON or text.")
 _FOLLOW = click.option("--follow/--no-follow", "is_followed", default=True, help="Wait and show how it goes (default).")
 _NO_FUSE = click.option("--no-fuse", is_flag=True, help="Run every component by itself, writing every table between.")
@@ -33,7 +34,8 @@ def run(
 ) -> None:
     """Run a job: a file as it is, deployed or not, or a deployed job by its name.
 
-    Ctrl-C kills the run: what runs may end within 30 s, and a resume goes on from there. Exit code 1 when it failed.
+    Ctrl-C kills the run: what runs may end within 30 s, and a resume goes on from there. Exit code 1 when it failed, 3
+    when it was killed, 4 when it is refused and does not begin.
     """
     from pondage.ledger.jobs import start_job
 
@@ -79,7 +81,7 @@ def resume(
 ) -> None:
     """Go on with a run that failed or was killed: a new run that repeats nothing that is finished and still holds.
 
-    With --file the job may have been edited: what changed is shown first, and --yes goes on. Exit code 1 when it fails.
+    With --file the job may have been edited: what changed is shown first, and --yes goes on. Exit codes as of `run`.
     """
     from pondage.cli.job_files import stored_file
     from pondage.engine.local import is_intact
@@ -188,15 +190,15 @@ def _carry_on(
         else:
             click.echo(f"{started} has started; see it: pondage job show {started}")
         return
+    started = start()  # before workers begin, which takes its time: what is refused is refused at once
     with workers(opened):
-        started = start()
         view = follow_run(settings, opened, started, is_quiet=is_json)
     if is_json:
         print_json(view)
     else:
         _print_end(settings, view)
     if view.run.state != "OK":
-        click.get_current_context().exit(1)
+        click.get_current_context().exit(ABORTED if view.run.state == "ABORTED" else FAILED)
 
 
 def _print_end(settings: Settings, view: JobRunDetail) -> None:

@@ -155,7 +155,10 @@ program = Program(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and answer its exit code: 0, 1 for an error, 2 for a wrong call, 130 after Ctrl-C."""
+    """Run one command and answer its exit code: 0, 1 for an error, 2 for a wrong call, 130 after Ctrl-C.
+
+    Jobs have two more: 3 when one was killed, 4 when one is refused.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     settings = Settings()
     try:

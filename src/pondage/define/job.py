@@ -100,6 +100,7 @@ class JobDefinition(msgspec.Struct, frozen=True, kw_only=True):
     config: JobConfig = JobConfig()
     context: dict[str, object] = {}
     inputs: dict[str, tuple[str, str]] = {}
+    inputs_at: Place = Place()
     outputs: dict[str, tuple[str, str]] = {}
     schedule: ScheduleDefinition | None = None
     calls: tuple[Call, ...] = ()

@@ -101,7 +101,7 @@ def resume(
         job = version.stored if job is None else job
         if job.plan.hash != version.stored.plan.hash and not is_edited:
             raise LedgerError(
-                f"the job is not the one that run {public_id} ran",
+                f"the job is not the one that run {public_id} ran{_named(difference(version.index, Index(job.plan)))}",
                 hint=f"see what changed and go on: pondage job resume {public_id} --file FILE --yes",
                 code="RESUME_PLAN_MISMATCH",
             )
@@ -123,6 +123,13 @@ def resume(
         )
         _begin(tx, ledger, run, [msgspec.structs.replace(start, context=context), restore])
     return new_id
+
+
+def _named(found: Difference) -> str:
+    """Answer what was edited, for people who see nothing but the refusal."""
+    sorts = (("changed", found.changed), ("added", found.added), ("removed", found.removed))
+    text = "; ".join(f"{title} sub-jobs: {', '.join(names)}" for title, names in sorts if names)
+    return f" ({text})" if text else ""
 
 
 def resume_difference(ledger: Ledger, environment: str, public_id: str, job: StoredJob) -> Difference:

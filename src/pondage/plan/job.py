@@ -11,6 +11,7 @@ from pondage.define.component import ComponentDefinition, Registry, Schema
 from pondage.define.definition import ScheduleDefinition
 from pondage.define.job import JobConfig, JobDefinition, JobProblem, JobRefused
 from pondage.define.port import PANIC_PORT, natural_order
+from pondage.define.type_registry import BUILT_IN, TypeRegistry, structures_of
 from pondage.expr import compile_text
 from pondage.kernel.control.shape import (
     ControlEdge,
@@ -51,8 +52,14 @@ def plan_job(
     fuses: bool = True,
     problems: tuple[JobProblem, ...] = (),
     schemas: Mapping[str, Schema] | None = None,
+    types: TypeRegistry = BUILT_IN,
+    is_alone: bool = False,
 ) -> PlannedJob:
-    """Plan a job; raises JobRefused with all problems (those of the loader that are given, and all of its own)."""
+    """Plan a job; raises JobRefused with all problems (those of the loader that are given, and all of its own).
+
+    `types` explains the names of types that ports are declared with. A job that `is_alone` has nobody who gives it
+    inputs.
+    """
     findings = Findings()
     findings.problems += problems
     graph = expand(job, joblets, registry, findings)
@@ -60,8 +67,13 @@ def plan_job(
         raise JobRefused(findings.problems)
     for name, _ in graph.taken.values():
         graph.vertices[name].is_extracted = True
-    types = check_types(graph, findings, schemas)
-    plan = plan_graph(graph, findings, types, job.config, fuses=fuses)
+    if is_alone and job.inputs:
+        message = (
+            f"the job has the inputs {', '.join(sorted(job.inputs))}, which only a Ripple or a calling job can give"
+        )
+        findings.wrong("JOB_HAS_INPUTS", message, job.inputs_at, path="$.inputs")
+    found = check_types(graph, findings, schemas, structures_of(types))
+    plan = plan_graph(graph, findings, found, job.config, fuses=fuses)
     if plan is None or findings.problems:
         raise JobRefused(findings.problems)
     plan = hashed(
@@ -71,7 +83,7 @@ def plan_job(
         )
     )  # fmt: skip
     return PlannedJob(
-        plan=plan, warnings=tuple(findings.warnings), unresolved=tuple(types.unresolved), schedule=job.schedule
+        plan=plan, warnings=tuple(findings.warnings), unresolved=tuple(found.unresolved), schedule=job.schedule
     )
 
 

@@ -7,13 +7,15 @@ import msgspec
 from pondage.define.component import ComponentDefinition
 from pondage.define.definition import PondDefinition
 from pondage.define.reaction import ReactorDefinition
+from pondage.define.type_registry import TypeEntry
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """Which files, relative to which root, to import."""
+    """Which files, relative to which root, to import; `types` are those that the project gives a name."""
 
     root: str
     modules: tuple[str, ...]
+    types: dict[str, TypeEntry] = {}
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from pondage.define.definition import ExpectationDefinition, PondDefinition, Rea
 from pondage.define.pond import Pond
 from pondage.define.reaction import ReactorDefinition
 from pondage.define.ripple import Ripple, SqlInputs
+from pondage.define.type_registry import TypeRegistry
 from pondage.errors import PondageError
 from pondage.read.digest import Digests, digest_of
 from pondage.read.exchange import Answer, Problem, Request
@@ -46,7 +47,7 @@ def inspected(request: Request) -> Answer:
     ponds: list[PondDefinition] = []
     for entry, pond in _found_ponds(modules).items():
         try:
-            ponds.append(_definition(pond, entry, root, Digests(files, sys.modules), components))
+            ponds.append(_definition(pond, entry, root, Digests(files, sys.modules), components, request.types))
         except PondageError as error:
             problems.append(_problem(error, root))
     reactors: list[ReactorDefinition] = []
@@ -100,11 +101,12 @@ def _definition(
     root: Path,
     digests: Digests,
     components: Sequence[tuple[ComponentDefinition, Callable[..., object]]] = (),
+    types: TypeRegistry | None = None,
 ) -> PondDefinition:
     sql = {ripple.name: _sql_of(ripple, root) for ripple in pond.ripples.values() if ripple.sql_path is not None}
     own = {definition.name: (definition, function) for definition, function in components}
     jobs = {
-        ripple.name: job_body(ripple, root, own, digests)
+        ripple.name: job_body(ripple, root, own, digests, types or {})
         for ripple in pond.ripples.values()
         if ripple.job_path is not None
     }

@@ -112,6 +112,7 @@ def _definition(document: Document, problems: list[JobProblem]) -> JobDefinition
         config=JobConfig(**(value.get("job_config") or {})),
         context=value.get("context") or {},
         inputs={port: end_of(end) for port, end in (value.get("inputs") or {}).items()},
+        inputs_at=document.place("$.inputs"),
         outputs={port: end_of(end) for port, end in (value.get("outputs") or {}).items()},
         schedule=_schedule(value.get("schedule"), document, problems),
         calls=tuple(_call(one, document.place(f"$.components[{number}]"))

@@ -11,6 +11,7 @@ from pondage.components.registry import built_in, built_in_schemas
 from pondage.define.component import ComponentDefinition
 from pondage.define.job import JobProblem, JobRefused
 from pondage.define.ripple import Ripple, SqlInputs
+from pondage.define.type_registry import BUILT_IN, TypeRegistry
 from pondage.errors import DefinitionError
 from pondage.kernel.control import JobPlan
 from pondage.plan.job import plan_job
@@ -30,7 +31,7 @@ class JobBody(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
 
 
-def job_body(ripple: Ripple, root: Path, own: OwnComponents, digests: Digests) -> JobBody:
+def job_body(ripple: Ripple, root: Path, own: OwnComponents, digests: Digests, types: TypeRegistry) -> JobBody:
     """Read and plan the job that a Ripple names; raises `DefinitionError` with everything that is wrong with it."""
     path = _file_of(ripple, root)
     loaded = load_job_file(path)
@@ -39,8 +40,13 @@ def job_body(ripple: Ripple, root: Path, own: OwnComponents, digests: Digests) -
         if loaded.job is None:
             raise JobRefused(loaded.problems)
         plan = plan_job(
-            loaded.job, loaded.joblets, registry, problems=loaded.problems, schemas=built_in_schemas()
-        ).plan  # fmt: skip
+            loaded.job,
+            loaded.joblets,
+            registry,
+            problems=loaded.problems,
+            schemas=built_in_schemas(),
+            types={**BUILT_IN, **types},
+        ).plan
     except JobRefused as error:
         raise DefinitionError(
             "\n".join(_shown(problem, root) for problem in error.problems),
