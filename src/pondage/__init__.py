@@ -21,7 +21,7 @@ from pondage.errors import PondageError
 if TYPE_CHECKING:
     from pondage.define.accumulator import Accumulator
     from pondage.define.boundary import SnapshotRef
-    from pondage.define.component import component
+    from pondage.define.component import Resources, Scaling, component
     from pondage.define.component_run import ComponentRun
     from pondage.define.graph import Fire, Graph
     from pondage.define.port import Port
@@ -38,7 +38,9 @@ _LATER = {
     "ComponentRun": "pondage.define.component_run",
     "Port": "pondage.define.port",
     "Reactor": "pondage.define.reactor",
+    "Resources": "pondage.define.component",
     "Route": "pondage.define.topology",
+    "Scaling": "pondage.define.component",
     "SnapshotRef": "pondage.define.boundary",
     "component": "pondage.define.component",
 }
@@ -56,9 +58,11 @@ __all__ = [
     "Port",
     "Publish",
     "Reactor",
+    "Resources",
     "Retries",
     "Route",
     "Run",
+    "Scaling",
     "Schedule",
     "SnapshotRef",
     "Source",

@@ -51,3 +51,14 @@ def test_the_components_of_a_project_stand_beside_the_library_and_jobs_may_name_
     refused = call("job", "validate", str(job))
     assert refused.code == 1
     assert "has the name of one of the library" in refused.err
+
+
+def test_queues_are_shown_bound_to_new_code_and_rendered_for_kubernetes(call: Call, project: Path) -> None:
+    assert "nothing waits" in call("component", "queues").out
+    assert call("component", "queues", "--json").json == {"newest": "", "queues": []}
+    missing = call("component", "rebind", "7", "--to", "abc")
+    assert (missing.code, "begins with 'abc'" in missing.err) == (1, True)
+    manifest = call("component", "manifest", "filter", "--image", "pondage:1")
+    assert manifest.code == 0, manifest.err
+    assert "pondage-filter" in manifest.out
+    assert "did you mean filter?" in call("component", "manifest", "filtre", "--image", "x").err

@@ -1,15 +1,21 @@
-"""`pondage component list|show`: what job files can be built of."""
+"""`pondage component`: what jobs and flows are built of, the queues of their work, and a manifest for many machines."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from pondage.cli.output import print_json, print_pairs, print_table, print_title
 from pondage.cli.registry import known_components
+from pondage.cli.session import session
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
-from pondage.define.component import ComponentDefinition
+from pondage.define.component import ComponentDefinition, Registry
 from pondage.define.port import Port
+
+if TYPE_CHECKING:
+    from pondage.views.queues import QueueView
 
 
 @click.group()
@@ -39,15 +45,7 @@ def list_components(settings: Settings, is_json: bool) -> None:
 @pass_settings
 def show(settings: Settings, name: str, is_json: bool) -> None:
     """Show one component: what it does, its ports, its parameters."""
-    from pondage.errors import NotFound
-    from pondage.views.words import nearest
-
-    known = known_components()
-    if name not in known:
-        close = nearest(name, known)
-        hint = f"did you mean {close}?" if close else "see them all: pondage component list"
-        raise NotFound(f"there is no component {name!r}", hint=hint)
-    found = known[name]
+    found = _known(known_components(), name)
     if is_json:
         print_json(msgspec.to_builtins(found))
         return
@@ -63,6 +61,103 @@ def show(settings: Settings, name: str, is_json: bool) -> None:
         required = found.params.get("required", [])
         assert isinstance(required, list)
         print_pairs(settings, [(key, _kind(one, is_required=key in required)) for key, one in properties.items()])
+
+
+@component.command("queues", cls=Verb)
+@click.option("--all", "is_all", is_flag=True, help="Also those in which there is nothing now.")
+@json_option
+@pass_settings
+def queues(settings: Settings, is_all: bool, is_json: bool) -> None:
+    """Show what waits for which code. What is left over of old code can be bound to the new one."""
+    from pondage.views.queues import component_queues
+
+    with session(settings) as opened, opened.ledger.reading() as tx:
+        view = component_queues(tx, is_all=is_all)
+    if is_json:
+        print_json(view)
+    elif not view.queues:
+        click.echo("nothing waits and nothing runs; every queue there ever was: pondage component queues --all")
+    else:
+        columns = ("QUEUE", "COMPONENTS", "CODE", "WAITING", "RUNNING", "OLDEST", "NEEDS", "WORKERS", "")
+        print_table(settings, columns, [_line(one) for one in view.queues])
+
+
+@component.command("rebind", cls=Verb)
+@click.argument("queue", type=int)
+@click.option(
+    "--to", metavar="CODE", help="The digest of the code, or its beginning; left out: what was deployed last."
+)
+@click.option("--note", default="", metavar="TEXT", help="Why, for the audit trail.")
+@json_option
+@pass_settings
+def rebind(settings: Settings, queue: int, to: str | None, note: str, is_json: bool) -> None:
+    """Let another code serve QUEUE: what waits in it, and what still comes."""
+    from pondage.ledger import actors, rebinding, retention
+    from pondage.ledger.verbs import who
+
+    with session(settings) as opened, opened.ledger.transaction() as tx:
+        environment = actors.environment(tx, opened.environment, is_created=True)
+        assert environment is not None
+        code = retention.archive_like(tx, to) if to else retention.newest_archive(tx)
+        rebinding.rebind(opened.ledger, tx, queue, to=code, environment=environment, who=who(), note=note)
+    if is_json:
+        print_json({"queue": queue, "served_by": code})
+    else:
+        click.echo(f"queue {queue} is served by code {code[:12]} now")
+
+
+@component.command("manifest", cls=Verb)
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--image", required=True, help="A container's image that has Pondage; a component's own comes first.")
+@click.option("--namespace", default="default", show_default=True)
+@click.option("--secret", default="pondage", show_default=True, help="The Secret whose key `ledger` is its address.")
+@pass_settings
+def manifest(settings: Settings, names: tuple[str, ...], image: str, namespace: str, secret: str) -> None:
+    """Print a Kubernetes manifest of workers for these components: kubectl apply -f -."""
+    from pondage.cli.session import open_project
+    from pondage.connect import kubernetes
+
+    known = known_components()
+    project = open_project(settings)
+    cluster = kubernetes.Cluster(
+        image=image,
+        warehouse=project.warehouse,
+        namespace=namespace,
+        secret=secret,
+        drain_s=project.durability.drain_s,
+    )
+    click.echo(kubernetes.manifest([_known(known, name) for name in names], cluster), nl=False)
+
+
+def _known(known: Registry, name: str) -> ComponentDefinition:
+    """Answer a component; raises `NotFound` with what may have been meant."""
+    from pondage.errors import NotFound
+    from pondage.views.words import nearest
+
+    if name not in known:
+        close = nearest(name, known)
+        hint = f"did you mean {close}?" if close else "see them all: pondage component list"
+        raise NotFound(f"there is no component {name!r}", hint=hint)
+    return known[name]
+
+
+def _line(one: QueueView) -> tuple[str, ...]:
+    from pondage.views.words import duration_text
+
+    code = one.served_by[:12] or "any"
+    needs = " ".join((*one.labels, *(one.memory[:1])))
+    remark = "left over: pondage component rebind " + str(one.id) if one.is_left_over else ""
+    return (
+        str(one.id),
+        " ".join(one.components),
+        code if one.served_by == one.code else f"{code} (was {one.code[:12]})",
+        str(one.waiting),
+        str(one.running),
+        "-" if one.oldest_us is None else duration_text(one.oldest_us),
+        needs or "-",
+        str(len(one.workers)),
+        remark,
+    )
 
 
 def _facts(found: ComponentDefinition) -> list[tuple[str, str]]:

@@ -13,8 +13,13 @@ from pondage.cli.settings import Settings, pass_settings, verb
 
 
 @verb
-@click.option("--ledger", metavar="URL", help="The ledger, for example postgresql://user@host/name.")
-@click.option("--warehouse", metavar="PLACE", help="Where the data is: a path or URL that every machine reaches.")
+@click.option(
+    "--ledger", metavar="URL", envvar="PONDAGE_LEDGER", help="The ledger, for example postgresql://user@host/name."
+)
+@click.option(
+    "--warehouse", metavar="PLACE", envvar="PONDAGE_WAREHOUSE",
+    help="Where the data is: a path or URL that every machine reaches.",
+)  # fmt: skip
 @click.option(
     "--state", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
     help="A directory of this machine for what may be lost: unpacked code, scratch files, logs.",
@@ -26,6 +31,7 @@ from pondage.cli.settings import Settings, pass_settings, verb
     "--component", "components", metavar="NAME", multiple=True,
     help="Serve this component of jobs and flows, and nothing else (may be repeated).",
 )  # fmt: skip
+@click.option("--memory", metavar="SIZE", help="The memory of each worker's Spark, for example 4g.")
 @click.option("--master", metavar="URL", help="Which Spark to use, for example local[4] or spark://host:7077.")
 @pass_settings
 def worker(
@@ -37,6 +43,7 @@ def worker(
     workers: int | None,
     labels: str | None,
     components: tuple[str, ...],
+    memory: str | None,
     master: str | None,
 ) -> None:
     """Work for a ledger from this machine until SIGTERM, which waits for what runs; a second one gives it back.
@@ -59,7 +66,7 @@ def worker(
         project = None
     options = WorkerOptions(
         ledger=ledger, warehouse=warehouse, state=state, slots=slots, workers=workers, labels=given,
-        components=components or None, master=master,
+        components=components or None, memory=memory, master=master,
     )  # fmt: skip
     config = worker_config(options, project)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)

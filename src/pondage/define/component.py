@@ -62,6 +62,9 @@ class ComponentDefinition(msgspec.Struct, frozen=True, kw_only=True):
     archive: str = ""
     resources: Resources = Resources()
     scaling: Scaling = Scaling()
+    image: str = ""
+    dockerfile: str = ""
+    """For manifests only: a container's image that has the program, and how it is built."""
 
 
 Registry = Mapping[str, ComponentDefinition]
@@ -85,6 +88,8 @@ def component(
     kind: Literal["plain", "iterator"] = "plain",
     resources: Resources | None = None,
     scaling: Scaling | None = None,
+    image: str = "",
+    dockerfile: str = "",
     schema: Schema | None = None,
 ) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
     """Declare a function as a component; it stays a plain function that can be called in a test.
@@ -116,6 +121,8 @@ def component(
             entry=f"{function.__module__}:{function.__qualname__}",
             resources=_sized(resources or Resources(), chosen),
             scaling=_bounded(scaling or Scaling(), chosen),
+            image=image,
+            dockerfile=dockerfile,
         )
         setattr(function, ATTRIBUTE, definition)
         setattr(function, f"{ATTRIBUTE}schema", schema)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from pondage.define.size import mebibytes
 from pondage.engine.config import MOST_SLOTS, EngineConfig, config_of, shown_url
 from pondage.engine.dev import drain_words
 from pondage.engine.supervisor import LOST, Supervisor, come_back, supervise
@@ -34,6 +35,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     workers: int | None = None
     labels: tuple[str, ...] | None = None
     components: tuple[str, ...] | None = None
+    memory: str | None = None
     master: str | None = None
 
 
@@ -49,8 +51,9 @@ def worker_config(options: WorkerOptions, project: Project | None) -> EngineConf
         "labels": options.labels,
         "components": options.components,
     }
-    if options.master is not None:
-        config = msgspec.structs.replace(config, spark=msgspec.structs.replace(config.spark, master=options.master))
+    spark = {"master": options.master, "memory": options.memory and f"{mebibytes(options.memory)}m"}
+    chosen = {key: value for key, value in spark.items() if value is not None}
+    config = msgspec.structs.replace(config, spark=msgspec.structs.replace(config.spark, **chosen))
     return msgspec.structs.replace(config, **{key: value for key, value in given.items() if value is not None})
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from pondage.define.snapshot import SnapshotContent
+from pondage.errors import NotFound
 from pondage.ledger import manifests, snapshots
 from pondage.ledger.driver import Row, Transaction, batches, number, number_or_none, numbered, text
 from pondage.ledger.inputs import compact_inputs, query_inputs, ripple_inputs
@@ -100,6 +101,17 @@ def newest_archive(tx: Transaction) -> str:
     """Answer the digest of the code that was deployed last, empty when nothing was."""
     row = tx.row("SELECT archive FROM deployments ORDER BY id DESC LIMIT 1")
     return "" if row is None else text(row, "archive")
+
+
+def archive_like(tx: Transaction, start: str) -> str:
+    """Answer the digest that begins like this; raises `NotFound` when none or several do."""
+    rows = tx.rows(
+        "SELECT digest FROM archives WHERE substr(digest, 1, :length) = :start LIMIT 2", length=len(start), start=start
+    )
+    if len(rows) != 1:
+        said = "no code" if not rows else "more than one code"
+        raise NotFound(f"{said} in the ledger has a digest that begins with {start!r}", code="NO_ARCHIVE")
+    return text(rows[0], "digest")
 
 
 # In use: of an open Run, of a Run that ended within retention, or of one of the newest completed Runs of its Pond. The

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from pondage.ledger import actors
-from pondage.ledger.driver import Transaction, number, number_or_none
+from pondage.ledger.driver import Transaction, number, number_or_none, text
 from pondage.server.levels import Level
 from pondage.server.table import Call, Route
 from pondage.views.status import StatusView, status
@@ -86,6 +86,20 @@ def _of_work(tx: Transaction, environment: int | None) -> Iterator[Metric]:
     age = 0.0 if oldest is None else max(0, tx.now - oldest) / 1e6
     yield Metric("queue_waiting", "Work that may be claimed.", "gauge", (({}, number(row, "waiting")),))
     yield Metric("queue_age_seconds", "How long the oldest of it waits.", "gauge", (({}, age),))
+    rows = tx.rows(
+        """SELECT q.components AS component, count(*) AS waiting FROM availabilities a
+           JOIN queues q ON q.id = a.queue JOIN executions e ON e.id = a.execution
+           JOIN dispatches d ON d.id = e.dispatch
+           WHERE a.available_at <= :now AND d.environment = :environment AND q.components <> ''
+           GROUP BY q.components ORDER BY q.components""",
+        environment=environment,
+    )
+    yield Metric(
+        "component_queue_waiting",
+        "Work of components that may be claimed.",
+        "gauge",
+        tuple(({"component": text(each, "component")}, number(each, "waiting")) for each in rows),
+    )
     row = tx.row(
         "SELECT count(*) AS waiting FROM outbox WHERE done_at IS NULL AND environment = :environment",
         environment=environment,
