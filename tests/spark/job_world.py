@@ -31,7 +31,7 @@ class JobWorld:
         self._driver = driver
         self._executors: dict[str, SparkExecutor] = {}
         with self.ledger.transaction() as tx:
-            self._process = processes.register(
+            self.process = processes.register(
                 tx, public_id="p-test", machine="m", pid=1, pid_started=1, role="worker", slots=1
             )
 
@@ -62,14 +62,14 @@ class JobWorld:
         for code in codes:
             queues = work.queues_for(self.ledger, code=code)
             token = self.ledger.ids.new("t")
-            held = work.claim_work(self.ledger, process=self._process, queues=queues, token=token, is_alone=True)
+            held = work.claim_work(self.ledger, process=self.process, queues=queues, token=token, is_alone=True)
             if held is not None:
                 log = AttemptLog(self.root / "logs" / f"{held.claim.dispatch}.log")
                 attempt = Attempt(held, log, clock=time.monotonic, on_phase=lambda _phase: None)
                 with bound(log):
                     result = self._executor(code).execute(attempt)
                 assert isinstance(result, ComponentResult)
-                assert commit_component(self.ledger, held, result, process=self._process)
+                assert commit_component(self.ledger, held, result, process=self.process)
                 log.close()
                 return True
         return False
@@ -79,6 +79,16 @@ class JobWorld:
             config = WorkerConfig(engine=config_of(self.project), public_id="p-test", code=code, parent=0)
             self._executors[code] = SparkExecutor(config, self.ledger, driver=self._driver)
         return self._executors[code]
+
+    def executor_of(self, held: work.Work) -> SparkExecutor:
+        """Answer the executor for a claimed piece of work."""
+        with self.ledger.reading() as tx:
+            row = tx.row(
+                "SELECT q.code AS code FROM dispatches d JOIN queues q ON q.id = d.queue WHERE d.id = :id",
+                id=held.claim.dispatch,
+            )
+        assert row is not None
+        return self._executor(str(row["code"]))
 
     def close(self) -> None:
         """Close the ledger."""

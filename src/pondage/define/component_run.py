@@ -88,6 +88,10 @@ class ComponentRun:
         self._root = root
         self._secrets = secrets
         self._stop = stop or threading.Event()
+        self.state: dict[str, object] = {}
+        """In stream mode: what it remembers from one segment to the next; JSON, at most 1 MiB."""
+        self.segment: int | None = None
+        """In stream mode: the number of the segment that it is called for, None at the end."""
 
     @property
     def stopping(self) -> bool:

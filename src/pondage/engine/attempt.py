@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pondage.engine.attempt_log import AttemptLog
@@ -37,6 +38,7 @@ class Attempt:
         self._on_phase = on_phase
         self._lock = threading.Lock()
         self._is_settled = False
+        self._parked = 0
 
     @property
     def token(self) -> str:
@@ -47,6 +49,22 @@ class Attempt:
     def is_settled(self) -> bool:
         """Answer whether somebody has begun to write the outcome."""
         return self._is_settled
+
+    @property
+    def is_parked(self) -> bool:
+        """Answer whether it only waits for another component of its run, and so needs no slot."""
+        return self._parked > 0
+
+    @contextmanager
+    def parked(self) -> Iterator[None]:
+        """Wait for another component of the run: others may have the slot meanwhile, above all that one."""
+        with self._lock:
+            self._parked += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._parked -= 1
 
     def enter(self, phase: str) -> None:
         """Say what is being done now, in the log and in the progress that people see."""

@@ -19,6 +19,8 @@ from pondage.engine.code import DeployedCode
 from pondage.engine.config import EngineConfig
 from pondage.engine.local import local_warehouse
 from pondage.engine.places import run_table_path, snapshot_path
+from pondage.engine.streams import StreamPorts
+from pondage.ledger.ledger import Ledger
 from pondage.spark.component import ComponentWork, run_components
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ def execute(
     task: ComponentTask,
     *,
     config: EngineConfig,
+    ledger: Ledger,
     code: DeployedCode,
     secrets: SecretStore,
     opened: Callable[[], AbstractContextManager[SparkSession]],
@@ -51,6 +54,7 @@ def execute(
             root=Path(config.root),
             secrets=secrets.__getitem__,
             stop=attempt.stopping,
+            streams=StreamPorts(ledger, attempt, task, lambda port: table_path(config, attempt, task, port)),
         )
         result = run_components(work)
     return ComponentResult(members=tuple(map(_veiled, result.members)))
@@ -58,6 +62,8 @@ def execute(
 
 def discard(config: EngineConfig, attempt: Attempt, task: ComponentTask) -> None:
     """Remove the tables that an attempt wrote."""
+    if task.members[-1].mode == "stream":
+        return  # segments that are committed stay, whoever wrote them
     for port in task.members[-1].writes:
         place = local_warehouse(table_path(config, attempt, task, port))
         if place is not None:

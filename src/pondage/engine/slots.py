@@ -87,8 +87,17 @@ class Slots:
 
     @property
     def is_empty(self) -> bool:
-        """Answer whether nothing runs: only then may isolated work be claimed."""
+        """Answer whether nothing is here at all."""
         return not self._attempts
+
+    @property
+    def is_quiet(self) -> bool:
+        """Answer whether nothing runs: only then may isolated work be claimed. Who waits for others does not run."""
+        return not self._running
+
+    @property
+    def _running(self) -> list[Attempt]:
+        return [each for each in self.attempts if not each.is_parked]
 
     @property
     def has_room(self) -> bool:
@@ -96,7 +105,7 @@ class Slots:
 
         Now and then the slots run empty on purpose: under a steady load isolated work would never find them so.
         """
-        attempts = self.attempts
+        attempts = self._running
         if not attempts:
             self._since_empty = 0
         is_breathing = self._since_empty >= CLAIMS_PER_BREATH

@@ -69,6 +69,7 @@ class SparkExecutor:
                 attempt,
                 work.component,
                 config=self._config,
+                ledger=self._ledger,
                 code=self._code,
                 secrets=self._secrets(attempt),
                 opened=lambda: self._started(attempt).attempt(work.claim.token, _description(attempt)),

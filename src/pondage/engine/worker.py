@@ -170,7 +170,7 @@ class Worker:
                 process=self._process,
                 queues=queues,
                 token=token,
-                is_alone=self.slots.is_empty,
+                is_alone=self.slots.is_quiet,
                 give_up=lambda: self._ending is Ending.FENCED,
             )
             if work is None:
@@ -190,7 +190,7 @@ class Worker:
         now_s = self._clock()
         if self._is_busy and now_s - self._polled_s < QUEUES_KEPT_S:
             return self._open(self._queues)
-        found = polling.poll(self._ledger, self._offer, is_alone=self.slots.is_empty)
+        found = polling.poll(self._ledger, self._offer, is_alone=self.slots.is_quiet)
         self._queues, self._polled_s = found.queues, now_s
         return self._open(found.queues) if found.has_work else []
 

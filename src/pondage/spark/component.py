@@ -9,15 +9,16 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from pondage.define.component import ComponentDefinition, definition_of
 from pondage.define.component_run import as_json
-from pondage.define.component_work import ComponentResult, ComponentTask, Member, MemberResult
+from pondage.define.component_work import ComponentResult, ComponentTask, Input, Member, MemberResult, Stored
 from pondage.define.flow import CONST
 from pondage.define.port import declared_port
+from pondage.define.segment import Segment
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
 from pondage.spark.component_inputs import Frames, arguments
@@ -28,6 +29,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NOT_OURS = ("SPARK_LOST", "CANCELLED")
+
+
+class Streams(Protocol):
+    """The ports of a component that streams. Its waits end early when the attempt is stopped or taken away."""
+
+    def take(self, port: str, source: Input) -> Segment | Stored | None:
+        """Answer the next segment of a source, or the table that it is; None at the end."""
+
+    def put(self, port: str, data: bytes, rows: int) -> None:
+        """Commit a segment."""
+
+    def close(self, port: str) -> None:
+        """Commit the end of an output."""
 
 
 class ComponentWork(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +55,8 @@ class ComponentWork(msgspec.Struct, frozen=True, kw_only=True):
     secrets: Callable[[str], str] | None = None
     stop: threading.Event | None = None
     """Set when it is asked to stop."""
+    streams: Streams | None = None
+    """Of a component in stream mode: its ports."""
 
 
 class WrongComponent(PondageError):
@@ -61,11 +77,19 @@ def run_components(work: ComponentWork) -> ComponentResult:
             later = work.task.members[len(results) :]
             results += [MemberResult(instance=one.instance, is_skipped=True) for one in later]
             break
-        results.append(_Call(work, member).result(made))
+        results.append(_call(work, member).result(made))
     return ComponentResult(members=tuple(results))
 
 
-class _Call:
+def _call(work: ComponentWork, member: Member) -> Call:
+    if member.mode == "table":
+        return Call(work, member)
+    from pondage.spark.stream import StreamCall
+
+    return StreamCall(work, member)
+
+
+class Call:
     """One member while it runs."""
 
     def __init__(self, work: ComponentWork, member: Member) -> None:
@@ -78,6 +102,7 @@ class _Call:
         )
 
     def result(self, made: Frames) -> MemberResult:
+        """Run it to its end; a failure is part of the answer."""
         try:
             returned = self.called(made)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the member's failure, and told as such
@@ -94,6 +119,7 @@ class _Call:
             return self.failed(error, code=f"FUSED_ACTION({', '.join(members)})" if len(members) > 1 else "")
 
     def called(self, made: Frames) -> dict[str, object] | list[object] | None:
+        """Call the function and answer what it gave, checked."""
         function = self.work.function(self.member.entry)
         definition = definition_of(function)
         if definition is None:
@@ -106,17 +132,19 @@ class _Call:
         return self.tables(returned, definition)
 
     def items(self, returned: object) -> list[object] | None:
+        """Check the elements of an iterator."""
         if returned is None or isinstance(returned, list):
             return None if returned is None else [as_json(one, "an element") for one in returned]
         raise WrongComponent(f"{self.member.instance} is an iterator and returned a {type(returned).__name__}, no list")
 
     def tables(self, returned: object, definition: ComponentDefinition) -> dict[str, object] | None:
+        """Check what it gave for its ports."""
         if returned is None:
             missing = [port for port in self.member.writes if self.is_last]
             if missing:
                 raise self.not_closed(missing[0])
             return None
-        frames = returned if isinstance(returned, Mapping) else {_only_port(definition): returned}
+        frames = returned if isinstance(returned, Mapping) else {only_port(definition): returned}
         from pyspark.sql import DataFrame
 
         for port, frame in frames.items():
@@ -142,20 +170,24 @@ class _Call:
         return found if is_plain(found) else ""
 
     def check_plain(self, port: str, type_: str, value: object) -> None:
+        """Check a Value or Bytes."""
         if type_.startswith("Bytes") and not isinstance(value, bytes):
             raise WrongComponent(f"{self.member.instance}.{port} is a {type(value).__name__}, no bytes")
         if not type_.startswith("Bytes"):
             as_json(value, f"{self.member.instance}.{port}")
 
     def written(self, frames: Mapping[str, object]) -> dict[str, SnapshotContent]:
+        """Write what somebody reads."""
         return {port: self.written_table(port, self.frame(port, frames[port])) for port in self.member.writes}
 
     def frame(self, port: str, given: object) -> DataFrame:
+        """Answer what it gave for a port as a table."""
         if port in self.plain:
             return plain_frame(self.work.session(), self.plain[port], given)
         return given  # type: ignore[return-value]  # checked when it was returned
 
     def written_table(self, port: str, frame: DataFrame) -> SnapshotContent:
+        """Write one table; one that is published is checked too."""
         from pondage.spark.checked import write_checked
         from pondage.spark.expectations import Facts
         from pondage.spark.write import write_files
@@ -170,6 +202,7 @@ class _Call:
         )  # fmt: skip
 
     def check_writes(self, definition: ComponentDefinition) -> None:
+        """See that it wrote no after-variable or global that it does not declare."""
         for what, allowed, used in (
             ("after-variable", definition.after, self.run.after),
             ("global", definition.globals, {*self.run.globals.writes, *self.run.globals.deletes}),
@@ -184,6 +217,7 @@ class _Call:
     def ended(
         self, *, outputs: dict[str, SnapshotContent] | None = None, items: list[object] | None = None
     ) -> MemberResult:
+        """Say how it ended."""
         return MemberResult(
             instance=self.member.instance,
             outputs=outputs or {},
@@ -215,7 +249,8 @@ class _Call:
         )
 
 
-def _only_port(definition: ComponentDefinition) -> str:
+def only_port(definition: ComponentDefinition) -> str:
+    """Answer the port that a plain DataFrame is for."""
     if len(definition.outputs) == 1:
         return next(iter(definition.outputs))
     if "main" in definition.outputs:

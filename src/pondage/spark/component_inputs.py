@@ -48,13 +48,14 @@ def _argument(
     session: Callable[[], SparkSession],
     variables: Mapping[str, str],
 ) -> object:
-    values = [_accepted(_one(name, port, one, made, session), port, variables) for one in found]
+    values = [_accepted(argument(name, port, one, made, session), port, variables) for one in found]
     if port.multi:
         return values
     return values[0] if values else None
 
 
-def _one(name: str, port: Port, one: Input, made: Frames, session: Callable[[], SparkSession]) -> object:
+def argument(name: str, port: Port, one: Input, made: Frames, session: Callable[[], SparkSession]) -> object:
+    """Answer one input as the type of its port says."""
     wants_value = port.type.startswith("Value") or port.type == "Any"
     if port.type == "Any" and not isinstance(one, Given):
         return None

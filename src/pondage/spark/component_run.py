@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pondage.define.component_run import ComponentRun
 from pondage.define.component_work import ComponentTask, Member, Stored
+
+Rows = Iterator[dict[str, object]]
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -55,3 +57,17 @@ class SparkRun(ComponentRun):
         from pondage.spark.expression import condition_of
 
         return condition_of(frame, text, globals=self.globals, context=self.context)
+
+    def each_row(
+        self,
+        frame: DataFrame,
+        function: Callable[[Iterator[dict[str, object]]], Iterator[dict[str, object]]],
+        schema: str,
+    ) -> DataFrame:
+        """Run a generator of rows over the partitions of a frame, beside the JVM, and answer what it yields.
+
+        `schema` is Spark's, such as `id bigint, word string`. The generator sees one partition at a time.
+        """
+        from pondage.spark.row_generator import each_row
+
+        return each_row(frame, function, schema)

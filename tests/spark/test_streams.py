@@ -1,0 +1,235 @@
+"""Components in stream mode on the real engine: segments in order, state, overlap, replay, tables at both ends."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pondage.define.component_work import ComponentResult
+from pondage.engine.attempt import Attempt
+from pondage.engine.attempt_log import AttemptLog
+from pondage.ledger import reap, segments, work
+from pondage.ledger.component_results import commit_component
+from pondage.ledger.segments import Stream
+from pondage.ledger.work import Work
+from pondage.spark.driver import SparkDriver
+from tests.services.postgres import wait_until
+from tests.spark.flow_world import FlowWorld, node_states, rows, tree
+
+pytestmark = pytest.mark.spark
+
+PROGRAMS = '''
+import time
+from pathlib import Path
+
+from pondage.define.component import component
+
+
+@component("ticks", outputs={"out": "Stream<{n: bigint}>"}, mode="stream", deterministic=True, exposed=True)
+def ticks(*, params, run):
+    """Give numbers, some in each segment; with `gate`, no second segment before somebody has read the first."""
+    for start in range(0, params["segments"] * 3, 3):
+        yield run.spark.range(start, start + 3).withColumnRenamed("id", "n")
+        while "gate" in params and not run.stopping and not Path(params["gate"]).exists():
+            time.sleep(0.01)
+
+
+@component("total", inputs={"in": "Stream<{n: bigint}>"}, outputs={"out": "Stream<{segment: bigint, total: bigint}>"},
+           mode="stream", deterministic=True, exposed=True)
+def total(*, params, run, **ports):
+    """Add up everything so far; at the end say so with the segment -1."""
+    frame = ports["in"]
+    if frame is not None:
+        run.state["total"] = run.state.get("total", 0) + frame.groupBy().sum("n").first()[0]
+        if "mark" in params:
+            Path(params["mark"]).touch()
+    at = -1 if run.segment is None else run.segment
+    return run.spark.createDataFrame([(at, run.state.get("total", 0))], "segment bigint, total bigint")
+
+
+@component("doubled", inputs={"in": "Stream<{n: bigint}>"}, outputs={"out": "Stream<{n: bigint, text: string}>"},
+           mode="stream", deterministic=True, exposed=True)
+def doubled(*, params, run, **ports):
+    """Two rows for each, by a generator of rows."""
+    def twice(rows):
+        for row in rows:
+            yield {"n": row["n"], "text": "x" * row["n"]}
+            yield {"n": -row["n"], "text": None}
+
+    if ports["in"] is not None:
+        return run.each_row(ports["in"], twice, "n bigint, text string")
+
+
+@component("heavy", inputs={"in": "Stream<{n: bigint}>"}, outputs={"out": "Stream<{n: bigint}>"}, mode="stream",
+           deterministic=True, exposed=True)
+def heavy(*, params, run, **ports):
+    """Remember too much."""
+    run.state["all"] = "x" * 1_048_576
+
+
+@component("fickle", outputs={"out": "Stream<{n: bigint}>"}, mode="stream", deterministic=True, exposed=True)
+def fickle(*, params, run):
+    """Say that it is deterministic, which it is not."""
+    yield run.spark.range(1).withColumnRenamed("id", "n")
+    yield run.spark.createDataFrame([(time.time_ns(),)], "n bigint")
+
+
+@component("count", inputs={"in": "Table<{n: bigint}>"}, outputs={"out": "Table<{n: bigint}>"}, exposed=True)
+def count(*, params, run, **ports):
+    """Count rows."""
+    return ports["in"].groupBy().count().withColumnRenamed("count", "n")
+'''
+
+
+@pytest.fixture(scope="module")
+def world(driver: SparkDriver, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlowWorld]:
+    made = FlowWorld(tmp_path_factory.mktemp("streams") / "project", driver, PROGRAMS)
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def _inside(world: FlowWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(world.root)
+
+
+def node(prog: str, **params: object) -> dict[str, object]:
+    return {"prog": prog, "params": params}
+
+
+def in_stream(world: FlowWorld, spark: SparkSession, run: str, name: str) -> list[list[tuple[object, ...]]]:
+    """The rows of each segment, and [] at the end."""
+    from pondage.spark.segments import frame_in
+
+    with world.ledger.reading() as tx:
+        row = tx.row("SELECT id FROM job_runs WHERE public_id = :run", run=run)
+        assert row is not None
+        found = segments.read(tx, Stream(int(row["id"]), name, "out"))  # type: ignore[call-overload]
+    return [[] if one.is_eos else [tuple(row) for row in frame_in(spark, one).collect()] for one in found]
+
+
+def claimed(world: FlowWorld, name: str) -> Work:
+    with world.ledger.reading() as tx:
+        codes = [str(row["code"]) for row in tx.rows("SELECT DISTINCT code FROM queues")]
+    for code in codes:
+        queues = work.queues_for(world.ledger, code=code)
+        held = work.claim_work(
+            world.ledger, process=world.process, queues=queues, token=world.ledger.ids.new("t"), is_alone=True
+        )
+        if held is not None:
+            assert held.claim.node == name
+            return held
+    raise AssertionError(f"{name} cannot be claimed")
+
+
+def attempted(world: FlowWorld, held: Work) -> Attempt:
+    return Attempt(
+        held, AttemptLog(world.root / "logs" / held.claim.token), clock=time.monotonic, on_phase=lambda _: None
+    )
+
+
+def executed(world: FlowWorld, attempt: Attempt) -> ComponentResult:
+    result = world.executor_of(attempt.work).execute(attempt)
+    assert isinstance(result, ComponentResult)
+    return result
+
+
+def crash(world: FlowWorld, held: Work) -> None:
+    with world.ledger.transaction() as tx:
+        (one,) = [each for each in reap.executions.held_by(tx, world.process) if each.token == held.claim.token]
+        reap.crashed(tx, one, reason="killed", is_blamed=True)
+
+
+def test_a_stateful_program_is_called_for_each_segment_in_order_and_once_at_the_end(
+    world: FlowWorld, spark: SparkSession
+) -> None:
+    view = world.flow(
+        tree(
+            {"t": node("ticks", segments=3), "s": node("total"), "d": node("doubled"), "c": node("count")},
+            ["t.out", "s.in"], ["t.out", "d.in"], ["t.out", "c.in"], all="s.out", more="d.out", size="c.out",
+        )
+    )  # fmt: skip
+    assert node_states(view) == {"t": "OK", "s": "OK", "d": "OK", "c": "OK"}
+    run = view.flow.run.id
+    assert in_stream(world, spark, run, "s") == [[(0, 3)], [(1, 15)], [(2, 36)], [(-1, 36)], []]
+    first, *_ = in_stream(world, spark, run, "d")
+    assert first == [(-2, None), (-1, None), (0, ""), (0, None), (1, "x"), (2, "xx")]
+    assert in_stream(world, spark, run, "t")[-1] == []
+    (counted,) = (one.outputs[0] for one in view.flow.components if one.name == "c")
+    assert spark.read.parquet(counted.path).first()[0] == 9  # type: ignore[index]
+
+
+def test_a_table_is_one_segment_and_the_end(world: FlowWorld, spark: SparkSession) -> None:
+    view = world.flow(
+        tree({"k": rows("Table<{n: bigint}>", {"n": 4}, {"n": 5}), "s": node("total")}, ["k.out", "s.in"], all="s.out")
+    )
+    assert in_stream(world, spark, view.flow.run.id, "s") == [[(0, 9)], [(-1, 9)], []]
+
+
+def test_a_producer_and_its_consumer_run_at_once_and_the_consumer_holds_no_slot_while_it_waits(
+    world: FlowWorld, spark: SparkSession
+) -> None:
+    gate = str(world.root / "gate")
+    run = world.submit(
+        tree({"t": node("ticks", segments=2, gate=gate), "s": node("total", mark=gate)}, ["t.out", "s.in"], all="s.out")
+    )
+    producer, consumer = attempted(world, claimed(world, "t")), attempted(world, claimed(world, "s"))
+    results: dict[str, ComponentResult] = {}
+
+    def work_on(attempt: Attempt) -> None:
+        results[attempt.work.claim.node] = executed(world, attempt)
+
+    reading = threading.Thread(target=work_on, args=(consumer,))
+    reading.start()
+    wait_until(lambda: consumer.is_parked)
+    writing = threading.Thread(target=work_on, args=(producer,))
+    writing.start()  # it ends only when the consumer has read its first segment
+    writing.join(120)
+    reading.join(120)
+    assert not consumer.is_parked
+    for attempt in (producer, consumer):
+        assert commit_component(world.ledger, attempt.work, results[attempt.work.claim.node], process=world.process)
+    assert world.detail(run).flow.run.state == "OK"
+    assert in_stream(world, spark, run, "s") == [[(0, 3)], [(1, 15)], [(-1, 15)], []]
+
+
+def test_a_restarted_attempt_replays_and_only_a_difference_is_a_panic(world: FlowWorld, spark: SparkSession) -> None:
+    run = world.submit(tree({"t": node("ticks", segments=2), "f": node("fickle")}, one="t.out", two="f.out"))
+    for name in ("t", "f"):
+        held = claimed(world, name)
+        assert executed(world, attempted(world, held)).members[0].raises is None
+        crash(world, held)
+    before = in_stream(world, spark, run, "t")
+    world.ended(run)
+    view = world.detail(run)
+    assert in_stream(world, spark, run, "t") == before == [[(0,), (1,), (2,)], [(3,), (4,), (5,)], []]
+    assert node_states(view)["f"] == "ERROR"
+    assert "SEGMENT_MISMATCH" in str(view.flow.components)
+    assert view.flow.run.code == "PANIC"
+
+
+def test_state_over_a_mebibyte_and_a_segment_that_was_changed_are_panics(world: FlowWorld) -> None:
+    view = world.flow(tree({"t": node("ticks", segments=1), "h": node("heavy")}, ["t.out", "h.in"], all="h.out"))
+    assert "STATE_TOO_LARGE" in str(view.flow.components)
+    run = world.submit(tree({"t": node("ticks", segments=1), "s": node("total")}, ["t.out", "s.in"], all="s.out"))
+    held = claimed(world, "t")
+    result = executed(world, attempted(world, held))
+    for file in (world.root).rglob(f"{held.claim.token}/0"):
+        file.write_bytes(b"something else")
+    commit_component(world.ledger, held, result, process=world.process)
+    world.ended(run)
+    assert "DECODE_ERROR" in str(world.detail(run).flow.components)
+
+
+def test_a_stop_closes_the_outputs_early_and_that_is_ok(world: FlowWorld, spark: SparkSession) -> None:
+    run = world.submit(tree({"t": node("ticks", segments=5, gate="/never/there")}, all="t.out"))
+    attempt = attempted(world, claimed(world, "t"))
+    attempt.stopping.set()
+    result = executed(world, attempt)
+    assert commit_component(world.ledger, attempt.work, result, process=world.process)
+    assert world.detail(run).flow.run.state == "OK"
+    assert in_stream(world, spark, run, "t") == [[(0,), (1,), (2,)], []]
