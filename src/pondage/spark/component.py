@@ -162,6 +162,7 @@ class Call:
         return dict(frames)
 
     def not_closed(self, port: str) -> WrongComponent:
+        """Say that it gave nothing for a port that somebody reads."""
         return WrongComponent(f"{self.member.instance} returned nothing for its port {port}", code="OUTPUT_NOT_CLOSED")
 
     def plain_type(self, declared: str) -> str:
