@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tests.cli.conftest import Call
@@ -94,3 +95,20 @@ def test_cleaning_up_lets_tables_go_but_not_what_can_be_extracted(file: Path, ca
     shown = call("flow", "show", run, "--json").json
     assert shown["cleaned_at"] is not None  # type: ignore[index]
     assert shown["extracts"][0]["state"] == "ready"  # type: ignore[index]
+
+
+def test_an_extract_is_fetched_as_bytes_from_any_offset(
+    file: Path, call: Call, workers: FakeWorkers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = call("flow", "submit", str(file), "--wait", "--json").json["flow"]["run"]["id"]  # type: ignore[index]
+    batch = pa.RecordBatch.from_pylist([{"id": 1}, {"id": 2}])
+    monkeypatch.setattr("pondage.connect.extraction._batches", lambda _piece: iter([batch]))
+    assert call("flow", "extract", run, "rows").out == '{"id":1}\n{"id":2}\n'
+    target = file.parent / "rows.ndjson"
+    assert "18 bytes of ndjson" in call("flow", "extract", "people", "rows", "-o", str(target)).out
+    target.write_bytes(target.read_bytes()[:5])
+    call("flow", "extract", run, "rows", "-o", str(target), "--offset", "5")
+    assert target.read_text(encoding="utf-8") == '{"id":1}\n{"id":2}\n'
+    assert "it has rows" in call("flow", "extract", run, "nope").err
+    waiting = str(call("flow", "submit", str(file), "--json").json["run"])
+    assert "EXTRACT_WAITS" in call("flow", "extract", waiting, "rows", "--no-wait").err

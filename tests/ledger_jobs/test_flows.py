@@ -10,8 +10,8 @@ import pytest
 from pondage.define.component_work import Panic, Panicked
 from pondage.define.durability import Durability
 from pondage.define.flow import FlowFacts
-from pondage.errors import LedgerError
-from pondage.ledger import advance, executions, flows, jobs, reap
+from pondage.errors import LedgerError, NotFound
+from pondage.ledger import advance, executions, extracts, flows, job_pruning, jobs, reap
 from pondage.ledger.job_replay import replay_runs
 from pondage.ledger.work import Work
 from pondage.plan.stored_job import StoredJob, stored_job
@@ -19,6 +19,7 @@ from pondage.views.flows import flow_run
 from tests.flow.programs import PROGRAMS, planned
 from tests.ledger_jobs.harness import Jobs, component_result
 
+DAY_S = 86_400
 ROWS = {"const": {"type": "Table<{id: bigint}>", "value": [{"id": 1}]}}
 
 
@@ -274,3 +275,92 @@ def test_a_resumed_flow_keeps_what_was_finished_and_what_it_had_stopped(run: Job
     assert found is not None
     assert found.component is not None
     assert (found.claim.node, found.component.is_stopping) == ("src", True)
+
+
+def extracting(**retentions: str) -> StoredJob:
+    """a -> b, both extracted for so long."""
+    tree = {
+        "version": 1,
+        "nodes": {"a": ROWS, "b": {"prog": "keep"}, "sink": {"prog": "sink"}},
+        "edges": [["a.out", "b.in"], ["b.out", "sink.in"]],
+        "extract": {
+            name: {"from": f"{name}.out", "format": "ndjson", "retention": retention}
+            for name, retention in retentions.items()
+        },
+    }
+    found = planned(tree, fuses=False)
+    facts = FlowFacts(extracts=found.extracts, types=found.extract_types)
+    return stored_job(found.plan, PROGRAMS, flow=facts)
+
+
+def tables(run: Jobs, *, is_marked: bool) -> set[str]:
+    found = run.world.rows(f"SELECT instance FROM run_tables WHERE (tombstoned_at IS NOT NULL) = {int(is_marked)}")
+    return {str(row["instance"]) for row in found}
+
+
+def piece(run: Jobs, started: str, name: str) -> extracts.Pieces:
+    with run.world.ledger.reading() as tx:
+        one = extracts.find(tx, run.world.ledger, "main", started, name)
+        return extracts.pieces(tx, one, seen=0)
+
+
+def test_an_extract_is_there_when_its_node_has_committed_and_not_before(run: Jobs) -> None:
+    started = run.start(extracting(a="7d", b="7d"))
+    assert piece(run, started, "a") == extracts.Pieces()
+    held = run.claim()
+    assert held is not None
+    run.commit(held)
+    found = piece(run, started, "a")
+    assert (len(found.found), found.is_complete) == (1, True)
+    assert not piece(run, started, "b").is_complete
+    with pytest.raises(NotFound, match="it has a, b"):
+        piece(run, started, "nope")
+
+
+def test_an_extract_that_will_never_come_is_told(run: Jobs) -> None:
+    started = run.start(extracting(b="7d"))
+    run.drain(failing={"b"})
+    with pytest.raises(LedgerError, match="b is ERROR") as caught:
+        piece(run, started, "b")
+    assert caught.value.code == "EXTRACT_LOST"
+
+
+def test_extracts_have_a_retention_of_their_own_shorter_or_longer_than_that_of_runs(run: Jobs) -> None:
+    started = run.start(extracting(a="2d", b="40d"))
+    run.drain()
+    run.world.pass_time(3 * DAY_S)
+    job_pruning.mark(run.world.ledger)
+    assert tables(run, is_marked=True) == {"a"}
+    with pytest.raises(LedgerError, match="is kept for 2d") as caught:
+        piece(run, started, "a")
+    assert caught.value.code == "EXTRACT_GONE"
+    run.world.pass_time(32 * DAY_S)
+    job_pruning.mark(run.world.ledger)
+    assert tables(run, is_marked=False) == {"b"}
+    assert job_pruning.prune(run.world.ledger) == 0, "the run stays as long as one of its extracts"
+    assert piece(run, started, "b").is_complete
+    run.world.pass_time(10 * DAY_S)
+    sweep(run)
+    assert run.world.one("SELECT count(*) FROM job_runs") == 0
+
+
+def sweep(run: Jobs) -> None:
+    job_pruning.mark(run.world.ledger)
+    with run.world.ledger.transaction() as tx:
+        job_pruning.swept(tx, [table.id for table in job_pruning.sweepable(tx, before=tx.now + 1)])
+    job_pruning.prune(run.world.ledger)
+
+
+def test_cleaning_up_removes_tables_attempts_and_rows_before_their_retention_but_no_extract(run: Jobs) -> None:
+    kept, whole = run.start(extracting(b="2d")), run.start(extracting())
+    run.drain()
+    for started in (kept, whole):
+        assert flows.clean_up(run.world.ledger, "main", started) > 0
+    sweep(run)
+    assert tables(run, is_marked=False) == {"b"}
+    assert piece(run, kept, "b").is_complete
+    assert run.world.rows("SELECT public_id FROM job_runs") == [{"public_id": kept}]
+    run.world.pass_time(3 * DAY_S)
+    sweep(run)
+    for rows in ("job_runs", "run_tables", "run_rows", "dispatches", "executions", "signals"):
+        assert run.world.one(f"SELECT count(*) FROM {rows}") == 0, rows

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from pondage.define.component import ComponentDefinition
+from pondage.define.duration import parsed_duration
 from pondage.define.job import JobProblem, JobRefused
 from pondage.define.port import INFER, Port
 
@@ -63,12 +64,22 @@ class Extract(msgspec.Struct, frozen=True, kw_only=True):
     format: Format
     retention: str = "7d"
 
+    @property
+    def kept_us(self) -> int:
+        """Answer its retention in microseconds."""
+        return parsed_duration(self.retention)
+
 
 class FlowFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What the run of a tree knows beside its plan: what can be extracted, and of which type each of those is."""
 
     extracts: dict[str, Extract] = {}
     types: dict[str, str] = {}
+
+    @property
+    def kept_us(self) -> int | None:
+        """Answer how long the longest of its extracts is kept after the end; None when it has none."""
+        return max((one.kept_us for one in self.extracts.values()), default=None)
 
 
 class FlowLimits(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pondage.errors import LedgerError, NotFound
 from pondage.kernel.control.events import Stop
 from pondage.ledger import actors, advance, history, job_runs
-from pondage.ledger.driver import Transaction
+from pondage.ledger.driver import Transaction, text
 from pondage.ledger.job_runs import JobRunRow
 from pondage.ledger.ledger import Ledger
 
@@ -48,6 +48,17 @@ def clean_up(ledger: Ledger, environment: str, public_id: str, *, who: str = "")
             )
         history.audit(tx, environment=run.environment, who=who, verb="flow cleanup", target=run.public_id)
         tx.change("UPDATE job_runs SET cleaned_at = :now WHERE id = :id AND cleaned_at IS NULL", id=run.id)
+        version = ledger.job(tx, run.definition)
+        for row in tx.rows("SELECT DISTINCT instance, port FROM segments WHERE run = :run", run=run.id):
+            instance, port = text(row, "instance"), text(row, "port")
+            if version.kept_us(instance, port) is None:
+                # Their files are nobody's from now on, which a vacuum finds.
+                tx.change(
+                    "DELETE FROM segments WHERE run = :run AND instance = :instance AND port = :port",
+                    run=run.id,
+                    instance=instance,
+                    port=port,
+                )
         return tx.change(
             "UPDATE run_tables SET tombstoned_at = :now WHERE run = :run AND tombstoned_at IS NULL AND kept_us IS NULL",
             run=run.id,

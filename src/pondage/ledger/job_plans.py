@@ -8,7 +8,6 @@ from collections import defaultdict
 import msgspec
 
 from pondage.define.component import ComponentDefinition
-from pondage.define.duration import parsed_duration
 from pondage.define.port import natural_order
 from pondage.kernel.control import Index, JobPlan
 from pondage.kernel.control.effects import Source
@@ -38,7 +37,7 @@ class JobVersion:
         self._kept: dict[tuple[str, str], int] = {}
         for one in extracts:
             place = (one.node, one.port)
-            self._kept[place] = max(self._kept.get(place, 0), parsed_duration(one.retention))
+            self._kept[place] = max(self._kept.get(place, 0), one.kept_us)
 
     def definition(self, shape: PlanComponent) -> ComponentDefinition:
         """Answer the component that an instance is of."""

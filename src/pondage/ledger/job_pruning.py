@@ -22,8 +22,11 @@ def limit_of(tx: Transaction, ledger: Ledger) -> int:
     return tx.now - int(ledger.durability.retention_days * 86_400_000_000)
 
 
-_MARKED = """tombstoned_at IS NULL AND run IN
-             (SELECT id FROM job_runs WHERE ended_at < :limit)"""
+# What can be extracted has a retention of its own, shorter or longer than that of its run.
+_MARKED = """tombstoned_at IS NULL AND
+             ((kept_us IS NULL AND run IN (SELECT id FROM job_runs WHERE ended_at < :limit OR cleaned_at IS NOT NULL))
+              OR (kept_us IS NOT NULL AND run IN
+                  (SELECT r.id FROM job_runs r WHERE r.ended_at + run_tables.kept_us < :now)))"""
 
 
 def mark(ledger: Ledger) -> None:
@@ -80,7 +83,8 @@ def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
 # long as that one: its executions made the tables that were taken over. One whose marked files a younger run still has
 # keeps its rows, too.
 _PRUNABLE = """SELECT r.id AS id, r.actor AS actor FROM job_runs r
-               WHERE r.ended_at < :limit AND r.dispatch IS NULL
+               WHERE (r.ended_at < :limit OR r.cleaned_at IS NOT NULL) AND r.dispatch IS NULL
+                     AND r.ended_at + coalesce(r.kept_us, 0) < :now
                      AND NOT EXISTS (SELECT 1 FROM run_tables t WHERE t.run = r.id)
                      AND NOT EXISTS (SELECT 1 FROM job_runs n WHERE n.resumed_from = r.id)
                ORDER BY r.id DESC LIMIT :batch"""

@@ -55,13 +55,15 @@ def insert(
     reason: str,
     dispatch: int | None = None,
     is_flow: bool = False,
+    kept_us: int | None = None,
 ) -> JobRunRow:
     """Write a run that starts."""
     row = tx.row(
         f"""INSERT INTO job_runs (public_id, environment, actor, job, definition, archive, context, resumed_from,
-                                  dispatch, reason, state, started_at, is_flow)
+                                  dispatch, reason, state, started_at, is_flow,
+                                  kept_us)
             VALUES (:public_id, :environment, :actor, :job, :definition, :archive, :context, :resumed_from,
-                    :dispatch, :reason, 'RUNNING', :now, :is_flow)
+                    :dispatch, :reason, 'RUNNING', :now, :is_flow, :kept_us)
             RETURNING {COLUMNS}""",
         public_id=public_id,
         environment=environment,
@@ -74,6 +76,7 @@ def insert(
         dispatch=dispatch,
         reason=reason,
         is_flow=int(is_flow),
+        kept_us=kept_us,
     )
     assert row is not None
     return run_of(row)

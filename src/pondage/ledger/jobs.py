@@ -172,6 +172,7 @@ def _insert(
         resumed_from=resumed_from,
         reason=reason,
         is_flow=job.flow is not None,
+        kept_us=None if job.flow is None else job.flow.kept_us,
     )
 
 

@@ -172,7 +172,9 @@ CREATE TABLE job_runs (
     -- A flow is a job that somebody built as data; `pondage flow` is about these.
     is_flow INTEGER NOT NULL DEFAULT 0,
     -- Somebody said that what it left behind may go before its retention is over.
-    cleaned_at INTEGER
+    cleaned_at INTEGER,
+    -- Of a flow: how long the longest of its extracts can be fetched after its end.
+    kept_us INTEGER
 );
 CREATE INDEX job_runs_newest ON job_runs (environment, id);
 CREATE INDEX job_runs_of_job ON job_runs (environment, job, id);

@@ -1,0 +1,174 @@
+"""Outputs of flows as streams of bytes: rows as Arrow, Parquet, JSON lines or CSV, a Value as a line, Bytes as such.
+
+The bytes depend on the rows and their files alone, so that whoever was cut off goes on at an offset.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import fs
+from pyarrow import parquet as pq
+
+from pondage.connect.arrow_rows import arrow_schema, csv_line, json_line, rows_of
+from pondage.define.segment import Segment
+from pondage.define.snapshot import SnapshotContent
+from pondage.errors import LedgerError, PondageError
+from pondage.ledger import extracts
+from pondage.ledger.extracts import Extractable
+from pondage.ledger.ledger import Ledger
+
+BATCH_ROWS = 10_000
+Piece = SnapshotContent | Segment
+
+
+def extracted(
+    ledger: Ledger, one: Extractable, *, offset: int = 0, wait: Callable[[], None] | None = None
+) -> Iterator[bytes]:
+    """Give the bytes of an extract from an offset on; at the head it waits until the output has ended.
+
+    Raises `LedgerError` when the rest will never come or has gone, or, without `wait`, when it has not come yet.
+    """
+    left = offset
+    for chunk in _encoded(one, _pieces(ledger, one, wait)):
+        if left >= len(chunk):
+            left -= len(chunk)
+            continue
+        yield chunk[left:]
+        left = 0
+
+
+def _pieces(ledger: Ledger, one: Extractable, wait: Callable[[], None] | None) -> Iterator[Piece]:
+    seen = 0
+    while True:
+        with ledger.reading() as tx:
+            found = extracts.pieces(tx, one, seen=seen)
+        yield from found.found
+        seen += len(found.found)
+        if found.is_complete:
+            return
+        if not found.found:
+            if wait is None:
+                raise LedgerError(
+                    f"{one.name} of flow {one.run.public_id} has not come yet",
+                    hint=f"pondage flow watch {one.run.public_id}",
+                    code="EXTRACT_WAITS",
+                )
+            wait()
+
+
+def _encoded(one: Extractable, pieces: Iterator[Piece]) -> Iterator[bytes]:
+    if one.type.startswith(("Bytes", "Value")):
+        end = b"\n" if one.type.startswith("Value") else b""
+        for piece in pieces:
+            yield from (data + end for data in _plain(piece))
+        return
+    writers: dict[str, Callable[[Iterator[pa.RecordBatch]], Iterator[bytes]]] = {
+        "arrow": _arrow,
+        "parquet": _parquet,
+        "ndjson": _ndjson,
+        "csv": _csv,
+    }
+    yield from writers[one.extract.format](batch for piece in pieces for batch in _batches(piece))
+
+
+def _plain(piece: Piece) -> Iterator[bytes]:
+    """Give a Value as JSON, or Bytes: between executions they are a table of one row, or the bytes of a segment."""
+    if isinstance(piece, Segment):
+        file_system, path = _place(piece.ref)
+        with file_system.open_input_stream(path) as stream:
+            yield stream.read()
+        return
+    for batch in _batches(piece):
+        for value in batch.column(0).to_pylist():
+            yield value if isinstance(value, bytes) else str(value).encode()
+
+
+def _batches(piece: Piece) -> Iterator[pa.RecordBatch]:
+    """Give the rows of a piece in the order of its files; there is always one batch, so that columns are known."""
+    if isinstance(piece, Segment):
+        file_system, path = _place(piece.ref)
+        with file_system.open_input_stream(path) as stream, pa.ipc.open_stream(stream) as reader:
+            yield pa.RecordBatch.from_pylist([], reader.schema)
+            yield from reader
+        return
+    schema = arrow_schema(piece.schema)
+    yield pa.RecordBatch.from_pylist([], schema)
+    for file in piece.files:
+        file_system, path = _place(file.name if "/" in file.name else f"{piece.path}/{file.name}")
+        with file_system.open_input_file(path) as source:
+            for batch in pq.ParquetFile(source).iter_batches(BATCH_ROWS):
+                yield pa.Table.from_batches([batch]).select(schema.names).cast(schema).combine_chunks().to_batches()[0]
+
+
+def _place(name: str) -> tuple[fs.FileSystem, str]:
+    if name.startswith("file:"):
+        name = "/" + name.removeprefix("file:").lstrip("/")
+    if "://" not in name:
+        return fs.LocalFileSystem(), str(Path(name).absolute())
+    try:
+        found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(name.replace("s3a://", "s3://", 1))
+        return found
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise PondageError(f"{name} cannot be read from here: {error}", code="EXTRACT_FAR") from None
+
+
+class _Sink(io.RawIOBase):
+    """Collects what a writer writes until it is fetched."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        self._parts.append(bytes(data))
+        return len(data)
+
+    def taken(self) -> bytes:
+        found, self._parts = b"".join(self._parts), []
+        return found
+
+
+def _arrow(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    sink = _Sink()
+    writer = None
+    for batch in batches:
+        writer = writer or pa.ipc.new_stream(sink, batch.schema)
+        if batch.num_rows:
+            writer.write_batch(batch)
+        yield sink.taken()
+    if writer is not None:
+        writer.close()
+    yield sink.taken()
+
+
+def _parquet(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    sink = _Sink()
+    writer = None
+    for batch in batches:
+        writer = writer or pq.ParquetWriter(sink, batch.schema)
+        if batch.num_rows:
+            writer.write_batch(batch)
+        yield sink.taken()
+    if writer is not None:
+        writer.close()
+    yield sink.taken()
+
+
+def _ndjson(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    for batch in batches:
+        yield b"".join(json_line(row) for row in rows_of(batch))
+
+
+def _csv(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    has_header = False
+    for batch in batches:
+        if not has_header:
+            yield csv_line(batch.schema.names)
+            has_header = True
+        yield b"".join(csv_line(row.values()) for row in rows_of(batch))
