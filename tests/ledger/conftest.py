@@ -7,6 +7,7 @@ from pondage.ledger.clock import FakeClock
 from pondage.ledger.driver import Driver
 from pondage.ledger.sqlite import SqliteDriver
 from tests.ledger.harness import MakeDriver, World
+from tests.ledger.watched import WatchedDriver
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def make_driver(tmp_path: Path) -> Iterator[MakeDriver]:
     made: list[Driver] = []
 
     def make(clock: FakeClock) -> Driver:
-        made.append(SqliteDriver(tmp_path / "ledger.db", clock))
+        made.append(WatchedDriver(tmp_path / "ledger.db", clock))
         return made[-1]
 
     yield make

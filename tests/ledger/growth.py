@@ -6,6 +6,7 @@ import msgspec
 
 from pondage.kernel.demand.events import Pulse, Tap
 from pondage.kernel.demand.state import decode_state, encode_state
+from pondage.ledger import actors
 from pondage.ledger.driver import Driver
 from tests.ledger.harness import SECOND, World, pond
 
@@ -138,8 +139,9 @@ def _ids(world: World) -> dict[str, int]:
 def _count_runs(world: World, finished: int) -> None:
     """Let the machine go on counting behind the copies."""
     with world.ledger.transaction() as tx:
-        row = tx.row("SELECT id, state FROM ponds WHERE name = 'orders'")
+        row = tx.row("SELECT id, actor, state FROM ponds WHERE name = 'orders'")
         assert row is not None
+        actors.edit(tx, int(str(row["actor"])))
         state = decode_state(str(row["state"]))
         state.number += finished
         encoded = encode_state(state).decode()

@@ -39,6 +39,7 @@ class ActorRow(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     key: str
     version: int
+    edits: int
     errors: int
     halted: str | None
     moved: int | None
@@ -93,7 +94,8 @@ def create(tx: Transaction, *, environment_id: int, kind: str, key: str) -> int:
 
 
 _ACTOR = (
-    "SELECT id, environment, kind, key, version, errors, halted, moved, :clock AS clock FROM actors WHERE id = :id "
+    "SELECT id, environment, kind, key, version, edits, errors, halted, moved, :clock AS clock "
+    "FROM actors WHERE id = :id "
 )
 
 
@@ -129,6 +131,7 @@ def _actor(row: Row, due: list[SignalRow]) -> ActorRow:
         kind=text(row, "kind"),
         key=text(row, "key"),
         version=number(row, "version"),
+        edits=number(row, "edits"),
         errors=number(row, "errors"),
         halted=text_or_none(row, "halted"),
         moved=number_or_none(row, "moved"),
@@ -139,6 +142,14 @@ def _actor(row: Row, due: list[SignalRow]) -> ActorRow:
 def stepped(tx: Transaction, actor: int) -> None:
     """Count a step that succeeded: caches of older versions are void."""
     tx.write("UPDATE actors SET version = version + 1, errors = 0 WHERE id = :id", id=actor)
+
+
+def edit(tx: Transaction, actor: int) -> None:
+    """Take a catchment's lock to write something of its Ponds outside of a step: caches of what was there are void.
+
+    Always before that is written: whoever steps holds the lock, and waits for the rows.
+    """
+    tx.write("UPDATE actors SET edits = edits + 1 WHERE id = :id", id=actor)
 
 
 def count_error(tx: Transaction, actor: int, *, halt_after: int, reason: str) -> bool:
@@ -309,6 +320,7 @@ def save_tracks(tx: Transaction, environment_id: int, tracks: Mapping[PondKey, S
         wanted = tuple(tracks.get(row.key, ()))
         if row.tracks != wanted:
             encoded = msgspec.json.encode(wanted).decode()
+            edit(tx, row.actor)
             tx.write("UPDATE ponds SET tracks = :tracks WHERE id = :id", id=row.id, tracks=encoded)
 
 
@@ -318,7 +330,7 @@ def remove_pond(tx: Transaction, pond_id: int) -> None:
 
 
 def move_pond(tx: Transaction, pond_id: int, actor: int) -> None:
-    """Give a Pond to another catchment."""
+    """Give a Pond to another catchment; both must be edited before."""
     tx.write("UPDATE ponds SET actor = :actor WHERE id = :id", id=pond_id, actor=actor)
 
 

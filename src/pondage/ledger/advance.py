@@ -153,7 +153,7 @@ def _settle(
         settled = host.settle(happened)
         return settled, [] if host.told is None else [host.told]
     assert not isinstance(reported, ControlEvent), "a Pond is told nothing about jobs"
-    catchment = Catchment(tx, ledger, environment=actor.environment, actor=actor.id)
+    catchment = Catchment(tx, ledger, actor)
     events: list[Event] = []
     for signal in signals:
         event = _events.decode(signal.payload)
@@ -169,7 +169,9 @@ def _settle(
             put_event(tx, actor=row.actor, event=reported)
         else:
             events.append(reported)
-    return catchment.settle(events), catchment.told
+    done = catchment.settle(events)
+    ledger.kept.leave(tx, actor, catchment.ponds.leave())
+    return done, catchment.told
 
 
 def _write_advancement(tx: Transaction, actor: int, process: int | None, settled: Settled | JobSettled) -> None:

@@ -28,7 +28,7 @@ from pondage.ledger import (
     runs,
     snapshots,
 )
-from pondage.ledger.actors import PondRow
+from pondage.ledger.actors import ActorRow, PondRow
 from pondage.ledger.driver import Transaction, number, text_or_none
 from pondage.ledger.executions import Dispatch
 from pondage.ledger.inputs import RippleInputs
@@ -52,12 +52,13 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
 class Catchment:
     """The durable host of one catchment for one transaction."""
 
-    def __init__(self, tx: Transaction, ledger: Ledger, *, environment: int, actor: int) -> None:
+    def __init__(self, tx: Transaction, ledger: Ledger, actor: ActorRow) -> None:
+        """`actor` is locked."""
         self._tx = tx
         self._ledger = ledger
-        self._environment = environment
-        self._actor = actor
-        self.ponds = LedgerPonds(tx, ledger, environment, actor=actor)
+        self._environment = actor.environment
+        self._actor = actor.id
+        self.ponds = LedgerPonds(tx, ledger, actor.environment, actor=actor.id, kept=ledger.kept.take(tx, actor))
         self._runs: dict[tuple[int, int], RunRow] = {}
         self._published: dict[int, dict[str, int]] = {}
         self._errors: dict[PondKey, str] = {}

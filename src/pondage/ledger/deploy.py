@@ -245,10 +245,12 @@ def _rehome(
         known = sorted({homes[key][1] for key in group if key in homes} - taken)
         home = known[0] if known else _create(tx, ledger, environment)
         taken.add(home)
-        for key in group:
-            if key in homes and homes[key][1] != home:
-                _move(tx, key, homes[key], home)
-            answer[key] = home
+        moving = [key for key in group if key in homes and homes[key][1] != home]
+        for actor in sorted({home, *(homes[key][1] for key in moving)} if moving else ()):
+            actors.edit(tx, actor)
+        for key in moving:
+            _move(tx, key, homes[key], home)
+        answer.update(dict.fromkeys(group, home))
     for old in {actor for _, actor in homes.values()} - taken:
         successor = next(
             (answer[key] for key, (_, actor) in homes.items() if actor == old and answer[key] != old), None

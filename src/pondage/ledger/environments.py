@@ -222,6 +222,7 @@ def relink(tx: Transaction) -> None:
         origin = above(tx, number(row, "environment"), key)
         # A Pond that was taken away above goes on being shown as it was.
         if origin is not None and origin.row.id != number(row, "borrows"):
+            actors.edit(tx, number(row, "actor"))
             tx.change("UPDATE ponds SET borrows = :origin WHERE id = :id", origin=origin.row.id, id=number(row, "id"))
             payload = msgspec.json.encode(Wake(pond=key)).decode()
             actors.put_signal(tx, actor=number(row, "actor"), kind="wake", pond=key, payload=payload)

@@ -16,6 +16,7 @@ from pondage.ledger.clock import Clock, HostClock
 from pondage.ledger.driver import Driver, Transaction
 from pondage.ledger.ids import Ids, RandomIds
 from pondage.ledger.job_plans import JobVersion
+from pondage.ledger.kept import KeptCatchments
 from pondage.ledger.migrate import migrate
 from pondage.ledger.queues import QueueKey
 from pondage.ledger.shape import shape_of
@@ -48,6 +49,7 @@ class Ledger:
             )
         self.is_reusing = is_reusing
         self.is_advancing = is_advancing
+        self.kept = KeptCatchments()
         self._known: dict[tuple[str, object], object] = {}
 
     @classmethod
@@ -67,6 +69,7 @@ class Ledger:
         """Open a transaction that writes."""
         with self.driver.transaction() as tx:
             yield tx
+        self.kept.learn(tx)
         self._known.update(tx.seen)
 
     @contextmanager

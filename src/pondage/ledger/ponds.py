@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
+
 from pondage.define.names import PondKey
 from pondage.kernel.demand.shape import PondShape
 from pondage.kernel.demand.state import PondState, decode_state, encode_state
@@ -12,17 +14,28 @@ from pondage.ledger import actors, environments
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction
 from pondage.ledger.environments import Shown
+from pondage.ledger.kept import KeptPonds
 from pondage.ledger.ledger import Ledger
 
 
 class LedgerPonds:
     """The kernel's `Ponds` over rows. One object serves one transaction; `save` writes what a step changed."""
 
-    def __init__(self, tx: Transaction, ledger: Ledger, environment: int, *, actor: int | None = None) -> None:
+    def __init__(
+        self,
+        tx: Transaction,
+        ledger: Ledger,
+        environment: int,
+        *,
+        actor: int | None = None,
+        kept: KeptPonds | None = None,
+    ) -> None:
+        """`kept` is what the actor's last step left, for one who holds its lock."""
         self._tx = tx
         self._ledger = ledger
         self._environment = environment
         self._actor = actor
+        self._kept = KeptPonds() if kept is None else kept
         self._rows: dict[PondKey, PondRow | None] = {}
         self._states: dict[PondKey, PondState] = {}
         self._removed: dict[PondKey, PondRow] = {}
@@ -32,15 +45,15 @@ class LedgerPonds:
     def row(self, key: PondKey) -> PondRow | None:
         """Answer the row of a deployed Pond."""
         if key not in self._rows:
-            self._rows[key] = actors.pond(self._tx, self._environment, key)
+            self._rows[key] = self._kept.row(key) or actors.pond(self._tx, self._environment, key)
         return self._rows[key]
 
     def reported(self, key: PondKey) -> PondRow | None:
         """Answer the row of a Pond that something was reported of; its Sinks, which it concerns, come along."""
-        if key not in self._rows:
+        if key not in self._rows and self._kept.sinks(key) is None:
             self._rows[key], sinks = actors.around(self._tx, self._environment, key)
             self._note_sinks(key, sinks)
-        return self._rows[key]
+        return self.row(key)
 
     def known(self, key: PondKey) -> PondRow:
         """Answer the row of a Pond that the machine has just spoken of; it may have removed it in the same step."""
@@ -78,6 +91,9 @@ class LedgerPonds:
     def sinks(self, key: PondKey) -> Sequence[PondKey]:
         """Give the deployed Ponds that name `key` as a Source."""
         if key not in self._sinks:
+            kept = self._kept.sinks(key)
+            if kept is not None:
+                return kept
             self._note_sinks(key, actors.sink_rows(self._tx, self._environment, key))
         return self._sinks[key]
 
@@ -126,7 +142,7 @@ class LedgerPonds:
             self._tx.write("UPDATE ponds SET borrows = :borrows WHERE id = :id", id=pond_id, borrows=borrows)
         actors.save_definition(self._tx, pond_id, self._environment, identity, sources)
         self._rows.pop(shape.key, None)
-        self._sinks.clear()
+        self._forget()
         self._states[shape.key] = state
 
     def remove(self, key: PondKey) -> None:
@@ -136,7 +152,7 @@ class LedgerPonds:
             actors.remove_pond(self._tx, row.id)
             self._removed[key] = row
         self._rows[key] = None
-        self._sinks.clear()
+        self._forget()
         self._states.pop(key, None)
 
     def deployed(self, key: PondKey) -> None:
@@ -148,4 +164,17 @@ class LedgerPonds:
         for key in changed:
             row = self.row(key)
             if row is not None:
-                actors.save_state(self._tx, row.id, encode_state(self._states[key]).decode())
+                encoded = encode_state(self._states[key]).decode()
+                actors.save_state(self._tx, row.id, encoded)
+                self._rows[key] = msgspec.structs.replace(row, state=encoded)
+
+    def _forget(self) -> None:
+        """Read anew who is deployed and who reads whom. Nobody of another catchment reads a Pond of this one."""
+        self._sinks.clear()
+        self._kept.clear()
+
+    def leave(self) -> KeptPonds:
+        """Answer what the next step need not read again."""
+        assert self._actor is not None
+        self._kept.note(self._actor, self._rows, self._sinks)
+        return self._kept

@@ -41,6 +41,8 @@ CREATE TABLE actors (
     kind text NOT NULL CHECK (kind IN ('catchment', 'run', 'reactor')),
     key text NOT NULL,
     version bigint NOT NULL DEFAULT 0,
+    -- How often something of its Ponds was written outside of a step: what is remembered of them is void then, too.
+    edits bigint NOT NULL DEFAULT 0,
     state text,
     owner bigint,
     token text,

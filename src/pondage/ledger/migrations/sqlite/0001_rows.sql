@@ -41,6 +41,8 @@ CREATE TABLE actors (
     kind TEXT NOT NULL CHECK (kind IN ('catchment', 'run', 'reactor')),
     key TEXT NOT NULL,
     version INTEGER NOT NULL DEFAULT 0,
+    -- How often something of its Ponds was written outside of a step: what is remembered of them is void then, too.
+    edits INTEGER NOT NULL DEFAULT 0,
     state TEXT,
     owner INTEGER,
     token TEXT,
