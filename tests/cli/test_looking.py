@@ -169,3 +169,14 @@ def test_colours_are_for_terminals_that_want_them(world: World, project: Path, o
     code, seen = on_a_terminal(project, "why", "reports", *option, until=b"\0")
     assert code == 0
     assert (b"\x1b[" in seen) == (not option)
+
+
+LISTS = ["env list", "secret list", "job list", "flow list", "token list", "component queues", "runs", "logs",
+         "status --once", "reactor list", "checks"]  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", LISTS)
+def test_a_list_of_nothing_says_what_to_do_next(project: Path, call: Call, verb: str) -> None:
+    said = call(*verb.split())
+    assert "pondage " in said.out + said.err, "a command to type"
+    assert len((said.out + said.err).splitlines()) <= 2, "no table of nothing"

@@ -35,6 +35,9 @@ def list_(settings: Settings, is_json: bool) -> None:
     if is_json:
         print_json(view)
         return
+    if not view.environments:
+        click.echo("there are no environments; the first is made by: pondage deploy")
+        return
     rows = [
         (each.name, each.parent or "-", str(each.own), str(each.borrowed), size_text(each.bytes))
         for each in view.environments

@@ -123,7 +123,7 @@ def dead(settings: Settings, name: str, is_json: bool) -> None:
         print_json(letters)
         return
     if not letters:
-        click.echo("no dead letters")
+        click.echo(f"no dead letters; what it does: pondage reactor state {name}")
         return
     rows = [
         (str(each["id"]), str(each["error"]), msgspec.json.encode(each["inputs"]).decode()[:100]) for each in letters
@@ -152,7 +152,7 @@ def history(settings: Settings, name: str, limit: int, is_json: bool) -> None:
         details = ", ".join(f"{key} {value}" for key, value in line.details.items() if value is not None)
         click.echo(f"{moment_text(line.at)}  {line.kind}  {details}")
     if not lines:
-        click.echo("nothing has happened to it: no recovery, no hold")
+        click.echo(f"nothing has happened to it: no recovery, no hold; what it does: pondage reactor state {name}")
 
 
 @reactor.command("watch", cls=Verb)

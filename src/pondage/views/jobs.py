@@ -10,7 +10,7 @@ from pondage.errors import NotFound
 from pondage.kernel.control.reading import components_of, result_values, values_of
 from pondage.kernel.control.shape import Virtual
 from pondage.kernel.control.state import LevelRow, SubRow
-from pondage.ledger import actors, job_runs, job_schedules, run_tables
+from pondage.ledger import actors, environments, job_runs, job_schedules, run_tables
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, text, text_or_none
 from pondage.ledger.job_inputs import component_inputs
 from pondage.ledger.job_plans import JobVersion
@@ -115,7 +115,9 @@ _traces = msgspec.json.Decoder(_Trace)
 
 
 def jobs(tx: Transaction, ledger: Ledger, environment: str, *, job: str | None = None, limit: int = 20) -> JobsView:
-    """Answer the deployed jobs and the newest runs, of one job or of all."""
+    """Answer the deployed jobs and the newest runs, of one job or of all; none in a ledger that is still empty."""
+    if not environments.rows(tx):
+        return JobsView(environment=environment, at=tx.now, jobs=(), runs=())
     identity = find.environment_id(tx, environment)
     deployed = tx.rows(
         "SELECT id, name, project, definition, deployed_at FROM jobs WHERE environment = :environment ORDER BY name",
