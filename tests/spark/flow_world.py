@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pondage.cli.flow_files import stored_tree
-from pondage.ledger import jobs
+from pondage.connect.extraction import extracted
+from pondage.ledger import extracts, jobs
 from pondage.spark.driver import SparkDriver
 from pondage.views.flows import FlowDetail, flow_run
 from tests.spark.job_world import JobWorld
@@ -57,6 +58,12 @@ class FlowWorld(JobWorld):
         """Answer a flow as it is now."""
         with self.ledger.reading() as tx:
             return flow_run(tx, self.ledger, "main", run)
+
+    def extracted(self, run: str, name: str) -> bytes:
+        """Fetch an extract; it must be there."""
+        with self.ledger.reading() as tx:
+            one = extracts.find(tx, self.ledger, "main", run, name)
+        return b"".join(extracted(self.ledger, one))
 
 
 def node_states(view: FlowDetail) -> dict[str, str]:

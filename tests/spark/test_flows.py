@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
+from pondage.define.flow import FlowRefused
 from pondage.spark.driver import SparkDriver
+from pondage.views.flows import FlowDetail
 from tests.spark.flow_world import FlowWorld, node_states, rows, tree
 
 pytestmark = pytest.mark.spark
@@ -59,22 +62,13 @@ def _inside(world: FlowWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(world.root)
 
 
-def extracted(
-    world: FlowWorld, spark: SparkSession, run: str, node: str, port: str = "main"
-) -> list[dict[str, object]]:
-    (found,) = (
-        output
-        for one in world.detail(run).flow.components
-        if one.name == node
-        for output in one.outputs
-        if output.port == port
-    )
-    return [row.asDict(recursive=True) for row in spark.read.parquet(found.path).collect()]
+def lines(world: FlowWorld, view: FlowDetail, name: str) -> list[dict[str, Any]]:
+    """Fetch an extract and answer its rows in an order of their own."""
+    data = world.extracted(view.flow.run.id, name)
+    return sorted((json.loads(line) for line in data.splitlines()), key=json.dumps)
 
 
-def test_a_constant_becomes_rows_of_its_type_and_a_second_reader_gets_them_too(
-    world: FlowWorld, spark: SparkSession
-) -> None:
+def test_a_constant_becomes_rows_of_its_type_and_a_second_reader_gets_them_too(world: FlowWorld) -> None:
     person = {"id": 1, "name": "Ada", "born": "1815-12-10", "score": "10.50", "tags": ["x", None]}
     view = world.flow(
         tree(
@@ -85,21 +79,18 @@ def test_a_constant_becomes_rows_of_its_type_and_a_second_reader_gets_them_too(
             },
             ["people.out", "named.input"],
             ["people.out", "all.input"],
-            named="named.main",
-            everybody="all.main",
+            named="named.main as ndjson",
+            everybody="all.main as csv",
         )
     )
     assert view.flow.run.state == "OK", view
     assert view.flow.run.id.startswith("f")
-    (found,) = extracted(world, spark, view.flow.run.id, "named")
-    assert (found["name"], str(found["born"]), str(found["score"]), found["tags"]) == (
-        "Ada", "1815-12-10", "10.50", ["x", None],
-    )  # fmt: skip
-    assert sorted(row["id"] for row in extracted(world, spark, view.flow.run.id, "all")) == [1, 2]
+    assert lines(world, view, "named") == [{**person, "tags": ["x", None]}]
+    assert sorted(world.extracted(view.flow.run.id, "everybody").split()) == [b"1", b"2", b"id"]
     assert [(one.name, one.state) for one in view.extracts] == [("named", "ready"), ("everybody", "ready")]
 
 
-def test_values_and_bytes_travel_as_python_has_them(world: FlowWorld, spark: SparkSession) -> None:
+def test_values_and_bytes_travel_as_python_has_them(world: FlowWorld) -> None:
     view = world.flow(
         tree(
             {
@@ -111,13 +102,15 @@ def test_values_and_bytes_travel_as_python_has_them(world: FlowWorld, spark: Spa
             ["text.out", "size.input"],
             ["three.out", "size.factor"],
             ["size.main", "measure.size"],
-            n="measure.main",
+            n="measure.main as ndjson",
+            size="size.main as ndjson",
             twice="size.twice as bytes",
         )
     )
     assert view.flow.run.state == "OK", view.panics
-    assert extracted(world, spark, view.flow.run.id, "measure") == [{"n": 15}]
-    assert extracted(world, spark, view.flow.run.id, "size", "twice") == [{"bytes": b"hellohello"}]
+    assert lines(world, view, "n") == [{"n": 15}]
+    assert lines(world, view, "size") == [{"size": 15}]
+    assert world.extracted(view.flow.run.id, "twice") == b"hellohello"
 
 
 def test_a_panic_that_nobody_handles_ends_the_flow_with_its_code(world: FlowWorld) -> None:
@@ -137,7 +130,7 @@ def test_a_panic_that_nobody_handles_ends_the_flow_with_its_code(world: FlowWorl
     assert view.extracts[0].state == "lost"
 
 
-def test_a_wired_panic_is_handled_and_its_row_says_what_happened(world: FlowWorld, spark: SparkSession) -> None:
+def test_a_wired_panic_is_handled_and_its_row_says_what_happened(world: FlowWorld) -> None:
     view = world.flow(
         tree(
             {
@@ -150,15 +143,15 @@ def test_a_wired_panic_is_handled_and_its_row_says_what_happened(world: FlowWorl
             ["b.main", "c.input"],
             ["b.panic", "h.input"],
             x="c.main",
-            why="h.main",
+            why="h.main as ndjson",
         )
     )
     assert view.flow.run.state == "OK", view
     assert node_states(view) == {"a": "OK", "b": "ERROR", "c": "SKIPPED", "h": "OK"}
-    (row,) = extracted(world, spark, view.flow.run.id, "h")
+    (row,) = lines(world, view, "why")
     assert (row["node"], row["attempt"], row["code"], row["message"]) == ("b", 1, "ValueError", "ValueError: it broke")
     assert "Traceback" in str(row["detail"])
-    assert row["at"] is not None
+    assert str(row["at"]).endswith("Z")
 
 
 def test_a_handler_of_what_went_well_is_skipped(world: FlowWorld) -> None:
@@ -172,8 +165,96 @@ def test_a_handler_of_what_went_well_is_skipped(world: FlowWorld) -> None:
             ["a.out", "b.input"],
             ["b.panic", "h.input"],
             x="b.main",
-            why="h.main",
+            why="h.main as ndjson",
         )
     )
     assert view.flow.run.state == "OK"
     assert node_states(view)["h"] == "SKIPPED"
+
+
+ORDERS = rows(
+    "Table<{id: bigint, amount: double}>",
+    {"id": 1, "amount": 5.0},
+    {"id": 2, "amount": -1.0},
+    {"id": None, "amount": 3.0},
+)
+RULES = {"NO_ID": "id >= 0", "NEGATIVE": "amount >= 0"}
+
+
+def test_results_are_made_ignored_split_logged_collected_and_asserted(
+    world: FlowWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "pondage.component")
+    view = world.flow(
+        tree(
+            {
+                "orders": ORDERS,
+                "check": {"prog": "check_rows", "params": {"rules": RULES}},
+                "good": {"prog": "ignore_errors"},
+                "split": {"prog": "split_result"},
+                "log": {"prog": "log_errors"},
+                "all": {"prog": "collect_errors"},
+                "most": {"prog": "assert", "params": {"tolerate": 2}},
+            },
+            ["orders.out", "check.input"],
+            *(["check.main", f"{name}.input"] for name in ("good", "split", "log", "all", "most")),
+            ["check.main", "all.input"],
+            good="good.main as ndjson",
+            ok="split.ok as csv",
+            err="split.err as ndjson",
+            all="all.main as ndjson",
+            most="most.main as csv",
+        )
+    )
+    assert view.flow.run.state == "OK", view.panics
+    assert lines(world, view, "good") == [{"id": 1, "amount": 5.0}]
+    run = view.flow.run.id
+    assert world.extracted(run, "ok") == world.extracted(run, "most") == b"id,amount\n1,5.0\n"
+    errors = lines(world, view, "err")
+    assert [(one["code"], one["message"], json.loads(one["detail"])) for one in errors] == [
+        ("NEGATIVE", "amount >= 0", {"id": 2, "amount": -1.0}),
+        ("NO_ID", "id >= 0", {"amount": 3.0}),
+    ]
+    assert [(one["code"], one["n"]) for one in lines(world, view, "all")] == [("NEGATIVE", 2), ("NO_ID", 2)]
+    assert "NEGATIVE: amount >= 0" in caplog.text
+    assert "2 error(s)" in caplog.text
+
+
+def test_an_error_among_results_that_are_asserted_is_a_panic(world: FlowWorld) -> None:
+    nodes = {"o": ORDERS, "c": {"prog": "check_rows", "params": {"rules": RULES}}, "a": {"prog": "assert"}}
+    view = world.flow(tree(nodes, ["o.out", "c.input"], ["c.main", "a.input"], x="a.main"))
+    (panic,) = view.panics
+    assert (panic.node, panic.code) == ("a", "ASSERTION")
+    assert panic.message.startswith("2 error(s); the first: NEGATIVE: amount >= 0")
+    with pytest.raises(FlowRefused, match=r"wanted Table<Result<R>>, got Table<\{id: bigint, amount: double\}>"):
+        world.submit(tree({"o": ORDERS, "a": {"prog": "assert"}}, ["o.out", "a.input"], x="a.main"))
+
+
+def test_the_samples_make_a_first_tree(world: FlowWorld) -> None:
+    view = world.flow(
+        tree(
+            {
+                "two": {"prog": "source", "params": {"rows": 2}},
+                "names": rows("Table<{name: string, age: int}>", {"name": "Ada", "age": 36}),
+                "pairs": {"prog": "unordered_cartesian_product"},
+                "hello": {"prog": "greet"},
+                "few": {"prog": "semi_join", "params": {"on": ["id"]}},
+                "one": rows("Table<{id: bigint}>", {"id": 1}),
+                "end": {"prog": "void_sink"},
+            },
+            ["two.main", "pairs.left"],
+            ["names.out", "pairs.right"],
+            ["names.out", "hello.input"],
+            ["two.main", "few.left"],
+            ["one.out", "few.right"],
+            ["hello.main", "end.input"],
+            pairs="pairs.main as ndjson",
+            hello="hello.main as ndjson",
+            few="few.main as ndjson",
+        )
+    )
+    assert view.flow.run.state == "OK", view.panics
+    ada = {"name": "Ada", "age": 36}
+    assert lines(world, view, "pairs") == [{"left": {"id": 0}, "right": ada}, {"left": {"id": 1}, "right": ada}]
+    assert lines(world, view, "hello") == [{"greeting": "Hello, Ada!"}]
+    assert lines(world, view, "few") == [{"id": 1}]

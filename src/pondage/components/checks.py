@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pondage.components.declaring import ANY_TABLE, COUNT, EXPRESSION, TEXT, parameters, same_as_input
-from pondage.define.component import component
+from pondage.define.component import WrongInput, component
 from pondage.define.port import Port
+from pondage.define.types import parse_type
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
@@ -24,21 +25,37 @@ class AssertionBroken(PondageError):
     code = "ASSERTION"
 
 
+def _asserted(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    """Rows pass as they are; results, which need no condition, as the rows that went well."""
+    if "that" in params or "input" not in inputs:
+        return same_as_input(inputs, params)
+    found = parse_type(inputs["input"])
+    row = found.arguments[0] if found.arguments else found
+    if row.head == "Any":
+        return {}
+    if row.head != "Result":
+        raise WrongInput("input", "Table<Result<R>>", "without `that` only results can be asserted")
+    return {"main": f"Table<{row.arguments[0]}>"}
+
+
 @component(
     "assert",
     inputs={"input": ANY_TABLE},
     outputs={"main": ANY_TABLE},
-    params=parameters("that", that=EXPRESSION, tolerate=COUNT),
+    params=parameters(that=EXPRESSION, tolerate=COUNT),
     after=("broken",),
     globals=(),
-    schema=same_as_input,
+    schema=_asserted,
     exposed=True,
 )
 def assert_(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Fail unless a condition is true for every row (or all but `tolerate` of them); the rows pass through.
 
-    Its after-variable `broken` is how many rows break it.
+    Without `that` the rows are results (`Result<T>`): an error among them fails, and the rows that went well pass. Its
+    after-variable `broken` is how many rows break it.
     """
+    if "that" not in params:
+        return _all_went_well(input, params.get("tolerate", 0), run)
     from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
     is_kept = F.coalesce(run.condition(input, params["that"]), F.lit(False))
@@ -47,6 +64,19 @@ def assert_(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> Da
     if broken > params.get("tolerate", 0):
         raise AssertionBroken(f"{broken} rows break {params['that']!r}")
     return input
+
+
+def _all_went_well(results: DataFrame, tolerated: int, run: SparkRun) -> DataFrame:
+    if results.columns != ["ok", "err"]:
+        raise PondageError("without `that` only results can be asserted", code="PARAMS_SCHEMA")
+    errors = results.where("err IS NOT NULL").select("err.*")
+    run.after["broken"] = broken = errors.count()
+    if broken > tolerated:
+        first = errors.orderBy("code", "message", "detail").first()
+        assert first is not None
+        told = f"{first['code']}: {first['message']} ({first['detail']})"
+        raise AssertionBroken(f"{broken} error(s); the first: {told}")
+    return results.where("err IS NULL").select("ok.*")
 
 
 @component(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from pondage.define.component import WrongInput
 from pondage.define.types import Field, Type, parse_type
 
 NAME: dict[str, object] = {"type": "string", "minLength": 1}
@@ -51,6 +52,16 @@ def table_of(fields: Iterable[Field]) -> str:
 def declared(columns: Mapping[str, object]) -> tuple[Field, ...]:
     """Give the columns that a parameter `columns: {name: type}` declares."""
     return tuple(Field(name, parse_type(str(kind))) for name, kind in columns.items())
+
+
+def require_fields(inputs: Mapping[str, str], port: str, names: object) -> None:
+    """Raise WrongInput when the columns that come in by a port are known, and one of the names is none of them."""
+    fields = fields_of(inputs.get(port))
+    assert isinstance(names, list | tuple)
+    missing = [name for name in names if fields is not None and name not in {one.name for one in fields}]
+    if missing:
+        wanted = ", ".join(f"`{name}`: Any" if not str(name).isidentifier() else f"{name}: Any" for name in names)
+        raise WrongInput(port, f"Table<{{{wanted} | R}}>", f"there is no column {missing[0]!r}")
 
 
 def same_as_input(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import ANY_TABLE, NAMES, choice, fields_of, parameters, table_of
+from pondage.components.declaring import ANY_TABLE, NAMES, choice, fields_of, parameters, require_fields, table_of
 from pondage.define.component import component
 
 if TYPE_CHECKING:
@@ -44,6 +44,31 @@ def join(left: DataFrame, right: DataFrame, *, params: Mapping[str, Any], run: S
     from pondage.spark.columns import joined
 
     return joined(left, right, params["on"], params.get("how", "inner"))
+
+
+def _kept_by(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    for port in ("left", "right"):
+        require_fields(inputs, port, params["on"])
+    return {"main": inputs["left"]} if "left" in inputs else {}
+
+
+@component(
+    "semi_join",
+    inputs={"left": ANY_TABLE, "right": ANY_TABLE},
+    outputs={"main": ANY_TABLE},
+    params=parameters("on", on=NAMES),
+    after=(),
+    globals=(),
+    deterministic=True,
+    schema=_kept_by,
+    exposed=True,
+)
+def semi_join(left: DataFrame, right: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:
+    """Keep the rows of `left` whose columns `on` are found in `right`."""
+    del run
+    from pondage.spark.columns import joined
+
+    return joined(left, right, params["on"], "semi")
 
 
 def _looked_up(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:

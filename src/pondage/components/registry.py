@@ -10,7 +10,20 @@ from pondage.define.component import Registry, Schema, definition_of, schema_of
 from pondage.errors import PondageError
 
 PACKAGE = "pondage.components"
-MODULES = ("checks", "columns", "constants", "control", "files", "groups", "iterators", "jdbc", "joins", "rows")
+MODULES = (
+    "checks",
+    "columns",
+    "constants",
+    "control",
+    "files",
+    "groups",
+    "iterators",
+    "jdbc",
+    "joins",
+    "results",
+    "rows",
+    "samples",
+)
 
 
 @cache

@@ -13,6 +13,7 @@ from pondage.components.declaring import (
     choice,
     declared,
     parameters,
+    require_fields,
     same_as_input,
     table_of,
 )
@@ -69,6 +70,11 @@ def split(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> dict
     return {"main": input.where(is_kept), "reject": input.where(~is_kept)}
 
 
+def _keyed(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    require_fields(inputs, "input", [*params["keys"], *params.get("order", ())])  # type: ignore[misc]
+    return same_as_input(inputs, params)
+
+
 @component(
     "dedupe",
     inputs={"input": ANY_TABLE},
@@ -77,7 +83,7 @@ def split(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> dict
     after=(),
     globals=(),
     deterministic=True,
-    schema=same_as_input,
+    schema=_keyed,
     exposed=True,
 )
 def dedupe(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port

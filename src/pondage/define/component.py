@@ -20,6 +20,15 @@ _Result = TypeVar("_Result")
 Schema = Callable[[Mapping[str, str], Mapping[str, object]], Mapping[str, str]]
 
 
+class WrongInput(Exception):
+    """A `schema` function cannot take what comes in by a port; `want` is the type that it could take."""
+
+    def __init__(self, port: str, want: str, why: str = "") -> None:
+        super().__init__(why or f"{port} takes {want}")
+        self.port = port
+        self.want = want
+
+
 class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an execution needs. Several sizes of `memory` are tried in turn when it runs out."""
 
@@ -95,8 +104,8 @@ def component(
     """Declare a function as a component; it stays a plain function that can be called in a test.
 
     `def f(input, …, *, params, run) -> DataFrame | dict[port, DataFrame]`: a multi port gets a list, an absent optional
-    one None. `schema(inputs, params)` gives the types of the outputs without Spark. Raises DefinitionError for a bad
-    name or version, and when one name is an input and also ends in a wild card twice.
+    one None. `schema(inputs, params)` gives the types of the outputs without Spark, or raises WrongInput. Raises
+    DefinitionError for a bad name or version, and when one name is an input and also ends in a wild card twice.
     """
 
     def declare(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from pondage.define.component import Schema
+from pondage.define.component import Schema, WrongInput
 from pondage.define.job import Place, TypeClash
 from pondage.define.port import INFER, PANIC_PORT, Port, declared_port
 from pondage.define.types import ANY, PANIC, Type, TypeSyntax, has_any, is_concrete, parse_type, resolved
@@ -174,4 +174,17 @@ class _Pass:
             for data in self.inbound[vertex.name]
             if (found := self.outputs.get((data.source, data.source_port), ANY)) is not None
         }
-        return schema(known, vertex.call.params)
+        try:
+            return schema(known, vertex.call.params)
+        except WrongInput as error:
+            self._refuse(vertex, error, known)
+            return {}
+
+    def _refuse(self, vertex: Vertex, error: WrongInput, known: Mapping[str, str]) -> None:
+        for data in self.inbound[vertex.name]:
+            if data.target_port == error.port:
+                edge = f"{data.source}.{data.source_port} -> {data.target}.{data.target_port}"
+                clash = TypeClash(edge=edge, want=error.want, got=known[error.port], diff=(str(error),))
+                message = f"{edge}: wanted {error.want}, got {known[error.port]}: {error}"
+                self.findings.wrong("TYPE_MISMATCH", message, data.place, clash=clash)
+        self.doubtful.add(vertex.name)
