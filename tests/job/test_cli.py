@@ -84,9 +84,43 @@ def test_a_trace_shows_the_exact_timeline(file: Path) -> None:
 
 def test_all_failures_are_played(file: Path) -> None:
     found = msgspec.json.decode(call("trace", file, "--all-failures", "--json").output)
-    assert found["handled"] == ["load", "alert"]
+    assert found["handled"] == ["load"], "alert runs only after another failure"
     assert found["unhandled"] == ["extract", "it", "each"]
     assert found["never_run"] == []
+
+
+DOUBTFUL = """
+components:
+  - {name: read, type: source}
+  - {name: warn, type: task}
+  - {name: one, type: source}
+  - {name: other, type: source}
+  - {name: both, type: join2}
+  - {name: left, type: task}
+  - {name: right, type: task}
+  - {name: end, type: task}
+connections:
+  data: [one.main -> both.left, other.main -> both.right]
+  control:
+    - 'read (if1): "rows > 5" warn'
+    - read (ok) one
+    - read (error) other
+    - both (parallelise) left, right
+    - left, right (synchronise) end
+"""
+
+
+def test_what_runs_behind_a_condition_can_run_and_what_needs_two_outcomes_at_once_cannot(tmp_path: Path) -> None:
+    file = tmp_path / "doubtful.yaml"
+    file.write_text(DOUBTFUL)
+    found = msgspec.json.decode(call("trace", file, "--all-failures", "--json").output)
+    assert found["never_run"] == ["both", "left", "right", "end"]
+    assert found["skipped_joins"] == ["end"]
+    assert "warn" in found["unhandled"], "it fails in the plays in which the condition is true"
+    assert found["handled"] == ["read"]
+    shown = call("trace", file, "--all-failures").output
+    assert "never runs: both, left, right, end" in shown
+    assert "every condition true" in shown
 
 
 FUSED = """

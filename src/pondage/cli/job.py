@@ -154,13 +154,14 @@ def _groups(plan: JobPlan) -> list[list[str]]:
 
 
 def _report_failures(plan: JobPlan, behave: Callable[[str, int], Ending], start: Start, *, is_json: bool) -> None:
-    from pondage.simulate.control_failures import all_failures
+    from pondage.simulate.control_failures import all_failures, real_components
 
     report = all_failures(plan, behave, start)
     if is_json:
         print_json(msgspec.to_builtins(report))
         return
-    click.echo(f"{report.played} plays: the job as it is, and each component failing once")
+    twice = "; then all of it again with every condition true" if report.played > len(real_components(plan)) + 1 else ""
+    click.echo(f"{report.played} plays: the job as it is, and each component failing once{twice}")
     for title, names in (
         ("nobody handles the failure of", report.unhandled),
         ("handled", report.handled),

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import msgspec
 
+from pondage.expr import compile_text
 from pondage.kernel.control import Index, JobPlan, JobState, State
 from pondage.kernel.control.events import Start
-from pondage.kernel.control.shape import Virtual
+from pondage.kernel.control.shape import EdgeKind, Virtual
 from pondage.simulate.control_drive import Ending, play
 from pondage.simulate.control_virtual import VirtualControlHost
 
@@ -27,29 +28,67 @@ class FailureReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def all_failures(plan: JobPlan, behave: Callable[[str, int], Ending], start: Start) -> FailureReport:
-    """Play the job as it is, and once for each component with that one failing."""
+    """Play the job as it is, and once for each component with that one failing.
+
+    A condition over values that nobody knows before the run is false there. So a job with conditions is played once
+    more with all of them true: what runs behind one can run, and can fail.
+    """
     names = real_components(plan)
-    ran: set[str] = set()
-    joined: dict[str, set[State]] = {}
-    unhandled: list[str] = []
-    handled: list[str] = []
-    for failing in (None, *names):
+    plays = _Plays(plan, behave, start)
+    for world in (plan, *([_with_open_conditions(plan)] if _has_conditions(plan) else [])):
+        plays.play(world, None)
+        for failing in names:
+            plays.play(world, failing)
+    return FailureReport(
+        played=plays.count,
+        unhandled=tuple(name for name in names if name in plays.unhandled),
+        handled=tuple(name for name in names if name in plays.failed - plays.unhandled),
+        never_run=tuple(name for name in names if name not in plays.ran),
+        skipped_joins=tuple(name for name, states in plays.joined.items() if states <= {State.SKIPPED, State.WAIT}),
+    )
+
+
+class _Plays:
+    """What was seen in all plays so far."""
+
+    def __init__(self, plan: JobPlan, behave: Callable[[str, int], Ending], start: Start) -> None:
+        self._behave, self._start, self._joins = behave, start, joins(plan)
+        self.count = 0
+        self.ran: set[str] = set()
+        self.failed: set[str] = set()
+        self.unhandled: set[str] = set()
+        self.joined: dict[str, set[State]] = {}
+
+    def play(self, plan: JobPlan, failing: str | None) -> None:
         host = VirtualControlHost()
-        result = play(host, plan, _failing(behave, failing), start=start)
+        result = play(host, plan, _failing(self._behave, failing), start=self._start)
+        self.count += 1
         for instance, state in host.states().items():
             name = instance.partition("[#")[0]
             if state not in (State.WAIT, State.SKIPPED):
-                ran.add(name)
-            if name in joins(plan):
-                joined.setdefault(name, set()).add(state)
-        if failing is not None:
-            (unhandled if result.state is not JobState.OK else handled).append(failing)
-    return FailureReport(
-        played=len(names) + 1,
-        unhandled=tuple(unhandled),
-        handled=tuple(handled),
-        never_run=tuple(name for name in names if name not in ran),
-        skipped_joins=tuple(name for name, states in joined.items() if states <= {State.SKIPPED, State.WAIT}),
+                self.ran.add(name)
+            if name in self._joins:
+                self.joined.setdefault(name, set()).add(state)
+            if name == failing and state is State.ERROR:
+                self.failed.add(name)
+                if result.state is not JobState.OK:
+                    self.unhandled.add(name)
+
+
+def _has_conditions(plan: JobPlan) -> bool:
+    return any(edge.kind is EdgeKind.IF for edge in plan.control) or any(map(_has_conditions, plan.bodies.values()))
+
+
+def _with_open_conditions(plan: JobPlan) -> JobPlan:
+    """Answer the plan with every condition of an edge true; those of `while` would never end."""
+    always = compile_text("True")
+    return msgspec.structs.replace(
+        plan,
+        control=tuple(
+            msgspec.structs.replace(edge, expression=always) if edge.kind is EdgeKind.IF else edge
+            for edge in plan.control
+        ),
+        bodies={name: _with_open_conditions(body) for name, body in plan.bodies.items()},
     )
 
 
