@@ -36,6 +36,8 @@ export const GLOSSARY = {
   failed: ["Failed", "The last Run failed. The last good data stays published."],
   blocked: ["Blocked", "A Source failed, was killed or is missing, so this cannot run."],
   killed: ["Killed", "Somebody stopped it. It stays so until somebody clears it."],
+  stale: ["Stale", "Older than its Tide allows."],
+  missing: ["Missing", "Others read it, and it is not deployed."],
   halted: ["Halted", "Pondage met an error of its own here and stopped, so that nothing is lost."],
   reused: ["Reused", "Nothing changed in code or inputs, so the last result was taken again and no Spark was needed."],
   fused: ["Fused", "A Ripple whose plan is part of another one; its table is not written."],

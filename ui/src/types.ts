@@ -183,6 +183,44 @@ export interface GraphNode {
   of: string;
 }
 
+export interface GraphPond {
+  key: string;
+  project: string;
+  owner: string;
+  tags: string[];
+  windows: string[];
+  ripples: GraphRipple[];
+  sources: GraphSource[];
+}
+
+export interface GraphReactor {
+  name: string;
+  reads: string[];
+  publishes: string | null;
+  jobs: string[];
+}
+
+export interface GraphRipple {
+  name: string;
+  kind: string;
+  parents: string[];
+  ponds: string[];
+  fused: string[];
+  expectations: number;
+}
+
+export interface GraphSource {
+  key: string;
+  is_required: boolean;
+}
+
+export interface GraphView {
+  environment: string;
+  ponds: GraphPond[];
+  reactors: GraphReactor[];
+  jobs: JobView[];
+}
+
 export interface HealthView {
   ok: boolean;
   at: number;

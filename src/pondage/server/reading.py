@@ -14,6 +14,7 @@ from pondage.views import find
 from pondage.views import jobs as job_views
 from pondage.views import runs as run_views
 from pondage.views.deployments import DeploymentsView, deployments
+from pondage.views.graph import GraphView, graph
 from pondage.views.lineage import read_lineage
 from pondage.views.lineage_data import Direction, LineageView
 from pondage.views.logs import LogsView, locate, with_lines
@@ -155,6 +156,11 @@ def _job_run(call: Call) -> job_views.JobRunDetail:
         return job_views.job_run(tx, call.ledger, call.environment, call.path["run"])
 
 
+def _graph(call: Call) -> GraphView:
+    with call.ledger.reading() as tx:
+        return graph(tx, call.ledger, call.environment)
+
+
 def _rhythm(call: Call) -> RhythmView:
     span = call.asked(SpanQuery)
     with call.ledger.reading() as tx:
@@ -201,5 +207,6 @@ ROUTES = (
     _get(
         "/v1/rhythm", _rhythm, RhythmView, "How often Ponds ran, and what a schedule would have done.", query=SpanQuery
     ),
+    _get("/v1/graph", _graph, GraphView, "What is deployed, and how it hangs together."),
     _get("/v1/processes", _processes, tuple[ProcessView, ...], "Who is alive."),
 )

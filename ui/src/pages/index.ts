@@ -1,9 +1,11 @@
 // Every page, in the order of the navigation.
 import type { Page } from "./page";
+import { canvas } from "./canvas";
 import { overview } from "./overview";
 
 export const PAGES: readonly Page[] = [
   overview,
+  canvas,
 ];
 
 export function pageOf(id: string): Page | undefined {

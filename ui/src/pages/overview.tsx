@@ -121,7 +121,7 @@ function Avoided() {
     >
       <span className="tile-value number">{made === 0 ? "–" : numberText(avoided)}</span>
       <span className="tile-label">
-        Runs avoided today <span className="faint">· {numberText(made)} made</span>
+        Runs avoided today <span className="faint nowrap">· {numberText(made)} made</span>
       </span>
     </div>
   );
@@ -198,9 +198,11 @@ function RunningLine({ pond }: { pond: PondView }) {
         {pond.active.length > 1 ? ` · ${pond.active.length} Runs at once` : ""}
       </span>
       <span className="line-end">
-        <span className="faint">
-          {done} of {run.ripples.length}
-        </span>{" "}
+        {run.ripples.length > 1 ? (
+          <span className="faint">
+            {done} of {run.ripples.length} done ·{" "}
+          </span>
+        ) : null}
         <Elapsed since={run.started_at} />
       </span>
     </li>

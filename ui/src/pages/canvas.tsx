@@ -1,0 +1,164 @@
+// Everything that is deployed as one picture, live: what runs, what waits, who asks whom.
+import { Background, BackgroundVariant, Controls, MiniMap, ReactFlow, ReactFlowProvider, useReactFlow, useStore, type Edge } from "@xyflow/react";
+import { useCallback, useEffect, useMemo, useRef, type CSSProperties } from "react";
+import { useGet } from "../api";
+import { canvasGraph, reach } from "../canvas/graph";
+import { Chosen, type Way } from "../canvas/chosen";
+import { Drawing, type Look } from "../canvas/draw";
+import { useLayout } from "../canvas/layout";
+import { Legend } from "../canvas/legend";
+import { JobNode, MissingNode, PondNode, ReactorNode, TriggerNode, type DrawnNode } from "../canvas/nodes";
+import { useWorld } from "../live";
+import { Empty } from "../parts/basics";
+import { change, go, here, hrefOf, usePlace } from "../router";
+import type { GraphView } from "../types";
+import type { Page } from "./page";
+
+const KINDS = { pond: PondNode, trigger: TriggerNode, reactor: ReactorNode, job: JobNode, missing: MissingNode };
+/** Below these sizes a node shows less, in larger letters. */
+const FAR = 0.72;
+const VERY_FAR = 0.34;
+
+function Canvas() {
+  const world = useWorld();
+  if (world.ponds.size === 0 && world.reactors.length === 0) {
+    return (
+      <Empty title="There is nothing to draw yet" commands={["pondage init my-pipeline", "pondage deploy"]}>
+        Every Pond of a deployed project appears here, with what it reads.
+      </Empty>
+    );
+  }
+  return (
+    <ReactFlowProvider>
+      <Picture />
+    </ReactFlowProvider>
+  );
+}
+
+function Picture() {
+  const world = useWorld();
+  const { params } = usePlace();
+  const chosen = params.pond ?? "";
+  const way: Way = params.way === "up" || params.way === "down" ? params.way : "both";
+  const find = (params.find ?? "").toLowerCase();
+  const isOnly = params.only === "1" && chosen !== "";
+  // What is deployed changes with a deploy: then Ponds come, go, or change their version.
+  const versions = useMemo(() => [...world.ponds.values()].map((pond) => `${pond.key} ${pond.version}`).join(), [world.ponds]);
+  const deployed = useGet<GraphView>("graph", {}, `${versions} ${world.reactors.length}`).data;
+  const flip = params.flip ?? "";
+  // The shape does not change with states; it is made again only when Ponds, Sources or triggers do.
+  const shape = useMemo(
+    () => JSON.stringify([...world.ponds.values()].map((pond) => [pond.key, pond.sources, pond.triggers.map((each) => [each.kind, each.name, each.limit_us])])),
+    [world.ponds],
+  );
+  const latest = useRef(world);
+  latest.current = world;
+  const whole = useMemo(() => canvasGraph(latest.current, deployed, { flipped: new Set(flip.split(",")), only: null }), [shape, deployed, flip]);
+  const graph = useMemo(
+    () => (isOnly ? canvasGraph(latest.current, deployed, { flipped: new Set(flip.split(",")), only: reach(whole.edges, chosen, way) }) : whole),
+    [isOnly, whole, chosen, way, deployed, flip],
+  );
+  const positions = useLayout(graph);
+  const bright = useMemo(() => {
+    if (find !== "") return new Set(graph.nodes.filter((node) => node.label.toLowerCase().includes(find)).map((node) => node.id));
+    return chosen === "" ? null : reach(graph.edges, chosen, way);
+  }, [find, chosen, way, graph]);
+  const onFlip = useCallback((key: string) => {
+    const flipped = new Set((here().params.flip ?? "").split(",").filter((each) => each !== ""));
+    if (!flipped.delete(key)) flipped.add(key);
+    change({ flip: [...flipped].sort().join(",") });
+  }, []);
+  const drawing = useRef(new Drawing());
+  const drawn = useMemo(() => {
+    if (positions === null) return null;
+    const look: Look = { graph, positions, deployed, bright, chosen, onFlip };
+    return { nodes: drawing.current.drawNodes(world, look), edges: drawing.current.drawEdges(world, look) };
+  }, [world, graph, positions, deployed, bright, chosen, onFlip]);
+  const kept = useRef(drawn);
+  if (drawn !== null) kept.current = drawn;
+  const shown = kept.current;
+  const pond = world.ponds.get(chosen);
+  return (
+    <div className="canvas">
+      {shown === null ? <p className="loading canvas-loading">Arranging …</p> : <Flow nodes={shown.nodes} edges={shown.edges} isOnly={isOnly} isBeside={pond !== undefined} />}
+      <div className="canvas-tools">
+        <input
+          type="search"
+          aria-label="Find on the canvas"
+          placeholder="Find on the canvas"
+          value={params.find ?? ""}
+          onChange={(event) => change({ find: event.target.value }, { replace: true })}
+        />
+      </div>
+      <Legend />
+      {pond === undefined ? null : <Chosen pond={pond} way={way} isOnly={isOnly} />}
+    </div>
+  );
+}
+
+interface FlowProps {
+  nodes: DrawnNode[];
+  edges: Edge[];
+  isOnly: boolean;
+  /** Whether the panel of a Pond takes a part of the width. */
+  isBeside: boolean;
+}
+
+function Flow({ nodes, edges, isOnly, isBeside }: FlowProps) {
+  const distance = useStore(({ transform: [, , zoom] }) => (zoom < VERY_FAR ? "is-far is-very-far" : zoom < FAR ? "is-far" : ""));
+  // Names stay readable from afar: their letters grow as the picture shrinks, in steps, so that few zooms draw anything.
+  const near = useStore(({ transform: [, , zoom] }) => Math.round(Math.max(zoom, 0.2) * 20) / 20);
+  const flow = useReactFlow();
+  const fit = { padding: { top: "56px", left: "24px", bottom: "64px", right: isBeside ? "350px" : "24px" }, maxZoom: 1 } as const;
+  useEffect(() => {
+    void flow.fitView(fit);
+  }, [isOnly, flow]);
+  return (
+    <ReactFlow
+      className={distance}
+      style={{ "--near": near } as CSSProperties}
+      nodes={nodes}
+      edges={edges}
+      nodeTypes={KINDS}
+      nodesDraggable={false}
+      nodesConnectable={false}
+      elementsSelectable={false}
+      edgesFocusable={false}
+      minZoom={0.08}
+      maxZoom={1.6}
+      fitView
+      fitViewOptions={fit}
+      proOptions={{ hideAttribution: true }}
+      onlyRenderVisibleElements={nodes.length > 120}
+      onNodeClick={(_, node) => choose(node)}
+      onNodeDoubleClick={(_, node) => open(node)}
+      onPaneClick={() => change({ pond: null, way: null, only: null })}
+    >
+      <Background variant={BackgroundVariant.Dots} gap={22} size={1} />
+      <Controls showInteractive={false} />
+      <MiniMap pannable zoomable nodeClassName={(node) => `mini-${(node as DrawnNode).data.state}`} ariaLabel="The whole canvas, small" />
+    </ReactFlow>
+  );
+}
+
+function choose(node: DrawnNode): void {
+  const { kind, pond } = node.data.node;
+  if (kind === "pond" || kind === "trigger") change({ pond });
+  else open(node);
+}
+
+function open(node: DrawnNode): void {
+  const { kind, id, pond } = node.data.node;
+  if (kind === "reactor") go(hrefOf(here(), "reactors", { reactor: id.slice(8) }));
+  else if (kind === "job") go(hrefOf(here(), "runs", { job: id.slice(4) }));
+  else if (kind !== "missing") go(hrefOf(here(), "node", { pond }));
+}
+
+export const canvas: Page = {
+  id: "canvas",
+  title: "Canvas",
+  shortcut: "c",
+  icon: "M4 5h6v5H4zM14 4h6v5h-6zM14 15h6v5h-6zM10 7.5h4M10 8.5c3 0 1 9 4 9",
+  isWide: true,
+  Component: Canvas,
+};

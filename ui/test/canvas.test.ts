@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { placed, taskOf } from "../src/canvas/arrange";
+import { areOpen, canvasGraph, edgeState, hashOf, reach } from "../src/canvas/graph";
+import { innerLayout } from "../src/canvas/inner";
+import { packed, partsOf } from "../src/canvas/pack";
+import type { GraphPond, GraphRipple, GraphView, PondView, TriggerView } from "../src/types";
+import { pond, reactor, world } from "./make";
+
+const ALL = { flipped: new Set<string>(), only: null };
+const ripple = (name: string, parents: string[] = []): GraphRipple => ({ name, kind: "function", parents, ponds: [], fused: [], expectations: 0 });
+const tide: TriggerView = { kind: "tide", name: "tide", limit_us: 3_600_000_000, pacing: null, cron: null, tz: null, next_at: null };
+
+function deployed(ponds: PondView[], ripples: Record<string, GraphRipple[]> = {}): GraphView {
+  const made: GraphPond[] = ponds.map((each) => ({
+    key: each.key,
+    project: "shop",
+    owner: "",
+    tags: [],
+    windows: [],
+    ripples: ripples[each.key] ?? [ripple(each.name)],
+    sources: each.sources.map((key) => ({ key, is_required: key !== "fx@1" })),
+  }));
+  return { environment: "main", ponds: made, reactors: [{ name: "alerts", reads: ["sales"], publishes: "alarms", jobs: [] }], jobs: [] };
+}
+
+const PONDS = [
+  pond("orders@1", { freshness: 20 }),
+  pond("fx@1"),
+  pond("sales@1", { sources: ["orders@1", "fx@1"], freshness: 10, demand: { pull: true, targets: [] } }),
+  pond("sales@2", { sources: ["orders@1"], freshness: 20, triggers: [tide], demand: { pull: false, targets: [30] } }),
+  pond("reports@1", { sources: ["sales@1", "gone@1"] }),
+  pond("alarms@1"),
+];
+
+test("Ponds, triggers as their Sinks, what is missing, and optional Sources", () => {
+  const graph = canvasGraph(world(PONDS), deployed(PONDS), ALL);
+  const ids = graph.nodes.map((node) => node.id);
+  assert.ok(ids.includes("gone@1"));
+  const kinds = Object.fromEntries(graph.edges.map((edge) => [edge.id, edge.kind]));
+  assert.equal(kinds["fx@1→sales@1"], "optional");
+  assert.equal(kinds["orders@1→sales@1"], "data");
+  assert.equal(kinds["sales@2→trigger:sales@2:tide:tide"], "trigger");
+});
+
+test("a reactor stands between what it reads and what it publishes, on the newest major", () => {
+  const graph = canvasGraph(world(PONDS, { reactors: [reactor("alerts")] }), deployed(PONDS), ALL);
+  const ids = graph.edges.map((edge) => edge.id);
+  assert.ok(ids.includes("sales@2→reactor:alerts"));
+  assert.ok(ids.includes("reactor:alerts→alarms@1"));
+});
+
+test("demand is on the edge of whoever asks, and the line is solid when the parent is ahead", () => {
+  const now = world(PONDS);
+  const at = (source: string, target: string) => edgeState(now, { id: "", source, target, kind: "data" });
+  assert.deepEqual(at("orders@1", "sales@1"), { demand: "pull", isAhead: true });
+  assert.deepEqual(at("orders@1", "sales@2"), { demand: "push", isAhead: false });
+  assert.deepEqual(at("sales@1", "reports@1"), { demand: "none", isAhead: true });
+  assert.deepEqual(at("fx@1", "sales@1"), { demand: "pull", isAhead: false });
+});
+
+test("majors of a Pond are one block and stand beside each other", () => {
+  const graph = canvasGraph(world(PONDS), deployed(PONDS), ALL);
+  const { task } = taskOf(graph);
+  assert.equal(task.blocks.filter((block) => block.id === "sales").length, 1);
+  const positions = placed(graph, Object.fromEntries(task.blocks.map((block, place) => [block.id, [place * 500, 0]])));
+  const [one, two] = [positions["sales@1"], positions["sales@2"]];
+  assert.ok(one !== undefined && two !== undefined);
+  assert.equal(one[0], two[0]);
+  assert.ok(two[1] >= one[1] + 84);
+});
+
+test("states do not change the hash of a layout; Ponds, Ripples shown and Sources do", () => {
+  const hash = (ponds: PondView[], flipped: string[] = []) =>
+    taskOf(canvasGraph(world(ponds), deployed(ponds, { "orders@1": [ripple("a"), ripple("b", ["a"])] }), { flipped: new Set(flipped), only: null })).hash;
+  const first = hash(PONDS);
+  assert.equal(hash(PONDS.map((each) => ({ ...each, state: "failed" as const, freshness: 99 }))), first);
+  assert.notEqual(hash(PONDS.slice(1)), first);
+  assert.notEqual(hash(PONDS, ["orders@1"]), first);
+  assert.notEqual(hash(PONDS.map((each) => (each.key === "reports@1" ? { ...each, sources: [] } : each))), first);
+  assert.notEqual(hashOf("a"), hashOf("b"));
+});
+
+test("above forty Ripples Ponds are collapsed, and flipping one opens it", () => {
+  const many = { "orders@1": Array.from({ length: 41 }, (_, place) => ripple(`r${place}`)) };
+  assert.equal(areOpen(deployed(PONDS)), true);
+  assert.equal(areOpen(deployed(PONDS, many)), false);
+  const inner = (flipped: string[]) =>
+    canvasGraph(world(PONDS), deployed(PONDS, many), { flipped: new Set(flipped), only: null }).nodes.find((node) => node.id === "orders@1")?.inner ?? null;
+  assert.equal(inner([]), null);
+  assert.notEqual(inner(["orders@1"]), null);
+});
+
+test("upstream, downstream and both", () => {
+  const { edges } = canvasGraph(world(PONDS), deployed(PONDS), ALL);
+  assert.deepEqual([...reach(edges, "sales@1", "up")].sort(), ["fx@1", "orders@1", "sales@1"]);
+  assert.deepEqual([...reach(edges, "sales@1", "down")].sort(), ["reports@1", "sales@1"]);
+  assert.equal(reach(edges, "sales@1", "both").size, 4);
+});
+
+test("Ripples stand in columns behind those that they read", () => {
+  const inner = innerLayout([ripple("c", ["a", "b"]), ripple("a"), ripple("b", ["a"])]);
+  const x = Object.fromEntries(inner.places.map((place) => [place.ripple.name, place.x]));
+  assert.ok((x.a ?? 0) < (x.b ?? 0) && (x.b ?? 0) < (x.c ?? 0));
+  assert.equal(inner.lines.length, 3);
+});
+
+test("parts that do not hang together are packed without overlap", () => {
+  const blocks = ["a", "b", "c", "d"].map((id) => ({ id, width: 100, height: 50 }));
+  const parts = partsOf({ blocks, edges: [["a", "b"]] });
+  assert.deepEqual(parts.map((part) => part.blocks.map((block) => block.id)), [["a", "b"], ["c"], ["d"]]);
+  const places = packed(["x", "y", "z"].map((id) => ({ corners: { [id]: [0, 0] as const }, width: 100, height: 50 })));
+  assert.equal(new Set(Object.values(places).map(String)).size, 3);
+  const wide = packed(Array.from({ length: 20 }, (_, id) => ({ corners: { [id]: [0, 0] as const }, width: 2000, height: 200 })));
+  assert.equal(new Set(Object.values(wide).map(([x]) => x)).size, 2, "twenty long chains stand in two columns");
+});
