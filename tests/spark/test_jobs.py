@@ -138,3 +138,40 @@ def test_each_member_of_a_fused_group_fails_as_itself(world: JobWorld, broken: s
     apart = world.run("chain.yaml", fuses=False)
     assert states(apart) == found
     assert apart.run.state == view.run.state
+
+
+EVERY_KIND = """
+job: {name: kinds}
+components:
+  - {name: t, type: table, params: {columns: {id: bigint, region: string}, rows: [[1, EU], [2, US], [3, EU]]}}
+  - {name: groups, type: iterator, params: {mode: groups, key: region}}
+  - {name: rows, type: row_count}
+  - {name: set, type: set_globals, params: {values: {limit: 3}}, global_export: [limit]}
+  - {name: again, type: iterator, params: {mode: while, condition: iteration <= global.limit}}
+  - {name: each, type: log_globals}
+  - {name: list, type: file_list, params: {location: data, glob: "*.csv"}}
+  - {name: rest, type: sleep, params: {seconds: 0}}
+  - {name: stop, type: fail, params: {message: there are files, when: "list__files > 0"}}
+  - {name: told, type: log, params: {message: it stopped}}
+connections:
+  data: [t.main -> groups.input, groups.item -> rows.input, again.item -> each.input]
+  control:
+    - groups (iterator_complete) set
+    - set (ok) again
+    - again (iterator_complete) list
+    - list (ok) rest
+    - rest (ok) stop
+    - stop (error) told
+"""
+
+
+def test_iterators_over_groups_and_conditions_run_with_globals_and_a_planned_failure(world: JobWorld) -> None:
+    (world.root / "kinds.yaml").write_text(EVERY_KIND)
+    view = world.run("kinds.yaml")
+    assert view.run.state == "OK"
+    assert view.globals["rows__rows"] == [2, 1], "two rows of EU, one of US"
+    assert {name for name in states(view) if name.startswith("each")} == {"each[#1]", "each[#2]", "each[#3]"}
+    assert {name: states(view)[name] for name in ("list", "rest", "stop", "told")} == {
+        "list": "OK", "rest": "OK", "stop": "ERROR", "told": "OK",
+    }  # fmt: skip
+    assert "there are files" in str(view.globals["stop__ERROR_MESSAGE"])
