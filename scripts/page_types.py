@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from pondage.server.problems import Problem
 from pondage.server.routes import ROUTES
 from pondage.server.table import AnyOf
 from pondage.views.answers import QueryView
 from pondage.views.feed import Changes, Reset, Snapshot
+from pondage.views.problems import Problem
 
 PLACE = Path(__file__).resolve().parent.parent / "ui" / "src" / "types.ts"
 HEADER = "// Written by `python -m scripts.page_types` from the server's structs. Do not edit.\n"

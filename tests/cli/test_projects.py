@@ -6,6 +6,7 @@ import pytest
 from pondage.cli import care
 from pondage.cli.example import copy_example, example_directory
 from pondage.errors import ProjectError
+from pondage.views import doctor
 from pondage.views.answers import CheckView, DoctorView
 from pondage.views.plan import PlanView
 from pondage.views.runs import RunsView
@@ -75,10 +76,10 @@ def test_dev_hands_over_to_the_engine_and_answers_its_code(
 
 def test_the_doctor_lists_its_checks_and_fails_when_one_does(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     java = CheckView(check="java", ok=True, detail="21")
-    monkeypatch.setattr(care, "_checks", lambda *_, **__: [java])
+    monkeypatch.setattr(doctor, "_checks", lambda *_, **__: [java])
     assert msgspec.json.decode(call("doctor", "--json").out, type=DoctorView) == DoctorView(ok=True, checks=(java,))
     bad = CheckView(check="java", ok=False, detail="none", hint="pip install pondage[java]")
-    monkeypatch.setattr(care, "_checks", lambda *_, **__: [java, bad])
+    monkeypatch.setattr(doctor, "_checks", lambda *_, **__: [java, bad])
     said = call("doctor")
     assert said.code == 1
     assert said.out.splitlines() == ["ok    java: 21", "FAIL  java: none", "      try: pip install pondage[java]"]

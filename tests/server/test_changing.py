@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import queries
 from tests.ledger.harness import World, pond
 from tests.server.client import Client
 from tests.server.conftest import As
@@ -151,11 +150,20 @@ def test_a_question_is_accepted_then_answered_and_can_be_withdrawn(client: As, w
     known = accepted.json["id"]
     assert asking.get(f"/v1/answers/{known}?wait=0.1").json["state"] in ("waiting", "no worker")
     assert asking.ask("DELETE", f"/v1/answers/{known}").json["state"] == "failed"
-    assert queries.result(world.ledger, int(known[1:])) is not None
-    for wrong in ("q0", "q99999", "qx", "../1", "q" + "9" * 30):
+    assert asking.get(f"/v1/answers/{known}").json["error"]["code"]
+    for wrong in ("q0", "q1", "q99999", "qx", "../1", "q" + "9" * 30, "q" + "0" * 32, known[:-1] + "z"):
         assert asking.get(f"/v1/answers/{wrong}").status == 404
-    other = client("demand", "other")
-    assert other.get(f"/v1/answers/{known}").status == 404
+    for other in (client("demand", "other"), client("admin")):
+        assert other.get(f"/v1/answers/{known}").status == 404
+
+
+def test_the_id_of_a_question_says_nothing_and_only_its_own_token_can_use_it(client: As) -> None:
+    asking = client("demand")
+    first, second = (asking.post("/v1/queries", {"sql": "select 1"}).json["id"] for _ in range(2))
+    same = sum(a == b for a, b in zip(first[1:], second[1:], strict=True))
+    assert same < 16, (first, second)
+    assert client("demand").ask("DELETE", f"/v1/answers/{first}").status == 404
+    assert asking.get(f"/v1/answers/{first}").json["state"] in ("waiting", "no worker")
 
 
 def test_starting_spark_is_a_state_that_a_client_sees(client: As, world: World) -> None:

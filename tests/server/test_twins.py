@@ -1,65 +1,200 @@
-"""The command line and the server say the same: every reading verb both ways, on one project."""
+"""The command line says the same from near and far: every reading verb on the ledger and through a server."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from shlex import split
 
+import click
 import msgspec
 import pytest
 
-from pondage.cli.main import main
+from pondage.cli import session
+from pondage.cli.main import main, program
+from pondage.engine import dev
 from pondage.kernel.demand.events import Pulse
+from pondage.ledger import actors
+from pondage.ledger.job_deploys import deploy_jobs
+from pondage.ledger.jobs import start_job
+from pondage.ledger.ledger import Ledger
 from pondage.ledger.sqlite import SqliteDriver
-from pondage.server.app import make_app
+from pondage.read.project import load_project
+from pondage.server.serving import ServeOptions, bound, serving
 from pondage.server.table import Service
+from pondage.views import doctor
+from pondage.views.answers import CheckView
+from pondage.views.logs import locate
+from tests.cli import workers
+from tests.cli.conftest import Said
 from tests.ledger.harness import World, pond
-from tests.server.client import Client
+from tests.ledger_jobs.harness import Jobs, job
 from tests.server.conftest import token_of
+from tests.server.test_jobs import TEXT
 
-TWINS = {
-    "status --once": "/v1/status",
-    "status sales --once": "/v1/status?pond=sales",
-    "why sales": "/v1/why/sales",
-    "runs": "/v1/runs",
-    "runs sales -n 1": "/v1/runs?pond=sales&limit=1",
-    "show sales": "/v1/show/sales",
-    "show sales#1": "/v1/runs/sales%231",
-    "logs sales": "/v1/logs?subject=sales",
-    "lineage sales --up --columns": "/v1/lineage/sales?direction=up&columns=true",
-    "job list": "/v1/jobs",
-    "reactor list": "/v1/reactors",
-    "token list": "/v1/tokens",
+READING = {
+    "status": ["status", "status sales orders --once", "status --all"],
+    "why": ["why sales", "why orders"],
+    "runs": ["runs", "runs sales -n 1", "runs --state failed"],
+    "logs": ["logs sales", "logs sales#1 -n 1", "logs --ripple sales"],
+    "show": ["show sales", "show sales#1", "show orders@1"],
+    "checks": ["checks", "checks sales"],
+    "diff": ["diff sales --against sales#1", "diff sales --against main", "diff sales --against sales#1 --key n"],
+    "lineage": ["lineage sales", "lineage sales --up --columns", "lineage sales#1 --down"],
+    "env list": ["env list"],
+    "env show": ["env show main"],
+    "job list": ["job list", "job list nightly --limit 1"],
+    "job show": ["job show nightly"],
+    "reactor list": ["reactor list"],
+    "token list": ["token list"],
+    "secret list": ["secret list"],
+    "doctor": ["doctor", "doctor --replay"],
+    "plan": ["plan"],
+    "query": ["query 'select * from sales'", "query 'select 1' --as-of sales#1 -n 5", "query --as-of 1s 'select 2'"],
 }
+"""Each verb that reads, and how it is called. What needs a live host is in test_remote_reactors."""
+OF_LIVE_HOSTS = {"reactor state", "reactor dead", "reactor history", "reactor watch"}
+CHANGING = {
+    "deploy", "rollback", "promote", "env remove", "run", "tap", "pulse", "wave", "tide", "calm", "clear", "kill",
+    "sleep", "wake", "force", "compact", "vacuum", "job run", "job resume", "job kill", "secret set", "secret remove",
+    "token create", "token revoke", "reactor fire", "reactor fire-with", "reactor pause", "reactor resume",
+    "reactor push", "reactor redrive", "reactor revive",
+}  # fmt: skip
+"""What changes something: tested in test_remote."""
+OF_FILES = {
+    "init", "import-sdp", "test", "warmup", "job graph", "job trace", "job validate", "flow check", "component list",
+    "component show", "component manifest", "type list", "type show",
+    "conform control", "conform demand", "conform reaction",
+}  # fmt: skip
+"""What reads files of this machine and asks nobody."""
+OF_THE_MACHINE = {"dev", "worker", "live", "serve", "backup", "restore", "demo", "simulate"}
+"""What works on the machine with the ledger, and says so."""
+
+NOT_YET = {
+    "flow cleanup", "flow extract", "flow list", "flow resume", "flow show", "flow stop", "flow submit", "flow watch",
+    "component queues", "component rebind",
+}  # fmt: skip
+"""What still needs the ledger, and says so."""
 
 
-@pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    (tmp_path / "pondage.toml").write_text('[project]\nname = "shop"\n')
-    monkeypatch.chdir(tmp_path)
-    made = World(lambda clock: SqliteDriver(tmp_path / ".pondage" / "ledger.db", clock))
-    made.deploy(pond("orders"), pond("sales", sources={"orders": True}), project="shop")
-    made.send(Pulse(pond="sales@1"))
-    made.worker().drain()
-    yield made
-    made.ledger.close()
+def verbs(group: click.Group = program, *before: str) -> Iterator[str]:
+    """Every verb that the parser knows."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        if isinstance(found, click.Group):
+            yield from verbs(found, *before, name)
+        else:
+            yield " ".join([*before, name])
 
 
-def still(said: Any) -> Any:
-    """What was said, without what passes with time between two looks."""
-    if isinstance(said, dict):
-        return {name: still(value) for name, value in said.items() if name not in ("at", "staleness", "silent_us")}
-    return [still(each) for each in said] if isinstance(said, list) else said
+def test_every_verb_of_the_parser_is_compared_or_said_to_be_something_else() -> None:
+    known = [set(READING), OF_LIVE_HOSTS, CHANGING, OF_FILES, OF_THE_MACHINE, NOT_YET]
+    assert sorted(verbs()) == sorted(verb for group in known for verb in group)
 
 
-@pytest.mark.parametrize("verb", TWINS)
-def test_a_verb_and_its_route_answer_the_same_object(
-    verb: str, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    service = Service(ledger=world.ledger, environment="main", warehouse=tmp_path / "warehouse")
-    asking = Client(make_app(service), token_of(world, "admin"))
+class Twins:
+    """One project: its ledger, which does not move in time, and a server in front of it."""
+
+    def __init__(self, root: Path, world: World, url: str, token: str) -> None:
+        self.root, self.world, self.url, self.token = root, world, url, token
+
+    def far(self, *arguments: str) -> list[str]:
+        return [*arguments, "--server", self.url, "--token", self.token]
+
+
+@contextmanager
+def twins(root: Path) -> Iterator[Twins]:
+    root.mkdir()
+    (root / "pondage.toml").write_text('[project]\nname = "shop"\n')
+    (root / "ponds.py").write_text("from pondage import pond\n\n@pond\ndef visits(spark):\n    return spark.range(3)\n")
+    world = World(lambda clock: SqliteDriver(root / ".pondage" / "ledger.db", clock))
+    opened: list[Ledger] = []
+
+    def again(*_: object) -> Ledger:
+        opened.append(world.open(len(opened) + 2))
+        return opened[-1]
+
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
+        patch.chdir(root)
+        patch.setattr(session, "open_ledger", again)
+        patch.setattr(workers, "open_ledger", again)
+        patch.setattr(dev, "attached", lambda _: nullcontext())
+        patch.setattr(doctor, "_checks", lambda *_, **given: [CheckView(check="java", ok=True, detail=str(given))])
+        project = load_project(root)
+        warehouse = session.local_warehouse(project)
+        service = Service(ledger=world.ledger, environment="main", warehouse=warehouse, project=project)
+        fill(world, warehouse)
+        options = ServeOptions(port=0)
+        listening = stack.enter_context(bound(options))
+        stack.enter_context(serving(service, options, listening))
+        stack.enter_context(workers.FakeWorkers().attached(project))
+        yield Twins(root, world, f"http://127.0.0.1:{listening.getsockname()[1]}", token_of(world, "admin", "*"))
+
+
+def fill(world: World, warehouse: Path) -> None:
+    """Two Runs with logs, a job that has run, an environment below."""
+    world.deploy(pond("orders"), pond("sales", sources={"orders": True}), project="shop")
+    for _ in range(2):
+        world.send(Pulse(pond="sales@1"))
+        world.worker().drain()
+        world.pass_time(5)
+    deploy_jobs(world.ledger, "main", project="shop", jobs={"nightly": job(TEXT)}, archive=b"")
+    start_job(world.ledger, "main", job(TEXT))
+    Jobs(world).drain()
+    with world.ledger.transaction() as tx:
+        actors.environment(tx, "dev", is_created=True)
+        files = locate(tx, "main", None).files
+    for file in files:
+        place = warehouse / file.path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("2026-05-04T06:00:00+00:00 INFO one line\nanother\n")
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
+    with twins(tmp_path_factory.mktemp("twins") / "shop") as made:
+        yield made
+
+
+def said(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> Said:
     capsys.readouterr()
-    assert main([*verb.split(), "--json"]) == 0
-    said = msgspec.json.decode(capsys.readouterr().out)
-    answer = asking.get(TWINS[verb])
-    assert answer.status == 200, answer.data
-    assert still(answer.json) == still(said)
+    code = main(arguments)
+    printed = capsys.readouterr()
+    return Said(code, printed.out, printed.err)
+
+
+@pytest.mark.parametrize("line", [line for lines in READING.values() for line in lines])
+@pytest.mark.parametrize("more", [[], ["--json"]], ids=["text", "json"])
+def test_a_reading_verb_says_the_same_from_near_and_far(
+    line: str, more: list[str], pair: Twins, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [*split(line), *more]
+    near = said(capsys, arguments)
+    far = said(capsys, pair.far(*arguments))
+    assert near.code == 0, near.err
+    assert (far.code, far.out) == (near.code, near.out), far.err
+    assert near.out, "something was said"
+
+
+@pytest.mark.parametrize("line", ["show nothing", "why sale", "runs nothing", "job show nothing", "env show nothing"])
+def test_what_is_wrong_is_said_the_same_from_near_and_far(
+    line: str, pair: Twins, capsys: pytest.CaptureFixture[str]
+) -> None:
+    near, far = said(capsys, split(line)), said(capsys, pair.far(*split(line)))
+    assert near.code == far.code == 1
+    assert far.err == near.err
+
+
+@pytest.mark.parametrize("verb", sorted(OF_THE_MACHINE - {"demo", "restore"}))
+def test_a_verb_for_the_machine_with_the_ledger_says_so(
+    verb: str, pair: Twins, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = {"backup": ["copy.db"]}.get(verb, [])
+    far = said(capsys, pair.far(verb, *more, "--json") if verb == "simulate" else pair.far(verb, *more))
+    assert far.code == 1
+    assert "NOT_REMOTE" in far.err
+
+
+def test_the_views_of_both_are_the_same_objects(pair: Twins, capsys: pytest.CaptureFixture[str]) -> None:
+    view = msgspec.json.decode(said(capsys, pair.far("status", "--json")).out)
+    assert [each["key"] for each in view["ponds"]] == ["orders@1", "sales@1"]

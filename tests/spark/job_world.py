@@ -37,12 +37,12 @@ class JobWorld:
 
     def run(self, file: str, *, fuses: bool = True, **context: object) -> JobRunDetail:
         """Run a job file to its end."""
-        stored, archive = stored_file(self.session, self.root / file, fuses=fuses)
+        stored, archive = stored_file(self.session.project, self.root / file, fuses=fuses)
         return self.ended(jobs.start_job(self.ledger, "main", stored, context=context, archive=archive))
 
     def resume(self, run: str, file: str | None = None) -> JobRunDetail:
         """Go on with a failed run, with the job as it is now when its file is given."""
-        stored, archive = (None, b"") if file is None else stored_file(self.session, self.root / file)
+        stored, archive = (None, b"") if file is None else stored_file(self.session.project, self.root / file)
         new = jobs.resume(
             self.ledger, "main", run, job=stored, archive=archive, is_edited=file is not None,
             is_intact=lambda _content: True,

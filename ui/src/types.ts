@@ -1,5 +1,12 @@
 // Written by `python -m scripts.page_types` from the server's structs. Do not edit.
 
+export interface AboutView {
+  version: string;
+  environment: string;
+  warehouse: string;
+  at: number;
+}
+
 export interface ActiveRunView {
   id: string;
   number: number;
@@ -13,8 +20,9 @@ export interface AnswerView {
   id: string;
   kind: string;
   state: "done" | "failed" | "no worker" | "running" | "starting spark" | "waiting";
-  result: unknown | null;
+  result: unknown;
   error: ProblemsProblem | null;
+  trace: string | null;
 }
 
 export interface AttemptView {
@@ -44,6 +52,13 @@ export interface AuditView {
   has_more: boolean;
 }
 
+export interface Breaking {
+  table: string;
+  run: string;
+  is_published: boolean;
+  answer: string;
+}
+
 export interface Changes {
   type: "changes";
   after: number;
@@ -56,6 +71,19 @@ export interface Changes {
   processes?: ProcessView[] | null;
 }
 
+export interface CheckView {
+  check: string;
+  ok: boolean;
+  detail: string;
+  hint: string | null;
+}
+
+export interface ChecksView {
+  environment: string;
+  at: number;
+  rules: RuleView[];
+}
+
 export interface CodeView {
   project: string;
   version: string;
@@ -63,12 +91,6 @@ export interface CodeView {
   entry: string;
   place: string;
   deployed_at: number | null;
-}
-
-export interface ColumnDifference {
-  name: string;
-  before: string | null;
-  after: string | null;
 }
 
 export interface ColumnEdge {
@@ -89,6 +111,25 @@ export interface Coming {
   lane: string;
   at: number;
   text: string;
+}
+
+export interface Compacting {
+  pond: string;
+  tables: CompactingTable[];
+}
+
+export interface CompactingTable {
+  ripple: string;
+  batches: number;
+  answer: string;
+}
+
+export interface Comparing {
+  pond: string;
+  before: StateView;
+  after: StateView;
+  tables: TableDifference[] | null;
+  answer: string | null;
 }
 
 export interface ComponentView {
@@ -125,6 +166,34 @@ export interface DeploymentsView {
   at: number;
   deployments: DeploymentView[];
   waiting: string[];
+}
+
+export interface DoctorView {
+  ok: boolean;
+  checks: CheckView[];
+}
+
+export interface EditedView {
+  changed: string[];
+  added: string[];
+  removed: string[];
+}
+
+export interface EnvironmentDetailView {
+  environment: EnvironmentView;
+  ponds: ReadPondView[];
+}
+
+export interface EnvironmentView {
+  name: string;
+  parent: string | null;
+  own: number;
+  borrowed: number;
+  bytes: number;
+}
+
+export interface EnvironmentsView {
+  environments: EnvironmentView[];
 }
 
 export interface ExecutionView {
@@ -166,6 +235,10 @@ export interface GateView {
   text: string;
   hint: string | null;
   fields: Record<string, unknown>;
+}
+
+export interface GoneSecret {
+  name: string;
 }
 
 export interface GraphEdge {
@@ -301,6 +374,11 @@ export interface JobsView {
   runs: JobRunView[];
 }
 
+export interface KeptSecret {
+  name: string;
+  is_new: boolean;
+}
+
 export interface LastRunView {
   id: string;
   number: number;
@@ -432,6 +510,13 @@ export interface PlannedPond {
   fusions: FusionView[];
 }
 
+export interface PondBack {
+  pond: string;
+  older: RunDetailView;
+  is_shown: boolean;
+  status: StatusView;
+}
+
 export interface PondReference {
   key: string;
   is_deployed: boolean;
@@ -531,6 +616,28 @@ export interface Progress {
   tasks_all: number;
 }
 
+export interface ProjectBack {
+  plan: PlanView;
+  environment: string;
+  deployed_at: number;
+  at: number;
+  older_runs: Record<string, string>;
+}
+
+export interface Promoted {
+  pond: string;
+  run: string;
+  number: number;
+  freshness: number;
+  is_shown: boolean;
+}
+
+export interface Promotion {
+  environment: string;
+  to: string;
+  ponds: Promoted[];
+}
+
 export interface PublishedView {
   snapshot: string;
   run: string;
@@ -583,10 +690,25 @@ export interface ReactorWhyView {
   reasons: Reason[];
 }
 
+export interface ReadPondView {
+  key: string;
+  is_own: boolean;
+  read_from: string;
+  run: string | null;
+}
+
 export interface Reason {
   gate: string;
   text: string;
   hint: string | null;
+}
+
+export interface RemovedEnvironment {
+  environment: string;
+  ponds: string[];
+  snapshots: number;
+  bytes: number;
+  kept: number;
 }
 
 export interface Reset {
@@ -640,6 +762,30 @@ export interface RippleView {
   job_run: string | null;
 }
 
+export interface RuleOutcome {
+  run: string;
+  number: number;
+  at: number;
+  passed: boolean;
+  severity: string;
+  observed: string;
+  broken: number | null;
+  value: number | null;
+  is_set_aside: boolean;
+  is_published: boolean;
+}
+
+export interface RuleView {
+  pond: string;
+  ripple: string;
+  rule: string;
+  text: string;
+  state: "broken" | "kept" | "never judged" | "set aside";
+  trend: "better" | "new" | "steady" | "worse";
+  kept: number;
+  outcomes: RuleOutcome[];
+}
+
 export interface RunDetailView {
   environment: string;
   at: number;
@@ -680,9 +826,13 @@ export interface RunsView {
 export interface SchemaView {
   ripple: string;
   state: "changed" | "new" | "same" | "unknown";
-  columns: ColumnDifference[];
+  columns: PlanColumnDifference[];
   breaks: string[];
   problem: string | null;
+}
+
+export interface SecretsView {
+  secrets: string[];
 }
 
 export interface Snapshot {
@@ -732,6 +882,13 @@ export interface Started {
   run: string;
 }
 
+export interface StateView {
+  environment: string;
+  run: string;
+  number: number;
+  freshness: number;
+}
+
 export interface StatusView {
   environment: string;
   at: number;
@@ -744,6 +901,19 @@ export interface StatusView {
 export interface SubjobView {
   name: string;
   state: string;
+}
+
+export interface TableDifference {
+  ripple: string;
+  keys: string[];
+  before_rows: number | null;
+  after_rows: number | null;
+  schema: DiffColumnDifference[];
+  added: number;
+  removed: number;
+  changed: number;
+  columns: Record<string, number>;
+  sample: QueryView | null;
 }
 
 export interface Ticket {
@@ -783,6 +953,16 @@ export interface TriggerView {
   cron: string | null;
   tz: string | null;
   next_at: number | null;
+}
+
+export interface VacuumReport {
+  dry_run: boolean;
+  tombstoned: string[];
+  swept: string[];
+  orphans: string[];
+  logs: number;
+  bytes: number;
+  runs: number;
 }
 
 export interface WhyView {
@@ -829,11 +1009,10 @@ export interface ValuesProblem {
   hint: string | null;
 }
 
-export interface ProblemsProblem {
-  code: string;
-  message: string;
-  place: string | null;
-  hint: string | null;
+export interface DiffColumnDifference {
+  column: string;
+  before: string | null;
+  after: string | null;
 }
 
 export interface JobsOutputView {
@@ -841,6 +1020,19 @@ export interface JobsOutputView {
   rows: number;
   bytes: number;
   path: string;
+}
+
+export interface PlanColumnDifference {
+  name: string;
+  before: string | null;
+  after: string | null;
+}
+
+export interface ProblemsProblem {
+  code: string;
+  message: string;
+  place: string | null;
+  hint: string | null;
 }
 
 export interface RunsOutputView {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pondage.cli.asking import answer_of
+from pondage.cli.desk import Here
 from pondage.cli.session import Session, workers
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ def analyzed(opened: Session, plan: Plan, found: list[Deployed], view: PlanView,
     from pondage.plan.schemas import analysed
     from pondage.read.archive import pack_project
     from pondage.views.analysis import InferredSchema, with_schemas
+    from pondage.views.questions import known_as
 
     with opened.ledger.reading() as tx:
         known = published_schemas(tx, opened.environment)
@@ -31,7 +33,9 @@ def analyzed(opened: Session, plan: Plan, found: list[Deployed], view: PlanView,
         dispatch = submit_infer(
             opened.ledger, opened.environment, ponds, asked=asked, known=known, archive=archive, timeout_s=timeout_s
         )
-        answer = answer_of(opened, dispatch, timeout_s=timeout_s, hint="pondage plan shows the rest without a worker")
+        answer = answer_of(
+            Here(opened), known_as(dispatch), timeout_s=timeout_s, hint="pondage plan shows the rest without a worker"
+        )
     return with_schemas(view, plan, msgspec.json.decode(answer, type=tuple[InferredSchema, ...]), known)
 
 

@@ -2,61 +2,63 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.desk import Desk
 from pondage.cli.following import TookTooLong
-from pondage.cli.session import Session
 from pondage.cli.settings import Settings
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
-    from pondage.ledger.as_of import AsOf
+    import msgspec
+
     from pondage.views.answers import QueryView
 
 
-def ask(
-    opened: Session,
-    sql: str,
-    *,
-    limit: int,
-    timeout_s: float = 300.0,
-    as_of: AsOf | None = None,
-    tables: frozenset[str] | None = None,
-) -> QueryView:
+def ask(opened: Desk, sql: str, *, limit: int, timeout_s: float = 300.0, as_of: int | str | None = None) -> QueryView:
     """Let a worker answer a question; raises what the worker said, or `TookTooLong`. Ctrl-C withdraws it."""
     import msgspec
 
-    from pondage.ledger import queries
+    from pondage.cli.asks import questions
     from pondage.views.answers import QueryView
 
-    asked = queries.submit(opened.ledger, opened.environment, sql, limit=limit, as_of=as_of, tables=tables)
-    return msgspec.json.decode(answer_of(opened, asked, timeout_s=timeout_s, hint="pondage show POND"), type=QueryView)
+    asked = opened.ask(questions.query, sql=sql, limit=limit, as_of=as_of)
+    answer = answer_of(opened, asked.id, timeout_s=timeout_s, hint="pondage show POND")
+    return msgspec.json.decode(answer, type=QueryView)
 
 
-def answer_of(opened: Session, asked: int, *, timeout_s: float, hint: str, settings: Settings | None = None) -> str:
-    """Wait for the answer of a dispatch and answer its JSON; raises what the worker said, or `TookTooLong`."""
+def answer_of(
+    opened: Desk, asked: str, *, timeout_s: float, hint: str, settings: Settings | None = None
+) -> msgspec.Raw:
+    """Wait for the answer of a question and answer its JSON; raises what the worker said, or `TookTooLong`."""
     import time
 
-    from pondage.ledger import queries
+    from pondage.cli.asks import questions
 
-    changes = opened.ledger.driver.changes()
+    changes = opened.changes()
     deadline = time.monotonic() + timeout_s
     try:
-        while (answer := queries.result(opened.ledger, asked)) is None:
-            if time.monotonic() >= deadline:
+        while True:
+            left_s = max(0.0, deadline - time.monotonic())
+            answer = opened.ask(questions.look, answer=asked, wait=min(20.0, left_s))
+            if answer.state in ("done", "failed"):
+                break
+            if left_s == 0.0:
                 raise TookTooLong(f"no answer within {timeout_s:g} s", hint="pondage status --once")
             changes.wait(1.0)
     except BaseException:
-        queries.withdraw(opened.ledger, asked)
+        with suppress(PondageError):
+            opened.ask(questions.withdraw, answer=asked)
         raise
-    failure = answer.failure
-    if failure is not None:
-        if settings is not None and settings.is_traced and failure.trace:
-            click.echo(failure.trace, err=True)
+    if answer.error is not None:
+        if settings is not None and settings.is_traced and answer.trace:
+            click.echo(answer.trace, err=True)
+        failure = answer.error
         raise PondageError(failure.message, place=failure.place, code=failure.code, hint=hint)
-    return answer.result or "{}"
+    return answer.result
 
 
 _NUMBERS = ("int", "bigint", "smallint", "tinyint", "long", "integer", "short", "byte", "float", "double", "decimal")

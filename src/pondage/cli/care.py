@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,15 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pondage.cli.session import session
+from pondage.cli.desk import desk
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
-    from pondage.views.answers import CheckView
-
-DOCTOR_TIMEOUT_S = 120.0
-CLUSTER_TIMEOUT_S = 300.0
+    from pondage.views.answers import DoctorView
 
 # The first argument of the answer says whether it was warm before; phases go to stderr as they begin.
 _WARM = """
@@ -50,12 +46,10 @@ def doctor(settings: Settings, is_replaying: bool, has_cluster: bool, is_json: b
     something is not well; each of these says what to do.
     """
     from pondage.cli.output import print_json, styled
-    from pondage.views.answers import DoctorView
 
     if has_cluster and not is_json:
         click.echo("starting Spark on the cluster, which may take a minute", err=True)
-    checks = tuple(_checks(settings.project or Path.cwd(), is_replaying=is_replaying, has_cluster=has_cluster))
-    view = DoctorView(ok=all(each.ok for each in checks), checks=checks)
+    view = _looked(settings, is_replaying=is_replaying, has_cluster=has_cluster)
     if is_json:
         print_json(view)
     else:
@@ -68,30 +62,16 @@ def doctor(settings: Settings, is_replaying: bool, has_cluster: bool, is_json: b
         click.get_current_context().exit(1)
 
 
-def _checks(directory: Path, *, is_replaying: bool, has_cluster: bool) -> list[CheckView]:
-    """Let the engine look, in a process that may load Spark; its answer is a list of checks as JSON."""
-    import msgspec
+def _looked(settings: Settings, *, is_replaying: bool, has_cluster: bool) -> DoctorView:
+    if settings.server is None:
+        # Also where there is no project, or one that cannot be opened: that is what it finds out.
+        from pondage.views.doctor import examined
 
-    from pondage.views.answers import CheckView
+        return examined(settings.project or Path.cwd(), is_replaying=is_replaying, has_cluster=has_cluster)
+    from pondage.cli.asks import keeping
 
-    command = [sys.executable, "-m", "pondage.engine.doctor", "--json", "--project", str(directory)]
-    command += [*(["--replay"] if is_replaying else []), *(["--cluster"] if has_cluster else [])]
-    timeout_s = CLUSTER_TIMEOUT_S if has_cluster else DOCTOR_TIMEOUT_S
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False, env=_environment())
-    except subprocess.TimeoutExpired:
-        return [CheckView(check="doctor", ok=False, detail=f"no answer within {timeout_s:g} s")]
-    try:
-        return msgspec.json.decode(done.stdout, type=list[CheckView])
-    except msgspec.MsgspecError:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        detail = said[-1] if said else "the checks ended without an answer"
-        return [CheckView(check="doctor", ok=False, detail=detail, hint="python -m pondage.engine.doctor")]
-
-
-def _environment() -> dict[str, str]:
-    """Answer the environment of a child that imports what we import, also when Pondage is on the path only."""
-    return os.environ | {"PYTHONPATH": os.pathsep.join(part for part in sys.path if part)}
+    with desk(settings) as opened:
+        return opened.ask(keeping.doctor, replay=is_replaying, cluster=has_cluster)
 
 
 @verb
@@ -102,8 +82,10 @@ def warmup(if_needed: bool, is_json: bool) -> None:
 
     What was prepared before is kept: a second call does nothing.
     """
+    from pondage.views.doctor import child_environment
+
     done = subprocess.run(
-        [sys.executable, "-c", _WARM], stdout=subprocess.PIPE, text=True, check=False, env=_environment()
+        [sys.executable, "-c", _WARM], stdout=subprocess.PIPE, text=True, check=False, env=child_environment()
     )
     try:
         answer = json.loads(done.stdout)
@@ -130,12 +112,12 @@ def vacuum(settings: Settings, dry_run: bool, is_json: bool) -> None:
 
     Snapshots are marked first and their files go with a later call, so that nobody reads what vanishes.
     """
+    from pondage.cli.asks import keeping
     from pondage.cli.output import print_json
-    from pondage.engine.vacuum import vacuum as sweep
     from pondage.views.words import count_text, size_text
 
-    with session(settings) as opened:
-        report = sweep(opened.ledger, opened.project.warehouse, dry_run=dry_run)
+    with desk(settings) as opened:
+        report = opened.ask(keeping.vacuum, dry_run=dry_run)
     if is_json:
         print_json(report)
         return

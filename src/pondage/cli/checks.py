@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from pondage.cli.desk import Desk, desk
 from pondage.cli.output import Cell, print_json, print_table, print_title, state_cell
-from pondage.cli.session import Session, session
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
-from pondage.views.checks import BreakingView, ChecksView, RuleOutcome, RuleView, breaking, read_checks
+from pondage.views.checks import BreakingView, BrokenRule, ChecksView, RuleOutcome, RuleView
 from pondage.views.words import age_text
 
 SAMPLE = 20
@@ -35,8 +35,10 @@ def checks(
             raise click.UsageError("--sample needs a Pond: pondage checks POND --sample")
         _sample(settings, pond, rule=rule, timeout_s=timeout_s, is_json=is_json)
         return
-    with session(settings) as opened, opened.ledger.reading() as tx:
-        view = read_checks(tx, opened.ledger, opened.environment, subject=pond, most=limit)
+    from pondage.cli.asks import looking
+
+    with desk(settings) as opened:
+        view = opened.ask(looking.checks, subject=pond, most=limit)
     if is_json:
         print_json(view)
     else:
@@ -77,7 +79,7 @@ def _sample(settings: Settings, pond: str, *, rule: str | None, timeout_s: float
     from pondage.cli.asking import print_answer
     from pondage.errors import NotFound
 
-    with session(settings) as opened:
+    with desk(settings) as opened:
         found = _asked(settings, opened, pond, rule, timeout_s)
     if not found:
         raise NotFound(
@@ -94,35 +96,23 @@ def _sample(settings: Settings, pond: str, *, rule: str | None, timeout_s: float
         print_answer(settings, each.rows)
 
 
-def _asked(settings: Settings, opened: Session, pond: str, rule: str | None, timeout_s: float) -> list[BreakingView]:
+def _asked(settings: Settings, opened: Desk, pond: str, rule: str | None, timeout_s: float) -> list[BreakingView]:
     import msgspec
 
     from pondage.cli.asking import answer_of
-    from pondage.cli.session import workers
-    from pondage.ledger.inspections import submit_breaks
-    from pondage.ledger.verbs import environment_id
-    from pondage.views.checks import BrokenRule
+    from pondage.cli.asks import questions
 
-    with opened.ledger.reading() as tx:
-        wanted = breaking(tx, opened.ledger, opened.environment, subject=pond, rule=rule)
     found: list[BreakingView] = []
-    if not wanted:
+    begun = opened.ask(questions.breaks, subject=pond, rule=rule, limit=SAMPLE)
+    if not begun:
         return found
-    with workers(opened):
-        for each in wanted:
-            with opened.ledger.transaction() as tx:
-                asked = submit_breaks(
-                    tx, opened.ledger, environment_id(tx, opened.environment), each.definition, each.ripple,
-                    each.rules, each.judged, limit=SAMPLE,
-                )  # fmt: skip
-            answer = answer_of(opened, asked, timeout_s=timeout_s, hint=f"pondage checks {pond}", settings=settings)
+    with opened.workers():
+        for each in begun:
+            hint = f"pondage checks {pond}"
+            answer = answer_of(opened, each.answer, timeout_s=timeout_s, hint=hint, settings=settings)
             found += [
                 BreakingView(
-                    table=f"{each.definition.name}.{each.ripple}",
-                    run=each.judged.run_id,
-                    is_published=each.judged.snapshot is not None,
-                    rule=one.rule,
-                    rows=one.rows,
+                    table=each.table, run=each.run, is_published=each.is_published, rule=one.rule, rows=one.rows
                 )
                 for one in msgspec.json.decode(answer, type=list[BrokenRule])
             ]

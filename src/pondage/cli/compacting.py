@@ -6,8 +6,8 @@ import click
 import msgspec
 
 from pondage.cli.asking import answer_of
+from pondage.cli.desk import desk
 from pondage.cli.output import print_json
-from pondage.cli.session import session, workers
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 
@@ -32,20 +32,18 @@ def compact(settings: Settings, pond: str, timeout_s: float, is_json: bool) -> N
     What the table shows, its freshness and what Sinks have taken in do not change. It happens by itself when a table
     has more than 64 small batches.
     """
-    from pondage.ledger.compaction import begin
-    from pondage.ledger.verbs import environment_id, resolve_pond
+    from pondage.cli.asks import questions
     from pondage.views.words import count_text, size_text
 
     tables: list[CompactedTable] = []
-    with session(settings) as opened:
-        with opened.ledger.reading() as tx:
-            key = resolve_pond(tx, environment_id(tx, opened.environment), pond)
-        asked = begin(opened.ledger, opened.environment, key)
-        if asked:
-            with workers(opened):
-                for each in asked:
+    with desk(settings) as opened:
+        begun = opened.ask(questions.compact, pond=pond)
+        key = begun.pond
+        if begun.tables:
+            with opened.workers():
+                for each in begun.tables:
                     hint = f"pondage compact {pond}"
-                    answer = answer_of(opened, each.dispatch, timeout_s=timeout_s, hint=hint, settings=settings)
+                    answer = answer_of(opened, each.answer, timeout_s=timeout_s, hint=hint, settings=settings)
                     sizes = msgspec.json.decode(answer, type=dict[str, int])
                     tables.append(CompactedTable(ripple=each.ripple, batches=each.batches, **sizes))
     if is_json:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
 from pondage.cli.asking import ask, print_answer
+from pondage.cli.desk import Desk, about, desk
 from pondage.cli.following import pulse_and_follow
-from pondage.cli.session import Session, session, workers
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
-
-if TYPE_CHECKING:
-    from pondage.ledger.as_of import AsOf
 
 
 @verb
@@ -56,9 +52,9 @@ def run(
             f"a Pond is published whole, so one Ripple alone cannot be run; try: pondage run {name}, "
             f"or to look at this one: pondage run {pond} --sample"
         )
-    with session(settings) as opened:
+    with desk(settings) as opened:
         key = find_ponds(opened, (pond,))[0]
-        with workers(opened):
+        with opened.workers():
             pulse_and_follow(settings, opened, key, timeout_s=timeout_s, is_quiet=is_json)
             answers = {table: ask(opened, everything_of(table), limit=limit) for table in tables_of(opened, key)}
     if is_json:
@@ -70,14 +66,13 @@ def run(
         print_answer(settings, answer)
 
 
-def tables_of(opened: Session, key: str) -> list[str]:
+def tables_of(opened: Desk, key: str) -> list[str]:
     """Answer how a query calls the results of a Pond."""
-    from pondage.views import find
-    from pondage.views.show import show_pond
+    from pondage.cli.asks import looking
+    from pondage.views.show import PondShow
 
-    with opened.ledger.reading() as tx:
-        row = find.pond(tx, find.environment_id(tx, opened.environment), key)
-        shown = show_pond(tx, opened.environment, row)
+    shown = opened.ask(looking.show, subject=key)
+    assert isinstance(shown, PondShow), key
     return [ripple.table for ripple in shown.ripples if ripple.is_outlet and ripple.published is not None]
 
 
@@ -121,12 +116,13 @@ def query(
     of its Sources, and everything else as fresh as it was. Only what is still retained can be read.
     """
     from pondage.cli.output import print_json
+    from pondage.read.sql import tables_or_none
 
     if sum((is_tap, is_pulse, then is not None)) > 1:
         raise click.UsageError("give only one of --tap, --pulse and --as-of")
     text = sys.stdin.read() if sql == "-" else sql
-    tables = _tables(text)
-    with session(settings) as opened, workers(opened):
+    tables = tables_or_none(text)
+    with desk(settings) as opened, opened.workers():
         as_of = None if then is None else _as_of(opened, then)
         if is_tap or is_pulse:
             keys = _ponds(opened, text, tables)
@@ -134,61 +130,34 @@ def query(
                 _tap(opened, keys)
             elif keys:
                 pulse_and_follow(settings, opened, *keys, timeout_s=timeout_s, is_quiet=is_json)
-        answer = ask(opened, text, limit=limit, timeout_s=timeout_s, as_of=as_of, tables=tables)
+        answer = ask(opened, text, limit=limit, timeout_s=timeout_s, as_of=as_of)
     if is_json:
         print_json(answer)
     else:
         print_answer(settings, answer)
 
 
-def _tables(sql: str) -> frozenset[str] | None:
-    """Answer the Ponds that a question reads; None when that cannot be told without Spark's own parser."""
-    from pondage.errors import DefinitionError
-    from pondage.read.sql import parsed_sql
-
-    try:
-        found = parsed_sql(sql, place="the query").tables.values()
-    except DefinitionError:
-        return None
-    return frozenset(table.partition(".")[0] for table in found)
-
-
-def _ponds(opened: Session, sql: str, tables: frozenset[str] | None) -> list[str]:
+def _ponds(opened: Desk, sql: str, tables: frozenset[str] | None) -> list[str]:
     """Answer the keys of the Ponds that a question reads, of each name the newest major version, as a query does."""
+    from pondage.cli.asks import looking
     from pondage.ledger.queries import words_of
-    from pondage.views.status import status
 
     names = words_of(sql) if tables is None else tables
-    with opened.ledger.reading() as tx:
-        found = {pond.name: pond.key for pond in status(tx, opened.environment).ponds if pond.name in names}
+    found = {pond.name: pond.key for pond in opened.ask(looking.status).ponds if pond.name in names}
     return list(found.values())
 
 
-def _tap(opened: Session, keys: list[str]) -> None:
-    from pondage.kernel.demand.events import Tap
-    from pondage.kernel.demand.shape import PondKey
-    from pondage.ledger.verbs import send
+def _tap(opened: Desk, keys: list[str]) -> None:
+    from pondage.cli.asks import demanding
 
     for key in keys:
-        send(opened.ledger, opened.environment, Tap(pond=PondKey(key)))
+        opened.ask(demanding.tap, pond=key)
         click.echo(f"{key} was tapped; the rows here are those of before", err=True)
 
 
-def _as_of(opened: Session, then: str) -> AsOf:
+def _as_of(opened: Desk, then: str) -> int | str:
+    """Answer a moment, or else what must be a Run: whoever answers knows."""
     from pondage.cli.moments import parsed_moment
-    from pondage.errors import NotFound
-    from pondage.ledger.as_of import AsOf, as_of_run
-    from pondage.views import find
 
-    with opened.ledger.reading() as tx:
-        at = parsed_moment(then, tx.now)
-        if at is not None:
-            return AsOf(at=at)
-        run = find.run_id(tx, find.environment_id(tx, opened.environment), then)
-        if run is None:
-            raise NotFound(
-                f"--as-of {then!r} is neither a time nor a Run",
-                hint="write 2h, 2026-05-04T06:00, sales#12 or the id of a Run (pondage runs)",
-                code="NO_RUN",
-            )
-        return as_of_run(tx, run)
+    at = parsed_moment(then, opened.ask(about).at)
+    return then if at is None else at

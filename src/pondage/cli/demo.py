@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.desk import Here
 from pondage.cli.session import Session, session, workers
 from pondage.cli.settings import Settings, pass_settings, verb
 
@@ -71,7 +72,7 @@ def _deploy(settings: Settings, opened: Session) -> None:
     from pondage.cli.planning import print_plan
     from pondage.cli.projects import deploy_project
 
-    print_plan(settings, deploy_project(opened))
+    print_plan(settings, deploy_project(Here(opened)))
 
 
 def _walk(settings: Settings, opened: Session, seconds: float) -> None:
@@ -80,12 +81,13 @@ def _walk(settings: Settings, opened: Session, seconds: float) -> None:
     from pondage.cli.following import pulse_and_follow
     from pondage.cli.triggers import find_ponds
 
-    key = find_ponds(opened, (OUTLET,))[0]
+    near = Here(opened)
+    key = find_ponds(near, (OUTLET,))[0]
     _step(settings, 3, f"Pulse {OUTLET}: be as fresh as now. Everything it needs runs first, once. (Spark starts too.)")
-    view = pulse_and_follow(settings, opened, key, timeout_s=FIRST_RUN_S)
+    view = pulse_and_follow(settings, near, key, timeout_s=FIRST_RUN_S)
     _step(settings, 4, "The result, asked of the last completed Run:")
-    for table in tables_of(opened, key):
-        print_answer(settings, ask(opened, everything_of(table), limit=10))
+    for table in tables_of(near, key):
+        print_answer(settings, ask(near, everything_of(table), limit=10))
     _step(settings, 5, f"A Wave for {seconds:g} s: {OUTLET} wants more as soon as it has some.")
     _wave(settings, opened, key, seconds)
     _step(settings, 6, "Why does a Pond not run?")
@@ -105,12 +107,12 @@ def _wave(settings: Settings, opened: Session, key: str, seconds: float) -> None
         since = tx.now
     send(opened.ledger, opened.environment, Wave(pond=PondKey(key)))
     with screen(settings) as shown:
-        follow(opened, shown, lambda _: False, timeout_s=seconds)
+        follow(Here(opened), shown, lambda _: False, timeout_s=seconds)
         with opened.ledger.reading() as tx:
             until = tx.now
         # Not only calm: what the Wave asked of the Sources is taken back too, so that the demo can end.
         send(opened.ledger, opened.environment, Sleep(pond=PondKey(key), upstream=True))
-        follow(opened, shown, _is_quiet, timeout_s=SETTLE_S)
+        follow(Here(opened), shown, _is_quiet, timeout_s=SETTLE_S)
     with opened.ledger.reading() as tx:
         print_rhythm(settings, rhythm(tx, opened.environment, since=since, until=until))
 

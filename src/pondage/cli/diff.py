@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from pondage.cli.desk import desk
 from pondage.cli.output import print_json, print_table, print_title
-from pondage.cli.session import session, workers
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
-from pondage.views.diff import DiffView, StateView, TableDifference, comparison, unchanged
+from pondage.views.diff import DiffView, StateView, TableDifference
+from pondage.views.questions import diff_view
 from pondage.views.words import count_text
 
 
@@ -30,30 +31,16 @@ def diff(
     import msgspec
 
     from pondage.cli.asking import answer_of
-    from pondage.ledger import snapshots
-    from pondage.ledger.inspections import submit_diff
-    from pondage.ledger.verbs import environment_id
+    from pondage.cli.asks import questions
 
-    with session(settings) as opened:
-        with opened.ledger.reading() as tx:
-            found = comparison(tx, opened.ledger, opened.environment, pond, against=against, keys=keys)
-            sizes = snapshots.load(tx, [*found.old.values(), *found.new.values()])
-        view = unchanged(found, {each: row.content.rows for each, row in sizes.items()}) if found.is_same else None
-        if view is None:
-            with workers(opened):
-                with opened.ledger.transaction() as tx:
-                    asked = submit_diff(
-                        tx, opened.ledger, environment_id(tx, opened.environment),
-                        before=found.old, after=found.new, keys=found.keys, limit=limit,
-                    )  # fmt: skip
-                hint = f"pondage diff {pond} --against {against} --key COLUMN"
-                answer = answer_of(opened, asked, timeout_s=timeout_s, hint=hint, settings=settings)
-            view = DiffView(
-                pond=found.pond.key,
-                before=found.before,
-                after=found.after,
-                tables=msgspec.json.decode(answer, type=tuple[TableDifference, ...]),
-            )
+    with desk(settings) as opened, opened.workers():
+        begun = opened.ask(questions.diff, pond=pond, against=against, keys=keys, limit=limit)
+        tables = begun.tables
+        if begun.answer is not None:
+            hint = f"pondage diff {pond} --against {against} --key COLUMN"
+            answer = answer_of(opened, begun.answer, timeout_s=timeout_s, hint=hint, settings=settings)
+            tables = msgspec.json.decode(answer, type=tuple[TableDifference, ...])
+    view = diff_view(begun, tables or ())
     if is_json:
         print_json(view)
     else:

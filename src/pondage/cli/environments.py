@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from pondage.cli.session import Session, session
+from pondage.cli.desk import desk
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings, verb
-
-if TYPE_CHECKING:
-    from pondage.define.names import PondKey
 
 
 @click.group()
@@ -26,12 +21,12 @@ def env() -> None:
 @pass_settings
 def list_(settings: Settings, is_json: bool) -> None:
     """Print every environment: what is above it, its own Ponds, the size of its own data."""
+    from pondage.cli.asks import keeping
     from pondage.cli.output import print_json, print_table
-    from pondage.views.environments import all_environments
     from pondage.views.words import size_text
 
-    with session(settings) as opened, opened.ledger.reading() as tx:
-        view = all_environments(tx)
+    with desk(settings) as opened:
+        view = opened.ask(keeping.environments)
     if is_json:
         print_json(view)
         return
@@ -51,11 +46,11 @@ def list_(settings: Settings, is_json: bool) -> None:
 @pass_settings
 def show(settings: Settings, name: str, is_json: bool) -> None:
     """Print where each Pond that can be read in an environment comes from."""
+    from pondage.cli.asks import keeping
     from pondage.cli.output import print_json, print_table
-    from pondage.views.environments import environment
 
-    with session(settings) as opened, opened.ledger.reading() as tx:
-        view = environment(tx, name)
+    with desk(settings) as opened:
+        view = opened.ask(keeping.environment, name=name)
     if is_json:
         print_json(view)
         return
@@ -78,18 +73,15 @@ def remove(settings: Settings, name: str, is_sure: bool, is_json: bool) -> None:
 
     What runs in it is stopped. The data is marked at once and deleted by the next `pondage vacuum`.
     """
+    from pondage.cli.asks import keeping
     from pondage.cli.output import print_json
-    from pondage.ledger.removal import remove as remove_environment
-    from pondage.ledger.verbs import who
-    from pondage.views.environments import environment
     from pondage.views.words import count_text, size_text
 
-    with session(settings) as opened:
-        with opened.ledger.reading() as tx:
-            own = environment(tx, name).environment.own
+    with desk(settings) as opened:
+        own = opened.ask(keeping.environment, name=name).environment.own
         if not is_sure:
             click.confirm(f"remove environment {name} with {count_text(own, 'Pond')} of its own?", abort=True, err=True)
-        removed = remove_environment(opened.ledger, name, who=who())
+        removed = opened.ask(keeping.remove_environment, name=name)
     if is_json:
         print_json(removed)
         return
@@ -112,71 +104,14 @@ def promote(settings: Settings, ponds: tuple[str, ...], to: str | None, is_deplo
     Refused when the code there is not the code that made it; all Ponds are promoted, or none. Like a rollback it lasts
     until the next Run there.
     """
+    from pondage.cli.asks import deploying
     from pondage.cli.output import print_json
-    from pondage.cli.triggers import find_ponds
-    from pondage.ledger.promotion import promote as promote_runs
-    from pondage.ledger.verbs import who
 
-    with session(settings) as opened:
-        keys = [_key(key) for key in find_ponds(opened, ponds)]
-        target = to or _above(opened)
-        if is_deployed:
-            _deploy(opened, target, keys)
-        promoted = promote_runs(opened.ledger, opened.environment, target, keys, who=who())
+    with desk(settings) as opened:
+        done = opened.ask(deploying.promote, ponds=ponds, to=to, is_deployed=is_deployed)
     if is_json:
-        print_json({"environment": opened.environment, "to": target, "ponds": promoted})
+        print_json(done)
         return
-    for each in promoted:
+    for each in done.ponds:
         shown = "shows it now" if each.is_shown else "shows it as soon as the Run that is active there has ended"
-        click.echo(f"{each.pond}#{each.number} of {opened.environment}: {target} {shown}")
-
-
-def _key(key: str) -> PondKey:
-    from pondage.define.names import PondKey
-
-    return PondKey(key)
-
-
-def _above(opened: Session) -> str:
-    from pondage.ledger import environments
-    from pondage.ledger.promotion import CannotPromote
-
-    with opened.ledger.reading() as tx:
-        levels = environments.chain(tx, environments.find(tx, opened.environment).id)
-    if len(levels) == 1:
-        raise CannotPromote(
-            f"environment {opened.environment} is below no other one", hint="pondage env list", code="NOT_BELOW"
-        )
-    return levels[1].name
-
-
-def _deploy(opened: Session, target: str, keys: list[PondKey]) -> None:
-    """Put the declarations that made these Runs in force above, where they are not yet."""
-    from pondage.ledger import work
-    from pondage.ledger.deploy import deploy, deployed
-    from pondage.ledger.promotion import definition_of
-    from pondage.ledger.verbs import who
-    from pondage.plan.change import change_of
-
-    with opened.ledger.reading() as tx:
-        found = deployed(tx, opened.ledger, target)
-        known = {one.key: one.definition for one in found}
-        made_by = {key: definition_of(tx, opened.ledger, opened.environment, key) for key in keys}
-        wanted = [one for key, one in made_by.items() if key not in known or change_of(known[key], one) is not None]
-        archives = {one.archive: work.stored_archive(tx, one.archive) for one in wanted}
-    for digest, archive in archives.items():
-        some = [one for one in wanted if one.archive == digest]
-        for project in sorted({one.project for one in some}):
-            with opened.ledger.reading() as tx:
-                found = deployed(tx, opened.ledger, target)
-            deploy(
-                opened.ledger,
-                target,
-                project=project,
-                definitions=[one for one in some if one.project == project],
-                removed=[],
-                archive=archive,
-                summary="{}",
-                expected=found,
-                who=who(),
-            )
+        click.echo(f"{each.pond}#{each.number} of {done.environment}: {done.to} {shown}")

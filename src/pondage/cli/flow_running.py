@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.desk import Here
 from pondage.cli.session import Session, session, workers
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 
@@ -89,7 +90,7 @@ def watch(settings: Settings, run_id: str, is_json: bool) -> None:
 
     with session(settings) as opened:
         run = _read(opened, run_id).flow.run.id
-        watch_run(settings, opened, run, is_quiet=is_json)
+        watch_run(settings, Here(opened), run, is_quiet=is_json)
         view = _read(opened, run)
     _print_end(settings, view, is_json=is_json)
 
@@ -169,7 +170,7 @@ def _carry_on(
         return
     with workers(opened):
         started = start()
-        follow_run(settings, opened, started, is_quiet=is_json)
+        follow_run(settings, Here(opened), started, is_quiet=is_json)
         view = _read(opened, started)
     _print_end(settings, view, is_json=is_json)
 

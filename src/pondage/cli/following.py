@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pondage.cli.session import Session
+from pondage.cli.desk import Desk
 from pondage.cli.settings import Settings
 from pondage.errors import PondageError
 
@@ -27,22 +27,19 @@ class TookTooLong(PondageError):
 
 
 def pulse_and_follow(
-    settings: Settings, opened: Session, *keys: str, timeout_s: float | None = None, is_quiet: bool = False
+    settings: Settings, opened: Desk, *keys: str, timeout_s: float | None = None, is_quiet: bool = False
 ) -> StatusView:
     """Pulse Ponds and show them and everything above until all are fresh; raises `RunFailed` or `TookTooLong`."""
+    from pondage.cli.asks import demanding, looking
     from pondage.cli.live import follow, screen
-    from pondage.kernel.demand.events import Pulse
-    from pondage.kernel.demand.shape import PondKey
-    from pondage.ledger.verbs import send
-    from pondage.views.status import status
 
-    with opened.ledger.reading() as tx:
-        before, at = status(tx, opened.environment), tx.now
+    before = opened.ask(looking.status)
+    at = before.at
     for key in keys:
         _require_open(before, key)
     wanted = {key: _reachable(before, key, at) for key in keys}
     for key in keys:
-        send(opened.ledger, opened.environment, Pulse(pond=PondKey(key), at=wanted[key]))
+        opened.ask(demanding.pulse, pond=key, at=wanted[key])
 
     def is_over(view: StatusView) -> bool:
         ponds = [view.pond(key) for key in keys]
@@ -115,9 +112,9 @@ def above(view: StatusView, key: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def failure_of(settings: Settings, opened: Session, view: StatusView, key: str) -> RunFailed:
+def failure_of(settings: Settings, opened: Desk, view: StatusView, key: str) -> RunFailed:
     """Answer why a Pond did not become fresh: its own failure, or that of the Pond that blocks it."""
-    from pondage.views.runs import runs
+    from pondage.cli.asks import looking
 
     bad = [each for each in view.ponds if each.key in above(view, key) and each.state in ("failed", "killed")]
     own = view.pond(key)
@@ -126,8 +123,7 @@ def failure_of(settings: Settings, opened: Session, view: StatusView, key: str) 
     if cause is None or cause.state != "failed":
         state = "gone" if cause is None else cause.state
         return RunFailed(f"{name} is {state}, so {short_name(key)} did not run", hint=f"pondage why {short_name(key)}")
-    with opened.ledger.reading() as tx:
-        failed = runs(tx, opened.environment, pond=cause.key, state="failed", limit=1).runs
+    failed = opened.ask(looking.runs, pond=cause.key, state="failed", limit=1).runs
     if not failed or failed[0].error is None:
         return RunFailed(f"{name} failed", hint=f"pondage logs {name}")
     error = failed[0].error

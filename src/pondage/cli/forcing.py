@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.desk import Desk
 from pondage.cli.following import NothingShown, failure_of, is_stuck, short_name
 from pondage.cli.live import follow, screen
-from pondage.cli.session import Session
 from pondage.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -16,15 +16,13 @@ if TYPE_CHECKING:
 
 
 def force_in_order(
-    settings: Settings, opened: Session, keys: tuple[str, ...], *, is_quiet: bool = False
+    settings: Settings, opened: Desk, keys: tuple[str, ...], *, is_quiet: bool = False
 ) -> tuple[str, ...]:
     """Force these Ponds, each after those of them that it reads, and wait; answer those that had no input to run with.
 
     Raises what went wrong with the first that failed. Whoever stops waiting stops the rest from being forced.
     """
-    from pondage.kernel.demand.events import Force
-    from pondage.kernel.demand.shape import PondKey
-    from pondage.ledger.verbs import send
+    from pondage.cli.asks import demanding
 
     skipped: list[str] = []
     left = list(keys)
@@ -32,7 +30,7 @@ def force_in_order(
         before = _status(opened)
         layer = [key for key in left if not _reads_any(before, key, left)]
         for key in layer:
-            send(opened.ledger, opened.environment, Force(pond=PondKey(key)))
+            opened.ask(demanding.force, pond=key)
         now = _status(opened)
         waiting = [key for key in layer if _has_begun(before.pond(key), now.pond(key))]
         skipped += [key for key in layer if key not in waiting]
@@ -41,11 +39,10 @@ def force_in_order(
     return tuple(skipped)
 
 
-def _status(opened: Session) -> StatusView:
-    from pondage.views.status import status
+def _status(opened: Desk) -> StatusView:
+    from pondage.cli.asks import looking
 
-    with opened.ledger.reading() as tx:
-        return status(tx, opened.environment)
+    return opened.ask(looking.status)
 
 
 def _reads_any(view: StatusView, key: str, left: list[str]) -> bool:
@@ -58,7 +55,7 @@ def _has_begun(old: PondView | None, new: PondView | None) -> bool:
     return old is not None and new is not None and (new.runs > old.runs or bool(new.active))
 
 
-def _wait(settings: Settings, opened: Session, before: StatusView, keys: list[str], *, is_quiet: bool) -> None:
+def _wait(settings: Settings, opened: Desk, before: StatusView, keys: list[str], *, is_quiet: bool) -> None:
     since = {key: 0 if (pond := before.pond(key)) is None else pond.runs for key in keys}
 
     def has_ended(view: StatusView, key: str) -> bool:

@@ -11,13 +11,12 @@ import click
 from pondage.cli import registry
 from pondage.cli.failures import REFUSED_EXIT
 from pondage.cli.job_options import planned_file
-from pondage.cli.session import Session
 from pondage.define.job import JobProblem, JobRefused
 
 if TYPE_CHECKING:
     from pondage.ledger.job_plans import StoredJob
     from pondage.plan.job import PlannedJob
-    from pondage.views.plan import PlanView
+    from pondage.read.project import Project
 
 REFUSED = REFUSED_EXIT
 
@@ -40,7 +39,7 @@ def planned_or_refused(file: Path, *, fuses: bool = True, is_alone: bool = False
         sys.exit(REFUSED)
 
 
-def stored_file(opened: Session, file: Path, *, fuses: bool = True) -> tuple[StoredJob, bytes]:
+def stored_file(project: Project, file: Path, *, fuses: bool = True) -> tuple[StoredJob, bytes]:
     """Answer a job file as it is stored, and the project's code that it runs with."""
     import msgspec
 
@@ -50,49 +49,26 @@ def stored_file(opened: Session, file: Path, *, fuses: bool = True) -> tuple[Sto
     planned = planned_or_refused(file, fuses=fuses, is_alone=True)
     plan = planned.plan
     plan = plan if plan.name else msgspec.structs.replace(plan, name=file.stem)
-    archive = pack_project(opened.project)
+    archive = pack_project(project)
     stored = stored_job(
         plan, registry.known_components(), archive=archive.digest, file=file.name, schedule=planned.schedule
     )
     return stored, archive.data
 
 
-def project_jobs(opened: Session) -> dict[str, StoredJob]:
+def project_jobs(project: Project) -> dict[str, StoredJob]:
     """Answer the jobs of a project: every file in `jobs/` that has a name, which joblets have not, and no inputs, which
     the bodies of Ripples have."""
     from pondage.errors import ProjectError
     from pondage.read.job import load_job_file
 
     found: dict[str, StoredJob] = {}
-    for file in opened.project.job_files:
+    for file in project.job_files:
         loaded = load_job_file(file)
         if loaded.job is not None and (not loaded.job.name or loaded.job.inputs):
             continue
-        stored, _ = stored_file(opened, file)
+        stored, _ = stored_file(project, file)
         if stored.plan.name in found:
             raise ProjectError(f"two files declare the job {stored.plan.name}", place=str(file), code="DUPLICATE_JOB")
         found[stored.plan.name] = stored
     return found
-
-
-def with_jobs(opened: Session, view: PlanView) -> tuple[dict[str, StoredJob], PlanView]:
-    """Answer the project's jobs, and its plan with what a deploy would do to them."""
-    import msgspec
-
-    from pondage.ledger.job_deploys import job_changes
-
-    jobs = project_jobs(opened)
-    with opened.ledger.reading() as tx:
-        changes = job_changes(tx, opened.environment, project=opened.project.name, jobs=jobs)
-    is_same = all(change.change == "unchanged" for change in changes)
-    return jobs, msgspec.structs.replace(view, jobs=changes, is_empty=view.is_empty and is_same)
-
-
-def deploy_jobs(opened: Session, view: PlanView, jobs: dict[str, StoredJob]) -> None:
-    """Put the project's jobs in force when one of them is new, changed or gone."""
-    from pondage.ledger.job_deploys import deploy_jobs as store
-    from pondage.read.archive import pack_project
-
-    if any(change.change != "unchanged" for change in view.jobs):
-        archive = pack_project(opened.project).data
-        store(opened.ledger, opened.environment, project=opened.project.name, jobs=jobs, archive=archive)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.desk import Desk
 from pondage.cli.job_tables import COMPONENT_COLUMNS, component_rows, headline
 from pondage.cli.live import DRAW_EVERY_S, READ_AGAIN_S
 from pondage.cli.output import console, is_terminal, rich_table
-from pondage.cli.session import Session
 from pondage.cli.settings import Settings
-from pondage.views.jobs import JobRunDetail, job_run
+from pondage.views.jobs import JobRunDetail
 from pondage.views.words import moment_text
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 Show = Callable[[JobRunDetail], None]
 
 
-def follow_run(settings: Settings, opened: Session, run: str, *, is_quiet: bool = False) -> JobRunDetail:
+def follow_run(settings: Settings, opened: Desk, run: str, *, is_quiet: bool = False) -> JobRunDetail:
     """Show a run until it is over and answer how it ended.
 
     Ctrl-C, or SIGTERM, kills it: nothing more starts and what runs gets 30 s; the second time it ends at once.
     """
-    from pondage.ledger.jobs import kill
+    from pondage.cli.asks import jobs
 
     with _shown(settings, is_quiet=is_quiet) as show, _terminable():
         while True:
@@ -41,17 +41,17 @@ def follow_run(settings: Settings, opened: Session, run: str, *, is_quiet: bool 
                     return view
                 if not is_quiet:
                     click.echo("killing the run: what runs has 30 s to end; once more ends it at once", err=True)
-                kill(opened.ledger, opened.environment, run)
+                opened.ask(jobs.kill, run=run)
 
 
-def watch_run(settings: Settings, opened: Session, run: str, *, is_quiet: bool = False) -> JobRunDetail:
+def watch_run(settings: Settings, opened: Desk, run: str, *, is_quiet: bool = False) -> JobRunDetail:
     """Show a run until it is over, and answer how it ended; whoever goes away leaves it running."""
     with _shown(settings, is_quiet=is_quiet) as show:
         return _wait(opened, run, show)
 
 
-def _wait(opened: Session, run: str, show: Show) -> JobRunDetail:
-    changes = opened.ledger.driver.changes()
+def _wait(opened: Desk, run: str, show: Show) -> JobRunDetail:
+    changes = opened.changes()
     try:
         view, read_s = _read(opened, run), time.monotonic()
         while True:
@@ -69,9 +69,10 @@ def _wait(opened: Session, run: str, show: Show) -> JobRunDetail:
         changes.close()
 
 
-def _read(opened: Session, run: str) -> JobRunDetail:
-    with opened.ledger.reading() as tx:
-        return job_run(tx, opened.ledger, opened.environment, run)
+def _read(opened: Desk, run: str) -> JobRunDetail:
+    from pondage.cli.asks import jobs
+
+    return opened.ask(jobs.job_run, run=run)
 
 
 @contextmanager

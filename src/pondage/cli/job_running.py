@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.desk import Desk, desk
 from pondage.cli.job_options import values
-from pondage.cli.session import Session, session, workers
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 
 if TYPE_CHECKING:
@@ -37,27 +37,22 @@ def run(
     Ctrl-C kills the run: what runs may end within 30 s, and a resume goes on from there. Exit code 1 when it failed, 3
     when it was killed, 4 when it is refused and does not begin.
     """
-    from pondage.ledger.jobs import start_job
+    from pondage.cli.asks import jobs
+    from pondage.cli.job_files import stored_file
 
-    with session(settings) as opened:
-        stored, archive = _chosen(opened, job, fuses=not no_fuse)
+    with desk(settings) as opened:
+        given = values(context)
+        if Path(job).is_file():
+            stored, archive = stored_file(opened.project, Path(job), fuses=not no_fuse)
 
-        def start() -> str:
-            return start_job(
-                opened.ledger, opened.environment, stored, context=values(context), archive=archive, who=_who()
-            )
+            def start() -> str:
+                return opened.ask(jobs.start_file, job=stored, archive=archive, context=given).run
+        else:
+
+            def start() -> str:
+                return opened.ask(jobs.start, job=job, context=given).run
 
         _carry_on(settings, opened, start, is_followed=is_followed, is_json=is_json)
-
-
-def _chosen(opened: Session, job: str, *, fuses: bool) -> tuple[StoredJob, bytes]:
-    from pondage.cli.job_files import stored_file
-    from pondage.ledger.job_deploys import deployed_job
-
-    if Path(job).is_file():
-        return stored_file(opened, Path(job), fuses=fuses)
-    with opened.ledger.reading() as tx:
-        return deployed_job(tx, opened.ledger, opened.environment, job), b""
 
 
 @click.command("resume", cls=Verb)
@@ -83,38 +78,27 @@ def resume(
 
     With --file the job may have been edited: what changed is shown first, and --yes goes on. Exit codes as of `run`.
     """
+    from pondage.cli.asks import jobs
     from pondage.cli.job_files import stored_file
-    from pondage.engine.local import is_intact
-    from pondage.ledger import jobs
-    from pondage.views.jobs import find_run
 
-    with session(settings) as opened:
-        with opened.ledger.reading() as tx:
-            old = find_run(tx, opened.environment, run_id).public_id
-        stored, archive = (None, b"") if file is None else stored_file(opened, file, fuses=not no_fuse)
+    with desk(settings) as opened:
+        old = opened.ask(jobs.job_run, run=run_id).run.id
+        stored, archive = (None, b"") if file is None else stored_file(opened.project, file, fuses=not no_fuse)
         if stored is not None and not is_json:
             _print_difference(opened, old, stored)
 
         def start() -> str:
-            return jobs.resume(
-                opened.ledger,
-                opened.environment,
-                old,
-                job=stored,
-                archive=archive,
-                is_edited=is_edited,
-                fresh_globals=fresh_globals,
-                is_intact=is_intact,
-                who=_who(),
-            )
+            return opened.ask(
+                jobs.resume, run=old, job=stored, archive=archive, is_edited=is_edited, fresh_globals=fresh_globals
+            ).run
 
         _carry_on(settings, opened, start, is_followed=is_followed, is_json=is_json)
 
 
-def _print_difference(opened: Session, run_id: str, stored: StoredJob) -> None:
-    from pondage.ledger.jobs import resume_difference
+def _print_difference(opened: Desk, run_id: str, stored: StoredJob) -> None:
+    from pondage.cli.asks import jobs
 
-    found = resume_difference(opened.ledger, opened.environment, run_id, stored)
+    found = opened.ask(jobs.difference, run=run_id, job=stored)
     for title, names in (("changed", found.changed), ("added", found.added), ("removed", found.removed)):
         if names:
             click.echo(f"{title} sub-jobs: {', '.join(names)}")
@@ -127,12 +111,12 @@ def _print_difference(opened: Session, run_id: str, stored: StoredJob) -> None:
 @pass_settings
 def list_jobs(settings: Settings, job: str | None, limit: int, is_json: bool) -> None:
     """List the deployed jobs and the newest runs, of one job or of all."""
+    from pondage.cli.asks import jobs
     from pondage.cli.job_tables import JOB_COLUMNS, RUN_COLUMNS, job_rows, run_rows
     from pondage.cli.output import print_json, print_table
-    from pondage.views.jobs import jobs
 
-    with session(settings) as opened, opened.ledger.reading() as tx:
-        view = jobs(tx, opened.ledger, opened.environment, job=job, limit=limit)
+    with desk(settings) as opened:
+        view = opened.ask(jobs.jobs, job=job, limit=limit)
     if is_json:
         print_json(view)
         return
@@ -151,10 +135,10 @@ def list_jobs(settings: Settings, job: str | None, limit: int, is_json: bool) ->
 @pass_settings
 def show(settings: Settings, run_id: str, is_json: bool) -> None:
     """Show a run, or the newest run of a job: every component with its state, its cause and what it wrote."""
-    from pondage.views.jobs import job_run
+    from pondage.cli.asks import jobs
 
-    with session(settings) as opened, opened.ledger.reading() as tx:
-        view = job_run(tx, opened.ledger, opened.environment, run_id)
+    with desk(settings) as opened:
+        view = opened.ask(jobs.job_run, run=run_id)
     _print(settings, view, is_json=is_json)
 
 
@@ -163,23 +147,17 @@ def show(settings: Settings, run_id: str, is_json: bool) -> None:
 @pass_settings
 def kill(settings: Settings, run_id: str) -> None:
     """End a run: nothing more starts, and what runs has 30 s to end. The second time it ends at once."""
-    from pondage.ledger import jobs
-    from pondage.views.jobs import find_run, job_run
+    from pondage.cli.asks import jobs
 
-    with session(settings) as opened:
-        with opened.ledger.reading() as tx:
-            found = find_run(tx, opened.environment, run_id).public_id
-        jobs.kill(opened.ledger, opened.environment, found, who=_who())
-        with opened.ledger.reading() as tx:
-            view = job_run(tx, opened.ledger, opened.environment, found)
+    with desk(settings) as opened:
+        view = opened.ask(jobs.kill, run=run_id)
+    found = view.run.id
     running = view.run.counts.get("RUNNING", 0)
     rest = f"; {running} component(s) may end within 30 s" if view.run.ended_at is None else ""
     click.echo(f"{found} is {view.run.state}{rest}; to go on later: pondage job resume {found}")
 
 
-def _carry_on(
-    settings: Settings, opened: Session, start: Callable[[], str], *, is_followed: bool, is_json: bool
-) -> None:
+def _carry_on(settings: Settings, opened: Desk, start: Callable[[], str], *, is_followed: bool, is_json: bool) -> None:
     from pondage.cli.job_following import follow_run
     from pondage.cli.output import print_json
 
@@ -191,7 +169,7 @@ def _carry_on(
             click.echo(f"{started} has started; see it: pondage job show {started}")
         return
     started = start()  # before workers begin, which takes its time: what is refused is refused at once
-    with workers(opened):
+    with opened.workers():
         view = follow_run(settings, opened, started, is_quiet=is_json)
     if is_json:
         print_json(view)
@@ -248,12 +226,3 @@ def _text(value: object) -> str:
     import msgspec
 
     return msgspec.json.encode(value).decode()
-
-
-def _who() -> str:
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"

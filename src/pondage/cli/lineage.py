@@ -6,11 +6,10 @@ from pathlib import Path
 
 import click
 
+from pondage.cli.desk import desk
 from pondage.cli.drawing import drawing
 from pondage.cli.output import print_json, print_table, print_title, styled
-from pondage.cli.session import session
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
-from pondage.views.lineage import read_lineage
 from pondage.views.lineage_data import Direction, LineageTable, LineageView
 from pondage.views.words import age_text, list_text
 
@@ -32,8 +31,10 @@ def lineage(
 
     For a Run (sales#12) or a snapshot it is the data that was really read. Columns are known after a table's next run.
     """
-    with session(settings) as opened, opened.ledger.reading() as tx:
-        view = read_lineage(tx, opened.environment, subject, direction=way or "both", has_columns=has_columns)
+    from pondage.cli.asks import looking
+
+    with desk(settings) as opened:
+        view = opened.ask(looking.lineage, subject=subject, direction=way or "both", columns=has_columns)
     if svg is not None:
         svg.write_text(_picture(view), encoding="utf-8")
     if is_json:

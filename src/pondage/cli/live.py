@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from pondage.cli.desk import Desk
 from pondage.cli.output import console, is_terminal, rich_table
-from pondage.cli.session import Session
 from pondage.cli.settings import Settings
 from pondage.cli.tables import STATUS_COLUMNS, doing_text, fresh_text, process_text, status_rows
-from pondage.views.status import PondView, StatusView, status
+from pondage.views.status import PondView, StatusView
 from pondage.views.words import moment_text
 
 if TYPE_CHECKING:
@@ -96,22 +96,22 @@ def screen(settings: Settings, ponds: frozenset[str] | None = None) -> Iterator[
 
 
 def follow(
-    opened: Session,
+    opened: Desk,
     shown: Screen,
     stop: Callable[[StatusView], bool],
     *,
     timeout_s: float | None = None,
-    keys: frozenset[str] | None = None,
+    ponds: str | None = None,
     most: int | None = None,
 ) -> StatusView | None:
     """Show the status until `stop` says so and answer that view, or None when the time was up before.
 
-    `keys` and `most` say which Ponds `stop` and the screen need. One reading transaction for each look, and only when
-    something was committed since the last.
+    `ponds` and `most` say which Ponds `stop` and the screen need. One look for all, and only when something was
+    committed since the last.
     """
-    changes = opened.ledger.driver.changes()
+    changes = opened.changes()
     began_s = time.monotonic()
-    view, read_s = _read(opened, keys, most), time.monotonic()
+    view, read_s = _read(opened, ponds, most), time.monotonic()
     while True:
         drawn_s = time.monotonic()
         is_over = stop(view)
@@ -125,12 +125,13 @@ def follow(
         if pause_s > 0:
             time.sleep(pause_s)
         if has_changed or time.monotonic() - read_s >= READ_AGAIN_S:
-            view, read_s = _read(opened, keys, most), time.monotonic()
+            view, read_s = _read(opened, ponds, most), time.monotonic()
 
 
-def _read(opened: Session, keys: frozenset[str] | None, most: int | None) -> StatusView:
-    with opened.ledger.reading() as tx:
-        return status(tx, opened.environment, keys=keys, most=most)
+def _read(opened: Desk, ponds: str | None, most: int | None) -> StatusView:
+    from pondage.cli.asks import looking
+
+    return opened.ask(looking.status, ponds=ponds, most=most)
 
 
 class Quietly:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from pondage.cli.session import open_project
+from pondage.cli.session import open_project, refuse_server
 from pondage.cli.settings import Settings, pass_settings, verb
 
 
@@ -31,6 +31,7 @@ def live(settings: Settings, ledger: str | None, state: Path | None) -> None:
     from pondage.errors import ProjectError
 
     try:
+        refuse_server(settings)
         project = open_project(settings)
     except ProjectError as error:
         if error.code != "NO_PROJECT" or settings.project is not None:

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pondage.cli.session import Session, session
+from pondage.cli.desk import desk
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
     from pondage.views.logs import LogLine
-
-LOOK_EVERY_S = 0.5
 
 
 @verb
@@ -24,18 +22,18 @@ LOOK_EVERY_S = 0.5
 @pass_settings
 def logs(settings: Settings, subject: str | None, follow: bool, ripple: str | None, lines: int, is_json: bool) -> None:
     """Print what Ripples logged: of a Pond's newest Run, of a Run, or of everything that ran lately."""
+    from pondage.cli.asks import looking
     from pondage.cli.live import Quietly
     from pondage.cli.output import print_json
-    from pondage.views.logs import locate, with_lines
 
-    with session(settings) as opened:
+    with desk(settings) as opened:
         if follow and not is_json:
             with Quietly():
-                Follower(settings, opened, subject, ripple).run(first=lines)
+                for batch in opened.follow(looking.log_lines, subject=subject, ripple=ripple, lines=lines):
+                    for line in batch.lines:
+                        print_line(settings, line)
             return
-        with opened.ledger.reading() as tx:
-            found = locate(tx, opened.environment, subject, ripple=ripple)
-        view = with_lines(found, opened.warehouse, most=lines)
+        view = opened.ask(looking.logs, subject=subject, ripple=ripple, lines=lines)
         if is_json:
             print_json(view)
             return
@@ -58,39 +56,3 @@ def print_line(settings: Settings, line: LogLine) -> None:
     color = {"ERROR": "red", "CRITICAL": "red", "WARNING": "yellow"}.get(line.level or "")
     text = f"{moment_text(line.at)[:19]} {who} {line.level} {line.text}"
     click.echo(styled(text, settings, fg=color) if color else text)
-
-
-class Follower:
-    """Prints lines as they are written, in new logs too. It remembers how far it read each log, so no line is lost."""
-
-    def __init__(self, settings: Settings, opened: Session, subject: str | None, ripple: str | None) -> None:
-        self._settings = settings
-        self._opened = opened
-        self._subject = subject
-        self._ripple = ripple
-        self._offsets: dict[str, int] = {}
-
-    def run(self, *, first: int) -> None:
-        """Print the last lines that are there, then every new one, until interrupted."""
-        changes = self._opened.ledger.driver.changes()
-        found = self.look()
-        lines = found[-first:] if first else []
-        while True:
-            for line in lines:
-                print_line(self._settings, line)
-            changes.wait(LOOK_EVERY_S)
-            lines = self.look()
-
-    def look(self) -> list[LogLine]:
-        """Answer what was written since the last look."""
-        from pondage.views.logs import locate, read_lines
-
-        with self._opened.ledger.reading() as tx:
-            view = locate(tx, self._opened.environment, self._subject, ripple=self._ripple)
-        found: list[LogLine] = []
-        for file in view.files:
-            lines, self._offsets[file.path] = read_lines(
-                self._opened.warehouse, file, offset=self._offsets.get(file.path, 0)
-            )
-            found += lines
-        return found

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pondage.cli.session import session
+from pondage.cli.desk import desk
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
@@ -28,20 +28,19 @@ def status(settings: Settings, ponds: tuple[str, ...], once: bool, is_all: bool,
 
     STATE is idle (nobody asks), queued (asked for, waiting), running, failed, blocked (by a Source) or killed.
     """
+    from pondage.cli.asks import looking
     from pondage.cli.live import Quietly, follow, screen
     from pondage.cli.output import is_terminal, print_json
-    from pondage.cli.triggers import find_ponds
-    from pondage.views.status import status as read_status
 
-    with session(settings) as opened:
-        chosen = frozenset(find_ponds(opened, ponds)) if ponds else None
-        most = None if is_all or is_json or chosen is not None else MOST_PONDS
+    named = ",".join(ponds) or None
+    most = None if is_all or is_json or named is not None else MOST_PONDS
+    with desk(settings) as opened:
+        view = opened.ask(looking.status, ponds=named, most=most)
         if is_terminal() and not once and not is_json:
+            chosen = None if named is None else frozenset(pond.key for pond in view.ponds)
             with Quietly(), screen(settings, chosen) as shown:
-                follow(opened, shown, lambda _: False, keys=chosen, most=most)
+                follow(opened, shown, lambda _: False, ponds=named, most=most)
             return
-        with opened.ledger.reading() as tx:
-            view = read_status(tx, opened.environment, keys=chosen, most=most)
         if is_json:
             print_json(view)
         else:
@@ -74,21 +73,19 @@ def why(settings: Settings, pond: str, is_json: bool) -> None:
 
     The name of a reactor explains why it does not fire.
     """
+    from pondage.cli.asks import looking
     from pondage.cli.output import print_json
-    from pondage.cli.reactor import explain_reactor, print_why_reactor
-    from pondage.views.why import why as explain
+    from pondage.cli.reactor import print_why_reactor
+    from pondage.views.why import WhyView
 
-    with session(settings) as opened:
-        reactor = explain_reactor(opened, pond)
-        if reactor is not None:
-            print_json(reactor) if is_json else print_why_reactor(settings, reactor)
-            return
-        with opened.ledger.reading() as tx:
-            view = explain(tx, opened.ledger, opened.environment, pond)
+    with desk(settings) as opened:
+        view = opened.ask(looking.why, name=pond)
     if is_json:
         print_json(view)
-        return
-    print_why(settings, view)
+    elif isinstance(view, WhyView):
+        print_why(settings, view)
+    else:
+        print_why_reactor(settings, view)
 
 
 def print_why(settings: Settings, view: WhyView) -> None:
@@ -115,12 +112,12 @@ def runs(settings: Settings, pond: str | None, state: str | None, limit: int, is
 
     `pondage show RUN` prints one in full; a Run can also be called by its Pond and number: sales#12.
     """
+    from pondage.cli.asks import looking
     from pondage.cli.output import print_json, print_table
     from pondage.cli.tables import RUNS_COLUMNS, run_row
-    from pondage.views.runs import runs as read_runs
 
-    with session(settings) as opened, opened.ledger.reading() as tx:
-        view = read_runs(tx, opened.environment, pond=pond, state=state, limit=limit)
+    with desk(settings) as opened:
+        view = opened.ask(looking.runs, pond=pond, state=state, limit=limit)
     if is_json:
         print_json(view)
         return

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
+from pondage.cli.desk import Desk, desk
 from pondage.cli.planning import print_plan
-from pondage.cli.session import Session, open_project, session, workers
+from pondage.cli.session import Session, open_project, refuse_server, session
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
+    from pondage.define.definition import PondDefinition
     from pondage.define.reaction import ReactorDefinition
     from pondage.ledger.branching import Choice
     from pondage.ledger.job_plans import StoredJob
     from pondage.plan.values import Deployed, Plan
+    from pondage.read.project import Project
     from pondage.views.plan import PlanView
 
 
@@ -50,6 +54,7 @@ def dev(settings: Settings, quiet: bool, port: int, no_api: bool) -> None:
     from pondage.cli.serving import beside
     from pondage.engine.dev import run_dev
 
+    refuse_server(settings)
     with nullcontext() if no_api else beside(settings, port=port, is_quiet=quiet):
         code = run_dev(open_project(settings), quiet=quiet)
     click.get_current_context().exit(code)
@@ -68,23 +73,30 @@ def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> 
     the plan shows columns that come and go and contracts that would break. Inlets whose code is as it was are not
     called.
     """
-    from pondage.cli.analyzing import analyzed
-    from pondage.cli.job_files import with_jobs
+    from pondage.cli.asks import deploying
     from pondage.cli.output import print_json
     from pondage.ledger.branching import Choice
-    from pondage.views.plan import plan_view
 
-    with session(settings) as opened:
-        made, found = make(opened, Choice())
-        _, view = with_jobs(opened, plan_view(made))
-        if analyze and not view.problems:
-            view = analyzed(opened, made, found, view, timeout_s=timeout_s)
+    with desk(settings) as opened:
+        project = opened.project
+        view = opened.ask(deploying.plan, **read_project(project), choice=chosen(project, Choice()))
+    if analyze and not view.problems:
+        view = _analyzed(settings, view, timeout_s)
     if is_json:
         print_json(view)
     else:
         print_plan(settings, view)
     if view.problems:
         click.get_current_context().exit(1)
+
+
+def _analyzed(settings: Settings, view: PlanView, timeout_s: float) -> PlanView:
+    from pondage.cli.analyzing import analyzed
+    from pondage.ledger.branching import Choice
+
+    with session(settings) as opened:
+        made, found = make(opened, Choice())
+        return analyzed(opened, made, found, view, timeout_s=timeout_s)
 
 
 @verb
@@ -121,7 +133,7 @@ def deploy(
     from pondage.cli.output import print_json
     from pondage.ledger.branching import Choice
 
-    with session(settings) as opened:
+    with desk(settings) as opened:
         choice = Choice(parent=parent, names=ponds, is_all=is_all, is_empty=is_empty)
         view = deploy_project(opened, choice, is_dry=dry_run)
         if is_json:
@@ -131,7 +143,7 @@ def deploy(
         if view.is_empty or dry_run:
             return
         if is_run:
-            with workers(opened):
+            with opened.workers():
                 skipped = force_in_order(settings, opened, view.recomputes, is_quiet=is_json)
             if not is_json:
                 told(view.recomputes, skipped)
@@ -144,19 +156,13 @@ def make(opened: Session, choice: Choice | None = None) -> tuple[Plan, list[Depl
 
     The plan holds every Pond of the project, and with a choice only those that a deploy would put there.
     """
-    made, found, _ = make_whole(opened, choice)
-    return made, found
-
-
-def make_whole(opened: Session, choice: Choice | None) -> tuple[Plan, list[Deployed], list[ReactorDefinition]]:
-    """Read and plan the project, and answer its reactors too."""
     import msgspec
 
     from pondage.ledger.planning import planned
     from pondage.read.reader import read_declared
 
     declared = read_declared(opened.project)
-    made, found = planned(
+    return planned(
         opened.ledger,
         opened.environment,
         project=opened.project.name,
@@ -164,59 +170,63 @@ def make_whole(opened: Session, choice: Choice | None) -> tuple[Plan, list[Deplo
         reactors=declared.reactors,
         choice=None if choice is None else msgspec.structs.replace(choice, parents=opened.project.parents),
     )
-    return made, found, declared.reactors
 
 
-def deploy_project(opened: Session, choice: Choice | None = None, *, is_dry: bool = False) -> PlanView:
-    """Carry out the plan of the project and answer it; raises `PlanError` and changes nothing when it has problems."""
+class Read(TypedDict):
+    """A project as its files say, with its code: what a plan and a deploy are made of."""
+
+    project: str
+    archive: bytes
+    ponds: Sequence[PondDefinition]
+    reactors: Sequence[ReactorDefinition]
+    jobs: Mapping[str, StoredJob]
+    pools: Mapping[str, int]
+
+
+def read_project(project: Project, *, has_jobs: bool = True) -> Read:
+    """Read the files of a project, in a process of its own, and pack its code."""
+    from pondage.cli.job_files import project_jobs
+    from pondage.read.archive import pack_project
+    from pondage.read.reader import read_declared
+
+    declared = read_declared(project)
+    return Read(
+        project=project.name,
+        archive=pack_project(project).data,
+        ponds=declared.ponds,
+        reactors=declared.reactors,
+        jobs=project_jobs(project) if has_jobs else {},
+        pools=project.pools,
+    )
+
+
+def chosen(project: Project, choice: Choice) -> Choice:
+    """Answer what was chosen, with what the project file says about environments."""
     import msgspec
 
-    from pondage.cli.job_files import deploy_jobs, with_jobs
-    from pondage.ledger.branching import Choice, begin
-    from pondage.ledger.deploy import deploy as store
-    from pondage.plan.planning import checked
-    from pondage.read.archive import pack_project
-    from pondage.views.plan import plan_view
+    return msgspec.structs.replace(choice, parents=project.parents)
 
-    chosen = choice or Choice()
-    planned, found, reactors = make_whole(opened, chosen)
-    checked(planned)
-    jobs: dict[str, StoredJob] = {}
-    if chosen.names:
-        # Some Ponds were asked for, and nothing else.
-        planned = msgspec.structs.replace(planned, reactors=())
-        view = plan_view(planned)
-    else:
-        jobs, view = with_jobs(opened, plan_view(planned))
-    if planned.parent and not is_dry:
-        begin(opened.ledger, opened.environment, planned.parent)
-    if view.is_empty or is_dry:
-        return view
-    deploy_jobs(opened, view, jobs)
-    if planned.is_empty:
-        return view
-    store(
-        opened.ledger,
-        opened.environment,
-        project=opened.project.name,
-        # Unchanged Ponds take the new archive too, so that one worker with one code serves all of them.
-        definitions=list(planned.ponds),
-        removed=list(planned.removed),
-        archive=pack_project(opened.project).data,
-        summary=msgspec.json.encode(view).decode(),
-        expected=found,
-        reactors=None if chosen.names else reactors,
-        pool_sizes=opened.project.pools,
-        parent=planned.parent or None,
-    )
+
+def deploy_project(opened: Desk, choice: Choice | None = None, *, is_dry: bool = False) -> PlanView:
+    """Carry out the plan of the project and answer it; raises `PlanError` and changes nothing when it has problems."""
+    from pondage.cli.asks import deploying
+    from pondage.ledger.branching import Choice
+    from pondage.plan.planning import refuse
+
+    project = opened.project
+    said = chosen(project, choice or Choice())
+    read = read_project(project, has_jobs=not said.names)
+    if not is_dry:
+        return opened.ask(deploying.deploy, **read, choice=said)
+    view = opened.ask(deploying.plan, **read, choice=said)
+    refuse(view.problems)
     return view
 
 
-def _next_command(opened: Session, view: PlanView) -> str:
-    from pondage.views.status import status
+def _next_command(opened: Desk, view: PlanView) -> str:
+    from pondage.cli.asks import looking
 
-    with opened.ledger.reading() as tx:
-        found = status(tx, opened.environment)
+    found = opened.ask(looking.status)
     if not found.ponds and view.reactors:
         return "pondage reactor list" if found.processes else "pondage dev (in another terminal)"
     outlet = next((pond.name for pond in found.ponds if pond.kind == "outlet"), None)

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from pondage.cli.reactor_commands import client, fire, fire_with, pause, push, redrive, resume, revive
-from pondage.cli.session import Session, session
+from pondage.cli.desk import desk
+from pondage.cli.reactor_commands import fire, fire_with, pause, push, redrive, resume, revive
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 
 if TYPE_CHECKING:
-    from pondage.ledger.driver import Transaction
-    from pondage.ledger.reactors import ReactorRow
     from pondage.views.reactors import ReactorView, ReactorWhyView
 
 _NAME = click.argument("name", metavar="REACTOR")
@@ -33,11 +31,11 @@ for _verb in (fire, fire_with, pause, resume, push, revive, redrive):
 @pass_settings
 def list_reactors(settings: Settings, is_json: bool) -> None:
     """List every deployed reactor, its state, and whether a live host owns it."""
+    from pondage.cli.asks import reactors
     from pondage.cli.output import print_json, print_table
-    from pondage.views.reactors import reactor_list
 
-    with session(settings) as opened, opened.ledger.reading() as tx:
-        views = reactor_list(tx, opened.environment)
+    with desk(settings) as opened:
+        views = opened.ask(reactors.reactors)
     if is_json:
         print_json(views)
         return
@@ -60,9 +58,11 @@ def _line(view: ReactorView) -> tuple[str, ...]:
 @pass_settings
 def state(settings: Settings, name: str, is_json: bool) -> None:
     """Show what a reactor knows: values, queues, health, offsets, the last fire, dead letters."""
+    from pondage.cli.asks import reactors
     from pondage.cli.output import print_json, print_pairs, print_table
 
-    found = _asked(settings, name, "state")
+    with desk(settings) as opened:
+        found = opened.ask(reactors.state, reactor=name)
     if is_json:
         print_json(found)
         return
@@ -116,9 +116,11 @@ def _offset_text(offset: object) -> str:
 @pass_settings
 def dead(settings: Settings, name: str, is_json: bool) -> None:
     """List dead letters: the inputs of fires that were given up, and events that could not be decoded."""
+    from pondage.cli.asks import reactors
     from pondage.cli.output import print_json, print_table
 
-    letters = msgspec.convert(_asked(settings, name, "dead"), list[dict[str, object]])
+    with desk(settings) as opened:
+        letters = opened.ask(reactors.dead, reactor=name)
     if is_json:
         print_json(letters)
         return
@@ -139,12 +141,12 @@ def dead(settings: Settings, name: str, is_json: bool) -> None:
 @pass_settings
 def history(settings: Settings, name: str, limit: int, is_json: bool) -> None:
     """List what happened to a reactor: recoveries, holds, starts that failed."""
+    from pondage.cli.asks import reactors
     from pondage.cli.output import print_json
-    from pondage.views.reactors import reactor_history, reactor_row
     from pondage.views.words import moment_text
 
-    with session(settings) as opened, opened.ledger.reading() as tx:
-        lines = reactor_history(tx, reactor_row(tx, opened.environment, name), limit=limit)
+    with desk(settings) as opened:
+        lines = opened.ask(reactors.history, reactor=name, limit=limit)
     if is_json:
         print_json(lines)
         return
@@ -161,8 +163,10 @@ def history(settings: Settings, name: str, limit: int, is_json: bool) -> None:
 @pass_settings
 def watch(settings: Settings, name: str, is_json: bool) -> None:
     """Follow a reactor until Ctrl-C: its health as it changes, its fires at most four times a second."""
-    with client(settings, name) as live:
-        for said in live.watch():
+    from pondage.cli.asks import reactors
+
+    with desk(settings) as opened:
+        for said in opened.follow(reactors.watch, reactor=name):
             said.pop("id", None)
             if is_json:
                 click.echo(msgspec.json.encode(said))
@@ -176,35 +180,6 @@ def watch(settings: Settings, name: str, is_json: bool) -> None:
                 click.echo(f"recovery of {said['recovery'] or 'the reactor'}: attempt {said['attempt']}")
 
 
-def explain_reactor(opened: Session, name: str) -> ReactorWhyView | None:
-    """Answer why a reactor does not fire, also by the name of its Pond; None when there is none of this name."""
-    from pondage.engine.live.client import NoLiveHost, client_of
-    from pondage.ledger import actors, reactors
-    from pondage.views.reactors import why_reactor
-
-    with opened.ledger.reading() as tx:
-        environment = actors.environment(tx, opened.environment)
-        row = None if environment is None else reactors.find(tx, environment, name) or _behind(tx, environment, name)
-    if row is None:
-        return None
-    try:
-        state = client_of(opened.ledger, row.environment, row.name, patience_s=1.0).ask(op="state")["state"]
-    except NoLiveHost:
-        return why_reactor(row, None)
-    return why_reactor(row, msgspec.convert(state, dict[str, object]))
-
-
-def _behind(tx: Transaction, environment: int, pond: str) -> ReactorRow | None:
-    """Answer the reactor that publishes a Pond."""
-    from pondage.ledger import reactors
-
-    name = pond.partition("@")[0]
-    for row in reactors.deployed(tx, environment):
-        if not row.is_removed and row.declaration.publish is not None and row.declaration.publish.pond == name:
-            return row
-    return None
-
-
 def print_why_reactor(settings: Settings, view: ReactorWhyView) -> None:
     """Print the reasons as sentences."""
     from pondage.cli.output import styled
@@ -214,8 +189,3 @@ def print_why_reactor(settings: Settings, view: ReactorWhyView) -> None:
         click.echo(f"  - {reason.text}")
         if reason.hint:
             click.echo(styled(f"    try: {reason.hint}", settings, dim=True))
-
-
-def _asked(settings: Settings, name: str, op: str) -> object:
-    with client(settings, name) as live:
-        return live.ask(op=op)[op]

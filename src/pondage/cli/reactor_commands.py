@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import click
 import msgspec
 
-from pondage.cli.session import session
+from pondage.cli.desk import desk
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 from pondage.errors import PondageError
-
-if TYPE_CHECKING:
-    from pondage.engine.live.client import LiveClient
 
 _NAME = click.argument("name", metavar="REACTOR")
 _TIMEOUT = click.option(
     "--timeout", "timeout_s", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Seconds to wait."
 )
-
-
-@contextmanager
-def client(settings: Settings, name: str, *, patience_s: float = 10.0) -> Iterator[LiveClient]:
-    """Open a way to the owner of a reactor for one verb."""
-    from pondage.engine.live.client import client_of
-    from pondage.views.reactors import reactor_row
-
-    with session(settings) as opened:
-        with opened.ledger.reading() as tx:
-            row = reactor_row(tx, opened.environment, name)
-        yield client_of(opened.ledger, row.environment, name, patience_s=patience_s)
 
 
 @click.command("fire", cls=Verb)
@@ -113,11 +96,14 @@ def push(settings: Settings, name: str, source: str, value: str | None, timeout_
 
     Exit code 1 when one is refused.
     """
+    from pondage.cli.asks import reactors
+
     lines: Iterable[str] = (line for line in sys.stdin if line.strip()) if value is None else [value]
     refused = 0
-    with client(settings, name, patience_s=timeout_s) as live:
+    with desk(settings) as opened:
         for line in lines:
-            answer = live.ask(op="push", source=source, value=_json(line))
+            value_given = _json(line)
+            answer = opened.ask(reactors.push, reactor=name, source=source, value=value_given, patience_s=timeout_s)
             refused += answer.get("accepted") is not True
             click.echo(msgspec.json.encode(answer).decode() if is_json else _push_text(answer))
     if refused:
@@ -138,12 +124,12 @@ def _command(settings: Settings, name: str, command: str, argument: object, *, t
     """Give a command under an id of its own, so that a lost answer does not do it twice; exit code 1 when refused."""
     import secrets
 
+    from pondage.cli.asks import reactors
     from pondage.cli.output import print_json
 
-    with client(settings, name, patience_s=timeout_s) as live:
-        answer = live.ask(op="command", command=command, arg=argument, cid=f"cli-{secrets.token_hex(8)}")
-    reply = answer.get("reply", answer)
-    assert isinstance(reply, dict)
+    cid = f"cli-{secrets.token_hex(8)}"
+    with desk(settings) as opened:
+        reply = opened.ask(reactors.command, reactor=name, command=command, arg=argument, cid=cid, patience_s=timeout_s)
     error = reply.get("error")
     if is_json:
         print_json(reply)

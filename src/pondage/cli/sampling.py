@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pondage.cli.asking import answer_of, print_answer
-from pondage.cli.session import Session, session, workers
+from pondage.cli.desk import Desk, desk
 from pondage.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -20,41 +20,30 @@ def run_sample(
     """Let a worker run the Ripples of a Pond, or one of them, and print their rows. Changes nothing."""
     import msgspec
 
+    from pondage.cli.asks import questions
     from pondage.cli.output import print_json
-    from pondage.cli.projects import make
-    from pondage.ledger.trials import submit_sample
-    from pondage.plan.planning import checked
-    from pondage.read.archive import pack_project
+    from pondage.cli.projects import read_project
     from pondage.views.answers import SampleTable, SampleView
-    from pondage.views.declared import declared_pond
 
     name, _, ripple = given.partition(".")
-    with session(settings) as opened:
-        definition = declared_pond(checked(make(opened)[0]), name, ripple)
-        archive = pack_project(opened.project).data
+    with desk(settings) as opened:
+        read = read_project(opened.project, has_jobs=False)
+        version = {pond.name: pond.version for pond in sorted(read["ponds"], key=lambda pond: pond.major)}
         wait_s = 300.0 if timeout_s is None else timeout_s
-        with workers(opened):
-            asked = submit_sample(
-                opened.ledger,
-                opened.environment,
-                definition,
-                archive=archive,
-                ripple=ripple or None,
-                rows=rows,
-                limit=limit,
-                timeout_s=timeout_s,
-            )
+        with opened.workers():
+            asked = opened.ask(questions.sample, **read, pond=name, ripple=ripple or None, rows=rows, limit=limit)
             hint = f"mend it and try again: pondage run {given} --sample"
-            answer = answer_of(opened, asked, timeout_s=wait_s, hint=hint, settings=settings)
+            answer = answer_of(opened, asked.id, timeout_s=wait_s, hint=hint, settings=settings)
         tables = msgspec.json.decode(answer, type=tuple[SampleTable, ...])
-        view = SampleView(pond=definition.name, version=definition.version, rows=rows, tables=tables)
+        plain = name.partition("@")[0]
+        view = SampleView(pond=plain, version=version[plain], rows=rows, tables=tables)
         if is_json:
             print_json(view)
         else:
             _print(settings, opened, view)
 
 
-def _print(settings: Settings, opened: Session, view: SampleView) -> None:
+def _print(settings: Settings, opened: Desk, view: SampleView) -> None:
     from pondage.cli.output import styled
     from pondage.views.words import count_text
 

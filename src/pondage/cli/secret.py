@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from pondage.cli.session import Session, session
+from pondage.cli.desk import desk
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 
 _NAME = click.argument("name")
@@ -26,26 +26,18 @@ def secret() -> None:
 @pass_settings
 def set_(settings: Settings, name: str, is_json: bool) -> None:
     """Store a value under NAME, in place of the one before. It is read from stdin, or asked for on a terminal."""
+    from pondage.cli.asks import keeping
     from pondage.cli.output import print_json
-    from pondage.connect.vault import open_vault
     from pondage.define.names import checked_name
-    from pondage.ledger import actors, history, secrets
-    from pondage.ledger.verbs import who
 
     checked_name(name, what="secret")
     value = _value(name)
-    with session(settings) as opened:
-        vault = open_vault(opened.project.secret_key, is_created=True)
-        sealed = vault.seal(value, environment=opened.environment, name=name)
-        with opened.ledger.transaction() as tx:
-            environment = actors.environment(tx, opened.environment, is_created=True)
-            assert environment is not None
-            is_new = secrets.put(tx, environment=environment, name=name, sealed=sealed)
-            history.audit(tx, environment=environment, who=who(), verb="secret set", target=name)
+    with desk(settings) as opened:
+        kept = opened.ask(keeping.put_secret, name=name, value=value)
     if is_json:
-        print_json({"name": name, "is_new": is_new})
+        print_json(kept)
     else:
-        click.echo(f"{'stored' if is_new else 'replaced'} the secret {name}")
+        click.echo(f"{'stored' if kept.is_new else 'replaced'} the secret {name}")
 
 
 @secret.command("list", cls=Verb)
@@ -53,12 +45,14 @@ def set_(settings: Settings, name: str, is_json: bool) -> None:
 @pass_settings
 def list_(settings: Settings, is_json: bool) -> None:
     """Print the names of the stored secrets. Values are never shown."""
+    from pondage.cli.asks import keeping
     from pondage.cli.output import print_json
 
-    with session(settings) as opened:
-        found = _names(opened)
+    with desk(settings) as opened:
+        view = opened.ask(keeping.secrets)
+    found = view.secrets
     if is_json:
-        print_json({"secrets": found})
+        print_json(view)
     elif not found:
         click.echo("there are no secrets; next: pondage secret set NAME")
     else:
@@ -72,30 +66,15 @@ def list_(settings: Settings, is_json: bool) -> None:
 @pass_settings
 def remove(settings: Settings, name: str, is_json: bool) -> None:
     """Delete a secret. Ripples that ask for it fail from then on, and say so."""
+    from pondage.cli.asks import keeping
     from pondage.cli.output import print_json
-    from pondage.errors import NotFound
-    from pondage.ledger import actors, history, secrets
-    from pondage.ledger.verbs import who
 
-    with session(settings) as opened, opened.ledger.transaction() as tx:
-        environment = actors.environment(tx, opened.environment)
-        if environment is None or not secrets.remove(tx, environment=environment, name=name):
-            raise NotFound(
-                f"there is no secret {name} in the environment {opened.environment}", hint="see: pondage secret list"
-            )
-        history.audit(tx, environment=environment, who=who(), verb="secret remove", target=name)
+    with desk(settings) as opened:
+        gone = opened.ask(keeping.remove_secret, name=name)
     if is_json:
-        print_json({"name": name})
+        print_json(gone)
     else:
         click.echo(f"removed the secret {name}")
-
-
-def _names(opened: Session) -> list[str]:
-    from pondage.ledger import actors, secrets
-
-    with opened.ledger.reading() as tx:
-        environment = actors.environment(tx, opened.environment)
-        return [] if environment is None else [each.name for each in secrets.names(tx, environment)]
 
 
 def _value(name: str) -> str:

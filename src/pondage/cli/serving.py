@@ -84,7 +84,9 @@ def service_of(opened: Session) -> Service:
     """Answer what the server works with."""
     from pondage.server.table import Service
 
-    return Service(ledger=opened.ledger, environment=opened.environment, warehouse=opened.warehouse)
+    return Service(
+        ledger=opened.ledger, environment=opened.environment, warehouse=opened.warehouse, project=opened.project
+    )
 
 
 def require_server() -> None:

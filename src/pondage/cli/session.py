@@ -74,9 +74,22 @@ def workers(opened: Session) -> Iterator[None]:
         yield
 
 
+def refuse_server(settings: Settings) -> None:
+    """Raise `PondageError` when the call names a server, for a verb that needs the ledger itself."""
+    if settings.server is not None:
+        from pondage.errors import PondageError
+
+        raise PondageError(
+            "this verb works on the machine that has the ledger, and not through a server",
+            hint="call it there without --server (and without PONDAGE_SERVER)",
+            code="NOT_REMOTE",
+        )
+
+
 @contextmanager
 def session(settings: Settings) -> Iterator[Session]:
-    """Open project and ledger for one verb."""
+    """Open project and ledger for one verb; raises `PondageError` when the call names a server: it has no ledger."""
+    refuse_server(settings)
     project = open_project(settings)
     ledger = open_ledger(project)
     try:

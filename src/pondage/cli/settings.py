@@ -15,6 +15,8 @@ class Settings:
     def __init__(self) -> None:
         self.project: Path | None = None
         self.environment: str | None = None
+        self.server: str | None = None
+        self.token: str | None = None
         self.is_traced = False
         self.is_colorless = False
 
@@ -45,6 +47,23 @@ def global_options(*, is_hidden: bool) -> list[click.Parameter]:
             metavar="NAME",
             help="The environment (else: that of the project file).",
             callback=_remember("environment"),
+            expose_value=False,
+            hidden=is_hidden,
+        ),
+        click.Option(
+            ["--server"],
+            metavar="URL",
+            envvar="PONDAGE_SERVER",
+            help="Ask this server, and not the ledger of the project (or set PONDAGE_SERVER).",
+            callback=_remember("server"),
+            expose_value=False,
+            hidden=is_hidden,
+        ),
+        click.Option(
+            ["--token"],
+            metavar="TOKEN",
+            help="With --server (or set PONDAGE_TOKEN, which no other user of the machine sees).",
+            callback=_remember("token"),
             expose_value=False,
             hidden=is_hidden,
         ),

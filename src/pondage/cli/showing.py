@@ -6,15 +6,14 @@ from pathlib import Path
 
 import click
 
+from pondage.cli.desk import desk
 from pondage.cli.output import print_json, print_pairs, print_table, print_title, state_cell
-from pondage.cli.session import session
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 from pondage.cli.tables import run_notes
 from pondage.define.snapshot import ExpectationResult
 from pondage.views.runs import CodeView, OutputView, RunDetailView
 from pondage.views.schema import ColumnView
 from pondage.views.show import PondReference, PondShow, PublishedView, RippleShow, SnapshotShow
-from pondage.views.show import show as read_show
 from pondage.views.words import age_text, count_text, duration_text, moment_text, size_text
 
 
@@ -27,13 +26,14 @@ def show(settings: Settings, subject: str, is_json: bool) -> None:
 
     For a Pond also the path and the stable name under which other programs find its tables.
     """
-    with session(settings) as opened:
-        with opened.ledger.reading() as tx:
-            view = read_show(tx, opened.environment, subject)
+    from pondage.cli.asks import looking
+
+    with desk(settings) as opened:
+        view = opened.ask(looking.show, subject=subject)
+        if is_json:
+            print_json(view)
+            return
         warehouse = opened.warehouse
-    if is_json:
-        print_json(view)
-        return
     match view:
         case PondShow():
             _print_pond(settings, view, warehouse)

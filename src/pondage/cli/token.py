@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.session import session
+from pondage.cli.desk import about, desk
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 
 LEVELS = ("read", "demand", "operate", "admin")
@@ -30,25 +30,19 @@ def create(
     settings: Settings, level: str, environments: tuple[str, ...], everywhere: bool, name: str, is_json: bool
 ) -> None:
     """Make a token and print it, for the only time. The ledger keeps its hash."""
+    from pondage.cli.asks import keeping
     from pondage.cli.output import print_json
     from pondage.define.names import checked_name
-    from pondage.ledger import actors, history, tokens
-    from pondage.ledger.verbs import who
 
-    with session(settings) as opened:
+    with desk(settings) as opened:
         chosen = tuple(checked_name(each, what="environment") for each in environments) or (opened.environment,)
-        bound = (tokens.EVERYWHERE,) if everywhere else chosen
-        with opened.ledger.transaction() as tx:
-            made, row = tokens.create(
-                tx, opened.ledger.ids, name=name or f"{level} token", level=level, environments=bound
-            )
-            environment = actors.environment(tx, opened.environment, is_created=True)
-            assert environment is not None
-            history.audit(tx, environment=environment, who=who(), verb="token create", target=row.id, note=row.name)
+        bound = ("*",) if everywhere else chosen
+        made = opened.ask(keeping.make_token, name=name or f"{level} token", level=level, environments=bound)
+    row = made.row
     if is_json:
-        print_json({"token": made, "row": row})
+        print_json(made)
     else:
-        click.echo(made)
+        click.echo(made.token)
         click.echo(f"{row.id}: {row.level} in {', '.join(row.environments)}; it is not shown again", err=True)
 
 
@@ -57,12 +51,13 @@ def create(
 @pass_settings
 def list_(settings: Settings, is_json: bool) -> None:
     """List the tokens: what each may do and where, never what it is made of."""
+    from pondage.cli.asks import keeping
     from pondage.cli.output import print_json, print_table
-    from pondage.ledger import tokens
     from pondage.views.words import age_text
 
-    with session(settings) as opened, opened.ledger.reading() as tx:
-        rows, now = tokens.every(tx), tx.now
+    with desk(settings) as opened:
+        rows = opened.ask(keeping.tokens)
+        now = opened.ask(about).at
     if is_json:
         print_json(rows)
         return
@@ -89,15 +84,11 @@ def list_(settings: Settings, is_json: bool) -> None:
 @pass_settings
 def revoke(settings: Settings, token_id: str, is_json: bool) -> None:
     """End a token at once: the server refuses it from the next request on."""
+    from pondage.cli.asks import keeping
     from pondage.cli.output import print_json
-    from pondage.ledger import actors, history, tokens
-    from pondage.ledger.verbs import who
 
-    with session(settings) as opened, opened.ledger.transaction() as tx:
-        row = tokens.revoke(tx, token_id)
-        environment = actors.environment(tx, opened.environment, is_created=True)
-        assert environment is not None
-        history.audit(tx, environment=environment, who=who(), verb="token revoke", target=row.id, note=row.name)
+    with desk(settings) as opened:
+        row = opened.ask(keeping.revoke_token, token=token_id)
     if is_json:
         print_json(row)
     else:

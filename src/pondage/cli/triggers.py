@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from pondage.cli.session import Session, session
+from pondage.cli.desk import Desk, about, desk
 from pondage.cli.settings import Settings, pass_settings, verb
 
 if TYPE_CHECKING:
-    from pondage.kernel.demand.events import Event
-    from pondage.kernel.demand.shape import PondKey
     from pondage.views.status import PondView, StatusView
 
 _ponds = click.argument("ponds", nargs=-1, required=True, metavar="POND...")
@@ -21,21 +19,18 @@ _ponds = click.argument("ponds", nargs=-1, required=True, metavar="POND...")
 def _send(
     settings: Settings,
     ponds: tuple[str, ...],
-    event: Callable[[PondKey], Event],
+    tell: Callable[[Desk, str], StatusView],
     done: str | Callable[[PondView, PondView], str],
 ) -> None:
-    """Send an event to each Pond and say what follows from it. Names are looked up before anything is sent.
+    """Tell each Pond something and say what follows from it. Names are looked up before anything is sent.
 
     `done` is what happened, or finds it out from how the Pond was before and is now.
     """
-    from pondage.kernel.demand.shape import PondKey
-    from pondage.ledger.verbs import send
-
-    with session(settings) as opened:
+    with desk(settings) as opened:
         keys = find_ponds(opened, ponds)
         before = _status(opened, keys)
         for key in keys:
-            send(opened.ledger, opened.environment, event(PondKey(key)))
+            tell(opened, key)
         now = _status(opened, keys)
         for key in keys:
             old, new = before.pond(key), now.pond(key)
@@ -46,20 +41,17 @@ def _send(
             click.echo(f"{key} {what}; {what_follows(now, new)}")
 
 
-def _status(opened: Session, keys: list[str]) -> StatusView:
-    from pondage.views.status import status
+def _status(opened: Desk, keys: list[str]) -> StatusView:
+    from pondage.cli.asks import looking
 
-    with opened.ledger.reading() as tx:
-        return status(tx, opened.environment, keys=keys)
+    return opened.ask(looking.status, ponds=",".join(keys))
 
 
-def find_ponds(opened: Session, names: tuple[str, ...]) -> list[str]:
+def find_ponds(opened: Desk, names: tuple[str, ...]) -> list[str]:
     """Answer the keys of Ponds that were typed; raises `NotFound` with the nearest name."""
-    from pondage.views import find
+    from pondage.cli.asks import looking
 
-    with opened.ledger.reading() as tx:
-        environment = find.environment_id(tx, opened.environment)
-        return [find.pond(tx, environment, name).key for name in names]
+    return [opened.ask(looking.status, ponds=name).ponds[0].key for name in names]
 
 
 def what_follows(view: StatusView, pond: PondView) -> str:
@@ -81,9 +73,9 @@ def tap(settings: Settings, ponds: tuple[str, ...]) -> None:
 
     A Pond that runs already runs once more after it. Nothing is sent upwards that was asked for before.
     """
-    from pondage.kernel.demand.events import Tap
+    from pondage.cli.asks import demanding
 
-    _send(settings, ponds, lambda key: Tap(pond=key), lambda old, _: _asked(old, "was tapped"))
+    _send(settings, ponds, lambda to, key: to.ask(demanding.tap, pond=key), lambda old, _: _asked(old, "was tapped"))
 
 
 def _asked(pond: PondView, done: str) -> str:
@@ -103,7 +95,7 @@ def pulse(settings: Settings, ponds: tuple[str, ...], at: str | None) -> None:
     Everything above it that is older runs first, and each Pond runs once. With --at what is fresh enough already does
     not run again. See also: pondage run, which waits and prints the rows.
     """
-    from pondage.kernel.demand.events import Pulse
+    from pondage.cli.asks import demanding
 
     target = None if at is None else _moment(settings, at)
 
@@ -112,14 +104,14 @@ def pulse(settings: Settings, ponds: tuple[str, ...], at: str | None) -> None:
             return "is as fresh as that already"
         return _asked(old, "was pulsed")
 
-    _send(settings, ponds, lambda key: Pulse(pond=key, at=target), done)
+    _send(settings, ponds, lambda to, key: to.ask(demanding.pulse, pond=key, at=target), done)
 
 
 def _moment(settings: Settings, text: str) -> int:
     from pondage.cli.moments import required_moment
 
-    with session(settings) as opened, opened.ledger.reading() as tx:
-        return required_moment(text, tx.now, option="--at")
+    with desk(settings) as opened:
+        return required_moment(text, opened.ask(about).at, option="--at")
 
 
 @verb
@@ -139,13 +131,12 @@ def wave(settings: Settings, ponds: tuple[str, ...], pacing: str, just_in_time: 
     Every Pond above settles on the rhythm of the slowest one. A Wave survives failures and restarts. A Pond has one:
     another one replaces it.
     """
-    from pondage.kernel.demand.events import Wave
-    from pondage.kernel.demand.state import Pacing
+    from pondage.cli.asks import demanding
 
     is_paced = just_in_time or pacing == "just-in-time"
-    chosen = Pacing.JUST_IN_TIME if is_paced else Pacing.EAGER
+    chosen: Literal["eager", "just-in-time"] = "just-in-time" if is_paced else "eager"
     done = "has a Wave, just in time" if is_paced else "has a Wave"
-    _send(settings, ponds, lambda key: Wave(pond=key, pacing=chosen), done)
+    _send(settings, ponds, lambda to, key: to.ask(demanding.wave, pond=key, pacing=chosen), done)
 
 
 @verb
@@ -158,15 +149,15 @@ def tide(settings: Settings, pond: str, limit: str, name: str) -> None:
 
     It runs no more often than that needs. Of several Tides the smallest limit rules; one of the same name is replaced.
     """
+    from pondage.cli.asks import demanding
     from pondage.define.duration import parsed_duration
     from pondage.define.names import checked_name
-    from pondage.kernel.demand.events import Tide
     from pondage.views.words import duration_text
 
     length = parsed_duration(limit, what="limit")
     checked = checked_name(name, what="Tide")
     done = f"has Tide {checked!r} of {duration_text(length)}"
-    _send(settings, (pond,), lambda key: Tide(pond=key, limit=length, name=checked), done)
+    _send(settings, (pond,), lambda to, key: to.ask(demanding.tide, pond=key, limit=limit, name=checked), done)
 
 
 @verb
@@ -179,7 +170,7 @@ def calm(settings: Settings, ponds: tuple[str, ...], name: str | None) -> None:
     Triggers that the code declares come back with the next deploy that changes them. A schedule is part of the code:
     take it out there, and deploy.
     """
-    from pondage.kernel.demand.events import Calm
+    from pondage.cli.asks import demanding
 
     def done(old: PondView, _new: PondView) -> str:
         gone = [each for each in old.triggers if each.kind != "schedule" and name in (None, each.name)]
@@ -188,7 +179,7 @@ def calm(settings: Settings, ponds: tuple[str, ...], name: str | None) -> None:
             return f"has nothing of that name: it has {', '.join(names)}" if names else "had neither Wave nor Tide"
         return f"is calm ({', '.join(each.name for each in gone)} taken away)"
 
-    _send(settings, ponds, lambda key: Calm(pond=key, name=name), done)
+    _send(settings, ponds, lambda to, key: to.ask(demanding.calm, pond=key, name=name), done)
 
 
 @verb
@@ -196,7 +187,7 @@ def calm(settings: Settings, ponds: tuple[str, ...], name: str | None) -> None:
 @pass_settings
 def clear(settings: Settings, ponds: tuple[str, ...]) -> None:
     """Acknowledge a failure, a kill or a halt: demand that was kept runs again, and the Sinks are unblocked."""
-    from pondage.kernel.demand.events import Clear
+    from pondage.cli.asks import demanding
 
     def done(old: PondView, _new: PondView) -> str:
         if old.halted is not None or old.state in ("failed", "killed"):
@@ -204,7 +195,7 @@ def clear(settings: Settings, ponds: tuple[str, ...]) -> None:
         above = ": the Pond that blocks it is above" if old.state == "blocked" else ""
         return f"had nothing to clear{above}"
 
-    _send(settings, ponds, lambda key: Clear(pond=key), done)
+    _send(settings, ponds, lambda to, key: to.ask(demanding.clear, pond=key), done)
 
 
 @verb
@@ -212,12 +203,12 @@ def clear(settings: Settings, ponds: tuple[str, ...]) -> None:
 @pass_settings
 def wake(settings: Settings, ponds: tuple[str, ...]) -> None:
     """Clear, and run once if the Sources are ahead right now. Asks nothing of them, and is not kept for later."""
-    from pondage.kernel.demand.events import Wake
+    from pondage.cli.asks import demanding
 
     def done(old: PondView, new: PondView) -> str:
         return "was woken" if new.runs > old.runs else "was woken, but its Sources have nothing newer: it does not run"
 
-    _send(settings, ponds, lambda key: Wake(pond=key), done)
+    _send(settings, ponds, lambda to, key: to.ask(demanding.wake, pond=key), done)
 
 
 @verb
@@ -230,7 +221,7 @@ def force(settings: Settings, ponds: tuple[str, ...], full: bool) -> None:
     Waits for a Run that is active. Sinks see what it gives with their next Run; its freshness grows only when the
     Sources are ahead. With --full a Pond that appends or merges begins its table anew: `run.is_full` is true.
     """
-    from pondage.kernel.demand.events import Force
+    from pondage.cli.asks import demanding
 
     def done(old: PondView, new: PondView) -> str:
         if new.runs > old.runs:
@@ -239,7 +230,7 @@ def force(settings: Settings, ponds: tuple[str, ...], full: bool) -> None:
             return "is forced, as soon as the Run that is active has ended"
         return "cannot be forced: its Sources have never published (pondage run brings them)"
 
-    _send(settings, ponds, lambda key: Force(pond=key, full=full), done)
+    _send(settings, ponds, lambda to, key: to.ask(demanding.force, pond=key, full=full), done)
 
 
 @verb
@@ -250,9 +241,9 @@ def kill(settings: Settings, ponds: tuple[str, ...]) -> None:
 
     Published data stays as it is.
     """
-    from pondage.kernel.demand.events import Kill
+    from pondage.cli.asks import demanding
 
-    _send(settings, ponds, lambda key: Kill(pond=key), "was killed")
+    _send(settings, ponds, lambda to, key: to.ask(demanding.kill, pond=key), "was killed")
 
 
 @verb
@@ -264,7 +255,7 @@ def sleep(settings: Settings, ponds: tuple[str, ...], upstream: bool) -> None:
 
     A Sink that wants something asks again with its next demand. With --upstream the Ponds above sleep too.
     """
-    from pondage.kernel.demand.events import Sleep
+    from pondage.cli.asks import demanding
 
     done = "sleeps, and so does everything above it" if upstream else "sleeps"
-    _send(settings, ponds, lambda key: Sleep(pond=key, upstream=upstream), done)
+    _send(settings, ponds, lambda to, key: to.ask(demanding.sleep, pond=key, upstream=upstream), done)

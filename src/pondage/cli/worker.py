@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from pondage.cli.session import open_project
+from pondage.cli.session import open_project, refuse_server
 from pondage.cli.settings import Settings, pass_settings, verb
 
 
@@ -59,6 +59,7 @@ def worker(
         if not is_label(label):
             raise click.UsageError(f"{label!r} is no label: give words, with commas between them")
     try:
+        refuse_server(settings)
         project = open_project(settings)
     except ProjectError as error:
         if error.code != "NO_PROJECT" or settings.project is not None:

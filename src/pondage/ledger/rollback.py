@@ -34,7 +34,7 @@ class OlderDeployment(msgspec.Struct, frozen=True, kw_only=True):
     definitions: tuple[PondDefinition, ...]
 
 
-def roll_back_pond(ledger: Ledger, environment: str, pond: PondKey, run: int) -> str:
+def roll_back_pond(ledger: Ledger, environment: str, pond: PondKey, run: int, *, by: str | None = None) -> str:
     """Make an older completed Run the one that readers see, and answer its public id; raises `CannotRollBack`.
 
     A Run of the Pond that is active finishes first. Sinks are not told: they read it with their next Run.
@@ -44,7 +44,7 @@ def roll_back_pond(ledger: Ledger, environment: str, pond: PondKey, run: int) ->
         if row is None:
             raise NotFound(f"there is no Pond {pond} in environment {environment}", hint="pondage status --once")
         public_id = _require_restorable(tx, ledger, row, run)
-    verbs.send(ledger, environment, Rollback(pond=pond, run=public_id), note=public_id)
+    verbs.send(ledger, environment, Rollback(pond=pond, run=public_id), note=public_id, by=by)
     return public_id
 
 

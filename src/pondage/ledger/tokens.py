@@ -100,6 +100,13 @@ def _row(row: Row) -> TokenRow:
     )
 
 
+def secret_hash(tx: Transaction, public_id: str) -> str:
+    """Answer the hash of a token: known to nobody outside, so other secrets can be derived from it."""
+    row = tx.row("SELECT hash FROM tokens WHERE public_id = :public_id", public_id=public_id)
+    assert row is not None, f"there is no token {public_id}"
+    return text(row, "hash")
+
+
 def is_valid(tx: Transaction, public_id: str) -> bool:
     """Answer whether a token exists and is not revoked."""
     row = tx.row("SELECT id FROM tokens WHERE public_id = :id AND revoked_at IS NULL", id=public_id)

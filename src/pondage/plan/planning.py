@@ -84,18 +84,24 @@ def make_plan(
 
 def checked(plan: Plan) -> Plan:
     """Answer the plan when nothing is wrong with it, else raise `PlanError` with every problem."""
-    if plan.problems:
-        lines = [
-            f"{f'{each.place}: ' if each.place else ''}{each.message} [{each.code}]"
-            + (f" ({each.hint})" if each.hint else "")
-            for each in plan.problems
-        ]
-        first = plan.problems[0]
-        if len(lines) == 1:
-            raise PlanError(first.message, problems=plan.problems, hint=first.hint, place=first.place, code=first.code)
-        text = "\n".join([f"the plan is refused for {len(lines)} reasons", *(f"  {line}" for line in lines)])
-        raise PlanError(text, problems=plan.problems, hint="nothing was changed; fix them and plan again")
+    refuse(plan.problems)
     return plan
+
+
+def refuse(problems: Sequence[Problem]) -> None:
+    """Raise `PlanError` with every problem; nothing when there is none."""
+    if not problems:
+        return
+    lines = [
+        f"{f'{each.place}: ' if each.place else ''}{each.message} [{each.code}]"
+        + (f" ({each.hint})" if each.hint else "")
+        for each in problems
+    ]
+    first = problems[0]
+    if len(lines) == 1:
+        raise PlanError(first.message, problems=problems, hint=first.hint, place=first.place, code=first.code)
+    text = "\n".join([f"the plan is refused for {len(lines)} reasons", *(f"  {line}" for line in lines)])
+    raise PlanError(text, problems=problems, hint="nothing was changed; fix them and plan again")
 
 
 def refuse_other(shown: str, found: Plan) -> None:

@@ -31,6 +31,15 @@ def read_sql_file(path: Path, *, place: str) -> SqlInputs:
     return parsed_sql(text, place=str(path))
 
 
+def tables_or_none(text: str) -> frozenset[str] | None:
+    """Answer the Ponds that a question reads; None when that cannot be told without Spark's own parser."""
+    try:
+        found = parsed_sql(text, place="the query").tables.values()
+    except DefinitionError:
+        return None
+    return frozenset(table.partition(".")[0] for table in found)
+
+
 def parsed_sql(text: str, *, place: str) -> SqlInputs:
     """Answer the text to execute and its tables, or raise `DefinitionError` for anything but one SELECT."""
     query = _one_query(text, place)

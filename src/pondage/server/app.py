@@ -22,6 +22,8 @@ from starlette.routing import Route as HttpRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
+import pondage
+from pondage.define.names import checked_name
 from pondage.errors import PondageError
 from pondage.ledger import actors, tokens
 from pondage.ledger.tokens import EVERYWHERE, TokenRow
@@ -76,6 +78,7 @@ def _endpoint(service: Service, route: Route, relays: anyio.CapacityLimiter) -> 
     async def endpoint(request: Request) -> Response:
         answer = await answered(request)
         service.requests[route.method, route.path, answer.status_code] += 1
+        answer.headers["Pondage-Version"] = str(pondage.__version__)
         return answer
 
     async def answered(request: Request) -> Response:
@@ -143,7 +146,8 @@ async def _call(service: Service, route: Route | Socket, request: HTTPConnection
         )
     given = _only_once(request)
     given.pop("ticket", None)
-    environment = await run_sync(_environment, service, token, given.pop("env", None))
+    may_begin = isinstance(route, Route) and route.may_begin
+    environment = await run_sync(_environment, service, token, given.pop("env", None), may_begin)
     for value in request.path_params.values():
         if len(str(value)) > LONGEST:
             raise Refused(404, "NOT_FOUND", "no name and no id is that long")
@@ -169,7 +173,7 @@ def _only_once(request: HTTPConnection) -> dict[str, str]:
     return found
 
 
-def _environment(service: Service, token: TokenRow | None, given: str | None) -> str:
+def _environment(service: Service, token: TokenRow | None, given: str | None, may_begin: bool) -> str:
     """Answer what the call is about. One that the token is not bound to is answered like one that does not exist."""
     if token is None:
         return service.environment
@@ -182,6 +186,8 @@ def _environment(service: Service, token: TokenRow | None, given: str | None) ->
     if token.may_see(given):
         if EVERYWHERE not in token.environments or given == service.environment:
             return given
+        if may_begin:
+            return checked_name(given, what="environment")
         with service.ledger.reading() as tx:
             if actors.environment(tx, given) is not None:
                 return given

@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated
 
 import anyio
 import msgspec
 from anyio.to_thread import run_sync
 
-from pondage.ledger import history, queries
-from pondage.ledger.as_of import AsOf, as_of_run
-from pondage.ledger.driver import Transaction, number, text, text_or_none
+from pondage.ledger import actors, history, queries
+from pondage.ledger.driver import Transaction, number
+from pondage.ledger.planning import planned
 from pondage.ledger.trials import submit_sample
 from pondage.plan.planning import checked
+from pondage.read.sql import tables_or_none
 from pondage.server.demanding import Plain
-from pondage.server.deploying import received
 from pondage.server.levels import Level
-from pondage.server.problems import Problem, Refused
+from pondage.server.problems import Refused
+from pondage.server.question_ids import opened, sealed
 from pondage.server.table import Call, Moment, Route
-from pondage.server.uploads import LARGE, Upload
+from pondage.server.uploads import LARGE, Upload, check_upload
 from pondage.views import find
 from pondage.views.declared import declared_pond
+from pondage.views.questions import (
+    AnswerView,
+    Breaking,
+    Compacting,
+    Comparing,
+    as_of,
+    begin_breaks,
+    begin_compaction,
+    begin_diff,
+    question,
+)
 
 OPEN_AT_MOST = 50
 LOOK_EVERY_S = 0.2
-State = Literal["no worker", "waiting", "starting spark", "running", "done", "failed"]
 
 
 class QueryBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,63 +61,90 @@ class WaitQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     wait: Annotated[float, msgspec.Meta(ge=0, le=30)] = 0.0
 
 
-class AnswerView(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a question is; `result` when it is done: rows of a query, tables of a sample."""
+class DiffBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A Pond as it is now, against a Run of it or an environment; rows are matched by the `keys`."""
 
-    id: str
-    kind: str
-    state: State
-    result: msgspec.Raw | None = None
-    error: Problem | None = None
+    pond: str
+    against: str
+    keys: Annotated[tuple[str, ...], msgspec.Meta(max_length=50)] = ()
+    limit: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 20
+
+
+class BreaksBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A Pond or one of its Ripples, and one rule of it, or all."""
+
+    subject: str
+    rule: str | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 20
 
 
 def _query(call: Call) -> AnswerView:
     sent = call.sent(QueryBody)
-
-    def submit() -> int:
-        as_of = None if sent.as_of is None else _as_of(call, sent.as_of)
-        return queries.submit(call.ledger, call.environment, sent.sql, limit=sent.limit, as_of=as_of)
-
-    return _accepted(call, "query", submit)
-
-
-def _as_of(call: Call, given: int | str) -> AsOf:
-    if isinstance(given, int):
-        return AsOf(at=given)
-    with call.ledger.reading() as tx:
-        run = find.run_id(tx, find.environment_id(tx, call.environment), given)
-        if run is None:
-            raise Refused(404, "NO_RUN", f"there is no Run {given[:63]!r}", place="$.as_of")
-        return as_of_run(tx, run)
+    _check_room(call)
+    seen = None if sent.as_of is None else as_of(call.ledger, call.environment, sent.as_of)
+    tables = tables_or_none(sent.sql)
+    asked = queries.submit(call.ledger, call.environment, sent.sql, limit=sent.limit, as_of=seen, tables=tables)
+    return AnswerView(id=sealed(call, asked), kind="query", state="waiting")
 
 
 def _sample(call: Call) -> AnswerView:
     sent = call.sent(SampleBody)
-    definition = declared_pond(checked(received(call, sent)[0]), sent.pond, sent.ripple or "")
+    check_upload(sent)
+    _check_room(call)
+    plan, _ = planned(call.ledger, call.environment, project=sent.project, ponds=sent.ponds, reactors=sent.reactors)
+    definition = declared_pond(checked(plan), sent.pond, sent.ripple or "")
+    asked = submit_sample(
+        call.ledger,
+        call.environment,
+        definition,
+        archive=sent.archive,
+        ripple=sent.ripple,
+        rows=sent.rows,
+        limit=sent.limit,
+    )
+    _audit(call, "sample", sent.pond, sent.note)
+    return AnswerView(id=sealed(call, asked), kind="sample", state="waiting")
 
-    def submit() -> int:
-        return submit_sample(
-            call.ledger,
-            call.environment,
-            definition,
-            archive=sent.archive,
-            ripple=sent.ripple,
-            rows=sent.rows,
-            limit=sent.limit,
-        )
 
-    view = _accepted(call, "sample", submit)
+def _diff(call: Call) -> Comparing:
+    sent = call.sent(DiffBody)
+    _check_room(call)
+    with call.ledger.reading() as tx:
+        is_environment = actors.environment(tx, sent.against) is not None
+    if is_environment and (call.token is None or not call.token.may_see(sent.against)):
+        raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {sent.against[:63]!r}")
+    begun = begin_diff(call.ledger, call.environment, sent.pond, against=sent.against, keys=sent.keys, limit=sent.limit)
+    return begun if begun.answer is None else msgspec.structs.replace(begun, answer=_sealed_again(call, begun.answer))
+
+
+def _breaks(call: Call) -> list[Breaking]:
+    sent = call.sent(BreaksBody)
+    _check_room(call)
+    begun = begin_breaks(call.ledger, call.environment, sent.subject, rule=sent.rule, limit=sent.limit)
+    return [msgspec.structs.replace(each, answer=_sealed_again(call, each.answer)) for each in begun]
+
+
+def _compact(call: Call) -> Compacting:
+    begun = begin_compaction(call.ledger, call.environment, call.path["pond"])
+    _audit(call, "compact", begun.pond, call.sent(Plain).note)
+    tables = (msgspec.structs.replace(each, answer=_sealed_again(call, each.answer)) for each in begun.tables)
+    return Compacting(pond=begun.pond, tables=tuple(tables))
+
+
+def _sealed_again(call: Call, known: str) -> str:
+    return sealed(call, int(known.removeprefix("q")))
+
+
+def _audit(call: Call, verb: str, target: str, note: str) -> None:
     with call.ledger.transaction() as tx:
         environment = find.environment_id(tx, call.environment)
-        history.audit(tx, environment=environment, who=call.who, verb="sample", target=sent.pond, note=sent.note)
-    return view
+        history.audit(tx, environment=environment, who=call.who, verb=verb, target=target, note=note)
 
 
-def _accepted(call: Call, kind: str, submit: Callable[[], int]) -> AnswerView:
+def _check_room(call: Call) -> None:
     with call.ledger.reading() as tx:
         if _open(tx, find.environment_id(tx, call.environment)) >= OPEN_AT_MOST:
             raise Refused(429, "TOO_MANY_QUESTIONS", f"{OPEN_AT_MOST} questions wait already", hint="ask again later")
-    return AnswerView(id=f"q{submit()}", kind=kind, state="waiting")
 
 
 def _open(tx: Transaction, environment: int) -> int:
@@ -132,51 +169,17 @@ async def _answer(call: Call) -> AnswerView:
 def _withdraw(call: Call) -> AnswerView:
     view = _look(call)
     if view.state not in ("done", "failed"):
-        queries.withdraw(call.ledger, _number(call))
+        queries.withdraw(call.ledger, opened(call, call.path["answer"]) or 0)
     return _look(call)
 
 
 def _look(call: Call) -> AnswerView:
-    identity = _number(call)
-    with call.ledger.reading() as tx:
-        row = tx.row(
-            """SELECT d.kind AS kind, d.outcome AS outcome,
-                      (SELECT p.state FROM executions e JOIN processes p ON p.id = e.process
-                       WHERE e.dispatch = d.id AND e.completed_at IS NULL) AS worker,
-                      (SELECT max(p.state) FROM processes p WHERE p.dead_at IS NULL AND p.role = 'worker') AS others,
-                      (SELECT count(*) FROM processes p WHERE p.dead_at IS NULL) AS alive
-               FROM dispatches d WHERE d.id = :id AND d.environment = :environment AND d.kind IN ('query', 'sample')""",
-            id=identity,
-            environment=find.environment_id(tx, call.environment),
-        )
-    if row is None:
+    known = call.path["answer"]
+    dispatch = opened(call, known)
+    view = None if dispatch is None else question(call.ledger, call.environment, dispatch, known)
+    if view is None:
         raise _unknown()
-    known, kind = call.path["answer"], text(row, "kind")
-    if row["outcome"] is None:
-        state = _waiting(text_or_none(row, "worker"), text_or_none(row, "others"), number(row, "alive"))
-        return AnswerView(id=known, kind=kind, state=state)
-    answer = queries.result(call.ledger, identity)
-    if answer is None or answer.failure is not None:
-        failure = None if answer is None else answer.failure
-        code, message = ("QUERY_LOST", "ask again") if failure is None else (failure.code, failure.message)
-        place = None if failure is None else failure.place
-        return AnswerView(id=known, kind=kind, state="failed", error=Problem(code=code, message=message, place=place))
-    return AnswerView(id=known, kind=kind, state="done", result=msgspec.Raw((answer.result or "{}").encode()))
-
-
-def _waiting(worker: str | None, others: str | None, alive: int) -> State:
-    if worker is not None:
-        return "starting spark" if worker.startswith("starting spark") else "running"
-    if alive == 0:
-        return "no worker"
-    return "starting spark" if (others or "").startswith("starting spark") else "waiting"
-
-
-def _number(call: Call) -> int:
-    digits = call.path["answer"].removeprefix("q")
-    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 18):
-        raise _unknown()
-    return int(digits)
+    return view
 
 
 def _unknown() -> Refused:
@@ -204,6 +207,36 @@ ROUTES = (
         summary="Try code on a few published rows; nothing is deployed.",
         status=202,
         limit_bytes=LARGE,
+    ),
+    Route(
+        method="POST",
+        path="/v1/diffs",
+        level=Level.DEMAND,
+        handler=_diff,
+        request=DiffBody,
+        response=Comparing,
+        summary="Compare what a Pond shows with an older Run of it, or with another environment.",
+        status=202,
+    ),
+    Route(
+        method="POST",
+        path="/v1/checks/rows",
+        level=Level.DEMAND,
+        handler=_breaks,
+        request=BreaksBody,
+        response=list[Breaking],
+        summary="Ask for rows that break expectations.",
+        status=202,
+    ),
+    Route(
+        method="POST",
+        path="/v1/ponds/{pond}/compact",
+        level=Level.OPERATE,
+        handler=_compact,
+        request=Plain,
+        response=Compacting,
+        summary="Put the small batches of a Pond into few files.",
+        status=202,
     ),
     Route(
         method="GET",

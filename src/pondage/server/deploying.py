@@ -2,83 +2,127 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Mapping
 
+from pondage.ledger import actors, environments
 from pondage.ledger.branching import Choice
-from pondage.ledger.deploy import deploy
-from pondage.ledger.job_deploys import deploy_jobs, job_changes
-from pondage.ledger.planning import planned
-from pondage.plan.planning import checked
-from pondage.plan.values import Deployed, Plan
+from pondage.server.demanding import Plain
 from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.table import Call, Route
 from pondage.server.uploads import LARGE, Upload, check_upload
-from pondage.views.plan import PlanView, plan_view
+from pondage.views.deploying import Declared, deploy_declared, plan_declared
+from pondage.views.going_back import (
+    PondBack,
+    ProjectBack,
+    Promotion,
+    back_to_deployment,
+    back_to_run,
+    promotion,
+    target_of,
+)
+from pondage.views.plan import PlanView
 
 
-class DeployBody(Upload, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PlanBody(Upload, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An upload, and what was chosen about an environment below another one; without it a new one is below none."""
+
+    choice: Choice | None = None
+
+
+class DeployBody(PlanBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An upload, and the digest of the plan that was seen: another one is refused."""
 
     expected: str | None = None
 
 
-def received(call: Call, upload: Upload) -> tuple[Plan, list[Deployed], PlanView]:
-    """Check an upload and plan it; raises what is wrong with the archive, with a name, or with a digest."""
-    check_upload(upload)
-    plan, found = planned(
-        call.ledger,
-        call.environment,
-        project=upload.project,
-        ponds=upload.ponds,
-        reactors=upload.reactors,
-        # An environment that reads another one is made by `pondage deploy --env`; here it only stays one.
-        choice=Choice(is_empty=True),
+class PondBackBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The Run to show again: its id, or its number."""
+
+    run: str
+
+
+class ProjectBackBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The project that goes back to what it had deployed before."""
+
+    project: str
+    is_dry: bool = False
+    pools: Mapping[str, int] = {}
+
+
+class PromoteBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Ponds of the environment, and where they are shown, else in the one above."""
+
+    ponds: list[str]
+    to: str | None = None
+    is_deployed: bool = False
+
+
+def _declared(call: Call, sent: PlanBody) -> Declared:
+    """Check an upload; raises what is wrong with the archive, a name, a digest, or with the environment above."""
+    check_upload(sent)
+    choice = sent.choice or Choice(is_empty=True)
+    if not choice.is_empty:
+        _check_above(call, choice)
+    return Declared(
+        project=sent.project,
+        archive=sent.archive,
+        ponds=sent.ponds,
+        reactors=sent.reactors,
+        jobs=sent.jobs,
+        pools=sent.pools,
+        choice=choice,
     )
-    view = plan_view(plan)
+
+
+def _check_above(call: Call, choice: Choice) -> None:
+    """Refuse a new environment that would read one which the token does not see."""
     with call.ledger.reading() as tx:
-        changes = job_changes(tx, call.environment, project=upload.project, jobs=upload.jobs)
-    is_same = all(change.change == "unchanged" for change in changes)
-    return plan, found, msgspec.structs.replace(view, jobs=changes, is_empty=view.is_empty and is_same)
+        found = actors.environment(tx, call.environment)
+        is_there = found is not None and environments.is_used(tx, found)
+    above = choice.parent or (None if is_there else choice.parents.get(call.environment, environments.MAIN))
+    if above is not None and above != call.environment and not _may_see(call, above):
+        raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {above[:63]!r}", hint="pondage deploy --empty")
+
+
+def _may_see(call: Call, environment: str) -> bool:
+    return call.token is not None and call.token.may_see(environment)
 
 
 def _plan(call: Call) -> PlanView:
-    return received(call, call.sent(Upload))[2]
+    return plan_declared(call.ledger, call.environment, _declared(call, call.sent(PlanBody)))[2]
 
 
 def _deploy(call: Call) -> PlanView:
     sent = call.sent(DeployBody)
-    plan, found, view = received(call, sent)
-    checked(plan)
-    if sent.expected is not None and sent.expected != view.digest:
-        raise Refused(409, "PLAN_OUTDATED", "this is not the plan that was seen", hint="POST /v1/plan")
-    if any(change.change != "unchanged" for change in view.jobs):
-        deploy_jobs(
-            call.ledger,
-            call.environment,
-            project=sent.project,
-            jobs=sent.jobs,
-            archive=sent.archive,
-            who=_said(call, sent),
-        )
-    if not plan.is_empty:
-        deploy(
-            call.ledger,
-            call.environment,
-            project=sent.project,
-            definitions=list(plan.ponds),
-            removed=list(plan.removed),
-            archive=sent.archive,
-            summary=msgspec.json.encode(view).decode(),
-            expected=found,
-            reactors=sent.reactors,
-            pool_sizes=sent.pools,
-            who=_said(call, sent),
-        )
-    return view
+    return deploy_declared(
+        call.ledger, call.environment, _declared(call, sent), expected=sent.expected, who=_said(call, sent)
+    )
 
 
-def _said(call: Call, sent: Upload) -> str:
+def _roll_back_pond(call: Call) -> PondBack:
+    sent = call.sent(PondBackBody)
+    return back_to_run(call.ledger, call.environment, call.path["pond"], sent.run, who=_said(call, sent))
+
+
+def _roll_back(call: Call) -> ProjectBack:
+    sent = call.sent(ProjectBackBody)
+    return back_to_deployment(
+        call.ledger, call.environment, sent.project, is_dry=sent.is_dry, pools=sent.pools, who=_said(call, sent)
+    )
+
+
+def _promote(call: Call) -> Promotion:
+    sent = call.sent(PromoteBody)
+    to = sent.to or target_of(call.ledger, call.environment)
+    if not _may_see(call, to):
+        raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {to[:63]!r}")
+    return promotion(
+        call.ledger, call.environment, sent.ponds, to=to, is_deployed=sent.is_deployed, who=_said(call, sent)
+    )
+
+
+def _said(call: Call, sent: Plain) -> str:
     return f"{call.who}: {sent.note}" if sent.note else call.who
 
 
@@ -88,7 +132,8 @@ ROUTES = (
         path="/v1/plan",
         level=Level.READ,
         handler=_plan,
-        request=Upload,
+        may_begin=True,
+        request=PlanBody,
         response=PlanView,
         summary="What a deploy would change; nothing is stored.",
         limit_bytes=LARGE,
@@ -98,9 +143,37 @@ ROUTES = (
         path="/v1/deploy",
         level=Level.OPERATE,
         handler=_deploy,
+        may_begin=True,
         request=DeployBody,
         response=PlanView,
         summary="Put Ponds, reactors and jobs in force, with their code.",
         limit_bytes=LARGE,
+    ),
+    Route(
+        method="POST",
+        path="/v1/ponds/{pond}/rollback",
+        level=Level.OPERATE,
+        handler=_roll_back_pond,
+        request=PondBackBody,
+        response=PondBack,
+        summary="Show an older completed Run of a Pond again; nothing is computed.",
+    ),
+    Route(
+        method="POST",
+        path="/v1/rollback",
+        level=Level.OPERATE,
+        handler=_roll_back,
+        request=ProjectBackBody,
+        response=ProjectBack,
+        summary="Deploy what a project had deployed before.",
+    ),
+    Route(
+        method="POST",
+        path="/v1/promote",
+        level=Level.OPERATE,
+        handler=_promote,
+        request=PromoteBody,
+        response=Promotion,
+        summary="Show what an environment made in the one above, without computing anything.",
     ),
 )

@@ -7,9 +7,11 @@ import msgspec
 from pondage.engine.local import is_intact
 from pondage.ledger import jobs
 from pondage.ledger.job_deploys import deployed_job
+from pondage.ledger.job_plans import StoredJob
 from pondage.server.demanding import Plain
 from pondage.server.levels import Level
 from pondage.server.table import Call, Route
+from pondage.server.uploads import LARGE, check_job
 from pondage.views.jobs import JobRunDetail, find_run, job_run
 
 
@@ -20,9 +22,34 @@ class JobStart(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class JobResume(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whether globals begin anew."""
+    """Whether globals begin anew; with a job (and its code) the run goes on with that one, if its edits were seen."""
 
     fresh_globals: bool = False
+    is_edited: bool = False
+    job: StoredJob | None = None
+    archive: bytes = b""
+
+
+class JobRunBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A job that need not be deployed, the code of its own components, and variables of the context."""
+
+    job: StoredJob
+    archive: bytes = b""
+    context: dict[str, object] = msgspec.field(default_factory=dict)
+
+
+class JobDifference(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A job as it is now."""
+
+    job: StoredJob
+
+
+class EditedView(msgspec.Struct, frozen=True, kw_only=True):
+    """Sub-jobs that an edited job changes, adds and removes."""
+
+    changed: tuple[str, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +68,27 @@ def _start(call: Call) -> Started:
     return Started(run=run)
 
 
+def _start_sent(call: Call) -> Started:
+    sent = call.sent(JobRunBody)
+    check_job(sent.job, sent.archive)
+    run = jobs.start_job(
+        call.ledger,
+        call.environment,
+        sent.job,
+        context=sent.context,
+        archive=sent.archive,
+        reason="by the API",
+        who=call.who,
+        note=sent.note,
+    )
+    return Started(run=run)
+
+
+def _difference(call: Call) -> EditedView:
+    found = jobs.resume_difference(call.ledger, call.environment, _found(call), call.sent(JobDifference).job)
+    return EditedView(changed=tuple(found.changed), added=tuple(found.added), removed=tuple(found.removed))
+
+
 def _kill(call: Call) -> JobRunDetail:
     found = _found(call)
     jobs.kill(call.ledger, call.environment, found, who=call.who, note=call.sent(Plain).note)
@@ -50,10 +98,15 @@ def _kill(call: Call) -> JobRunDetail:
 
 def _resume(call: Call) -> Started:
     sent = call.sent(JobResume)
+    if sent.job is not None:
+        check_job(sent.job, sent.archive)
     run = jobs.resume(
         call.ledger,
         call.environment,
         _found(call),
+        job=sent.job,
+        archive=sent.archive,
+        is_edited=sent.is_edited,
         fresh_globals=sent.fresh_globals,
         is_intact=is_intact,
         who=call.who,
@@ -80,6 +133,27 @@ ROUTES = (
     ),
     Route(
         method="POST",
+        path="/v1/jobs/runs",
+        level=Level.OPERATE,
+        handler=_start_sent,
+        request=JobRunBody,
+        response=Started,
+        summary="Run a job that is sent with its code, deployed or not.",
+        status=202,
+        limit_bytes=LARGE,
+    ),
+    Route(
+        method="POST",
+        path="/v1/jobs/runs/{run}/difference",
+        level=Level.READ,
+        handler=_difference,
+        request=JobDifference,
+        response=EditedView,
+        summary="What an edited job would do anew when a run goes on with it.",
+        limit_bytes=LARGE,
+    ),
+    Route(
+        method="POST",
         path="/v1/jobs/runs/{run}/kill",
         level=Level.OPERATE,
         handler=_kill,
@@ -96,5 +170,6 @@ ROUTES = (
         response=Started,
         summary="Go on with a run that failed or was killed: a new run.",
         status=202,
+        limit_bytes=LARGE,
     ),
 )

@@ -9,8 +9,8 @@ import msgspec
 
 import pondage
 from pondage.server.levels import Level
-from pondage.server.problems import Problem
 from pondage.server.table import AnyOf, Route, Socket
+from pondage.views.problems import Problem
 
 _REF = "#/components/schemas/{name}"
 _PLACE = re.compile(r"{(\w+)}")

@@ -6,15 +6,7 @@ import msgspec
 
 from pondage.errors import DefinitionError, LedgerError, NotFound, PondageError, ProjectError
 from pondage.ledger.driver import LedgerUnavailable
-
-
-class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What went wrong: `code` is stable, `hint` says what to do next, `place` where it is."""
-
-    code: str
-    message: str
-    place: str | None = None
-    hint: str | None = None
+from pondage.views.problems import Problem
 
 
 class Refused(PondageError):

@@ -6,20 +6,25 @@ from typing import Annotated
 
 import msgspec
 
-from pondage.ledger import actors, reactors
+import pondage
+from pondage.ledger import actors
 from pondage.server.levels import Level
+from pondage.server.problems import Refused
 from pondage.server.relay import state_or_none
 from pondage.server.table import AnyOf, Call, Handler, Nothing, Route
 from pondage.views import find
 from pondage.views import jobs as job_views
 from pondage.views import runs as run_views
+from pondage.views.about import AboutView
+from pondage.views.checks import ChecksView, read_checks
 from pondage.views.deployments import DeploymentsView, deployments
+from pondage.views.environments import EnvironmentDetailView, EnvironmentsView, all_environments, environment
 from pondage.views.graph import GraphView, graph
 from pondage.views.lineage import read_lineage
 from pondage.views.lineage_data import Direction, LineageView
 from pondage.views.logs import LogsView, locate, with_lines
 from pondage.views.processes import ProcessView, alive
-from pondage.views.reactors import ReactorWhyView, why_reactor
+from pondage.views.reactors import ReactorWhyView, named_reactor, why_reactor
 from pondage.views.rhythm import RhythmView, rhythm
 from pondage.views.show import PondShow, SnapshotShow, show
 from pondage.views.status import StatusView, status
@@ -29,9 +34,10 @@ Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 
 
 class StatusQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Only one Pond, or at most so many."""
+    """Only one Pond, only some (`sales,orders`), or at most so many."""
 
     pond: str | None = None
+    ponds: Annotated[str, msgspec.Meta(min_length=1, max_length=5_000)] | None = None
     most: Annotated[int, msgspec.Meta(ge=1, le=10_000)] | None = None
 
 
@@ -78,6 +84,13 @@ class SpanQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     until: int | None = None
 
 
+class ChecksQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whose expectations, and how many of their last results."""
+
+    subject: str | None = None
+    most: Count = 10
+
+
 class HealthView(msgspec.Struct, frozen=True, kw_only=True):
     """The server is up and its ledger answers."""
 
@@ -90,20 +103,50 @@ def _health(call: Call) -> HealthView:
         return HealthView(ok=True, at=tx.now)
 
 
+def _about(call: Call) -> AboutView:
+    with call.ledger.reading() as tx:
+        at = tx.now
+    warehouse = str(call.service.warehouse)
+    return AboutView(version=str(pondage.__version__), environment=call.environment, warehouse=warehouse, at=at)
+
+
+def _checks(call: Call) -> ChecksView:
+    query = call.asked(ChecksQuery)
+    with call.ledger.reading() as tx:
+        return read_checks(tx, call.ledger, call.environment, subject=query.subject, most=query.most)
+
+
+def _environments(call: Call) -> EnvironmentsView:
+    with call.ledger.reading() as tx:
+        every = all_environments(tx).environments
+    return EnvironmentsView(environments=tuple(each for each in every if _may_see(call, each.name)))
+
+
+def _one_environment(call: Call) -> EnvironmentDetailView:
+    name = call.path["name"]
+    if not _may_see(call, name):
+        raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {name[:63]!r}")
+    with call.ledger.reading() as tx:
+        return environment(tx, name)
+
+
+def _may_see(call: Call, name: str) -> bool:
+    return call.token is not None and call.token.may_see(name)
+
+
 def _status(call: Call) -> StatusView:
     query = call.asked(StatusQuery)
     with call.ledger.reading() as tx:
-        keys = None
-        if query.pond is not None:
-            keys = [find.pond(tx, find.environment_id(tx, call.environment), query.pond).key]
+        named = [*([query.pond] if query.pond else []), *(query.ponds.split(",") if query.ponds else [])]
+        keys = find.keys(tx, call.environment, named) if named else None
         return status(tx, call.environment, keys=keys, most=query.most)
 
 
 def _why(call: Call) -> WhyView | ReactorWhyView:
     name = call.path["name"]
     with call.ledger.reading() as tx:
-        environment = actors.environment(tx, call.environment)
-        row = None if environment is None else reactors.find(tx, environment, name)
+        found = actors.environment(tx, call.environment)
+        row = None if found is None else named_reactor(tx, found, name)
         if row is None:
             return why(tx, call.ledger, call.environment, name)
     return why_reactor(row, state_or_none(call, row))
@@ -189,6 +232,10 @@ ROUTES = (
         response=HealthView,
         summary="Whether the server is up and its ledger answers.",
     ),
+    _get("/v1/about", _about, AboutView, "Who answers, and about which environment."),
+    _get("/v1/checks", _checks, ChecksView, "How the expectations went.", query=ChecksQuery),
+    _get("/v1/environments", _environments, EnvironmentsView, "The environments that the token is bound to."),
+    _get("/v1/environments/{name}", _one_environment, EnvironmentDetailView, "Where each Pond of one is read from."),
     _get("/v1/status", _status, StatusView, "Every Pond, as `pondage status --json`.", query=StatusQuery),
     _get("/v1/why/{name}", _why, AnyOf(WhyView, ReactorWhyView), "Why a Pond or a reactor runs, or does not."),
     _get("/v1/runs", _runs, run_views.RunsView, "The newest Runs.", query=RunsQuery),

@@ -12,6 +12,7 @@ from pondage.server import (
     feed,
     following,
     jobs,
+    keeping,
     metrics,
     reactors,
     reading,
@@ -30,6 +31,7 @@ ROUTES: tuple[Route, ...] = (
     *jobs.ROUTES,
     *watching.ROUTES,
     *reactors.ROUTES,
+    *keeping.ROUTES,
     *tokens.ROUTES,
     *metrics.ROUTES,
 )

@@ -13,6 +13,7 @@ from starlette.websockets import WebSocket
 
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tokens import TokenRow
+from pondage.read.project import Project
 from pondage.server.hub import Feeds
 from pondage.server.levels import Level
 from pondage.server.limits import Tickets
@@ -41,6 +42,7 @@ class Service:
     ledger: Ledger
     environment: str
     warehouse: Path
+    project: Project | None = None
     tickets: Tickets = field(default_factory=Tickets)
     feeds: Feeds = field(default_factory=Feeds)
     requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
@@ -97,6 +99,8 @@ class Route:
     media: str = "application/json"
     limit_bytes: int = SMALL
     is_relayed: bool = False
+    may_begin: bool = False
+    """Whether the environment may be one that nobody has deployed to yet."""
 
 
 @dataclass(frozen=True, kw_only=True)

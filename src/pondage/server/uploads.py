@@ -60,6 +60,11 @@ def _check_reactor(reactor: ReactorDefinition, place: str) -> None:
         raise Refused(422, problem.code, f"reactor {reactor.name} is refused: {problem.code}", place=place)
 
 
+def check_job(job: StoredJob, archive: bytes) -> None:
+    """Raise what is wrong with a job that comes with its own code, or with none."""
+    _check_job(job.plan.name, job, check_archive(archive) if archive else "")
+
+
 def _check_job(name: str, job: StoredJob, digest: str) -> None:
     codes = {job.archive, *(each.archive for each in job.components.values())}
     if name != job.plan.name or not _PLAIN.match(name) or not codes <= {"", digest}:

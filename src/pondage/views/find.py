@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from pondage.define.names import pond_key
 from pondage.errors import NotFound
@@ -45,6 +46,12 @@ def pond(tx: Transaction, environment: int, name: str) -> PondRow:
     found = actors.pond(tx, environment, pond_key(plain, wanted))
     assert found is not None, f"pond {name} vanished within a transaction"
     return found
+
+
+def keys(tx: Transaction, environment: str, names: Iterable[str]) -> list[str]:
+    """Answer the keys of Ponds that were typed; raises `NotFound` with the nearest name."""
+    found = environment_id(tx, environment)
+    return [pond(tx, found, name).key for name in names]
 
 
 def _unknown_pond(tx: Transaction, environment: int, name: str, majors: list[int]) -> NotFound:

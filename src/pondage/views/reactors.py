@@ -102,6 +102,23 @@ def reactor_history(tx: Transaction, row: ReactorRow, *, limit: int) -> list[His
     return lines[:limit][::-1]
 
 
+def named_reactor(tx: Transaction, environment: int, name: str) -> ReactorRow | None:
+    """Answer the reactor of this name, or the one that publishes the Pond of this name."""
+    found = reactors.find(tx, environment, name)
+    if found is not None:
+        return found
+    pond = name.partition("@")[0]
+    for row in reactors.deployed(tx, environment):
+        if not row.is_removed and row.declaration.publish is not None and row.declaration.publish.pond == pond:
+            return row
+    return None
+
+
+def state_of(said: object) -> dict[str, object]:
+    """Answer what a live host said of a reactor as an object."""
+    return msgspec.convert(said, dict[str, object])
+
+
 def why_reactor(row: ReactorRow, state: Mapping[str, object] | None) -> ReactorWhyView:
     """Explain a reactor from its row and, when its owner answered, from its state."""
     health = _health(row)

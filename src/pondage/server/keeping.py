@@ -1,0 +1,148 @@
+"""Routes that keep an installation: secrets (which go in and never come out), environments, health, what is deleted."""
+
+from __future__ import annotations
+
+import threading
+from typing import Annotated
+
+import msgspec
+
+from pondage.connect.vault import open_vault
+from pondage.define.names import checked_name
+from pondage.engine.vacuum import VacuumReport, vacuum
+from pondage.ledger import removal
+from pondage.ledger.removal import RemovedEnvironment
+from pondage.read.project import Project
+from pondage.server.demanding import Plain
+from pondage.server.levels import Level
+from pondage.server.problems import Refused
+from pondage.server.table import Call, Route
+from pondage.views import secrets
+from pondage.views.answers import DoctorView
+from pondage.views.doctor import examined
+from pondage.views.secrets import GoneSecret, KeptSecret, SecretsView
+
+_EXAMINING = threading.Lock()
+
+
+class SecretBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A value that no route ever answers."""
+
+    value: Annotated[str, msgspec.Meta(min_length=1, max_length=50_000)]
+
+
+class VacuumBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether only to say what would be deleted."""
+
+    dry_run: bool = False
+
+
+class DoctorQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether the recorded history is stepped again, and whether a Spark is started to look at its executors."""
+
+    replay: bool = False
+    cluster: bool = False
+
+
+def _secrets(call: Call) -> SecretsView:
+    with call.ledger.reading() as tx:
+        return secrets.names(tx, call.environment)
+
+
+def _put_secret(call: Call) -> KeptSecret:
+    name = checked_name(call.path["name"], what="secret")
+    vault = open_vault(_project(call).secret_key, is_created=True)
+    sealed = vault.seal(call.sent(SecretBody).value, environment=call.environment, name=name)
+    with call.ledger.transaction() as tx:
+        return secrets.put(tx, call.environment, name, sealed, who=call.who)
+
+
+def _remove_secret(call: Call) -> GoneSecret:
+    with call.ledger.transaction() as tx:
+        return secrets.remove(tx, call.environment, call.path["name"], who=call.who)
+
+
+def _remove_environment(call: Call) -> RemovedEnvironment:
+    name = call.path["name"]
+    if call.token is None or not call.token.may_see(name):
+        raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {name[:63]!r}")
+    return removal.remove(call.ledger, name, who=call.who)
+
+
+def _doctor(call: Call) -> DoctorView:
+    query = call.asked(DoctorQuery)
+    # Each look starts a process, and perhaps a Spark: one at a time.
+    if not _EXAMINING.acquire(blocking=False):
+        raise Refused(429, "BUSY", "somebody else asks the doctor just now", hint="ask again in a minute")
+    try:
+        return examined(_project(call).root, is_replaying=query.replay, has_cluster=query.cluster)
+    finally:
+        _EXAMINING.release()
+
+
+def _vacuum(call: Call) -> VacuumReport:
+    if call.token is None or "*" not in call.token.environments:
+        raise Refused(403, "FORBIDDEN", "data of every environment is looked at: the token must be bound to all")
+    return vacuum(call.ledger, _project(call).warehouse, dry_run=call.sent(VacuumBody).dry_run)
+
+
+def _project(call: Call) -> Project:
+    if call.service.project is None:
+        raise Refused(503, "NO_PROJECT", "this server serves a ledger without a project")
+    return call.service.project
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/v1/secrets",
+        level=Level.READ,
+        handler=_secrets,
+        response=SecretsView,
+        summary="The names of the secrets. Values are never shown.",
+    ),
+    Route(
+        method="POST",
+        path="/v1/secrets/{name}",
+        level=Level.ADMIN,
+        handler=_put_secret,
+        request=SecretBody,
+        response=KeptSecret,
+        summary="Store a secret, in place of the one before.",
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/secrets/{name}",
+        level=Level.ADMIN,
+        handler=_remove_secret,
+        response=GoneSecret,
+        summary="Delete a secret.",
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/environments/{name}",
+        level=Level.ADMIN,
+        handler=_remove_environment,
+        response=RemovedEnvironment,
+        summary="Take an environment away, with the data that no other one shows.",
+    ),
+    Route(
+        method="GET",
+        path="/v1/doctor",
+        level=Level.OPERATE,
+        handler=_doctor,
+        query=DoctorQuery,
+        response=DoctorView,
+        summary="Whether everything is there that is needed, and whether anything is stuck.",
+        is_relayed=True,
+    ),
+    Route(
+        method="POST",
+        path="/v1/vacuum",
+        level=Level.ADMIN,
+        handler=_vacuum,
+        request=VacuumBody,
+        response=VacuumReport,
+        summary="Delete data that nobody needs.",
+    ),
+)

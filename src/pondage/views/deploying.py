@@ -1,0 +1,91 @@
+"""What somebody has read from a project's files, planned and deployed: the same for the command line and the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from pondage.define.definition import PondDefinition
+from pondage.define.reaction import ReactorDefinition
+from pondage.errors import LedgerError
+from pondage.ledger.branching import Choice, begin
+from pondage.ledger.deploy import deploy
+from pondage.ledger.job_deploys import deploy_jobs, job_changes
+from pondage.ledger.job_plans import StoredJob
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.planning import planned
+from pondage.plan.planning import checked
+from pondage.plan.values import Deployed, Plan
+from pondage.views.plan import PlanView, plan_view
+
+
+class Declared(msgspec.Struct, frozen=True, kw_only=True):
+    """A project as the machine with its files read it, its code as a zip file, and what the caller chose."""
+
+    project: str
+    archive: bytes
+    ponds: Sequence[PondDefinition]
+    reactors: Sequence[ReactorDefinition]
+    jobs: Mapping[str, StoredJob]
+    pools: Mapping[str, int]
+    choice: Choice | None = None
+
+
+def plan_declared(ledger: Ledger, environment: str, declared: Declared) -> tuple[Plan, list[Deployed], PlanView]:
+    """Answer the plan, what it was compared with, and the view that tells about jobs too."""
+    plan, found = planned(
+        ledger,
+        environment,
+        project=declared.project,
+        ponds=declared.ponds,
+        reactors=declared.reactors,
+        choice=declared.choice,
+    )
+    if declared.choice is not None and declared.choice.names:
+        # Some Ponds were asked for, and nothing else.
+        plan = msgspec.structs.replace(plan, reactors=())
+        return plan, found, plan_view(plan)
+    view = plan_view(plan)
+    with ledger.reading() as tx:
+        changes = job_changes(tx, environment, project=declared.project, jobs=declared.jobs)
+    is_same = all(change.change == "unchanged" for change in changes)
+    return plan, found, msgspec.structs.replace(view, jobs=changes, is_empty=view.is_empty and is_same)
+
+
+def deploy_declared(
+    ledger: Ledger, environment: str, declared: Declared, *, expected: str | None = None, who: str = ""
+) -> PlanView:
+    """Carry out the plan and answer it. Raises `PlanError` for one with problems, and `LedgerError` (PLAN_OUTDATED)
+    when it is not the plan that was seen; nothing is changed then."""
+    plan, found, view = plan_declared(ledger, environment, declared)
+    checked(plan)
+    if expected is not None and expected != view.digest:
+        raise LedgerError(
+            "this is not the plan that was seen", hint="look at the plan again: pondage plan", code="PLAN_OUTDATED"
+        )
+    if plan.parent:
+        begin(ledger, environment, plan.parent)
+    if any(change.change != "unchanged" for change in view.jobs):
+        deploy_jobs(
+            ledger, environment, project=declared.project, jobs=declared.jobs, archive=declared.archive, who=who
+        )
+    if plan.is_empty:
+        return view
+    has_names = declared.choice is not None and bool(declared.choice.names)
+    deploy(
+        ledger,
+        environment,
+        project=declared.project,
+        # Unchanged Ponds take the new archive too, so that one worker with one code serves all of them.
+        definitions=list(plan.ponds),
+        removed=list(plan.removed),
+        archive=declared.archive,
+        summary=msgspec.json.encode(view).decode(),
+        expected=found,
+        reactors=None if has_names else declared.reactors,
+        pool_sizes=declared.pools,
+        parent=plan.parent or None,
+        who=who,
+    )
+    return view

@@ -1,0 +1,81 @@
+"""Verbs of reactors through a server, beside the same on the machine of the live host."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from pondage.cli.asks import reactors
+from pondage.cli.desk import Here, There
+from pondage.cli.remote import Server
+from pondage.cli.session import Session
+from pondage.cli.settings import Settings
+from pondage.ledger import tokens
+from pondage.read.project import load_project
+from pondage.server.serving import ServeOptions, bound, serving
+from pondage.server.table import Service
+from tests.reaction.hosting import Hosting, hosting
+from tests.server.test_twins import said
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosting]:
+    with hosting(tmp_path_factory.mktemp("live") / "project") as made:
+        made.start()
+        made.client().ask(op="state")
+        yield made
+
+
+@pytest.fixture(scope="module")
+def far(live: Hosting) -> Iterator[list[str]]:
+    service = Service(ledger=live.ledger, environment="main", warehouse=live.root, project=load_project(live.root))
+    with live.ledger.transaction() as tx:
+        token, _ = tokens.create(tx, live.ledger.ids, name="far", level="admin", environments=("main",))
+    options = ServeOptions(port=0)
+    with bound(options) as listening, serving(service, options, listening):
+        yield ["--server", f"http://127.0.0.1:{listening.getsockname()[1]}", "--token", token]
+
+
+def still(said: Any) -> Any:
+    """What was said, without what passes with time between two looks."""
+    if isinstance(said, dict):
+        return {name: still(value) for name, value in said.items() if name not in ("at", "now", "age_us")}
+    return [still(each) for each in said] if isinstance(said, list) else said
+
+
+@pytest.mark.parametrize(
+    "line", ["reactor list", "reactor state quote", "reactor dead quote", "reactor history quote", "why quote"]
+)
+def test_a_reading_verb_of_reactors_says_the_same_from_near_and_far(
+    line: str, live: Hosting, far: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(live.root)
+    arguments = line.split()
+    near, there = said(capsys, arguments), said(capsys, [*arguments, *far])
+    assert (there.code, there.out) == (near.code, near.out), there.err
+    near, there = said(capsys, [*arguments, "--json"]), said(capsys, [*arguments, "--json", *far])
+    assert still(msgspec.json.decode(there.out)) == still(msgspec.json.decode(near.out))
+
+
+def test_a_reactor_is_commanded_from_afar(
+    live: Hosting, far: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert said(capsys, ["reactor", "push", "quote", "ticks", '{"number": 1}', *far]).out.startswith("accepted")
+    refused = said(capsys, ["reactor", "push", "quote", "ticks", '{"number": "x"}', *far])
+    assert (refused.code, refused.out) == (1, "refused: invalid at $.number\n")
+    assert said(capsys, ["reactor", "pause", "quote", *far]).out.startswith("quote: hold paused")
+    assert said(capsys, ["reactor", "fire", "quote", *far]).code == 0
+    assert said(capsys, ["reactor", "fire-with", "quote", 'ticks={"number": 3}', *far]).code == 0
+    assert said(capsys, ["reactor", "resume", "quote", *far]).code == 0
+    assert said(capsys, ["reactor", "redrive", "quote", "77", *far]).code == 1
+    assert said(capsys, ["reactor", "pause", "nothing", *far]).code == 1
+
+
+def test_a_reactor_is_watched_from_near_and_far_alike(live: Hosting, far: list[str]) -> None:
+    near = Here(Session(project=load_project(live.root), ledger=live.ledger))
+    there = There(Server(far[1], far[3]), Settings())
+    first = [next(desk.follow(reactors.watch, reactor="quote")) for desk in (near, there)]
+    assert {str(each["state"]["state"]) for each in first} == {"Live"}  # type: ignore[index]
