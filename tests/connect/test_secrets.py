@@ -126,6 +126,9 @@ def test_variables_and_files_are_references_too(project: Path, ledger: Ledger, m
     opened = store(ledger, project)
     monkeypatch.setenv("DB_PASSWORD", VALUE)
     (project / "password").write_text(f"{VALUE}\n")
+    with pytest.raises(PondageError, match="can be read by others"):
+        opened[f"file:{project}/password"]
+    (project / "password").chmod(0o600)
     assert opened["env:DB_PASSWORD"] == opened[f"file:{project}/password"] == VALUE
     for reference in ("env:NOT_THERE", f"file:{project}/nothing", "vault:x", "No Name"):
         with pytest.raises(PondageError):
@@ -135,6 +138,7 @@ def test_variables_and_files_are_references_too(project: Path, ledger: Ledger, m
 def test_an_opened_secret_is_taken_out_of_every_line_that_is_logged(project: Path, ledger: Ledger) -> None:
     value = 'p"ss\\word&1\nsecond line'
     (project / "password").write_text(value)
+    (project / "password").chmod(0o600)
     store(ledger, project)[f"file:{project}/password"]
     log = AttemptLog(project / "attempt.log")
     for said in (

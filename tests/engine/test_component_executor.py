@@ -39,8 +39,8 @@ OWN = '''
 from pondage import component
 
 
-@component("greet", after=("greeting",), globals=())
-def greet(*, params, run):
+@component("welcome", after=("greeting",), globals=())
+def welcome(*, params, run):
     """Greets."""
     run.after["greeting"] = f"hello {run.secret('env:GREETED')}"
     if params.get("fails"):
@@ -85,7 +85,7 @@ def test_a_component_of_the_project_travels_with_the_code_and_its_secrets_are_ve
     world: JobWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GREETED", "hidden-world")
-    text = "components: [{name: greet, type: greet, params: {fails: true}}]\n"
+    text = "components: [{name: greet, type: welcome, params: {fails: true}}]\n"
     (world.root / "job.yaml").write_text(text, encoding="utf-8")
     view = world.run("job.yaml")
     (component,) = view.components

@@ -1,4 +1,4 @@
-"""`[locations]` and `[types]` of the project file."""
+"""`[locations]`, `[secrets.COMPONENT]` and `[types]` of the project file."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ GOOD = """
 [locations]
 landing = "data/landing"
 lake = "s3a://lake/raw"
+
+[secrets.fetch]
+API_KEY = "env:SHOP_KEY"
+token = "shop_token"
 
 [types.Customer]
 definition = "{id: bigint not null}"
@@ -34,6 +38,7 @@ def written(root: Path, text: str) -> Path:
 def test_locations_and_types_have_names(tmp_path: Path) -> None:
     project = load_project(written(tmp_path, GOOD))
     assert project.locations == {"landing": str(tmp_path.resolve() / "data/landing"), "lake": "s3a://lake/raw"}
+    assert project.secrets == {"fetch": {"API_KEY": "env:SHOP_KEY", "token": "shop_token"}}
     assert {key: one.version for key, one in project.types.items()} == {"Customer@1": "1.0.0", "Order@2": "2.3.0"}
 
 
@@ -43,6 +48,9 @@ def test_locations_and_types_have_names(tmp_path: Path) -> None:
         ("[locations]\n\"../up\" = \"x\"", "locations.../up is no name for a location"),
         ("[locations]\nlanding = 3", "locations.landing is 3"),
         ("locations = 3", "locations is not a table"),
+        ("secrets = 3", "secrets. is no table"),
+        ("[secrets.fetch]\nKEY = \"It is 5 o'clock!\"", "secrets.fetch.KEY does not say where a secret is"),
+        ("[secrets.fetch]\nKEY = \"vault:x\"", "secrets.fetch.KEY does not say where a secret is"),
         ("[types.Table]\ndefinition = \"{a: int}\"", "types.Table is no name for a type"),
         ("[types.order]\ndefinition = \"{a: int}\"", "types.order is no name for a type"),
         ("[types.Order]\ndefinition = \"{a int}\"", "types.Order is no type: ':' is expected here"),

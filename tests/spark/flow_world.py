@@ -31,13 +31,13 @@ def rows(type_: str, *values: object) -> dict[str, Any]:
 class FlowWorld(JobWorld):
     """Runs trees to their end in this thread, as a worker would."""
 
-    def __init__(self, root: Path, driver: SparkDriver | None = None, modules: str = "") -> None:
+    def __init__(self, root: Path, driver: SparkDriver | None = None, modules: str = "", settings: str = "") -> None:
         root.mkdir(parents=True, exist_ok=True)
         if modules:
             (root / "programs.py").write_text(modules, encoding="utf-8")
         if not (root / "pondage.toml").exists():
             own = 'modules = ["programs.py"]\n' if modules else ""
-            (root / "pondage.toml").write_text(f'{own}[locations]\nlanding = "data"\n', encoding="utf-8")
+            (root / "pondage.toml").write_text(f'{own}[locations]\nlanding = "data"\n{settings}', encoding="utf-8")
         super().__init__(root, driver)
 
     def submit(self, document: object, *, name: str = "tree") -> str:

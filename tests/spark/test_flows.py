@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from pondage.define.flow import FlowRefused
+from pondage.engine.attempt_log import AttemptHandler
 from pondage.spark.driver import SparkDriver
 from pondage.views.flows import FlowDetail
 from tests.spark.flow_world import FlowWorld, node_states, rows, tree
@@ -42,6 +45,19 @@ def size(input, factor, *, params, run):
     return {"main": {"size": len(input) * factor}, "twice": input * 2}
 
 
+@component("login", outputs={"main": "Table<{n: int}>"}, exposed=True, params={
+    "type": "object", "properties": {"password": {"type": "string", "format": "secret"}, "fails": {"type": "boolean"}},
+    "additionalProperties": False,
+})
+def login(*, params, run):
+    """Use a secret by its name."""
+    password = run.secret(params.get("password", "PASSWORD"))
+    run.log.info("connecting with %s", password)
+    if params.get("fails"):
+        raise RuntimeError(f"cannot log in with {password}")
+    return run.spark.createDataFrame([(len(password),)], "n int")
+
+
 @component("measure", inputs={"size": "Value<{size: bigint}>"}, outputs={"main": "Table<{n: bigint}>"}, exposed=True)
 def measure(size, *, params, run):
     """Make a table of a value."""
@@ -52,7 +68,8 @@ PEOPLE = "Table<{id: bigint not null, name: string, born: date, score: decimal(7
 
 @pytest.fixture(scope="module")
 def world(driver: SparkDriver, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlowWorld]:
-    made = FlowWorld(tmp_path_factory.mktemp("flows") / "project", driver, PROGRAMS)
+    root = tmp_path_factory.mktemp("flows") / "project"
+    made = FlowWorld(root, driver, PROGRAMS, '[secrets.login]\nPASSWORD = "env:SHOP_PASSWORD"\n')
     yield made
     made.close()
 
@@ -258,3 +275,35 @@ def test_the_samples_make_a_first_tree(world: FlowWorld) -> None:
     assert lines(world, view, "pairs") == [{"left": {"id": 0}, "right": ada}, {"left": {"id": 1}, "right": ada}]
     assert lines(world, view, "hello") == [{"greeting": "Hello, Ada!"}]
     assert lines(world, view, "few") == [{"id": 1}]
+
+
+SECRET = "hush-51c9e2-flow"
+
+
+def test_a_secret_is_named_in_the_tree_and_its_value_is_in_no_file(
+    world: FlowWorld, monkeypatch: pytest.MonkeyPatch, driver: SparkDriver
+) -> None:
+    handler = AttemptHandler(io.StringIO())
+    monkeypatch.setattr(logging.getLogger("pondage.component"), "handlers", [handler])
+    logging.getLogger("pondage.component").setLevel(logging.INFO)
+    monkeypatch.setenv("SHOP_PASSWORD", SECRET)
+    named = {"prog": "login", "params": {"password": "PASSWORD"}}
+    view = world.flow(tree({"a": named}, x="a.main as csv"))
+    assert world.extracted(view.flow.run.id, "x") == f"n\n{len(SECRET)}\n".encode()
+    failed = world.flow(tree({"a": {"prog": "login", "params": {"fails": True}}}, x="a.main"))
+    (panic,) = failed.panics
+    assert panic.message == "RuntimeError: cannot log in with ***"
+    logs = "".join(path.read_text(encoding="utf-8") for path in world.root.rglob("*.log"))
+    assert "connecting with ***" in logs
+    files = [one for one in [*world.root.rglob("*"), driver.log] if one.is_file() and not one.is_symlink()]
+    assert {"ledger.db", "tree.json"} <= {one.name for one in files}
+    assert [str(one) for one in files if SECRET.encode() in one.read_bytes()] == []
+
+
+def test_a_tree_cannot_name_places_of_secrets_or_those_of_other_programs(world: FlowWorld) -> None:
+    for given in ("env:SHOP_PASSWORD", "file:/etc/passwd", "hush", "password"):
+        with pytest.raises(FlowRefused, match="no secret of the program; declared are: PASSWORD") as caught:
+            world.submit(tree({"a": {"prog": "login", "params": {"password": given}}}, x="a.main"))
+        (problem,) = caught.value.problems
+        assert problem.path == "/nodes/a/params/password"
+        assert given not in problem.message

@@ -38,6 +38,7 @@ def planned_tree(file: str, *, name: str | None = None) -> PlannedFlow:
         schemas=built_in_schemas(),
         types=known_types(),
         locations=project.locations if project is not None else {},
+        secrets=project.secrets if project is not None else {},
         name=name or ("flow" if file == STANDARD_INPUT else Path(file).stem),
     )
 

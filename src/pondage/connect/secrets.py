@@ -65,7 +65,12 @@ def _variable(name: str) -> str:
 
 def _file(path: str) -> str:
     try:
-        text = Path(path).expanduser().read_text(encoding="utf-8")
+        file = Path(path).expanduser()
+        if os.name == "posix" and file.stat().st_mode & 0o077:
+            raise SecretError(
+                f"the file {path} of a secret can be read by others", hint=f"chmod 600 {path}", code="OPEN_SECRET"
+            )
+        text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SecretError(
             f"the file {path} of a secret cannot be read: {getattr(error, 'strerror', None) or 'not a text'}",

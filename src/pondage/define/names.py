@@ -17,6 +17,11 @@ _MINIMUM = re.compile(r"\s*(?:>=)?\s*(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?\s
 Version = tuple[int, int, int]
 
 
+def is_name(text: str) -> bool:
+    """Answer whether a text can be a name."""
+    return _NAME.match(text) is not None
+
+
 def checked_name(text: str, *, what: str = "name", place: str | None = None) -> str:
     """Answer `text` when it is a lower-case identifier of at most 63 characters, else raise `DefinitionError`."""
     if not _NAME.match(text):

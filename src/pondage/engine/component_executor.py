@@ -52,7 +52,7 @@ def execute(
             session=session,
             place=lambda port: table_path(config, attempt, task, port),
             root=Path(config.root),
-            secrets=secrets.__getitem__,
+            secrets=lambda component, name: secrets[config.secrets.get(component, {}).get(name, name)],
             stop=attempt.stopping,
             streams=StreamPorts(ledger, attempt, task, lambda port: table_path(config, attempt, task, port)),
         )

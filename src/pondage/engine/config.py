@@ -34,6 +34,8 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     components: tuple[str, ...] = ()
     """The components that this machine serves, and nothing else; empty serves everything."""
     secret_key: str = ""
+    secrets: dict[str, dict[str, str]] = {}
+    """Of each component: what it calls a secret, and where that is; never a value."""
     lineage: LineageTable = LineageTable()
     vacuum_every_s: float = 3600.0
     cancel_grace_s: float = 30.0
@@ -88,6 +90,7 @@ def config_of(project: Project) -> EngineConfig:
         slots=project.worker.slots or min(MOST_SLOTS, available_cores()),
         labels=project.worker.labels,
         secret_key=project.secret_key,
+        secrets=project.secrets,
         lineage=project.lineage,
     )
 

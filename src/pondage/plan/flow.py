@@ -6,7 +6,7 @@ edge from `panic` is an `error` edge with a row, an edge into `stop` a signal be
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -58,19 +58,20 @@ def plan_flow(
     schemas: Mapping[str, Schema] | None = None,
     types: TypeRegistry = BUILT_IN,
     locations: Mapping[str, str] | None = None,
+    secrets: Mapping[str, Collection[str]] | None = None,
     name: str = "",
     fuses: bool = True,
 ) -> PlannedFlow:
     """Plan a tree; raises FlowRefused with all problems.
 
     Only exposed components of the registry may stand in it, and only these locations; a name of a location becomes what
-    it stands for in the plan's parameters.
+    it stands for in the plan's parameters. `secrets` are the names that parameters of each component may have.
     """
     findings = Findings()
     graph, doubtful = tree_graph(tree, registry, findings)
     doubtful |= check_sources(tree, graph, findings)
     check_sinks(tree, graph, findings)
-    doubtful |= check_node_params(tree, graph, findings, types=types, locations=locations or {})
+    doubtful |= check_node_params(tree, graph, findings, types=types, locations=locations or {}, secrets=secrets or {})
     if not check_circles(tree, graph, findings):
         raise FlowRefused(findings.problems)
     structures = structures_of(types)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 
 import msgspec
@@ -30,13 +30,19 @@ _NEVER = {
 
 
 def check_node_params(
-    tree: Tree, graph: Graph, findings: Findings, *, types: TypeRegistry, locations: Mapping[str, str]
+    tree: Tree,
+    graph: Graph,
+    findings: Findings,
+    *,
+    types: TypeRegistry,
+    locations: Mapping[str, str],
+    secrets: Mapping[str, Collection[str]],
 ) -> set[str]:
     """Note parameters and constants that do not fit, and give their nodes.
 
     Names of locations become what they stand for.
     """
-    check = _Check(tree, findings, types, locations)
+    check = _Check(tree, findings, types, locations, secrets)
     wrong = set()
     for name, vertex in graph.vertices.items():
         before = len(findings.problems)
@@ -50,12 +56,20 @@ def check_node_params(
 
 
 class _Check:
-    def __init__(self, tree: Tree, findings: Findings, types: TypeRegistry, locations: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        findings: Findings,
+        types: TypeRegistry,
+        locations: Mapping[str, str],
+        secrets: Mapping[str, Collection[str]],
+    ) -> None:
         self.tree = tree
         self.findings = findings
         self.types = types
         self.structures = structures_of(types)
         self.locations = locations
+        self.secrets = secrets
 
     def params(self, vertex: Vertex) -> None:
         assert vertex.definition is not None
@@ -64,19 +78,26 @@ class _Check:
         for code, where, message in islice(given, MAX_PROBLEMS):
             self.findings.wrong(code, f"{vertex.name}: {message}", at_pointer(self.tree, where))
         texts = formatted(vertex.definition.params, vertex.call.params, path, pointed)
-        refused = ((where, wrong) for where, form, text in texts if (wrong := self.wrong_text(form, text)) is not None)
+        own = self.secrets.get(vertex.definition.name, ())
+        refused = (
+            (where, wrong) for where, form, text in texts if (wrong := self.wrong_text(form, text, own)) is not None
+        )
         for where, (code, message) in islice(refused, MAX_PROBLEMS):
             self.findings.wrong(code, f"{vertex.name}: {message}", at_pointer(self.tree, where))
         params = self.with_places(vertex.definition.params, vertex.call.params)
         vertex.call = msgspec.structs.replace(vertex.call, params=params)
 
-    def wrong_text(self, form: str, text: str) -> tuple[str, str] | None:
+    def wrong_text(self, form: str, text: str, secrets: Collection[str]) -> tuple[str, str] | None:
         """Answer why a text of a format may not stand in a tree: a code and a message."""
         if form == "location" and text not in self.locations:
             known = ", ".join(sorted(self.locations)) or "none"
             return "UNKNOWN_LOCATION", f"there is no location {shown(text)}; declared are: {known}"
         if form == "file" and not _FILE.match(text):
             return "PARAMS_SCHEMA", f"{shown(text)} is no file below a location"
+        if form == "secret" and text not in secrets:
+            # Neither a place nor a value: a tree cannot look into the worker's environment or files.
+            known = ", ".join(sorted(secrets)) or "none"
+            return "PARAMS_SCHEMA", f"that is no secret of the program; declared are: {known}"
         if form in _NEVER:
             return "PARAMS_SCHEMA", f"a tree gives no {form}; {_NEVER[form]}"
         return self.wrong_column(text) if form == "type" else None

@@ -1,4 +1,4 @@
-"""The tables of the project file that give names to things outside: `[locations]` and `[types]`."""
+"""The tables of the project file that give names to things: `[locations]`, `[secrets.COMPONENT]` and `[types]`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from pondage.define.names import checked_name, parsed_version
+from pondage.define.names import checked_name, is_name, parsed_version
 from pondage.define.type_registry import ARROW, TypeEntry, structures_of, unknown_names, wrong_entry
 from pondage.define.types import Type, parts
 from pondage.errors import DefinitionError, ProjectError
@@ -39,6 +39,28 @@ def read_locations(root: Path, given: object, errors: list[ProjectError]) -> dic
             continue
         found[name] = address if "://" in address else str((root / Path(address).expanduser()).absolute())
     return found
+
+
+def read_secrets(given: object, errors: list[ProjectError]) -> dict[str, dict[str, str]]:
+    """`[secrets.COMPONENT]`: what a component calls a secret, and where that is: `env:NAME`, `file:PATH`, a name."""
+    found: dict[str, dict[str, str]] = {}
+    for component, table in given.items() if isinstance(given, dict) else [("", given)]:
+        key = f"secrets.{component}"
+        if not isinstance(table, dict) or not is_name(str(component)):
+            errors.append(_refused(key, "is no table", 'write [secrets.fetch], below it API_KEY = "env:SHOP_KEY"'))
+            continue
+        for name, reference in table.items():
+            if not str(name).isidentifier() or not isinstance(reference, str) or not _is_reference(reference):
+                hint = "name it like a variable, and write env:NAME, file:PATH or a name of `pondage secret list`"
+                errors.append(_refused(f"{key}.{name}", "does not say where a secret is", hint))
+                continue
+            found.setdefault(component, {})[name] = reference
+    return found
+
+
+def _is_reference(text: str) -> bool:
+    kind, separator, place = text.partition(":")
+    return (kind in ("env", "file") and bool(place)) if separator else is_name(text)
 
 
 def read_types(given: object, errors: list[ProjectError]) -> dict[str, TypeEntry]:

@@ -13,7 +13,7 @@ from pondage.define.names import checked_name
 from pondage.define.type_registry import TypeEntry
 from pondage.errors import DefinitionError, ProjectError
 from pondage.read.keys import checked_table
-from pondage.read.named import read_locations, read_types
+from pondage.read.named import read_locations, read_secrets, read_types
 from pondage.read.problems import raise_all
 
 PROJECT_FILE = "pondage.toml"
@@ -69,6 +69,8 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     parents: dict[str, str] = {}
     """`[environments.dev]`, `parent = "main"`: which environment is above which."""
     locations: dict[str, str] = {}
+    secrets: dict[str, dict[str, str]] = {}
+    """Of each component: what it calls a secret, and where that is."""
     types: dict[str, TypeEntry] = {}
     secret_key: str = ""
 
@@ -120,7 +122,8 @@ def load_project(root: Path) -> Project:
 
 
 def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) -> Project:
-    tables = ("project", "spark", "durability", "worker", "pools", "lineage", "locations", "types", "environments")
+    tables = ("project", "spark", "durability", "worker", "pools", "lineage", "locations", "secrets", "types",
+              "environments")  # fmt: skip
     head = {key: value for key, value in data.items() if key not in tables}
     project = checked_table(_ProjectTable, data.get("project", {}), "project", errors)
     # The settings of `[project]` may also stand at the top of the file, before any table.
@@ -148,6 +151,7 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         pools=_pools(data.get("pools", {}), errors),
         parents=_parents(data.get("environments", {}), errors),
         locations=read_locations(root, data.get("locations", {}), errors),
+        secrets=read_secrets(data.get("secrets", {}), errors),
         types=read_types(data.get("types", {}), errors),
         secret_key=_secret_key(root, str(chosen.get("secret_key", f"file:{STATE_DIRECTORY}/secret.key")), errors),
     )

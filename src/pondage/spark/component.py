@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -52,7 +53,8 @@ class ComponentWork(msgspec.Struct, frozen=True, kw_only=True):
     session: Callable[[], SparkSession]
     place: Callable[[str], str]
     root: Path | None = None
-    secrets: Callable[[str], str] | None = None
+    secrets: Callable[[str, str], str] | None = None
+    """Opens a secret for a component by the name that it has there."""
     stop: threading.Event | None = None
     """Set when it is asked to stop."""
     streams: Streams | None = None
@@ -97,9 +99,8 @@ class Call:
         self.member = member
         self.is_last = member is work.task.members[-1]
         self.plain: dict[str, str] = {}
-        self.run = SparkRun(
-            work.task, member, session=work.session, root=work.root, secrets=work.secrets, stop=work.stop
-        )
+        secrets = None if work.secrets is None else partial(work.secrets, member.component)
+        self.run = SparkRun(work.task, member, session=work.session, root=work.root, secrets=secrets, stop=work.stop)
 
     def result(self, made: Frames) -> MemberResult:
         """Run it to its end; a failure is part of the answer."""
