@@ -58,6 +58,11 @@ def test_every_verb_explains_itself(call: Call, verb: str) -> None:
     assert len(said.out.split("\n\n")[1].strip()) > 20
 
 
+def test_no_two_verbs_have_the_same_explanation(call: Call) -> None:
+    explanations = [call(verb, "--help").out.split("\n\n")[1] for verb in VERBS]
+    assert len(set(explanations)) == len(VERBS)
+
+
 @pytest.mark.parametrize("verb", ["status", "why", "runs", "logs", "query", "show", "plan", "doctor"])
 def test_every_reading_verb_takes_json(call: Call, verb: str) -> None:
     assert "--json" in call(verb, "--help").out

@@ -84,6 +84,14 @@ def test_a_killed_pond_takes_no_demand_and_says_so(world: World, call: Call) -> 
     assert "sales@1 was cleared" in call("clear", "sales").out
 
 
+def test_a_kill_and_a_force_may_say_why(world: World, call: Call) -> None:
+    call("kill", "sales", "--note", "wrong prices")
+    call("force", "orders", "--note", "again")
+    with world.ledger.reading() as tx:
+        notes = {str(row["verb"]): str(row["note"]) for row in tx.rows("SELECT verb, note FROM audit")}
+    assert (notes["kill"], notes["force"]) == ("wrong prices", "again")
+
+
 def test_a_pulse_for_what_is_there_already_runs_nothing(world: World, call: Call) -> None:
     call("pulse", "orders")
     drain(world)

@@ -945,6 +945,31 @@ export interface TokenRow {
   revoked_at: number | null;
 }
 
+export interface TrendPoint {
+  run: string;
+  number: number;
+  state: string;
+  freshness: number;
+  delay: number;
+  started_at: number;
+  ended_at: number | null;
+  tables: TrendTable[];
+}
+
+export interface TrendTable {
+  ripple: string;
+  rows: number;
+  bytes: number;
+  is_reused: boolean;
+}
+
+export interface TrendView {
+  environment: string;
+  at: number;
+  pond: string;
+  points: TrendPoint[];
+}
+
 export interface TriggerView {
   kind: "schedule" | "tide" | "wave";
   name: string;

@@ -96,8 +96,12 @@ class Verb(click.Command):
         return [*super().get_params(ctx), *global_options(is_hidden=True)]
 
 
-verb = click.command(cls=Verb)
 Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def verb(function: Callable[..., object]) -> click.Command:
+    """Make a verb of a function. (click's own decorator keeps the help of the first function that it is given.)"""
+    return click.command(cls=Verb)(function)
 
 
 def json_option(function: Function) -> Function:

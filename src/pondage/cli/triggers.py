@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pondage.views.status import PondView, StatusView
 
 _ponds = click.argument("ponds", nargs=-1, required=True, metavar="POND...")
+_note = click.option("--note", default="", metavar="TEXT", help="Why, for the audit.")
 
 
 def _send(
@@ -214,8 +215,9 @@ def wake(settings: Settings, ponds: tuple[str, ...]) -> None:
 @verb
 @_ponds
 @click.option("--full", is_flag=True, help="Compute everything anew, not only what changed; the table is replaced.")
+@_note
 @pass_settings
-def force(settings: Settings, ponds: tuple[str, ...], full: bool) -> None:
+def force(settings: Settings, ponds: tuple[str, ...], full: bool, note: str) -> None:
     """Clear, and run once even if nothing is new: every Ripple computes again.
 
     Waits for a Run that is active. Sinks see what it gives with their next Run; its freshness grows only when the
@@ -230,20 +232,21 @@ def force(settings: Settings, ponds: tuple[str, ...], full: bool) -> None:
             return "is forced, as soon as the Run that is active has ended"
         return "cannot be forced: its Sources have never published (pondage run brings them)"
 
-    _send(settings, ponds, lambda to, key: to.ask(demanding.force, pond=key, full=full), done)
+    _send(settings, ponds, lambda to, key: to.ask(demanding.force, pond=key, full=full, note=note), done)
 
 
 @verb
 @_ponds
+@_note
 @pass_settings
-def kill(settings: Settings, ponds: tuple[str, ...]) -> None:
+def kill(settings: Settings, ponds: tuple[str, ...], note: str) -> None:
     """Stop at once: cancel what runs, forget demand and triggers, block the Sinks until `pondage clear`.
 
     Published data stays as it is.
     """
     from pondage.cli.asks import demanding
 
-    _send(settings, ponds, lambda to, key: to.ask(demanding.kill, pond=key), "was killed")
+    _send(settings, ponds, lambda to, key: to.ask(demanding.kill, pond=key, note=note), "was killed")
 
 
 @verb

@@ -28,6 +28,7 @@ from pondage.views.reactors import ReactorWhyView, named_reactor, why_reactor
 from pondage.views.rhythm import RhythmView, rhythm
 from pondage.views.show import PondShow, SnapshotShow, show
 from pondage.views.status import StatusView, status
+from pondage.views.trend import TrendView, trend
 from pondage.views.why import WhyView, why
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
@@ -199,6 +200,11 @@ def _job_run(call: Call) -> job_views.JobRunDetail:
         return job_views.job_run(tx, call.ledger, call.environment, call.path["run"])
 
 
+def _trend(call: Call) -> TrendView:
+    with call.ledger.reading() as tx:
+        return trend(tx, call.environment, call.path["pond"], most=call.asked(LimitQuery).limit)
+
+
 def _graph(call: Call) -> GraphView:
     with call.ledger.reading() as tx:
         return graph(tx, call.ledger, call.environment)
@@ -254,6 +260,7 @@ ROUTES = (
     _get(
         "/v1/rhythm", _rhythm, RhythmView, "How often Ponds ran, and what a schedule would have done.", query=SpanQuery
     ),
+    _get("/v1/ponds/{pond}/trend", _trend, TrendView, "A Pond over its last Runs.", query=LimitQuery),
     _get("/v1/graph", _graph, GraphView, "What is deployed, and how it hangs together."),
     _get("/v1/processes", _processes, tuple[ProcessView, ...], "Who is alive."),
 )

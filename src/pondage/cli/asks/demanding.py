@@ -16,8 +16,8 @@ from pondage.ledger.verbs import send
 from pondage.views.status import StatusView
 
 
-def _told(here: Session, event: Event) -> StatusView:
-    send(here.ledger, here.environment, event)
+def _told(here: Session, event: Event, note: str = "") -> StatusView:
+    send(here.ledger, here.environment, event, note=note)
     return status.here(here, ponds=event.pond)
 
 
@@ -66,15 +66,15 @@ def wake(here: Session, *, pond: str) -> StatusView:
 
 
 @asks("POST /v1/ponds/{pond}/force")
-def force(here: Session, *, pond: str, full: bool = False) -> StatusView:
+def force(here: Session, *, pond: str, full: bool = False, note: str = "") -> StatusView:
     """Clear, and run once even if nothing is new."""
-    return _told(here, events.Force(pond=PondKey(pond), full=full))
+    return _told(here, events.Force(pond=PondKey(pond), full=full), note)
 
 
 @asks("POST /v1/ponds/{pond}/kill")
-def kill(here: Session, *, pond: str) -> StatusView:
+def kill(here: Session, *, pond: str, note: str = "") -> StatusView:
     """Stop at once and block the Sinks."""
-    return _told(here, events.Kill(pond=PondKey(pond)))
+    return _told(here, events.Kill(pond=PondKey(pond)), note)
 
 
 @asks("POST /v1/ponds/{pond}/sleep")
