@@ -69,7 +69,8 @@ def plan_job(
         graph.vertices[name].is_extracted = True
     if is_alone and job.inputs:
         message = (
-            f"the job has the inputs {', '.join(sorted(job.inputs))}, which only a Ripple or a calling job can give"
+            f"the job needs the inputs {', '.join(sorted(job.inputs))}: name it in a Pond with pond.job(…), or call it "
+            'as a joblet with type: "@…"'
         )
         findings.wrong("JOB_HAS_INPUTS", message, job.inputs_at, path="$.inputs")
     found = check_types(graph, findings, schemas, structures_of(types))
