@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -120,7 +121,7 @@ class SqliteDriver:
         self._local = threading.local()
         self._all: dict[sqlite3.Connection, threading.Thread] = {}
         self._guard = threading.Lock()
-        self._watches: list[SqliteChanges] = []
+        self._watches: weakref.WeakSet[SqliteChanges] = weakref.WeakSet()
         path.parent.mkdir(parents=True, exist_ok=True)
 
     def transaction(self) -> AbstractContextManager[SqliteTransaction]:
@@ -147,7 +148,7 @@ class SqliteDriver:
         """Answer a new watch for changes that other connections commit."""
         watch = SqliteChanges(self.path)
         with self._guard:
-            self._watches.append(watch)
+            self._watches.add(watch)
         return watch
 
     def sever(self) -> None:
@@ -162,7 +163,7 @@ class SqliteDriver:
     def close(self) -> None:
         """Close every connection that any thread opened, and every watch."""
         with self._guard:
-            for watch in self._watches:
+            for watch in list(self._watches):
                 watch.close()
             for connection in self._all:
                 connection.close()
@@ -203,18 +204,23 @@ class SqliteDriver:
 
 
 class SqliteChanges:
-    """A watch on the file by `PRAGMA data_version`: cheap enough to look every few milliseconds while work is near."""
+    """A watch on the file by `PRAGMA data_version`: cheap enough to look every few milliseconds while work is near.
+
+    Whoever closes it need not be the one who waits: SQLite itself would not survive that.
+    """
 
     def __init__(self, path: Path) -> None:
         self._connection = _connected(path)
+        self._guard = threading.Lock()
+        self._is_closed = False
         self._woken = threading.Event()
         self._seen = self._version()
         self._active_at = time.monotonic()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until somebody committed since the last call, at most `seconds`."""
+        """Wait until somebody committed since the last call, at most `seconds`; False as soon as it is closed."""
         deadline = time.monotonic() + seconds
-        while True:
+        while not self._is_closed:
             version = self._version()
             if version != self._seen:
                 self._seen = version
@@ -225,18 +231,25 @@ class SqliteChanges:
             if left <= 0 or self._woken.wait(min(left, 0.004 if is_near else 0.05)):
                 was_woken = self._woken.is_set()
                 self._woken.clear()
-                return was_woken
+                return was_woken and not self._is_closed
+        return False
 
     def wake(self) -> None:
         """End a running wait from another thread."""
         self._woken.set()
 
     def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
+        """Close the connection and end a running wait."""
+        with self._guard:
+            self._is_closed = True
+            self._connection.close()
+        self._woken.set()
 
     def _version(self) -> int:
-        version: int = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        with self._guard:
+            if self._is_closed:
+                return self._seen
+            version: int = self._connection.execute("PRAGMA data_version").fetchone()[0]
         return version
 
 
