@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from pondage.cli.main import main
 from pondage.kernel.demand.events import Kill, Pulse
 from pondage.ledger import jobs, verbs
 from tests.ledger.harness import SECOND, World, pond
@@ -113,3 +116,19 @@ def test_the_logs_of_a_run_of_a_job_are_found_by_its_id(client: As, world: World
     assert [(line["text"], line["ripple"], line["pond"]) for line in said["lines"]] == [
         ("reading 3 files", "read", "nightly")
     ]
+
+
+def test_a_simulation_that_was_kept_is_listed_and_read_with_its_runs(
+    client: As, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pondage.toml").write_text('[project]\nname = "shop"\nledger = "ledger.db"\n')
+    monkeypatch.chdir(tmp_path)
+    assert main(["simulate", "--for", "10m", "--tide", "reports=1m", "--save", "a quiet day"]) == 0
+    asking = client("read")
+    (line,) = asking.get("/v1/simulations").json["simulations"]
+    assert (line["name"], line["triggers"]) == ("a quiet day", ["tide reports@1 1 min"])
+    said = asking.get(f"/v1/simulations/{line['id']}").json
+    assert {span["lane"] for span in said["spans"]} == {"orders@1", "sales@1", "reports@1"}
+    assert all(line["start"] <= span["start"] <= span["end"] for span in said["spans"])
+    assert asking.get("/v1/simulations/999").json["code"] == "NO_SAVED"
+    assert asking.get("/v1/simulations/x").status == 404

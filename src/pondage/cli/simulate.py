@@ -70,6 +70,7 @@ class _Found:
 @click.option("--cron", "crons", multiple=True, metavar="TIME", help="Compare with this interval (else: three).")
 @click.option("--changes", metavar="TIME", help="How often a live Inlet's outside changes (else: as fast as it reads).")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.svg", help="Draw it.")
+@click.option("--save", "save_as", metavar="NAME", help="Keep it, to see it on the page beside what really happens.")
 @json_option
 @pass_settings
 def simulate(
@@ -91,6 +92,7 @@ def simulate(
     crons: tuple[str, ...],
     changes: str | None,
     plot: Path | None,
+    save_as: str | None,
     is_json: bool,
 ) -> None:
     """Play the deployed Ponds in virtual time: how often each runs, how stale the Outlets are, what is wasted.
@@ -144,12 +146,16 @@ def simulate(
     view = _view(opened, question, found, ours, others, is_local=is_local, notes=notes)
     if plot is not None:
         _draw(plot, question, ours, view)
+    if save_as is not None:
+        _save(settings, save_as, ours, view)
     if is_json:
         print_json(view)
     else:
         print_tables(settings, view)
         if plot is not None:
             click.echo(f"\ndrawn: {plot}")
+        if save_as is not None:
+            click.echo(f"\nkept as {save_as}: the page shows it on its timeline")
 
 
 def _deployed(opened: Session) -> _Found:
@@ -290,3 +296,10 @@ def _draw(path: Path, question: Question, ours: Played, view: SimulationView) ->
         path.write_text(drawn, encoding="utf-8")
     except OSError as error:
         raise PondageError(f"cannot write {path}: {error.strerror}", code="CANNOT_WRITE") from error
+
+
+def _save(settings: Settings, name: str, ours: Played, view: SimulationView) -> None:
+    from pondage.views.saved_simulations import save
+
+    with session(settings) as opened, opened.ledger.transaction() as tx:
+        save(tx, opened.environment, name, view, [run for runs in ours.recorder.runs.values() for run in runs])

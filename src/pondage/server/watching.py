@@ -1,4 +1,4 @@
-"""Routes for whoever watches over everything: the timeline, the open work, the audit, and the plan of a job run."""
+"""Routes for whoever watches over everything: the timeline and simulations beside it, the open work, the audit."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pondage.server.problems import Refused
 from pondage.server.table import Call, Route
 from pondage.views.audit import AuditView, audit
 from pondage.views.job_graph import JobGraphView, job_graph
+from pondage.views.saved_simulations import SavedSimulation, SavedSimulations, saved, saved_one
 from pondage.views.timeline import TimelineView, timeline
 from pondage.views.work import WorkListView, work
 
@@ -57,6 +58,16 @@ def _job_graph(call: Call) -> JobGraphView:
         return job_graph(tx, call.ledger, call.environment, call.path["run"])
 
 
+def _simulations(call: Call) -> SavedSimulations:
+    with call.ledger.reading() as tx:
+        return saved(tx, call.environment)
+
+
+def _simulation(call: Call) -> SavedSimulation:
+    with call.ledger.reading() as tx:
+        return saved_one(tx, call.environment, call.path["simulation"])
+
+
 ROUTES = (
     Route(
         method="GET",
@@ -91,5 +102,21 @@ ROUTES = (
         handler=_job_graph,
         response=JobGraphView,
         summary="The components of a job run's plan, and the edges between them.",
+    ),
+    Route(
+        method="GET",
+        path="/v1/simulations",
+        level=Level.READ,
+        handler=_simulations,
+        response=SavedSimulations,
+        summary="Simulations that were kept with `pondage simulate --save`, newest first.",
+    ),
+    Route(
+        method="GET",
+        path="/v1/simulations/{simulation}",
+        level=Level.READ,
+        handler=_simulation,
+        response=SavedSimulation,
+        summary="A kept simulation with its Runs.",
     ),
 )
