@@ -99,8 +99,8 @@ class Door:
         return typed
 
     def state(self) -> dict[str, object]:
-        """Answer the reactor's state, as GetState does."""
-        return look(self.host.state)
+        """Answer the reactor's state, as GetState does, and how long its fires took."""
+        return {**look(self.host.state), "latency": self.host.latencies.look()}
 
     def dead(self) -> list[dict[str, object]]:
         """Answer the dead letters, with their inputs."""

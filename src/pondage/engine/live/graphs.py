@@ -3,11 +3,13 @@
 import asyncio
 import functools
 import inspect
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 from pondage.define.graph import Fire, GraphRunner
+from pondage.engine.live.latencies import Latencies
 from pondage.kernel.reaction.effects import CancelFire, StartFire
 from pondage.kernel.reaction.events import Done, Event
 
@@ -24,6 +26,7 @@ class Graphs:
         self._runners = dict(runners)
         self._report = report
         self._on_result = on_result
+        self.latencies = Latencies()
         self._running: dict[tuple[int, int, str], asyncio.Future[object]] = {}
         self._threads: ThreadPoolExecutor | None = None
 
@@ -56,11 +59,14 @@ class Graphs:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _run_inline(self, runner: GraphRunner, inputs: Mapping[str, object], fire: Fire) -> None:
+        began = time.perf_counter_ns()
         try:
             result = runner.call(inputs, fire)
         except Exception as error:  # noqa: BLE001 - a graph that raises is a failed fire, and that is recorded
+            self.latencies.took((time.perf_counter_ns() - began) // 1000)
             self._end(fire, runner.name, None, _text(error))
         else:
+            self.latencies.took((time.perf_counter_ns() - began) // 1000)
             self._end(fire, runner.name, result, None)
 
     def _run_aside(self, runner: GraphRunner, inputs: Mapping[str, object], fire: Fire) -> None:
@@ -73,15 +79,16 @@ class Graphs:
                 self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="graph")
             future = loop.run_in_executor(self._threads, runner.call, inputs, fire)
         self._running[fire.id, fire.attempt, runner.name] = future
-        future.add_done_callback(functools.partial(self._came_back, fire, runner.name))
+        future.add_done_callback(functools.partial(self._came_back, fire, runner.name, time.perf_counter_ns()))
 
-    def _came_back(self, fire: Fire, graph: str, future: "asyncio.Future[object]") -> None:
+    def _came_back(self, fire: Fire, graph: str, began: int, future: "asyncio.Future[object]") -> None:
         key = (fire.id, fire.attempt, graph)
         if self._running.get(key) is not future:
             if not future.cancelled():
                 future.exception()  # looked at, so that nobody warns about it
             return
         del self._running[key]
+        self.latencies.took((time.perf_counter_ns() - began) // 1000)
         if future.cancelled():
             self._end(fire, graph, None, "cancelled")
             return

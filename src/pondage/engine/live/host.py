@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pondage.define.accumulator import AnyAccumulator
 from pondage.define.graph import GraphRunner
 from pondage.engine.live.graphs import Graphs, Result
+from pondage.engine.live.latencies import Latencies
 from pondage.engine.live.output import DirectOutput, Output
 from pondage.engine.live.pump import Clock, Pump
 from pondage.engine.live.sources import Answered, Sources
@@ -73,6 +74,11 @@ class ReactorHost:
             e.Throttle: self._sources.throttle,
             e.Stopped: self._stop,
         }
+
+    @property
+    def latencies(self) -> Latencies:
+        """Answer how long the graphs of fires took."""
+        return self._graphs.latencies
 
     def begin(self, on_crash: Callable[[Exception], None] | None = None) -> None:
         """Begin this life. `on_crash` is told when the reactor's own code raises; without it the error is raised."""
