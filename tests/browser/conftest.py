@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,8 @@ FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-SCREENS = Path(__file__).parents[2] / "build" / "screens"
+ROOT = Path(__file__).parents[2]
+SCREENS = ROOT / "build" / "screens"
 """Where the pictures of all pages are kept."""
 
 Open = Callable[..., "Page"]
@@ -38,7 +40,17 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def at(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Site]:
+def built() -> None:
+    """Build the page, so that what is looked at is what the files say; without Node the one that is there must do."""
+    node = shutil.which("node")
+    if node is not None and (ROOT / "ui" / "node_modules").is_dir():
+        subprocess.run([node, "build.mjs"], cwd=ROOT / "ui", check=True, capture_output=True)
+    elif not (ROOT / "src" / "pondage" / "server" / "page" / "index.html").is_file():
+        pytest.skip("needs the page: npm ci && npm run build, in ui/")
+
+
+@pytest.fixture(scope="session")
+def at(tmp_path_factory: pytest.TempPathFactory, browser: Browser, built: None) -> Iterator[Site]:
     """The site; it is not begun when there is no browser to look at it."""
     assert browser.is_connected()
     with site(tmp_path_factory.mktemp("site")) as made:

@@ -10,14 +10,15 @@ import msgspec
 from pondage.define.definition import PondDefinition, ReadDefinition, RippleDefinition
 from pondage.define.durability import Durability
 from pondage.kernel.demand.events import Calm, Force, Kill, Pulse, Sleep, Tap, Tide
-from pondage.ledger import history, jobs, processes
+from pondage.ledger import jobs, processes
+from pondage.ledger.component_results import commit_component
 from pondage.ledger.ids import SeededIds
 from pondage.ledger.job_deploys import deploy_jobs
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.migrate import migrate
 from pondage.ledger.sqlite import SqliteDriver
 from pondage.ledger.work import Work
-from tests.browser.history import SECOND, Crew, JumpingClock, key, put, tell
+from tests.browser.history import SECOND, TRACE, Crew, JumpingClock, key, put, tell
 from tests.browser.shop import HOUR, MINUTE, many, shop
 from tests.ledger.harness import pond
 from tests.ledger_jobs.harness import component_result, job
@@ -53,6 +54,11 @@ def filled(database: Path, warehouse: Path) -> Filled:
         )
     _shop(ledger, crew, now)
     failed, running = _jobs(ledger, crew)
+    # The second begins while the first is at its second Ripple.
+    for before in (170 * SECOND, 110 * SECOND):
+        crew.until(now - before)
+        tell(ledger, Pulse(pond=key("sales")), note="a late file", by="bert")
+    crew.until(now - 15 * SECOND)
     clock.at = now
     _alive(ledger, crew)
     _others(ledger)
@@ -85,10 +91,10 @@ def _shop(ledger: Ledger, crew: Crew, now: int) -> None:
     tell(ledger, Force(pond=key("stock_levels")), note="a new file came", by="bert")
     crew.until(now - 50 * MINUTE)
     tell(ledger, Pulse(pond=key("finance_export")), by="token finance (t7)")
-    crew.until(now - 4 * MINUTE)
+    crew.until(now - 8 * MINUTE)
     tell(ledger, Tap(pond=key("catalogue_check")))
     tell(ledger, Tap(pond=key("forecast")))
-    crew.until(now - 20 * SECOND)
+    crew.until(now - 6 * MINUTE)
 
 
 def _alive(ledger: Ledger, crew: Crew) -> None:
@@ -100,7 +106,7 @@ def _alive(ledger: Ledger, crew: Crew) -> None:
         crew.begin(held)
         claimed.append(held)
     for place, held in enumerate(crew.held()):
-        crew.progress(held, 40 + 30 * place, 200)
+        crew.progress(held, 20 + 40 * place % 160, 200)
         crew.say(held, "INFO reading 12 files")
         crew.forget(held)
     # Deployed while `reports` runs: its new definition waits for the end of that Run.
@@ -137,11 +143,11 @@ connections:
 def _jobs(ledger: Ledger, crew: Crew) -> tuple[str, str]:
     stored = job(JOB, fuses=False)
     deploy_jobs(ledger, "main", project="shop", jobs={"nightly_load": stored}, archive=b"tuesday")
-    for _ in range(2):
+    for failing in (set(), {"load"}):
         jobs.start_job(ledger, "main", stored, context={"day": "2026-11-14"}, reason="by its schedule")
-        _work(ledger, crew)
+        _work(ledger, crew, failing)
     failed = jobs.start_job(ledger, "main", stored, context={"day": "2026-11-15"}, reason="by hand", who="anna")
-    _work(ledger, crew, failing={"load"})
+    _work(ledger, crew, failing={"check"})
     running = jobs.start_job(ledger, "main", stored, context={"day": "2026-11-16"}, reason="by its schedule")
     held = crew.claim()
     assert held is not None
@@ -159,16 +165,23 @@ def _work(ledger: Ledger, crew: Crew, failing: set[str] | None = None) -> None:
 
 def commit(ledger: Ledger, crew: Crew, held: Work, failing: set[str] | None = None) -> None:
     """End a component of a job."""
-    from pondage.ledger.component_results import commit_component
-
-    assert commit_component(ledger, held, component_result(held, failing or set()), process=crew.process)
+    message = "order 10472 has no customer"
+    result = component_result(held, failing or set())
+    members = tuple(
+        msgspec.structs.replace(
+            each, raises=message, code="ValueError", trace=TRACE.format(node=each.instance, message=message)
+        )
+        if each.raises
+        else each
+        for each in result.members
+    )
+    told = msgspec.structs.replace(result, members=members)
+    assert commit_component(ledger, held, told, process=crew.process)
 
 
 def _others(ledger: Ledger) -> None:
     """`many` has two hundred Ponds; in `trial` journeys do as they like."""
     put(ledger, "many", many(), project="many", archive=b"many")
-    with ledger.transaction() as tx:
-        history.audit(tx, environment=1, who="anna", verb="deploy", target="shop", note="prices in euros")
     put(
         ledger,
         "trial",

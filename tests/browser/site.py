@@ -55,7 +55,11 @@ def site(root: Path) -> Iterator[Site]:
     options = ServeOptions(port=0)
     with hosting(project) as live, bound(options) as listening:
         live.start()
-        live.push(1)
+        for number in range(40):
+            live.push(number)
+        # Its graph raises while this is its configuration: a dead letter.
+        for value in ("raise", "quiet"):
+            live.client().ask(op="push", source="config", value=value)
         service = Service(ledger=made.ledger, environment="main", warehouse=warehouse)
         with serving(service, options, listening), _beating(made):
             yield Site(address=f"http://127.0.0.1:{listening.getsockname()[1]}/", filled=made, live=live)

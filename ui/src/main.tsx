@@ -5,10 +5,11 @@ import { takeToken } from "./api";
 import canvas from "./styles/canvas.css";
 import pages from "./styles/pages.css";
 import shell from "./styles/shell.css";
+import watching from "./styles/watching.css";
 import { Shell } from "./shell/shell";
 import { applyTheme } from "./shell/theme";
 
-document.adoptedStyleSheets = [flow, base, shell, pages, canvas].map((text) => {
+document.adoptedStyleSheets = [flow, base, shell, pages, watching, canvas].map((text) => {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(text);
   return sheet;

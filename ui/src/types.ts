@@ -823,6 +823,33 @@ export interface RunsView {
   has_more: boolean;
 }
 
+export interface SavedLine {
+  id: string;
+  name: string;
+  saved_at: number;
+  start: number;
+  length_us: number;
+  triggers: string[];
+}
+
+export interface SavedSimulation {
+  line: SavedLine;
+  spans: SavedSpan[];
+  has_more: boolean;
+}
+
+export interface SavedSimulations {
+  environment: string;
+  at: number;
+  simulations: SavedLine[];
+}
+
+export interface SavedSpan {
+  lane: string;
+  start: number;
+  end: number;
+}
+
 export interface SchemaView {
   ripple: string;
   state: "changed" | "new" | "same" | "unknown";

@@ -1,11 +1,25 @@
 // Every page, in the order of the navigation.
 import type { Page } from "./page";
+import { audit } from "./audit";
 import { canvas } from "./canvas";
 import { overview } from "./overview";
+import { plan } from "./plan";
+import { processes } from "./processes";
+import { reactors } from "./reactors";
+import { run } from "./run";
+import { runs } from "./runs";
+import { timeline } from "./timeline";
 
 export const PAGES: readonly Page[] = [
   overview,
   canvas,
+  runs,
+  run,
+  timeline,
+  reactors,
+  plan,
+  processes,
+  audit,
 ];
 
 export function pageOf(id: string): Page | undefined {

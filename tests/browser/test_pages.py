@@ -1,0 +1,65 @@
+"""Every page, light and dark: it opens, nobody is kept out by how it is made, and a picture of it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pondage.views.runs import runs
+from tests.browser.conftest import SCREENS, Open
+from tests.browser.site import Site
+
+AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def newest(at: Site, pond: str, state: str) -> str:
+    """The id of a Pond's newest Run in a state."""
+    with at.ledger.reading() as tx:
+        return runs(tx, "main", pond=pond, state=state, limit=1).runs[0].id
+
+
+Params = Callable[[Site], dict[str, str]]
+PAGES: dict[str, tuple[str, Params, str]] = {
+    "overview": ("", lambda _: {}, "text=What is wrong"),
+    "runs": ("runs", lambda _: {}, "a.cell"),
+    "runs-list": ("runs", lambda _: {"view": "list", "state": "failed"}, "text=order 10472"),
+    "runs-jobs": ("runs", lambda _: {"view": "jobs"}, "text=nightly_load"),
+    "run-failed": ("run", lambda at: {"run": newest(at, "payments_matched", "failed")}, "text=Traceback"),
+    "run-open": ("run", lambda at: {"run": newest(at, "reports", "running")}, "progress"),
+    "job-failed": ("run", lambda at: {"run": at.filled.failed_job, "kind": "job"}, "text=check failed"),
+    "job-open": ("run", lambda at: {"run": at.filled.running_job, "kind": "job"}, ".job-running"),
+    "timeline": ("timeline", lambda _: {"hours": "6"}, ".now-line"),
+    "reactors": ("reactors", lambda _: {}, "text=half within"),
+    "plan": ("plan", lambda _: {}, "text=takes over when"),
+    "processes": ("processes", lambda _: {}, "text=no worker has the label gpu"),
+    "audit": ("audit", lambda _: {}, "text=nobody reads it"),
+}
+"""What is opened, with which filters, and what it shows when it is there."""
+
+
+@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_opens_and_has_no_barrier(name: str, is_dark: bool, open_page: Open, at: Site) -> None:
+    page, params, shown = PAGES[name]
+    tab = open_page(page, dark=is_dark, **params(at))
+    tab.set_viewport_size({"width": 1440, "height": 1150})
+    tab.wait_for_selector(shown)
+    SCREENS.mkdir(parents=True, exist_ok=True)
+    tab.screenshot(path=SCREENS / f"{name}-{'dark' if is_dark else 'light'}.png")
+    assert barriers(tab) == []
+
+
+def barriers(tab: Any) -> list[str]:
+    """What axe finds wrong with a page, one line for each kind."""
+    if not AXE.is_file():
+        pytest.skip("needs axe-core: npm ci in ui/")
+    # By CDP: the page's own policy forbids scripts of others.
+    tab.evaluate(AXE.read_text())
+    found = tab.evaluate("() => axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})")
+    return [
+        f"{each['id']}: {each['help']}: {', '.join(str(node['target'][0]) for node in each['nodes'][:3])}"
+        for each in found["violations"]
+    ]

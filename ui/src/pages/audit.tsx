@@ -1,0 +1,141 @@
+// Who changed what, when, and why.
+import { useEffect, useState } from "react";
+import { get, useGet } from "../api";
+import { useWorld } from "../live";
+import { Age, Empty, Loaded, PageHead, Panel, Tag } from "../parts/basics";
+import { Link } from "../parts/link";
+import { Word } from "../parts/word";
+import { change, usePlace } from "../router";
+import type { AuditLine, AuditView } from "../types";
+import { momentText } from "../words";
+import type { Page } from "./page";
+
+const VERBS = ["tap", "pulse", "wave", "tide", "calm", "clear", "kill", "wake", "sleep", "force", "deploy", "job run", "job kill", "job resume", "token create", "token revoke"];
+
+function Audit() {
+  const { params } = usePlace();
+  const world = useWorld();
+  const query = { verb: params.verb, target: params.target, limit: 100 };
+  const found = useGet<AuditView>("audit", query, world.seq);
+  return (
+    <>
+      <PageHead title={<Word of="audit">Audit</Word>} lead="Who did what, when, and why. Rows are only ever added." />
+      <Panel>
+        <div className="filters">
+          <label>
+            <span>Find</span>
+            <input
+              type="search"
+              value={params.find ?? ""}
+              placeholder="a person, a Pond or a note"
+              onChange={(event) => change({ find: event.target.value }, { replace: true })}
+            />
+          </label>
+          <label>
+            <span>Verb</span>
+            <select value={params.verb ?? ""} onChange={(event) => change({ verb: event.target.value })}>
+              <option value="">any</option>
+              {VERBS.map((verb) => (
+                <option key={verb}>{verb}</option>
+              ))}
+            </select>
+          </label>
+          {params.target === undefined ? null : (
+            <Tag>
+              only {params.target} <Link params={{ target: null }}>show all</Link>
+            </Tag>
+          )}
+        </div>
+        <Loaded from={found}>{(data) => <Lines first={data} find={(params.find ?? "").toLowerCase()} />}</Loaded>
+      </Panel>
+    </>
+  );
+}
+
+function Lines({ first, find }: { first: AuditView; find: string }) {
+  const { params } = usePlace();
+  const [more, setMore] = useState<AuditView | null>(null);
+  useEffect(() => setMore(null), [params.verb, params.target]);
+  const lines = more === null ? first.lines : [...first.lines, ...more.lines.filter((line) => !first.lines.some((each) => each.id === line.id))];
+  const shown = lines.filter((line) => find === "" || [line.who, line.verb, line.target, line.note].some((text) => text.toLowerCase().includes(find)));
+  const last = lines.at(-1);
+  const hasMore = more === null ? first.has_more : more.has_more;
+  if (shown.length === 0) {
+    return (
+      <Empty title="Nobody did anything of this kind" commands={["pondage pulse POND --note 'why'"]}>
+        Every trigger, verb, deploy and token leaves a row here.
+      </Empty>
+    );
+  }
+  const readOn = async () => {
+    if (last === undefined) return;
+    const next = await get<AuditView>("audit", { verb: params.verb, target: params.target, limit: 500, before: last.id });
+    setMore((before) => ({ ...next, lines: [...(before?.lines ?? []), ...next.lines] }));
+  };
+  return (
+    <>
+      <div className="scroll">
+        <table>
+          <thead>
+            <tr>
+              <th>When</th>
+              <th>Who</th>
+              <th>Did</th>
+              <th>To</th>
+              <th>Why</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((line) => (
+              <Line key={line.id} line={line} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {hasMore ? (
+        <button type="button" onClick={() => void readOn()}>
+          Read older ones
+        </button>
+      ) : null}
+    </>
+  );
+}
+
+function Line({ line }: { line: AuditLine }) {
+  const world = useWorld();
+  const isPond = world.ponds.has(line.target);
+  const isJob = world.runs.has(line.target);
+  return (
+    <tr>
+      <td className="nowrap" title={momentText(line.at)}>
+        <Age at={line.at} />
+      </td>
+      <td>{line.who === "" ? <span className="faint">by itself</span> : line.who}</td>
+      <td>
+        <Tag>{line.verb}</Tag>
+      </td>
+      <td className="nowrap">
+        {isPond ? (
+          <Link page="node" params={{ pond: line.target }} className="pond-link">
+            {line.target}
+          </Link>
+        ) : isJob ? (
+          <Link page="run" params={{ run: line.target, kind: "job" }}>
+            {line.target}
+          </Link>
+        ) : (
+          line.target
+        )}
+      </td>
+      <td className="wrap">{line.note === "" ? <span className="faint">–</span> : line.note}</td>
+    </tr>
+  );
+}
+
+export const audit: Page = {
+  id: "audit",
+  title: "Audit",
+  shortcut: "a",
+  icon: "M6 4h9l4 4v12H6zM9 12h7M9 16h7M9 8h3",
+  Component: Audit,
+};

@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { quantile } from "../src/reactors/histogram";
+import { causeText } from "../src/runs/causes";
+import { placed } from "../src/runs/graph";
+import { marksOf } from "../src/runs/scale";
+import { lanesOf } from "../src/timeline/lanes";
+import type { Span, TimelineView } from "../src/types";
+
+test("a cause is told in words, and an unknown one as it is", () => {
+  assert.equal(causeText("DATA_STARVED(input)"), "nothing came to its input input");
+  assert.equal(causeText("CONDITION_FALSE(check,if1)"), "the condition if1 of check was false");
+  assert.equal(causeText("the disk is full"), "the disk is full");
+  assert.equal(causeText("NEW_ONE(x)"), "NEW_ONE(x)");
+});
+
+test("a component stands behind everything that leads to it, and a stop delays nothing", () => {
+  const node = (name: string) => ({ name, type: "task", subjob: "", of: "" });
+  const edge = (source: string, target: string, kind = "data") => ({ source, target, kind, label: "", type: "" });
+  const nodes = placed({ nodes: ["a", "b", "c", "d"].map(node), edges: [edge("a", "b"), edge("b", "c"), edge("a", "c"), edge("c", "a", "stop")] });
+  const x = Object.fromEntries(nodes.map((each) => [each.name, each.x]));
+  assert.ok(x.a === 0 && x.a === x.d && (x.b ?? 0) > 0 && (x.c ?? 0) > (x.b ?? 0));
+});
+
+test("a scale has few round marks inside of it", () => {
+  const marks = marksOf(0, 3_600_000_000);
+  assert.ok(marks.length >= 3 && marks.length <= 8);
+  assert.ok(marks.every((at) => at >= 0 && at < 3_600_000_000));
+});
+
+test("lanes that are busy come first, then those that were busy last", () => {
+  const span = (lane: string, start: number, end: number | null): Span => ({ lane, kind: "pond", id: lane, state: "completed", start, end, number: 1, reason: "" });
+  const view: TimelineView = {
+    environment: "main", at: 9, since: 0, until: 10, moments: [], has_more: false,
+    spans: [span("old", 1, 2), span("new", 3, 8), span("open", 2, null)],
+    coming: [{ lane: "old", at: 11, text: "" }, { lane: "never", at: 12, text: "" }],
+  };
+  assert.deepEqual(lanesOf(view, [], "").map((lane) => lane.name), ["open", "new", "old"]);
+  assert.deepEqual(lanesOf(view, [], "OL").map((lane) => [lane.name, lane.coming]), [["old", [11]]]);
+  assert.deepEqual(lanesOf(view, [{ lane: "planned", start: 1, end: 2 }], "pl").map((lane) => lane.name), ["planned"]);
+});
+
+test("a share of all fires is within the end of its bucket, and never above the longest", () => {
+  const latency = { bounds_us: [100, 1000], counts: [98, 1, 1], longest_us: 7000 };
+  assert.deepEqual([0.5, 0.99, 1].map((share) => quantile(latency, share)), [100, 1000, 7000]);
+});
