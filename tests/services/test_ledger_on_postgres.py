@@ -13,6 +13,7 @@ from tests.ledger.test_migrations import *  # noqa: F403
 from tests.ledger.test_past import *  # noqa: F403
 from tests.ledger.test_pools import *  # noqa: F403
 from tests.ledger.test_probes import *  # noqa: F403
+from tests.ledger.test_reactor_work import *  # noqa: F403
 from tests.ledger.test_reactors import *  # noqa: F403
 from tests.ledger.test_rollback import *  # noqa: F403
 from tests.ledger.test_schedules import *  # noqa: F403

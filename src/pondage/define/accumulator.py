@@ -63,6 +63,8 @@ class Hooks(msgspec.Struct):
     process: Callable[[object], object] | None = None
     poll: Callable[[], object] | Callable[[], Awaitable[object]] | None = None
     flush: Callable[[list[object]], object] | None = None
+    query: Callable[..., object] | None = None
+    gather: Callable[..., object] | None = None
 
 
 class AnyAccumulator:
@@ -122,6 +124,16 @@ class Accumulator(AnyAccumulator, Generic[T]):
         made = cls(name, boundary, **options)  # type: ignore[arg-type]
         made.source = source
         return made._with(kind="stream")
+
+    @classmethod
+    def spark(cls, name: str, boundary: type[T], *, every: str | None = None, **options: object) -> Accumulator[T]:
+        """Read a Spark Structured Streaming query on a worker; each micro-batch gives one boundary, exactly once.
+
+        The `query` hook gives the streaming DataFrame, `gather` makes the boundary of the rows of a micro-batch.
+        """
+        made = cls(name, boundary, **options)  # type: ignore[arg-type]
+        interval = None if every is None else parsed_duration(every, what="every", place=made.place)
+        return made._with(kind="stream", is_spark=True, interval=interval)
 
     @classmethod
     def polling(cls, name: str, boundary: type[T], *, every: str, **options: object) -> Accumulator[T]:
@@ -191,6 +203,23 @@ class Accumulator(AnyAccumulator, Generic[T]):
         if self.declaration.kind != "batch":
             self._refuse("flush", "Accumulator.batch(...)")
         self.hooks.flush = function
+        return function
+
+    def query(self, function: Hook) -> Hook:
+        """Call this with `spark` on a worker; it gives the streaming DataFrame."""
+        if not self.declaration.is_spark:
+            self._refuse("query", "Accumulator.spark(...)")
+        self.hooks.query = function
+        return function
+
+    def gather(self, function: Hook) -> Hook:
+        """Make the boundary of a micro-batch with this, from `rows` and, when it is named, the number `batch`.
+
+        None is no boundary. After a crash it may be called again for the same batch, with the same rows.
+        """
+        if not self.declaration.is_spark:
+            self._refuse("gather", "Accumulator.spark(...)")
+        self.hooks.gather = function
         return function
 
     def _with(self, **changes: object) -> Accumulator[T]:

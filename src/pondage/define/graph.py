@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Function = Callable[..., object]
 FIRE = "fire"
 """The parameter that gets the Fire."""
+SPARK = "spark"
+"""The parameter that gets the Spark session, in a graph that runs on a worker."""
 
 
 class Fire(msgspec.Struct, frozen=True):
@@ -49,12 +51,16 @@ class GraphRunner(msgspec.Struct, frozen=True, kw_only=True):
     call: Callable[[Mapping[str, object], Fire], object]
     is_async: bool = False
     is_inline: bool = False
+    is_dispatched: bool = False
+    """It runs on Spark, on a worker."""
     functions: tuple[Function, ...] = ()
     """The author's functions: what its code digest is made of."""
 
 
-def function_graph(function: Function, *, name: str, sources: Sequence[str], inline: bool) -> GraphRunner:
-    """Give the graph of one function whose parameters are sources (and `fire`)."""
+def function_graph(
+    function: Function, *, name: str, sources: Sequence[str], inline: bool, spark: bool = False
+) -> GraphRunner:
+    """Give the graph of one function whose parameters are sources (and `fire`; on a worker also `spark`)."""
     place = place_of_function(function)
     is_async = inspect.iscoroutinefunction(function)
     if inline and is_async:
@@ -65,7 +71,12 @@ def function_graph(function: Function, *, name: str, sources: Sequence[str], inl
             code="INLINE_ASYNC",
         )
     parameters = list(inspect.signature(function).parameters)
-    unknown = [each for each in parameters if each not in sources and each != FIRE]
+    if spark and (inline or is_async):
+        raise DefinitionError(
+            f"graph {name} runs on a worker: it is neither inline nor async", place=place, code="SPARK_INLINE"
+        )
+    known = {*sources, FIRE, *([SPARK] if spark else [])}
+    unknown = [each for each in parameters if each not in known]
     if unknown:
         raise GraphFailure(f"graph {name}", [Problem("UNKNOWN_INPUT", f"{name}.{each}") for each in unknown], place)
     return GraphRunner(
@@ -73,6 +84,7 @@ def function_graph(function: Function, *, name: str, sources: Sequence[str], inl
         call=_caller(function, parameters),
         is_async=is_async,
         is_inline=inline,
+        is_dispatched=spark,
         functions=(function,),
     )
 

@@ -35,6 +35,8 @@ class AccumulatorDeclaration(msgspec.Struct, frozen=True, kw_only=True):
     optional: bool = False
     pond: str | None = None
     minimum: str | None = None
+    is_spark: bool = False
+    """A stream that Spark reads on a worker; `interval` is the time between two micro-batches."""
 
 
 class FailureDeclaration(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +82,8 @@ class ReactorDeclaration(msgspec.Struct, frozen=True, kw_only=True):
     warming_timeout: int | None = None
     crash_attempts: int = 3
     graphs: tuple[str, ...] = ()
+    dispatched: tuple[str, ...] = ()
+    """Those of the graphs that run on Spark, on a worker."""
     jobs: tuple[JobDeclaration, ...] = ()
     description: str = ""
 
@@ -91,6 +95,8 @@ class ReactorDefinition(msgspec.Struct, frozen=True, kw_only=True):
     entry: str
     digest: str
     place: str = ""
+    jobs: tuple[str, ...] = ()
+    """For each of the declaration's jobs the planned job, as JSON."""
 
     @property
     def name(self) -> str:

@@ -134,27 +134,37 @@ class Reactor:
     @property
     def declaration(self) -> ReactorDeclaration:
         """Answer the reactor as a plain value, with the graphs that are bound so far."""
-        return msgspec.structs.replace(self._declared, graphs=tuple(self.graphs))
+        dispatched = tuple(name for name, runner in self.graphs.items() if runner.is_dispatched)
+        return msgspec.structs.replace(self._declared, graphs=tuple(self.graphs), dispatched=dispatched)
 
     @overload
     def graph(self, function: F, /) -> F: ...
 
     @overload
-    def graph(self, /, *, name: str | None = None, inline: bool = False) -> Callable[[F], F]: ...
+    def graph(self, /, *, name: str | None = None, inline: bool = False, spark: bool = False) -> Callable[[F], F]: ...
 
     def graph(
-        self, function: Callable[..., object] | None = None, /, *, name: str | None = None, inline: bool = False
+        self,
+        function: Callable[..., object] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        inline: bool = False,
+        spark: bool = False,
     ) -> object:
         """Bind a function: a parameter is a source (None: no value yet), `fire` is the fire.
 
         `inline=True` promises that it does not block: it is called on the loop itself. Other plain functions run in a
-        thread, async ones as a task. Several graphs on one reactor all run for each fire.
+        thread, async ones as a task; with `spark=True` it is dispatched to a worker, and a parameter `spark` gets the
+        session. Several graphs on one reactor all run for each fire.
         """
+        if spark:
+            self._require_journal("a graph on Spark")
 
         def bind(function: Callable[..., object]) -> Callable[..., object]:
             graph = name or function.__name__
             sources = [source.name for source in self.sources]
-            runner = function_graph(function, name=graph, sources=sources, inline=inline)
+            runner = function_graph(function, name=graph, sources=sources, inline=inline, spark=spark)
             self.bind(runner, place_of_function(function))
             return function
 
@@ -169,7 +179,12 @@ class Reactor:
         self.graphs[runner.name] = runner
 
     def job(self, file: str, *, when: str | None = None) -> None:
-        """Start a Job for each good fire, or for those of which the expression `when` is true."""
+        """Start a Job for each good fire, or for those of which the expression `when` is true.
+
+        Names in `when` are the sources of the fire and `fire`, its number. The run's context has `reactor`, `fire` and
+        `inputs`. A run is begun once for a fire, whatever crashes, in the order of fires.
+        """
+        self._require_journal("a Job")
         job = JobDeclaration(file=file, when=when)
         self._declared = msgspec.structs.replace(self._declared, jobs=(*self._declared.jobs, job))
 
@@ -180,6 +195,15 @@ class Reactor:
         seconds = parsed_duration(drain, what="drain", place=place_of_caller())
         live: AbstractAsyncContextManager[LiveReactor] = embedded.LiveReactor(self, drain=seconds)
         return live
+
+    def _require_journal(self, what: str) -> None:
+        if self._declared.durable is False:
+            raise DefinitionError(
+                f"reactor {self.name} is not durable, so {what} of a fire could be lost or done twice",
+                hint='durable="process" or "power"',
+                place=self.place,
+                code="NEEDS_JOURNAL",
+            )
 
     def __repr__(self) -> str:
         return f"Reactor({self.name!r})"

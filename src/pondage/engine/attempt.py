@@ -103,5 +103,6 @@ class Attempt:
 def log_path(logs: Path, work: Work) -> Path:
     """Answer the file for the log of an attempt. Every part of it is an id of the ledger, never an author's text."""
     task = work.ripple or work.component
-    folder = task.run_id if task is not None else "queries"
+    others = "reactors" if work.fire is not None or work.stream is not None else "queries"
+    folder = task.run_id if task is not None else others
     return logs / folder / f"{work.claim.dispatch}-{work.claim.epoch}.log"

@@ -34,7 +34,17 @@ class Answered(msgspec.Struct, frozen=True):
     result: str
 
 
-Result = Written | Same | Compacted | Answered | ComponentResult
+class GraphEnded(msgspec.Struct, frozen=True):
+    """A graph of a fire gave these rows for its reactor's Pond; None when it has no Pond."""
+
+    rows: list[object] | None
+
+
+class StreamEnded(msgspec.Struct, frozen=True):
+    """A stream ended by itself, or was told to."""
+
+
+Result = Written | Same | Compacted | Answered | ComponentResult | GraphEnded | StreamEnded
 
 
 class JobProgress(msgspec.Struct, frozen=True, kw_only=True):

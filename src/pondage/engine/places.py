@@ -33,3 +33,8 @@ def snapshot_path(warehouse: str, *, dataset: str, run: str, token: str) -> str:
 def run_table_path(warehouse: str, *, run: str, dispatch: int, port: str, token: str) -> str:
     """Answer the place of a table between components of a job: a port is a checked name."""
     return f"{warehouse.rstrip('/')}/runs/{run}/{dispatch}/{port}/{token}"
+
+
+def checkpoint_path(warehouse: str, *, place: str) -> str:
+    """Answer where Spark keeps how far it has read a stream: `place` is the ledger's, with a checked name."""
+    return f"{warehouse.rstrip('/')}/streams/{place}"

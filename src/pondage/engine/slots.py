@@ -11,7 +11,17 @@ from collections.abc import Callable
 from pondage.define.component_work import ComponentResult
 from pondage.engine.attempt import Attempt
 from pondage.engine.attempt_log import bound
-from pondage.engine.executor import Answered, Compacted, Executor, Result, Same, Written
+from pondage.engine.executor import (
+    Answered,
+    Compacted,
+    Executor,
+    GraphEnded,
+    Result,
+    Same,
+    StreamEnded,
+    Written,
+)
+from pondage.ledger import reactor_results
 from pondage.ledger import work as ledger_work
 from pondage.ledger.component_results import commit_component
 from pondage.ledger.driver import LedgerUnavailable
@@ -143,6 +153,10 @@ class Slots:
         with self._lock:
             self._idle.append(lane)
 
+    def release_streams(self, reason: str) -> int:
+        """Give back the streams, which never end by themselves: another worker reads on."""
+        return self._release([each for each in self.attempts if each.work.stream is not None], reason)
+
     def release_all(self, reason: str) -> int:
         """Give back everything that runs; it will be run again elsewhere and counts against nothing.
 
@@ -155,9 +169,12 @@ class Slots:
 
     def release_repeatable(self, reason: str) -> int:
         """Give back everything that may run again."""
+        return self._release([each for each in self.attempts if not each.work.claim.is_once], reason)
+
+    def _release(self, attempts: list[Attempt], reason: str) -> int:
         released = 0
-        for attempt in self.attempts:
-            if not attempt.work.claim.is_once and attempt.settle():
+        for attempt in attempts:
+            if attempt.settle():
                 attempt.log.write("INFO", f"given back: {reason}")
                 self._executor.cancel(attempt.token)
                 released += ledger_work.release(self._ledger, attempt.work, give_up=self._is_fenced)
@@ -247,6 +264,10 @@ class Slots:
                     for port, content in member.outputs.items():
                         attempt.log.write("INFO", f"{member.instance}.{port}: {content.rows:,} rows")
                 return commit_component(ledger, work, result, process=self._process, give_up=self._is_fenced)
+            case GraphEnded(rows=rows):
+                return reactor_results.commit_graph(ledger, work, rows, process=self._process, give_up=self._is_fenced)
+            case StreamEnded():
+                return reactor_results.commit_stream(ledger, work, process=self._process, give_up=self._is_fenced)
             case Failure():
                 # Rows that break a rule stay until a vacuum: somebody will want to see them.
                 if not isinstance(result, ledger_work.RuleFailure):

@@ -12,7 +12,7 @@ import msgspec
 from pondage.connect.secrets import SecretStore
 from pondage.connect.veil import veil_file, veiled
 from pondage.define.run import Run, Secrets
-from pondage.engine import component_executor, inspections, trials
+from pondage.engine import component_executor, inspections, reactor_executor, trials
 from pondage.engine.attempt import Attempt
 from pondage.engine.code import DeployedCode
 from pondage.engine.config import WorkerConfig
@@ -74,6 +74,11 @@ class SparkExecutor:
                 secrets=self._secrets(attempt),
                 opened=lambda: self._started(attempt).attempt(work.claim.token, _description(attempt)),
             )
+        if work.fire is not None or work.stream is not None:
+            with self._started(attempt).attempt(work.claim.token, _description(attempt)) as session:
+                return reactor_executor.execute(
+                    attempt, session, config=self._config, code=self._code, ledger=self._ledger
+                )
         probe, answer, secrets = self._probe(work.ripple), None, self._secrets(attempt)
         if work.ripple is not None and probe is not None and not probe.needs_spark:
             answer = probe.answer(_run(work.ripple, secrets))
@@ -256,6 +261,8 @@ def _description(attempt: Attempt) -> str:
     if work.component is not None:
         names = ", ".join(member.instance for member in work.component.members)
         return f"{names} of {work.component.job}, run {work.component.run_id}"
+    if work.fire is not None:
+        return f"{work.fire.graph}, fire {work.fire.fire} of reactor {work.fire.reactor}"
     if work.ripple is None:
         return work.claim.kind if work.query is not None else f"{work.claim.kind} of {work.claim.node}"
     return f"{work.ripple.definition.name}.{work.ripple.ripple.name} of run {work.ripple.run_id}"

@@ -231,6 +231,7 @@ class Worker:
 
     def _finish(self) -> int:
         if self._ending is Ending.DRAIN:
+            self.slots.release_streams(self._reason)
             self._wait_for_slots()
         if self._ending is Ending.FENCED:
             for attempt in self.slots.attempts:

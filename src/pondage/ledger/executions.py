@@ -9,7 +9,7 @@ import msgspec
 from pondage.ledger import pools
 from pondage.ledger.driver import Transaction, number, number_or_none, numbered, text, text_or_none
 
-Kind = Literal["ripple", "component", "fire", "query", "sample", "infer", "compact"]
+Kind = Literal["ripple", "component", "fire", "graph", "stream", "query", "sample", "infer", "compact"]
 Outcome = Literal["ok", "reused", "failed", "crashed", "released", "cancelled", "abandoned"]
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from pondage.define.reaction import ReactorDefinition
 from pondage.ledger import actors, reactors
 from pondage.ledger.driver import Transaction
 from pondage.plan.reactors import DeployedReactor, check_reactors
+from pondage.plan.stored_job import StoredJob
 
 
 def deployed_reactors(tx: Transaction, environment: str) -> list[DeployedReactor]:
@@ -48,6 +51,13 @@ def put_reactors(
                 entry=each.entry,
                 digest=each.digest,
                 code=code,
+                jobs=[_with_code(job, code) for job in each.jobs],
             )
     for row in before.values():
         reactors.remove(tx, row.actor)
+
+
+def _with_code(job: str, code: str) -> str:
+    """Answer a planned job whose components run with this code."""
+    stored = msgspec.json.decode(job, type=StoredJob)
+    return msgspec.json.encode(msgspec.structs.replace(stored, archive=code)).decode()

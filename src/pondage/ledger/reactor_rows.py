@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from pondage.ledger import history, reactor_ponds
+from pondage.ledger import history, reactor_jobs, reactor_ponds, reactor_work
 from pondage.ledger.driver import Transaction, number
 from pondage.ledger.reactors import Lease, LedgerRow, Place
 
@@ -37,6 +37,10 @@ def take_rows(tx: Transaction, lease: Lease, rows: Iterable[LedgerRow]) -> None:
             tx.write("UPDATE reactors SET health = :health WHERE actor = :actor", health=payload, actor=lease.actor)
         elif kind in reactor_ponds.KINDS:
             reactor_ponds.take(tx, lease, kind, payload)
+        elif kind in reactor_work.KINDS:
+            reactor_work.take(tx, lease, kind, payload)
+        elif kind == reactor_jobs.KIND:
+            reactor_jobs.take(tx, lease, payload)
         else:
             said = {"reactor": lease.name, **msgspec.json.decode(payload, type=dict[str, object])}
             history.record(tx, environment=lease.environment, kind=kind, payload=said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -10,6 +11,9 @@ from pondage.define.reaction import ReactorDeclaration
 from pondage.ledger import history, processes
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, text
 
+OWN_TABLES = (
+    "reactor_log", "reactor_results", "reactor_publications", "reactor_streams", "reactor_fires", "reactors",
+)  # fmt: skip
 NEVER_DUE = 1 << 62
 """When a signal to a reactor is due for an advancement: never. Its owner reads it, whoever advances actors does not."""
 
@@ -55,6 +59,8 @@ class ReactorRow(msgspec.Struct, frozen=True, kw_only=True):
     owner: int | None
     address: str
     is_removed: bool
+    jobs: tuple[str, ...] = ()
+    """For each of the declaration's jobs the planned job, as JSON."""
 
 
 class ReactorSignal(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +72,7 @@ class ReactorSignal(msgspec.Struct, frozen=True, kw_only=True):
 
 _SELECT = """SELECT r.actor AS actor, r.environment AS environment, e.name AS environment_name, r.name AS name,
                     r.project AS project, r.declaration AS declaration, r.entry AS entry, r.digest AS digest,
-                    r.code AS code, r.health AS health, a.epoch AS epoch, a.owner AS owner,
+                    r.code AS code, r.jobs AS jobs, r.health AS health, a.epoch AS epoch, a.owner AS owner,
                     coalesce(p.address, '') AS address, r.removed_at AS removed_at
              FROM reactors r JOIN actors a ON a.id = r.actor JOIN environments e ON e.id = r.environment
              LEFT JOIN processes p ON p.id = a.owner AND p.dead_at IS NULL """
@@ -81,6 +87,7 @@ def put(
     entry: str = "",
     digest: str = "",
     code: str = "",
+    jobs: Sequence[str] = (),
 ) -> int:
     """Deploy a reactor, or another declaration or code of one; answer its actor. Its state stays."""
     tx.write(
@@ -97,10 +104,10 @@ def put(
     assert row is not None
     actor = number(row, "id")
     tx.write(
-        """INSERT INTO reactors (actor, environment, name, project, declaration, entry, digest, code, deployed_at)
-           VALUES (:actor, :environment, :name, :project, :declaration, :entry, :digest, :code, :now)
+        """INSERT INTO reactors (actor, environment, name, project, declaration, entry, digest, code, jobs, deployed_at)
+           VALUES (:actor, :environment, :name, :project, :declaration, :entry, :digest, :code, :jobs, :now)
            ON CONFLICT (actor) DO UPDATE SET project = excluded.project, declaration = excluded.declaration,
-             entry = excluded.entry, digest = excluded.digest, code = excluded.code,
+             entry = excluded.entry, digest = excluded.digest, code = excluded.code, jobs = excluded.jobs,
              deployed_at = excluded.deployed_at, removed_at = NULL""",
         actor=actor,
         environment=environment,
@@ -110,6 +117,7 @@ def put(
         entry=entry,
         digest=digest,
         code=code,
+        jobs=msgspec.json.encode(list(jobs)).decode(),
     )
     return actor
 
@@ -121,7 +129,7 @@ def remove(tx: Transaction, actor: int) -> None:
 
 def forget(tx: Transaction, lease: Lease) -> None:
     """Delete everything of a removed reactor that its last owner has drained."""
-    for table in ("reactor_log", "reactor_results", "reactor_publications", "reactors"):
+    for table in OWN_TABLES:
         column = "actor" if table == "reactors" else "reactor"
         tx.write(f"DELETE FROM {table} WHERE {column} = :actor", actor=lease.actor)
     tx.write("DELETE FROM signals WHERE actor = :actor", actor=lease.actor)
@@ -254,5 +262,6 @@ def _reactor(row: Row) -> ReactorRow:
         epoch=number(row, "epoch"),
         owner=number_or_none(row, "owner"),
         address=text(row, "address"),
+        jobs=tuple(msgspec.json.decode(text(row, "jobs"), type=list[str])),
         is_removed=row["removed_at"] is not None,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger import advance, executions, processes, queues, reactors
+from pondage.ledger import advance, executions, processes, queues, reactor_work, reactors
 from pondage.ledger.driver import Transaction
 from pondage.ledger.executions import Held
 from pondage.ledger.ledger import Ledger
@@ -144,6 +144,8 @@ def crashed(tx: Transaction, held: Held, *, reason: str, is_blamed: bool, queue:
     if crashes > held.crash_budget or held.crash_budget == 0 or held.kind in ("query", "compact"):
         _exhausted(tx, held, max(1, crashes))
         return
+    if held.kind == "stream":
+        reactor_work.tell_end(tx, kind=held.kind, actor=held.actor, inputs=held.inputs, error="its worker died")
     free = max(1, held.crash_budget // 3)
     executions.enqueue(
         tx,
@@ -164,6 +166,7 @@ def _exhausted(tx: Transaction, held: Held, crashes: int) -> None:
         code="CRASHES_EXHAUSTED",
         message=f"{held.node} took its process down {crashes} times, so it is not tried again",
     )
+    reactor_work.tell_end(tx, kind=held.kind, actor=held.actor, inputs=held.inputs, error=failure.message)
     event = failure_event(
         kind=held.kind,
         node=held.node,

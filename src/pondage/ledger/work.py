@@ -13,7 +13,17 @@ from pondage.define.names import PondKey
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Done, Event
-from pondage.ledger import advance, claims, compaction, executions, increments, manifests, queues, snapshots
+from pondage.ledger import (
+    advance,
+    claims,
+    compaction,
+    executions,
+    increments,
+    manifests,
+    queues,
+    reactor_work,
+    snapshots,
+)
 from pondage.ledger.advance import Happening
 from pondage.ledger.claims import Claim, Queue
 from pondage.ledger.compaction import CompactTask, compact_task
@@ -25,6 +35,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.patience import persist
 from pondage.ledger.query_tasks import QueryTask, query_task
 from pondage.ledger.queues import Offer
+from pondage.ledger.reactor_work import FireTask, StreamTask
 from pondage.ledger.reports import Failure as Failure
 from pondage.ledger.reports import RuleFailure as RuleFailure
 from pondage.ledger.reports import failure_event
@@ -60,6 +71,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     infer: InferTask | None = None
     component: ComponentTask | None = None
     compact: CompactTask | None = None
+    fire: FireTask | None = None
+    stream: StreamTask | None = None
 
 
 def _nothing(_tx: Transaction) -> None:
@@ -129,6 +142,10 @@ def _work(tx: Transaction, ledger: Ledger, claim: Claim) -> Work:
         return Work(claim=claim, component=component_task(tx, ledger, claim))
     if claim.kind == "compact":
         return Work(claim=claim, compact=compact_task(tx, claim))
+    if claim.kind == "graph":
+        return Work(claim=claim, fire=reactor_work.fire_task(claim))
+    if claim.kind == "stream":
+        return Work(claim=claim, stream=reactor_work.stream_task(claim))
     inputs = ripple_inputs(claim.inputs)
     definition = ledger.definition(tx, inputs.definition)
     wanted = [identity for identity in inputs.snapshots.values() if identity is not None]
@@ -261,8 +278,9 @@ def commit_failed(
         Failure(code=failure.code, message=failure.message, place=failure.place, trace=failure.trace)
     ).decode()
 
-    def record(_tx: Transaction) -> Happening | None:
+    def record(tx: Transaction) -> Happening | None:
         claim = work.claim
+        reactor_work.ended(tx, claim, error=failure.message, code=failure.code)
         return failure_event(
             kind=claim.kind,
             node=claim.node,
@@ -302,6 +320,8 @@ def release(ledger: Ledger, work: Work, *, reason: str = "", give_up: Callable[[
             )
             if not is_ours:
                 return False
+            if claim.kind == "stream":
+                reactor_work.ended(tx, claim, error="its worker gave it back")
             row = tx.row("SELECT queue, priority FROM dispatches WHERE id = :id", id=claim.dispatch)
             assert row is not None
             executions.enqueue(

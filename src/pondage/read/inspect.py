@@ -54,7 +54,10 @@ def inspected(request: Request) -> Answer:
     for entry, reactor in found_reactors(modules).items():
         try:
             place = _relative(reactor.place, root) or ""
-            found = reactor_definition(reactor, entry, Digests(files, sys.modules), place)
+            own = {definition.name: (definition, function) for definition, function in components}
+            found = reactor_definition(
+                reactor, entry, Digests(files, sys.modules), place, root=root, own=own, types=request.types or {}
+            )
             pond_of = published_pond(reactor, found)
             reactors.append(found)
             ponds += [] if pond_of is None else [pond_of]

@@ -1,4 +1,4 @@
-"""Ripples whose body is a job: the file is found, read and planned with the library and the project's components."""
+"""Jobs that Ripples and reactors name: the file is found, read and planned with the project's components."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pondage.define.type_registry import BUILT_IN, TypeRegistry
 from pondage.errors import DefinitionError
 from pondage.kernel.control import JobPlan
 from pondage.plan.job import plan_job
-from pondage.plan.stored_job import stored_job
+from pondage.plan.stored_job import StoredJob, stored_job
 from pondage.read.digest import Digests, digest_of
 from pondage.read.job import load_job_file
 
@@ -33,7 +33,37 @@ class JobBody(msgspec.Struct, frozen=True, kw_only=True):
 
 def job_body(ripple: Ripple, root: Path, own: OwnComponents, digests: Digests, types: TypeRegistry) -> JobBody:
     """Read and plan the job that a Ripple names; raises `DefinitionError` with everything that is wrong with it."""
-    path = _file_of(ripple, root)
+    path = _file_of(ripple.job_path or "", root, ripple.place)
+    stored = planned_job(path, root, own, types, ripple.place)
+    plan = stored.plan
+    _require_main(plan, ripple, path.relative_to(root))
+    return JobBody(
+        inputs=SqlInputs(
+            text=msgspec.json.encode(stored).decode(),
+            tables={name: name for name in plan.inputs},
+            source=path.read_text(encoding="utf-8"),
+        ),
+        digest=_digest_of(stored, own, digests),
+    )
+
+
+def reactor_job(
+    file: str, place: str, root: Path, own: OwnComponents, digests: Digests, types: TypeRegistry
+) -> tuple[str, str]:
+    """Read and plan the job that a reactor starts; answer it as JSON, and the digest of it and of its code."""
+    stored = planned_job(_file_of(file, root, place), root, own, types, place)
+    if stored.plan.inputs:
+        raise DefinitionError(
+            f"job {file} has the inputs {', '.join(sorted(stored.plan.inputs))}, and a fire gives none",
+            hint="what a fire saw is in the context: context.inputs",
+            place=place,
+            code="JOB_HAS_INPUTS",
+        )
+    return msgspec.json.encode(stored).decode(), _digest_of(stored, own, digests)
+
+
+def planned_job(path: Path, root: Path, own: OwnComponents, types: TypeRegistry, place: str) -> StoredJob:
+    """Read and plan a job file; raises `DefinitionError` with everything that is wrong with it."""
     loaded = load_job_file(path)
     registry = {**built_in(), **{name: definition for name, (definition, _) in own.items()}}
     try:
@@ -51,33 +81,28 @@ def job_body(ripple: Ripple, root: Path, own: OwnComponents, digests: Digests, t
         raise DefinitionError(
             "\n".join(_shown(problem, root) for problem in error.problems),
             hint=f"pondage job validate {path.relative_to(root)}",
-            place=ripple.place,
+            place=place,
             code=error.problems[0].code,
         ) from None
-    _require_main(plan, ripple, path.relative_to(root))
     plan = plan if plan.name else msgspec.structs.replace(plan, name=path.stem)
-    stored = stored_job(plan, registry, file=str(path.relative_to(root)))
+    return stored_job(plan, registry, file=str(path.relative_to(root)))
+
+
+def _digest_of(stored: StoredJob, own: OwnComponents, digests: Digests) -> str:
     used = [digests.of_function(own[name][1]) for name in stored.components if name in own]
-    return JobBody(
-        inputs=SqlInputs(
-            text=msgspec.json.encode(stored).decode(),
-            tables={name: name for name in plan.inputs},
-            source=path.read_text(encoding="utf-8"),
-        ),
-        digest=digest_of("job", plan.hash, *used),
-    )
+    return digest_of("job", stored.plan.hash, *used)
 
 
-def _file_of(ripple: Ripple, root: Path) -> Path:
-    declared_in = Path(ripple.place.rpartition(":")[0]).parent
+def _file_of(file: str, root: Path, place: str) -> Path:
+    declared_in = Path(place.rpartition(":")[0]).parent
     for folder in (declared_in, root):
-        path = (folder / (ripple.job_path or "")).resolve()
+        path = (folder / file).resolve()
         if path.is_relative_to(root) and path.is_file():
             return path
     raise DefinitionError(
-        f"there is no job file {ripple.job_path!r} in the project",
+        f"there is no job file {file!r} in the project",
         hint="the path is relative to the file that names it, or to the project's directory",
-        place=ripple.place,
+        place=place,
         code="NO_JOB_FILE",
     )
 

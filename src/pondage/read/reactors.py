@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 
 import msgspec
@@ -12,8 +13,12 @@ from pondage.define.definition import FeedDefinition, PondDefinition, RippleDefi
 from pondage.define.reaction import ReactorDefinition
 from pondage.define.reactor import Reactor
 from pondage.define.row import columns_of, spark_schema
+from pondage.define.type_registry import TypeRegistry
 from pondage.errors import DefinitionError
+from pondage.expr.parse import compile_text
+from pondage.expr.tokens import ExprSyntax
 from pondage.read.digest import Digests, digest_of
+from pondage.read.job_ripple import OwnComponents, reactor_job
 
 _SIMPLE = (str, bytes, int, float, bool, type(None))
 
@@ -31,14 +36,34 @@ def found_reactors(modules: list[ModuleType]) -> dict[str, Reactor]:
     return {entry: reactor for _, entry, reactor in entries.values()}
 
 
-def reactor_definition(reactor: Reactor, entry: str, digests: Digests, place: str) -> ReactorDefinition:
-    """Answer what a deploy carries of a reactor."""
+def reactor_definition(
+    reactor: Reactor,
+    entry: str,
+    digests: Digests,
+    place: str,
+    *,
+    root: Path,
+    own: OwnComponents,
+    types: TypeRegistry,
+) -> ReactorDefinition:
+    """Answer what a deploy carries of a reactor; raises DefinitionError for a job or a condition that is wrong."""
+    for each in reactor.declaration.jobs:
+        _require_condition(each.when, place)
+    jobs = [reactor_job(each.file, reactor.place, root, own, digests, types) for each in reactor.declaration.jobs]
+    _require_hooks(reactor, place)
     parts = [
         msgspec.json.encode(reactor.declaration).decode(),
         *(digests.of_function(function) for function in _functions(reactor)),
         *(_configured(source) for source in reactor.sources),
+        *(digest for _, digest in jobs),
     ]
-    return ReactorDefinition(declaration=reactor.declaration, entry=entry, digest=digest_of(*parts), place=place)
+    return ReactorDefinition(
+        declaration=reactor.declaration,
+        entry=entry,
+        digest=digest_of(*parts),
+        place=place,
+        jobs=tuple(job for job, _ in jobs),
+    )
 
 
 def published_pond(reactor: Reactor, found: ReactorDefinition) -> PondDefinition | None:
@@ -72,7 +97,26 @@ def _functions(reactor: Reactor) -> Iterator[Callable[..., object]]:
         yield from runner.functions
     for source in reactor.sources:
         hooks = source.hooks
-        yield from (each for each in (hooks.init, hooks.process, hooks.poll, hooks.flush) if each is not None)
+        found = (hooks.init, hooks.process, hooks.poll, hooks.flush, hooks.query, hooks.gather)
+        yield from (each for each in found if each is not None)
+
+
+def _require_condition(when: str | None, place: str) -> None:
+    try:
+        _ = None if when is None else compile_text(when)
+    except ExprSyntax as error:
+        raise DefinitionError(f"when={when!r} cannot be read: {error}", place=place, code="BAD_CONDITION") from error
+
+
+def _require_hooks(reactor: Reactor, place: str) -> None:
+    for source in reactor.sources:
+        if source.declaration.is_spark and (source.hooks.query is None or source.hooks.gather is None):
+            raise DefinitionError(
+                f"accumulator {source.name} of reactor {reactor.name} is read by Spark and has no query or no gather",
+                hint=f"declare both: @{source.name}.query and @{source.name}.gather",
+                place=place,
+                code="NO_QUERY",
+            )
 
 
 def _configured(accumulator: AnyAccumulator) -> str:

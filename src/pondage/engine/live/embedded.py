@@ -37,10 +37,12 @@ class LiveReactor(Door):
 
     async def __aenter__(self) -> "LiveReactor":
         declaration = self.reactor.declaration
-        if declaration.jobs:
+        needs = ["a Job"] if declaration.jobs else [f"the graph {each} on Spark" for each in declaration.dispatched]
+        needs += [f"the stream {each.name} on Spark" for each in declaration.accumulators if each.is_spark]
+        if needs:
             raise PondageError(
-                f"reactor {declaration.name} starts a Job, and without a ledger there is nobody to run it",
-                hint="deploy the reactor, or leave the Job out here",
+                f"reactor {declaration.name} has {needs[0]}, and without a ledger there is nobody to run it",
+                hint="deploy the reactor, or leave it out here",
                 code="NO_LEDGER",
             )
         reduces = {name: each.hooks.flush for name, each in self._accumulators.items() if each.hooks.flush is not None}

@@ -35,6 +35,8 @@ class Graphs:
         fire = Fire(effect.fire, effect.attempt, effect.reason, effect.unhealthy)
         for graph in effect.graphs:
             runner = self._runners.get(graph)
+            if runner is not None and runner.is_dispatched:
+                continue  # A worker has it: the ledger tells how it ended.
             if runner is None:
                 self._end(fire, graph, None, f"no graph {graph} is loaded")
             elif runner.is_inline:

@@ -127,6 +127,12 @@ def pond_row(effect: Effect) -> LedgerRow | None:
     return None
 
 
+def ledger_rows(effect: Effect) -> Sequence[LedgerRow]:
+    """Answer what the ledger is told of an effect, as rows."""
+    row = ledger_row(effect)
+    return () if row is None else (row,)
+
+
 SAID = frozenset({RecoveryNote, Held, Health, Publish, PondFailed, DropDemand, WantPond, TargetPond})
 """What the ledger is told of any reactor; of one that publishes also how each fire ended."""
 
@@ -143,6 +149,7 @@ class JournalOutput:
         seq: int,
         lazy_s: float = 0.0,
         said: frozenset[type] = SAID,
+        rows_of: Callable[[Effect], Sequence[LedgerRow]] = ledger_rows,
     ) -> None:
         """`lazy_s` is how long records wait for others when nobody waits for them: ends of fires, mostly."""
         self.on_fenced: Callable[[], None] = lambda: None
@@ -154,6 +161,7 @@ class JournalOutput:
         self._seq = seq
         self._lazy_s = lazy_s
         self._said = said
+        self._rows_of = rows_of
         self._pending: list[AnyRecord] = []
         self._rows: list[LedgerRow] = []
         self._held: list[Effect] = []
@@ -184,9 +192,8 @@ class JournalOutput:
                 self._log(effect.record)  # type: ignore[union-attr]
                 continue
             if kind in self._said:
-                row = ledger_row(effect)
-                assert row is not None
-                self.say(row)
+                for row in self._rows_of(effect):
+                    self.say(row)
             if self._pending:
                 if not self._may_run_ahead(effect):
                     self._hold(self._held, effect)

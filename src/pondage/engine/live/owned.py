@@ -7,14 +7,17 @@ import logging
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 import msgspec
 
+from pondage.define.boundary import InvalidBoundary
 from pondage.define.graph import Fire
 from pondage.define.reaction import ReactorDeclaration
 from pondage.define.reactor import Reactor
 from pondage.engine.live.door import Door
+from pondage.engine.live.handing import Handing
 from pondage.engine.live.host import ReactorHost
 from pondage.engine.live.journal import SAID, JournalOutput, inline_writer, ledger_row, open_life, thread_writer
 from pondage.engine.live.output import DirectOutput, Output
@@ -24,9 +27,9 @@ from pondage.errors import LedgerError
 from pondage.kernel.reaction import Effect, Facts, ReactorShape, read_event
 from pondage.kernel.reaction.declared import shape_of
 from pondage.kernel.reaction.effects import Fired
-from pondage.kernel.reaction.events import Blocked, PondRun, ReactorCrashed, Unblocked
+from pondage.kernel.reaction.events import Blocked, PondRun, Push, ReactorCrashed, Unblocked, UndecodableEvent
 from pondage.kernel.reaction.facts import new_facts
-from pondage.ledger import reactor_rows
+from pondage.ledger import reactor_jobs, reactor_rows
 from pondage.ledger.journal import Carrier, Fenced, FileJournal, Journal, LedgerJournal, journal_path
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.reactor_ponds import Followed
@@ -39,6 +42,10 @@ LAZY_S = 0.001
 """How long the end of a fire may wait to be written together with what arrives next."""
 LAZY_SYNCED_S = 0.01
 """The same where a commit takes milliseconds: one for an end alone would keep the next event waiting."""
+OF_JOB = "job@"
+"""The dead letter of a good fire for which no job could be decided is named by this and the fire."""
+FOR_GOOD = ("invalid", "full", "unknown_source")
+"""Why a boundary that a worker made is refused and need not be handed over again."""
 
 Result = TypeVar("Result")
 
@@ -58,9 +65,11 @@ class OwnedReactor(Door):
         self._publisher: Publisher | None = None
         if row.declaration.publish is not None and reactor.publish is not None:
             self._publisher = Publisher(ledger, row, lease, reactor.publish, warehouse=warehouse)
+        self._handing = Handing(row)
+        self._dead_fires: list[reactor_jobs.DeadFire] = []
         self._ponds = [each.name for each in row.declaration.accumulators if each.kind == "pond"]
         self._blocked: dict[str, bool] = {}
-        self._said_of = SAID if self._publisher is None else SAID | {Fired}
+        self._said_of = (SAID if self._publisher is None else SAID | {Fired}) | self._handing.said
         self._host: ReactorHost | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal of {row.name}")
         # What was cancelled goes on in its thread: only one behind the other are these safe.
@@ -108,6 +117,9 @@ class OwnedReactor(Door):
                 continue
             self._taken.add(signal.id)
             event = read_event(msgspec.json.decode(signal.payload))
+            if isinstance(event, Push):
+                self._hand_over(signal.id, event)
+                continue
             if event is None:
                 _log.error("reactor %s does not understand the signal %s", self.name, signal.payload)
             else:
@@ -129,6 +141,24 @@ class OwnedReactor(Door):
                 self.host.feed(Blocked(each.source) if each.is_blocked else Unblocked(each.source))
             for run in each.runs:
                 self.host.feed(PondRun(each.source, run.freshness, run, run.delay))
+
+    def dead(self) -> list[dict[str, object]]:
+        """Answer the dead letters, also good fires whose jobs could not be decided."""
+        jobs: list[dict[str, object]] = [
+            {"id": f"{OF_JOB}{each.fire}", "error": each.error, "at": None, "raw": None, "inputs": each.inputs}
+            for each in self._dead_fires
+        ]
+        return [*super().dead(), *jobs]
+
+    async def command(self, name: str, argument: object = None, *, cid: str | None = None) -> dict[str, object]:
+        """Give a command and wait for its answer; a dead letter of a job is redriven here, it needs no fire."""
+        fires = {f"{OF_JOB}{each.fire}": each.fire for each in self._dead_fires}
+        if name != "redrive" or argument not in fires:
+            return await super().command(name, argument, cid=cid)
+        fire = fires[str(argument)]
+        await self._by_clerk(lambda: self._redrive_jobs(fire))
+        is_dead = any(each.fire == fire for each in self._dead_fires)
+        return {"fire": fire, "outcome": "failed" if is_dead else "ok"}
 
     async def drain(self, drain_us: int) -> None:
         """Stop in order: fire on for at most so long, write and carry over everything."""
@@ -174,6 +204,8 @@ class OwnedReactor(Door):
         else:
             host.watchers.append(self._told)
         self._blocked = {}
+        if self._handing.said or self.lease.epoch > 1:
+            host.say(self._handing.begin(facts))
         host.on_settled = self._changed.set
         host.begin(self._on_crash)
         if after_crash is not None:
@@ -189,6 +221,7 @@ class OwnedReactor(Door):
             seq=seq,
             lazy_s=LAZY_S if is_inline else LAZY_SYNCED_S,
             said=self._said_of,
+            rows_of=self._rows_of,
         )
         output.on_fenced = lambda: self._spawn(self.lose("its journal has another owner"))
         output.on_rows = self._has_said.set
@@ -228,9 +261,31 @@ class OwnedReactor(Door):
         self.host.say(self._publisher.result_row(fire, graph, value))
 
     def _told(self, effect: Effect) -> None:
-        row = ledger_row(effect) if type(effect) in self._said_of else None
-        if row is not None:
+        for row in self._rows_of(effect) if type(effect) in self._said_of else ():
             self._say(row)
+
+    def _rows_of(self, effect: Effect) -> list[LedgerRow]:
+        told = None if type(effect) is Fired and self._publisher is None else ledger_row(effect)
+        return [row for row in (told, self._handing.row_of(effect)) if row is not None]
+
+    def _hand_over(self, signal: int, event: Push) -> None:
+        """Take in a boundary that a worker made; its signal goes when it is durable here, or refused for good."""
+        accumulator = self._accumulators.get(event.source)
+        try:
+            value = event.value if accumulator is None else accumulator.check(event.value)
+        except InvalidBoundary as error:
+            raw = msgspec.json.encode(event.value).decode()
+            cid = self.host.expect(partial(self._handed_over, signal))
+            self.host.feed(UndecodableEvent(event.source, event.offset, f"{error.path}", cid, event.lane, raw))
+            return
+        cid = self.host.expect(partial(self._handed_over, signal))
+        self.host.feed(msgspec.structs.replace(event, value=value, cid=cid))
+
+    def _handed_over(self, signal: int, payload: dict[str, object]) -> None:
+        if payload.get("accepted") or payload.get("error") in FOR_GOOD:
+            self.host.say(LedgerRow("consumed", str(signal)))
+        else:
+            self._taken.discard(signal)  # Not now: the next look hands it over again.
 
     def _say(self, row: LedgerRow) -> None:
         self._said.append(row)
@@ -266,6 +321,18 @@ class OwnedReactor(Door):
             del self._said[: len(said)]
         if self._publisher is not None:
             self._publisher.publish()
+        if self._handing.has_jobs:
+            self._start_jobs()
+
+    def _start_jobs(self) -> None:
+        reactor_jobs.start_due(self._ledger, self.lease)
+        with self._ledger.reading() as tx:
+            self._dead_fires = reactor_jobs.dead_fires(tx, self.lease.actor)
+
+    def _redrive_jobs(self, fire: int) -> None:
+        with self._ledger.transaction() as tx:
+            reactor_jobs.try_again(tx, self.lease.actor, fire)
+        self._start_jobs()
 
     async def _close(self) -> None:
         if self._carrying is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -21,10 +22,12 @@ from pondage.engine.config import WorkerConfig
 from pondage.engine.heartbeat import Heartbeat
 from pondage.engine.live.owned import OwnedReactor
 from pondage.engine.live.socket import LiveSocket
+from pondage.engine.local import local_warehouse
 from pondage.engine.parent import ParentWatch
+from pondage.engine.places import checkpoint_path
 from pondage.engine.spawn import receive
 from pondage.errors import LedgerError, PondageError
-from pondage.ledger import processes, reactor_ponds, reactors
+from pondage.ledger import processes, reactor_ponds, reactor_work, reactors
 from pondage.ledger.journal import Fenced, journal_path
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.reactor_ponds import Followed
@@ -213,7 +216,13 @@ class LiveHost:
             for suffix in ("", "-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
         with self._ledger.transaction() as tx:
+            reactor_work.cancel_all(tx, lease.actor)
+            places = reactor_work.places(tx, lease.actor)
             reactors.forget(tx, lease)
+        for place in places:
+            local = local_warehouse(checkpoint_path(self._config.engine.warehouse, place=place))
+            if local is not None:
+                shutil.rmtree(local, ignore_errors=True)
 
     async def _finish(self) -> int:
         if self._lost is not None:

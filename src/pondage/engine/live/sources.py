@@ -49,6 +49,8 @@ class Sources:
         """Connect: a stream reads on after its offset, a polling source just waits for its grid."""
         name = effect.source
         self._offsets[name] = effect.offset
+        if self._accumulators[name].declaration.is_spark:
+            return  # A worker reads it: the ledger tells when it does.
         if self._accumulators[name].source is None:
             self._feed(Accumulator(name, "connected"))
         else:

@@ -17,7 +17,7 @@ Convert = Callable[[object], object]
 
 def typed_facts(facts: Facts, accumulators: Mapping[str, AnyAccumulator]) -> Facts:
     """Give the values of recovered facts their types, in place. What does not fit its type any more stays as it is."""
-    converts = {name: _entry_convert(each) for name, each in accumulators.items()}
+    converts = {name: entry_converter(each) for name, each in accumulators.items()}
     for name, source in facts.sources.items():
         accumulator = accumulators.get(name)
         if accumulator is None:
@@ -56,7 +56,8 @@ def _kept(reduce: Reduce) -> Reduce:
     return call
 
 
-def _entry_convert(accumulator: AnyAccumulator) -> Convert:
+def entry_converter(accumulator: AnyAccumulator) -> Convert:
+    """Give what makes a plain value of a source what its author's functions get; what does not fit stays as it is."""
     kind, flush = accumulator.declaration.kind, accumulator.hooks.flush
     item = _lenient(accumulator.check)
     if kind == "state" or (kind == "batch" and flush is None):

@@ -23,7 +23,6 @@ def shape_of(
     declaration: ReactorDeclaration,
     *,
     reduces: Mapping[str, Reduce] | None = None,
-    dispatched: frozenset[str] = frozenset(),
     is_durable: bool | None = None,
 ) -> ReactorShape:
     """Give the machine's reactor. `reduces` are the authors' functions for batches; `is_durable` overrides durability.
@@ -36,7 +35,7 @@ def shape_of(
         criteria=Criteria(declaration.criteria),
         strategy=Strategy(declaration.strategy),
         graphs=declaration.graphs,
-        dispatched=dispatched,
+        dispatched=frozenset(declaration.dispatched),
         on_failure=None
         if failure is None
         else FailurePolicy(

@@ -228,7 +228,9 @@ CREATE TABLE dispatches (
     actor bigint REFERENCES actors,
     run bigint REFERENCES runs,
     dataset bigint REFERENCES datasets,
-    kind text NOT NULL CHECK (kind IN ('ripple', 'component', 'fire', 'query', 'sample', 'infer', 'compact')),
+    kind text NOT NULL CHECK (
+        kind IN ('ripple', 'component', 'fire', 'graph', 'stream', 'query', 'sample', 'infer', 'compact')
+    ),
     node text NOT NULL,
     number bigint NOT NULL,
     freshness bigint,
@@ -251,6 +253,7 @@ CREATE INDEX dispatches_of_run ON dispatches (run, node, number);
 CREATE INDEX dispatches_of_dataset ON dispatches (dataset, id);
 CREATE INDEX dispatches_open ON dispatches (dataset, number) WHERE outcome IS NULL;
 CREATE INDEX dispatches_of_job ON dispatches (actor, node, number) WHERE kind = 'component';
+CREATE INDEX dispatches_of_reactor ON dispatches (actor, id) WHERE kind IN ('graph', 'stream');
 -- Questions, which have no Run: what retention goes through.
 CREATE INDEX dispatches_asked ON dispatches (id) WHERE run IS NULL AND actor IS NULL;
 
@@ -531,6 +534,7 @@ CREATE TABLE reactors (
     entry text NOT NULL,
     digest text NOT NULL,
     code text NOT NULL,
+    jobs text NOT NULL DEFAULT '[]',
     health text NOT NULL DEFAULT '',
     carried_seq bigint NOT NULL DEFAULT 0,
     carried_place bigint NOT NULL DEFAULT 0,
@@ -562,4 +566,22 @@ CREATE TABLE reactor_publications (
     fire bigint
 );
 CREATE INDEX reactor_publications_due ON reactor_publications (reactor, id);
+-- What Spark reads for an accumulator: the place of its checkpoint, and the last batch whose boundary was handed over.
+CREATE TABLE reactor_streams (
+    reactor bigint NOT NULL REFERENCES actors,
+    source text NOT NULL,
+    place text NOT NULL,
+    query text NOT NULL DEFAULT '',
+    batch bigint NOT NULL DEFAULT -1,
+    PRIMARY KEY (reactor, source)
+);
+-- Good fires whose jobs were not decided yet, in order; one with an error is a dead letter.
+CREATE TABLE reactor_fires (
+    reactor bigint NOT NULL REFERENCES actors,
+    fire bigint NOT NULL,
+    inputs text NOT NULL,
+    tries integer NOT NULL DEFAULT 0,
+    error text,
+    PRIMARY KEY (reactor, fire)
+);
 CREATE INDEX actors_owned ON actors (owner) WHERE owner IS NOT NULL;

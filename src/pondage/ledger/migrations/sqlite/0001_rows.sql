@@ -225,7 +225,9 @@ CREATE TABLE dispatches (
     actor INTEGER REFERENCES actors,
     run INTEGER REFERENCES runs,
     dataset INTEGER REFERENCES datasets,
-    kind TEXT NOT NULL CHECK (kind IN ('ripple', 'component', 'fire', 'query', 'sample', 'infer', 'compact')),
+    kind TEXT NOT NULL CHECK (
+        kind IN ('ripple', 'component', 'fire', 'graph', 'stream', 'query', 'sample', 'infer', 'compact')
+    ),
     node TEXT NOT NULL,
     number INTEGER NOT NULL,
     freshness INTEGER,
@@ -248,6 +250,7 @@ CREATE INDEX dispatches_of_run ON dispatches (run, node, number);
 CREATE INDEX dispatches_of_dataset ON dispatches (dataset, id);
 CREATE INDEX dispatches_open ON dispatches (dataset, number) WHERE outcome IS NULL;
 CREATE INDEX dispatches_of_job ON dispatches (actor, node, number) WHERE kind = 'component';
+CREATE INDEX dispatches_of_reactor ON dispatches (actor, id) WHERE kind IN ('graph', 'stream');
 -- Questions, which have no Run: what retention goes through.
 CREATE INDEX dispatches_asked ON dispatches (id) WHERE run IS NULL AND actor IS NULL;
 
@@ -528,6 +531,7 @@ CREATE TABLE reactors (
     entry TEXT NOT NULL,
     digest TEXT NOT NULL,
     code TEXT NOT NULL,
+    jobs TEXT NOT NULL DEFAULT '[]',
     health TEXT NOT NULL DEFAULT '',
     carried_seq INTEGER NOT NULL DEFAULT 0,
     carried_place INTEGER NOT NULL DEFAULT 0,
@@ -559,4 +563,22 @@ CREATE TABLE reactor_publications (
     fire INTEGER
 );
 CREATE INDEX reactor_publications_due ON reactor_publications (reactor, id);
+-- What Spark reads for an accumulator: the place of its checkpoint, and the last batch whose boundary was handed over.
+CREATE TABLE reactor_streams (
+    reactor INTEGER NOT NULL REFERENCES actors,
+    source TEXT NOT NULL,
+    place TEXT NOT NULL,
+    query TEXT NOT NULL DEFAULT '',
+    batch INTEGER NOT NULL DEFAULT -1,
+    PRIMARY KEY (reactor, source)
+);
+-- Good fires whose jobs were not decided yet, in order; one with an error is a dead letter.
+CREATE TABLE reactor_fires (
+    reactor INTEGER NOT NULL REFERENCES actors,
+    fire INTEGER NOT NULL,
+    inputs TEXT NOT NULL,
+    tries INTEGER NOT NULL DEFAULT 0,
+    error TEXT,
+    PRIMARY KEY (reactor, fire)
+);
 CREATE INDEX actors_owned ON actors (owner) WHERE owner IS NOT NULL;

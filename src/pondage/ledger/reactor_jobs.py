@@ -1,0 +1,161 @@
+"""Jobs that good fires start: each fire once, in their order, whatever crashes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from pondage.expr.evaluate import ExprError, ExprTimeout, Missing, is_true
+from pondage.expr.parse import compile_text
+from pondage.ledger import advance, history, job_plans, job_runs, reactors
+from pondage.ledger.driver import Transaction, number, text
+from pondage.ledger.job_plans import StoredJob
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.reactors import Lease, ReactorRow
+
+KIND = "good fire"
+TRIES = 3
+"""A fire whose condition cannot be evaluated so often is a dead letter."""
+
+_stored = msgspec.json.Decoder(StoredJob)
+
+
+class DeadFire(msgspec.Struct, frozen=True, kw_only=True):
+    """A good fire for which no job could be decided."""
+
+    fire: int
+    error: str
+    inputs: dict[str, object]
+
+
+class _Said(msgspec.Struct):
+    fire: int
+    inputs: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+def take(tx: Transaction, lease: Lease, payload: str) -> None:
+    """Note a good fire: its jobs are decided when those of all fires before it are."""
+    said = msgspec.json.decode(payload, type=_Said)
+    tx.write(
+        """INSERT INTO reactor_fires (reactor, fire, inputs) VALUES (:reactor, :fire, :inputs)
+           ON CONFLICT DO NOTHING""",
+        reactor=lease.actor,
+        fire=said.fire,
+        inputs=bytes(said.inputs).decode(),
+    )
+
+
+def start_due(ledger: Ledger, lease: Lease) -> int:
+    """Decide the jobs of every fire that waits, oldest first, each in one transaction; answer how many runs began."""
+    begun = 0
+    while (runs := _start_next(ledger, lease)) is not None:
+        begun += runs
+    return begun
+
+
+def try_again(tx: Transaction, actor: int, fire: int) -> None:
+    """Give a fire that was given up another chance."""
+    tx.write(
+        "UPDATE reactor_fires SET tries = 0, error = NULL WHERE reactor = :reactor AND fire = :fire",
+        reactor=actor,
+        fire=fire,
+    )
+
+
+def dead_fires(tx: Transaction, actor: int) -> list[DeadFire]:
+    """Answer the fires that were given up."""
+    rows = tx.rows(
+        "SELECT fire, inputs, error FROM reactor_fires WHERE reactor = :reactor AND error IS NOT NULL ORDER BY fire",
+        reactor=actor,
+    )
+    return [
+        DeadFire(
+            fire=number(row, "fire"),
+            error=text(row, "error"),
+            inputs=msgspec.json.decode(text(row, "inputs"), type=dict[str, object]),
+        )
+        for row in rows
+    ]
+
+
+def _start_next(ledger: Ledger, lease: Lease) -> int | None:
+    with ledger.transaction() as tx:
+        if tx.row("SELECT id FROM actors WHERE token = :token /*lock*/", token=lease.token) is None:
+            return None
+        row = tx.row(
+            """SELECT fire, inputs, tries FROM reactor_fires WHERE reactor = :reactor AND error IS NULL
+               ORDER BY fire LIMIT 1""",
+            reactor=lease.actor,
+        )
+        declared = reactors.find(tx, lease.environment, lease.name)
+        if row is None or declared is None:
+            return None
+        fire, inputs = number(row, "fire"), msgspec.json.decode(text(row, "inputs"), type=dict[str, object])
+        try:
+            wanted = _wanted(declared, fire, inputs)
+        except (ExprError, ExprTimeout) as error:
+            _failed(tx, lease, fire, number(row, "tries") + 1, str(error))
+            return 0
+        tx.write("DELETE FROM reactor_fires WHERE reactor = :reactor AND fire = :fire", reactor=lease.actor, fire=fire)
+        for job in wanted:
+            actor = _begin(tx, ledger, declared, job, fire, inputs)
+            advance.inline(tx, ledger, actor, process=None)
+        return len(wanted)
+
+
+def _wanted(row: ReactorRow, fire: int, inputs: dict[str, object]) -> list[StoredJob]:
+    values = _Values({**inputs, "fire": fire})
+    return [
+        _stored.decode(text)
+        for declared, text in zip(row.declaration.jobs, row.jobs, strict=True)
+        if declared.when is None or is_true(compile_text(declared.when), values)
+    ]
+
+
+def _begin(
+    tx: Transaction, ledger: Ledger, row: ReactorRow, job: StoredJob, fire: int, inputs: dict[str, object]
+) -> int:
+    known = {"reactor": row.name, "fire": fire, "inputs": inputs}
+    return job_runs.begin(
+        tx,
+        public_id=ledger.ids.new("j"),
+        environment=row.environment,
+        job=job.plan.name,
+        definition=job_plans.store(tx, job),
+        archive=job.archive,
+        context={"env": row.environment_name, **job.plan.context, **known},
+        reason=f"fire {fire} of reactor {row.name}",
+    )
+
+
+def _failed(tx: Transaction, lease: Lease, fire: int, tries: int, error: str) -> None:
+    is_dead = tries >= TRIES
+    tx.write(
+        "UPDATE reactor_fires SET tries = :tries, error = :error WHERE reactor = :reactor AND fire = :fire",
+        tries=tries,
+        error=error if is_dead else None,
+        reactor=lease.actor,
+        fire=fire,
+    )
+    if is_dead:
+        said = {"reactor": lease.name, "fire": fire, "error": error}
+        history.record(tx, environment=lease.environment, kind="reactor job not started", payload=said)
+
+
+class _Values:
+    """What a condition may name: the values of the fire's sources, and `fire`."""
+
+    def __init__(self, values: Mapping[str, object]) -> None:
+        self.context: Mapping[str, object] = values
+
+    def name(self, name: str) -> object:
+        """Answer a source's value; a source without one is missing, and the condition False."""
+        found = self.context.get(name)
+        if found is None:
+            raise Missing(name)
+        return found
+
+    def glob(self, key: str) -> object:
+        """Answer nothing: a fire has no globals."""
+        raise Missing(key)
