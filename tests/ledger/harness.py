@@ -18,6 +18,7 @@ from pondage.define.durability import Durability
 from pondage.define.names import PondKey
 from pondage.define.snapshot import DataFile, SnapshotContent
 from pondage.kernel.demand.events import Event
+from pondage.kernel.demand.state import decode_state
 from pondage.ledger import advance, processes, verbs, work
 from pondage.ledger.claims import Queue
 from pondage.ledger.clock import FakeClock
@@ -200,5 +201,4 @@ def state(world: World, key: str) -> dict[str, object]:
     """The machine's state of a Pond."""
     name, _, major = key.partition("@")
     text = world.one("SELECT state FROM ponds WHERE name = :name AND major = :major", name=name, major=int(major or 1))
-    decoded: dict[str, object] = msgspec.json.decode(str(text))
-    return decoded
+    return msgspec.structs.asdict(decode_state(str(text)))

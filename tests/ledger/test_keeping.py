@@ -108,6 +108,7 @@ def test_a_foreign_write_is_found_by_the_replay(world: World) -> None:
     with world.ledger.transaction() as tx:
         row = actors.pond(tx, 1, "orders@1")
         assert row is not None
+        actors.edit(tx, row.actor)
         actors.save_state(tx, row.id, row.state.replace('"end_f":1000000000', '"end_f":7'))
     (difference,) = replayed(world).differences
     assert difference.pond == "orders@1"

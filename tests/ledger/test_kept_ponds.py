@@ -99,7 +99,7 @@ def test_what_another_process_did_in_between_is_seen(chain: World) -> None:
     verbs.send(other, "main", Sleep(pond="report@1"))
     verbs.send(other, "main", Wave(pond="sales@1"))
     chain.send(Tap(pond="report@1"))
-    assert '"wave":null' not in str(chain.one("SELECT state FROM ponds WHERE name = 'sales'"))
+    assert '"wave":' in str(chain.one("SELECT state FROM ponds WHERE name = 'sales'"))
     with chain.ledger.reading() as tx:
         assert not replay(tx, chain.ledger, 1).differences
 
@@ -121,10 +121,10 @@ def test_what_was_undone_is_not_remembered(chain: World) -> None:
         raise Undone
     assert chain.rows("SELECT name, state FROM ponds ORDER BY name") == before
     chain.send(Force(pond="orders@1"))
-    assert '"wave":null' in str(chain.one("SELECT state FROM ponds WHERE name = 'report'"))
-    assert '"wave":null' in str(chain.one("SELECT state FROM ponds WHERE name = 'sales'"))
+    assert '"wave":' not in str(chain.one("SELECT state FROM ponds WHERE name = 'report'"))
+    assert '"wave":' not in str(chain.one("SELECT state FROM ponds WHERE name = 'sales'"))
     chain.send(Tap(pond="report@1"))
-    assert '"wave":null' in str(chain.one("SELECT state FROM ponds WHERE name = 'report'"))
+    assert '"wave":' not in str(chain.one("SELECT state FROM ponds WHERE name = 'report'"))
 
 
 def test_a_step_that_raised_leaves_nothing_in_mind(chain: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,9 +133,9 @@ def test_a_step_that_raised_leaves_nothing_in_mind(chain: World, monkeypatch: py
         broken.setattr(advance, "_write_advancement", lambda *_: 1 / 0)
         chain.send(Wave(pond="report@1"))
     assert chain.one("SELECT errors FROM actors") == 1
-    assert '"wave":null' in str(chain.one("SELECT state FROM ponds WHERE name = 'report'"))
+    assert '"wave":' not in str(chain.one("SELECT state FROM ponds WHERE name = 'report'"))
     chain.pass_time(1)
-    assert '"wave":null' not in str(chain.one("SELECT state FROM ponds WHERE name = 'report'"))
+    assert '"wave":' in str(chain.one("SELECT state FROM ponds WHERE name = 'report'"))
 
 
 def test_only_the_ponds_and_catchments_of_the_last_steps_are_kept(

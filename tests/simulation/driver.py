@@ -17,7 +17,7 @@ from tests.simulation.scheduler import SECOND, Died, Fate, Process, Scheduler, S
 WATCHES = """
 CREATE TABLE broken (what TEXT NOT NULL);
 CREATE TRIGGER freshness_fell AFTER UPDATE OF state ON ponds
-WHEN json_extract(NEW.state, '$.end_f') < json_extract(OLD.state, '$.end_f')
+WHEN coalesce(json_extract(NEW.state, '$.end_f'), -1) < json_extract(OLD.state, '$.end_f')
 BEGIN INSERT INTO broken VALUES ('the freshness of ' || NEW.name || ' fell'); END;
 CREATE TRIGGER closed_twice AFTER UPDATE ON executions
 WHEN OLD.completed_at IS NOT NULL

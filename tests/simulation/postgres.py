@@ -16,7 +16,7 @@ CREATE TABLE broken (what TEXT NOT NULL);
 CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_TABLE_NAME = 'ponds' THEN
-        IF (NEW.state::json->>'end_f')::bigint < (OLD.state::json->>'end_f')::bigint THEN
+        IF coalesce((NEW.state::json->>'end_f')::bigint, -1) < (OLD.state::json->>'end_f')::bigint THEN
             INSERT INTO broken VALUES ('the freshness of ' || NEW.name || ' fell');
         END IF;
     ELSIF TG_TABLE_NAME = 'executions' THEN

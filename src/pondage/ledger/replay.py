@@ -11,7 +11,7 @@ from dataclasses import replace
 import msgspec
 
 from pondage.define.names import PondKey
-from pondage.kernel.demand import MemoryPonds, PondShape, encode_state, step
+from pondage.kernel.demand import MemoryPonds, PondShape, decode_state, encode_state, step
 from pondage.kernel.demand.effects import Effect, StartRun
 from pondage.kernel.demand.events import Event
 from pondage.ledger import actors, job_replay
@@ -94,7 +94,8 @@ def replay(tx: Transaction, ledger: Ledger, environment: int) -> Replayed:
         }
         for events in _rounds.decode(text(row, "signals")):
             step(ponds, events, number(row, "at"))
-    stored = {row.key: row.state for row in actors.ponds(tx, environment)}
+    # What an older program wrote may be spelled otherwise.
+    stored = {row.key: encode_state(decode_state(row.state)).decode() for row in actors.ponds(tx, environment)}
     replayed = {key: encode_state(state).decode() for key, state in ponds.states.items()}
     return Replayed(
         advancements=len(rows) + jobs.advancements,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 
 from pondage.errors import LedgerError
@@ -97,10 +100,10 @@ class SqliteTransaction:
 
     def _run(self, statement: str, values: dict[str, Value]) -> sqlite3.Cursor:
         self._counts.statements += 1
-        values["now"] = self.now
-        values["clock"] = self.now
+        values["now"] = values["clock"] = self.now
+        marked, bind = _marked(statement)
         try:
-            return self._connection.execute(statement, values)
+            return self._connection.execute(marked, bind(values))
         except sqlite3.OperationalError as error:
             raise LedgerUnavailable(f"the ledger cannot be used now: {error}") from error
 
@@ -251,6 +254,21 @@ class SqliteChanges:
                 return self._seen
             version: int = self._connection.execute("PRAGMA data_version").fetchone()[0]
         return version
+
+
+_NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
+_Bind = Callable[[dict[str, Value]], tuple[Value, ...]]
+
+
+@lru_cache(maxsize=2_000)
+def _marked(statement: str) -> tuple[str, _Bind]:
+    """Answer a statement with places instead of names, which sqlite3 binds much faster, and what goes there."""
+    names = _NAME.findall(statement)
+    return _NAME.sub("?", statement), itemgetter(*names) if len(names) > 1 else _few(names)
+
+
+def _few(names: list[str]) -> _Bind:
+    return lambda values: tuple(values[name] for name in names)
 
 
 def _connected(path: Path) -> sqlite3.Connection:

@@ -27,7 +27,7 @@ class Condition(StrEnum):
     BLOCKED = "blocked"
 
 
-class RunState(msgspec.Struct, kw_only=True):
+class RunState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A started Run that is not over. `number` is its identity inside the Pond; freshness is not (Force repeats it)."""
 
     number: int
@@ -40,7 +40,7 @@ class RunState(msgspec.Struct, kw_only=True):
     is_forced: bool = False
 
 
-class SourceState(msgspec.Struct, kw_only=True):
+class SourceState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What a Pond knows of one Source, as last heard from it, and what it took and asked."""
 
     end_f: int = NEVER
@@ -56,7 +56,7 @@ class SourceState(msgspec.Struct, kw_only=True):
     """The largest freshness sent to it in a Want."""
 
 
-class RippleState(msgspec.Struct, kw_only=True):
+class RippleState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One Ripple: what it started and completed, and the pull that it holds."""
 
     start_f: int = NEVER
@@ -79,7 +79,7 @@ class RippleState(msgspec.Struct, kw_only=True):
     """Moving average of the duration."""
 
 
-class PondState(msgspec.Struct, kw_only=True):
+class PondState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Everything the machine remembers of one Pond."""
 
     key: PondKey
