@@ -9,9 +9,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     from pondage.define.definition import RippleDefinition
     from pondage.define.snapshot import SnapshotContent
+    from pondage.engine.flow_simulation import Fixture, Known, Simulated
+    from pondage.spark.driver import SparkDriver
     from pondage.spark.ripple import RippleWork
 
 Rows = Sequence[Sequence[object]] | Sequence[Mapping[str, object]]
@@ -64,17 +67,23 @@ class RunRipple(Protocol):
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One local Spark for all tests, with the Java that Pondage finds."""
+def spark_driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkDriver]:
+    """One local Spark for all tests, with the Java that Pondage finds: what `simulate` runs flows on."""
     from pondage.spark.driver import SparkDriver
     from pondage.spark.settings import SparkSettings
 
     driver = SparkDriver.start(SparkSettings(master="local[2]", memory="1g"), tmp_path_factory.mktemp("spark"))
     try:
-        with driver.attempt("tests", "tests of the project") as session:
-            yield session
+        yield driver
     finally:
         driver.stop()
+
+
+@pytest.fixture(scope="session")
+def spark(spark_driver: SparkDriver) -> Iterator[SparkSession]:
+    """A session of the Spark of all tests."""
+    with spark_driver.attempt("tests", "tests of the project") as session:
+        yield session
 
 
 @pytest.fixture
@@ -138,6 +147,67 @@ def run_ripple(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
         return _judged(spark, work, frame) if expectations else frame
 
     return call
+
+
+def simulate(
+    tree: str | bytes | Path | Mapping[str, object],
+    fixtures: Mapping[str, Fixture] | None = None,
+    *,
+    spark: SparkDriver | None = None,
+    components: Iterable[Callable[..., object]] = (),
+    project: Path | None = None,
+    timeout_s: float = 300.0,
+) -> Simulated:
+    """Run a tree of a flow in this process and answer how it went; raises FlowRefused with all that is wrong with it.
+
+    `fixtures` stand for nodes: `{"src": {"main": rows}}` says what its outputs are, `{"src": ValueError("no")}` that it
+    fails. Without `spark` nothing is computed: every other node ends well, and states and timeline show its shape.
+    With it (the fixture `spark_driver`) the programs run on local Spark, and `rows` holds what the tree extracts. The
+    programs are the library's, those of `project` (else: the one around the current directory), and `components`.
+    """
+    from pondage.define.flow import FlowRefused
+    from pondage.engine.flow_simulation import run_flow, shape_of
+    from pondage.read.tree import load_tree, load_tree_file
+
+    if isinstance(tree, Path):
+        loaded = load_tree_file(tree)
+    else:
+        loaded = load_tree(tree if isinstance(tree, str | bytes) else json.dumps(tree))
+    if loaded.tree is None:
+        raise FlowRefused(loaded.problems)
+    known = _known(components, project)
+    if spark is None:
+        return shape_of(known.plan(loaded.tree), fixtures or {})
+    return run_flow(loaded.tree, fixtures or {}, known, spark, timeout_s=timeout_s)
+
+
+def _known(components: Iterable[Callable[..., object]], start: Path | None) -> Known:
+    from pondage.components.registry import built_in, built_in_schemas
+    from pondage.define.component import definition_of, schema_of
+    from pondage.define.type_registry import BUILT_IN
+    from pondage.engine.flow_simulation import Known
+    from pondage.errors import ProjectError
+    from pondage.read.project import find_project
+    from pondage.read.reader import read_declared
+
+    try:
+        project = find_project(start or Path.cwd())
+    except ProjectError as error:
+        if error.code != "NO_PROJECT" or start is not None:
+            raise
+        project = None
+    own = read_declared(project).components if project is not None and project.modules else ()
+    given = [(found, one) for one in components if (found := definition_of(one)) is not None]
+    schemas = {found.name: schema for found, one in given if (schema := schema_of(one)) is not None}
+    return Known(
+        registry={**built_in(), **{one.name: one for one in own}, **{found.name: found for found, _ in given}},
+        schemas={**built_in_schemas(), **schemas},
+        functions={found.entry: one for found, one in given},
+        types={**BUILT_IN, **(project.types if project is not None else {})},
+        locations=project.locations if project is not None else {},
+        secrets=project.secrets if project is not None else {},
+        root=project.root if project is not None else None,
+    )
 
 
 def published(name: str, start: Path) -> SnapshotContent:

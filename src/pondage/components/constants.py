@@ -6,8 +6,9 @@ import base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.define.component import ATTRIBUTE
+from pondage.define.component import ATTRIBUTE, component
 from pondage.define.flow import CONST
+from pondage.errors import PondageError
 
 if TYPE_CHECKING:
     from pondage.spark.component_run import SparkRun
@@ -22,6 +23,13 @@ def const(*, params: Mapping[str, Any], run: SparkRun) -> dict[str, object]:
     from pondage.spark.typed import typed_frame
 
     return {"out": typed_frame(run.spark, params["schema"], params["value"])}
+
+
+@component("fixture_failure", after=(), globals=())
+def fixture_failure(*, params: Mapping[str, Any], run: SparkRun) -> None:
+    """Fail as a test says: it stands for a node of a tree that is simulated."""
+    del run
+    raise PondageError(params["message"], code=params["code"])
 
 
 setattr(const, ATTRIBUTE, CONST)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
@@ -39,6 +40,13 @@ def extracted(
             continue
         yield chunk[left:]
         left = 0
+
+
+def extracted_rows(ledger: Ledger, one: Extractable) -> Iterator[dict[str, Any]]:
+    """Give the rows of an extract that is complete, as Python has them."""
+    for piece in _pieces(ledger, one, None):
+        for batch in _batches(piece):
+            yield from rows_of(batch)
 
 
 def _pieces(ledger: Ledger, one: Extractable, wait: Callable[[], None] | None) -> Iterator[Piece]:

@@ -47,10 +47,20 @@ _log = logging.getLogger(__name__)
 class SparkExecutor:
     """The executor of a worker: one Spark driver, one archive of deployed code."""
 
-    def __init__(self, config: WorkerConfig, ledger: Ledger, *, driver: SparkDriver | None = None) -> None:
+    def __init__(
+        self,
+        config: WorkerConfig,
+        ledger: Ledger,
+        *,
+        driver: SparkDriver | None = None,
+        code: DeployedCode | None = None,
+        is_owner: bool = True,
+    ) -> None:
+        """`is_owner`: the driver ends with this executor."""
         self._config = config.engine
         self._ledger = ledger
-        self._code = DeployedCode(ledger, config.code, code_directory(config.engine))
+        self._code = code or DeployedCode(ledger, config.code, code_directory(config.engine))
+        self._is_owner = is_owner
         self._has_code = bool(config.code)
         self._lineage = LineageKeeper(ledger)
         self._driver = driver
@@ -155,7 +165,7 @@ class SparkExecutor:
     def stop(self) -> None:
         """End the driver, if there is one."""
         self._is_stopped = True
-        if self._driver is not None:
+        if self._driver is not None and self._is_owner:
             self._driver.stop()
 
     def _started(self, attempt: Attempt) -> SparkDriver:
