@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pondage.define.component_run import ComponentRun
     from pondage.define.graph import Fire, Graph
     from pondage.define.port import Port
+    from pondage.define.program import external_program
     from pondage.define.reactor import OnFailure, Publish, Reactor
     from pondage.define.topology import Route
 
@@ -43,6 +44,7 @@ _LATER = {
     "Scaling": "pondage.define.component",
     "SnapshotRef": "pondage.define.boundary",
     "component": "pondage.define.component",
+    "external_program": "pondage.define.program",
 }
 
 __all__ = [
@@ -73,6 +75,7 @@ __all__ = [
     "check",
     "component",
     "daily",
+    "external_program",
     "foreign_key",
     "fresh",
     "hourly",

@@ -17,6 +17,7 @@ ATTRIBUTE = "__pondage_component__"
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
+Transport = Literal["unix", "amqp"]
 Schema = Callable[[Mapping[str, str], Mapping[str, object]], Mapping[str, str]]
 
 
@@ -74,6 +75,16 @@ class ComponentDefinition(msgspec.Struct, frozen=True, kw_only=True):
     image: str = ""
     dockerfile: str = ""
     """For manifests only: a container's image that has the program, and how it is built."""
+    command: tuple[str, ...] = ()
+    """Of an external program: how a worker starts it, in the folder of the deployed code."""
+    transport: Transport = "unix"
+    secrets: dict[str, str] = {}
+    """Of an external program: variables of its environment, and the secrets that they hold."""
+
+    @property
+    def is_external(self) -> bool:
+        """Is it a program of its own, which speaks the wire protocol?"""
+        return bool(self.command) or self.transport == "amqp"
 
 
 Registry = Mapping[str, ComponentDefinition]

@@ -73,6 +73,18 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
     """What its expectations compare with: the rows of its last snapshots, and the tables that foreign keys point to."""
 
 
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """An external program: how it is started, and what travels through its ports."""
+
+    hash: str
+    """Of the version of Pondage, the deployed code and the declaration: equal hashes mean the same program."""
+    command: tuple[str, ...]
+    transport: str = "unix"
+    inputs: dict[str, str] = {}
+    outputs: dict[str, str] = {}
+    secrets: dict[str, str] = {}
+
+
 class Member(msgspec.Struct, frozen=True, kw_only=True):
     """One component to be run. A port without inputs is an optional one that nothing feeds."""
 
@@ -85,6 +97,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     inputs: dict[str, tuple[Input, ...]] = {}
     writes: tuple[str, ...] = ()
     """The output ports whose tables must be written, because somebody outside this execution reads them."""
+    program: Program | None = None
     publishes: dict[str, Publication] = {}
     """Those of them that become the table of a Ripple, whose body the job is."""
 

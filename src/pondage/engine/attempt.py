@@ -39,6 +39,8 @@ class Attempt:
         self._lock = threading.Lock()
         self._is_settled = False
         self._parked = 0
+        self.healthy_until_s: float | None = None
+        """Of an external program: until when it said that it is well."""
 
     @property
     def token(self) -> str:
@@ -71,6 +73,10 @@ class Attempt:
         self.phase = phase
         self.log.write("INFO", phase)
         self._on_phase(phase)
+
+    def be_healthy(self, for_s: float) -> None:
+        """Note that the program is well for so long from now, by its own word."""
+        self.healthy_until_s = self._clock() + for_s
 
     def hold_timeout(self) -> None:
         """Do not count the time from now on: an author's timeout is for his own work, not for the start of Spark."""

@@ -17,8 +17,10 @@ from pondage.define.component_work import ComponentResult, ComponentTask, Member
 from pondage.engine.attempt import Attempt
 from pondage.engine.code import DeployedCode
 from pondage.engine.config import EngineConfig
+from pondage.engine.executor import Crashed
 from pondage.engine.local import local_warehouse
 from pondage.engine.places import run_table_path, snapshot_path
+from pondage.engine.programs.unix import UnixQueue
 from pondage.engine.streams import StreamPorts
 from pondage.ledger.ledger import Ledger
 from pondage.spark.component import ComponentWork, run_components
@@ -36,7 +38,7 @@ def execute(
     code: DeployedCode,
     secrets: SecretStore,
     opened: Callable[[], AbstractContextManager[SparkSession]],
-) -> ComponentResult:
+) -> ComponentResult | Crashed:
     """Run the members of a task; failures of theirs are part of the answer."""
     with ExitStack() as stack:
         sessions: list[SparkSession] = []
@@ -46,6 +48,9 @@ def execute(
                 sessions.append(stack.enter_context(opened()))
             return sessions[0]
 
+        streams = StreamPorts(ledger, attempt, task, lambda port: table_path(config, attempt, task, port))
+        if task.members[-1].program is not None:
+            return _hosted(attempt, task, streams, code=code, secrets=secrets, session=session)
         work = ComponentWork(
             task=task,
             function=lambda entry: built_in_function(entry) if is_built_in(entry) else code.component(entry),
@@ -54,9 +59,35 @@ def execute(
             root=Path(config.root),
             secrets=lambda component, name: secrets[config.secrets.get(component, {}).get(name, name)],
             stop=attempt.stopping,
-            streams=StreamPorts(ledger, attempt, task, lambda port: table_path(config, attempt, task, port)),
+            streams=streams,
         )
         result = run_components(work)
+    return ComponentResult(members=tuple(map(_veiled, result.members)))
+
+
+def _hosted(
+    attempt: Attempt,
+    task: ComponentTask,
+    streams: StreamPorts,
+    *,
+    code: DeployedCode,
+    secrets: SecretStore,
+    session: Callable[[], SparkSession],
+) -> ComponentResult | Crashed:
+    """Let an external program do it; Spark is needed only when it reads a table."""
+    from pondage.engine.programs.hosting import Host, run_program
+    from pondage.engine.programs.session import ProgramSession
+    from pondage.spark.segments import table_bytes
+
+    served = ProgramSession(attempt, task, streams, lambda found, type_: table_bytes(session(), found.content, type_))
+    host = Host(
+        open_queue=UnixQueue,
+        folder=code.place,
+        variables={name: secrets[reference] for name, reference in served.program.secrets.items()},
+    )
+    result = run_program(attempt, served, host, instance=task.members[-1].instance)
+    if isinstance(result, Crashed):
+        return result
     return ComponentResult(members=tuple(map(_veiled, result.members)))
 
 

@@ -34,6 +34,12 @@ class Answered(msgspec.Struct, frozen=True):
     result: str
 
 
+class Crashed(msgspec.Struct, frozen=True):
+    """An external program died without a word: it is run again, as long as its budget lasts."""
+
+    reason: str
+
+
 class GraphEnded(msgspec.Struct, frozen=True):
     """A graph of a fire gave these rows for its reactor's Pond; None when it has no Pond."""
 
@@ -44,7 +50,7 @@ class StreamEnded(msgspec.Struct, frozen=True):
     """A stream ended by itself, or was told to."""
 
 
-Result = Written | Same | Compacted | Answered | ComponentResult | GraphEnded | StreamEnded
+Result = Written | Same | Compacted | Answered | ComponentResult | GraphEnded | StreamEnded | Crashed
 
 
 class JobProgress(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from pondage.engine.attempt_log import bound
 from pondage.engine.executor import (
     Answered,
     Compacted,
+    Crashed,
     Executor,
     GraphEnded,
     Result,
@@ -21,11 +22,12 @@ from pondage.engine.executor import (
     StreamEnded,
     Written,
 )
-from pondage.ledger import reactor_results
+from pondage.ledger import reactor_results, reap
 from pondage.ledger import work as ledger_work
 from pondage.ledger.component_results import commit_component
 from pondage.ledger.driver import LedgerUnavailable
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.patience import persist
 from pondage.ledger.work import Failure
 
 CLAIMS_PER_BREATH = 100
@@ -268,6 +270,12 @@ class Slots:
                 return reactor_results.commit_graph(ledger, work, rows, process=self._process, give_up=self._is_fenced)
             case StreamEnded():
                 return reactor_results.commit_stream(ledger, work, process=self._process, give_up=self._is_fenced)
+            case Crashed(reason=reason):
+                attempt.log.write("ERROR", reason)
+                return persist(
+                    lambda: reap.crash(ledger, process=self._process, token=attempt.token, reason=reason),
+                    give_up=self._is_fenced,
+                )
             case Failure():
                 # Rows that break a rule stay until a vacuum: somebody will want to see them.
                 if not isinstance(result, ledger_work.RuleFailure):

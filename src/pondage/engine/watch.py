@@ -45,9 +45,11 @@ def lease_of(attempt: Attempt, default_s: float | None) -> Lease | None:
     `default_s` is the progress lease of the project, for Ripples without one of their own.
     """
     from_s, timeout_s = attempt.timed_from_s, attempt.work.claim.timeout_s
-    if from_s is None:
-        return None
     found: list[Lease] = []
+    if attempt.healthy_until_s is not None:
+        found.append(Lease(until_s=attempt.healthy_until_s, reason="HEALTH"))
+    if from_s is None:
+        return found[0] if found else None
     if timeout_s is not None:
         found.append(Lease(until_s=from_s + timeout_s + TIMEOUT_SLACK_S, reason="TIMEOUT"))
     task = attempt.work.ripple

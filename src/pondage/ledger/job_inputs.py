@@ -7,6 +7,7 @@ import re
 
 import msgspec
 
+import pondage
 from pondage.define.component import ComponentDefinition
 from pondage.define.component_work import (
     ComponentTask,
@@ -15,6 +16,7 @@ from pondage.define.component_work import (
     Made,
     Member,
     Panicked,
+    Program,
     Publication,
     Stored,
     Streamed,
@@ -56,7 +58,22 @@ class ComponentInputs(msgspec.Struct, frozen=True, kw_only=True):
 def follows(definition: ComponentDefinition, port: str) -> bool:
     """Does an input read its stream segment by segment, as it comes?"""
     declared = declared_port(definition.inputs, port)
-    return definition.mode == "stream" and declared is not None and declared.type.startswith("Stream")
+    if definition.mode != "stream" or declared is None:
+        return False
+    return definition.is_external or declared.type.startswith("Stream")
+
+
+def program_of(definition: ComponentDefinition, code: str) -> Program:
+    """Answer an external program; its hash names its mailbox."""
+    manifest = msgspec.json.encode([pondage.__version__, code, definition])
+    return Program(
+        hash=hashlib.sha256(manifest).hexdigest(),
+        command=definition.command,
+        transport=definition.transport,
+        inputs={name: port.type for name, port in definition.inputs.items()},
+        outputs={name: port.type for name, port in definition.outputs.items()},
+        secrets=definition.secrets,
+    )
 
 
 component_inputs = msgspec.json.Decoder(ComponentInputs).decode
@@ -117,6 +134,7 @@ class _Resolution:
             }
             | self._pinned(shape.name),
             writes=writes,
+            program=program_of(definition, self._version.code(shape)) if definition.is_external else None,
             publishes=self._publishes(shape.name),
         )
 

@@ -6,14 +6,14 @@ from typing import Literal
 
 import msgspec
 
-from pondage.ledger import advance, executions, processes
+from pondage.ledger import advance, executions, processes, reap
 from pondage.ledger.driver import Row, Transaction, number, text_or_none
 from pondage.ledger.executions import Held
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.reports import failure_event
 from pondage.ledger.work import Failure
 
-Reason = Literal["TIMEOUT", "NO_PROGRESS"]
+Reason = Literal["TIMEOUT", "NO_PROGRESS", "HEALTH"]
 
 BATCH = 100
 
@@ -71,9 +71,19 @@ def expire(ledger: Ledger, *, process: int | None) -> int:
         for holder in sorted({number(row, "process") for row in rows}):
             worker = processes.name_of(tx, holder)
             for one in executions.held_by(tx, holder):
-                if one.execution in doomed:
+                if one.execution in doomed and doomed[one.execution]["lease"] == "HEALTH":
+                    expired += _crash(tx, ledger, one, process=process)
+                elif one.execution in doomed:
                     expired += _fail(tx, ledger, one, _failure(doomed[one.execution], one, worker), process=process)
     return expired
+
+
+def _crash(tx: Transaction, ledger: Ledger, one: Held, *, process: int | None) -> bool:
+    """End an external program's execution as crashed: it said itself that it is dead when it says no more."""
+    reap.crashed(tx, one, reason="its program gave no sign of health any more", is_blamed=True)
+    if one.actor is not None:
+        advance.report(tx, ledger, one.actor, process=process, event=None)
+    return True
 
 
 def _failure(row: Row, held: Held, worker: str) -> Failure:

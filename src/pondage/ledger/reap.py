@@ -123,6 +123,17 @@ def abandon(ledger: Ledger, *, process: int, tokens: list[str]) -> int:
     return count
 
 
+def crash(ledger: Ledger, *, process: int, token: str, reason: str) -> bool:
+    """End one execution of a living process as crashed: its own program died. False means fenced."""
+    with ledger.transaction() as tx:
+        found = [one for one in executions.held_by(tx, process) if one.token == token]
+        for one in found:
+            crashed(tx, one, reason=reason, is_blamed=True)
+            if one.actor is not None:
+                advance.report(tx, ledger, one.actor, process=process, event=None)
+    return bool(found)
+
+
 def crashed(tx: Transaction, held: Held, *, reason: str, is_blamed: bool, queue: int | None = None) -> None:
     """Close an execution as crashed, and either run its dispatch again or, when the budget is spent, fail it.
 

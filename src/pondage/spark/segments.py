@@ -17,8 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pondage.define.segment import Segment
+from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
+from pondage.spark.read import read_snapshot
 from pondage.spark.storage import local_path, resolved
+from pondage.spark.typed import is_plain, plain_value
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -108,6 +111,15 @@ def read_bytes(segment: Segment) -> bytes:
 def frame_in(session: SparkSession, segment: Segment) -> DataFrame:
     """Answer the rows of a segment as a DataFrame."""
     return session.createDataFrame(unpacked(read_bytes(segment)))
+
+
+def table_bytes(session: SparkSession, content: SnapshotContent, type_: str) -> bytes:
+    """Answer a table that a component wrote as the bytes of one segment."""
+    frame = read_snapshot(session, content)
+    if not is_plain(type_):
+        return encoded(frame)[0]
+    value = plain_value("a program", type_, frame)
+    return value if isinstance(value, bytes) else msgspec.json.encode(value)
 
 
 def whole_stream(session: SparkSession, segments: Sequence[Segment], type_: str) -> object:

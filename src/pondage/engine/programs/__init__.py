@@ -1,0 +1,1 @@
+"""External programs: served over a socket or a broker, started and watched by a worker."""

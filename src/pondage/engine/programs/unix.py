@@ -1,0 +1,104 @@
+"""The socket of a worker for one external program: verbs come in, frames go out."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from pondage.define.frames import FrameError
+from pondage.engine.programs.session import ProgramSession
+from pondage.errors import PondageError
+from pondage.program.wire import ERROR, Header, receive, send
+
+
+class UnixQueue:
+    """Listens in a folder that only this user can enter. Every connection is served by a thread of its own."""
+
+    def __init__(self, session: ProgramSession) -> None:
+        self._session = session
+        # Not below the state directory: a path of a socket has about a hundred characters, and that may be deep.
+        self._folder = Path(tempfile.mkdtemp(prefix="pondage-"))
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(self._folder / "queue"))
+        self._listener.listen()
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        threading.Thread(target=self._accept, name="program queue", daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        """Answer what PONDAGE_QUEUE says."""
+        return f"unix:{self._folder / 'queue'}"
+
+    @property
+    def mailbox(self) -> str:
+        """Answer what PONDAGE_JOBS says."""
+        return self._session.program.hash
+
+    @property
+    def lost(self) -> str | None:
+        """Answer None: a socket of this machine is there for as long as this process."""
+        return None
+
+    def close(self) -> None:
+        """Hang up on everybody and remove the socket."""
+        self._listener.close()
+        with self._lock:
+            for connection in self._open:
+                connection.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with self._lock:
+                self._open.add(connection)
+            threading.Thread(target=self._serve, args=(connection,), name="program", daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            while (message := receive(connection)) is not None:
+                header, body = message
+                self._answer(connection, header, body)
+        except (OSError, FrameError):
+            pass  # it hung up, or speaks something else: its end says the rest
+        finally:
+            with self._lock:
+                self._open.discard(connection)
+            connection.close()
+
+    def _answer(self, connection: socket.socket, header: Header, body: bytes) -> None:
+        try:
+            found = self._carry_out(header, body)
+        except PondageError as error:
+            send(connection, Header(verb=ERROR, port=header.port, code=error.code, message=error.message))
+        else:
+            send(connection, Header(verb=header.verb, port=header.port), found)
+
+    def _carry_out(self, header: Header, body: bytes) -> bytes:
+        session, port = self._session, header.port
+        match header.verb:
+            case "take":
+                return session.take()
+            case "pop":
+                return session.pop(port)
+            case "put":
+                session.put(port, body)
+            case "close":
+                session.close(port)
+            case "panic":
+                session.panic(body)
+            case "health":
+                session.health(body, now_ms=time.time() * 1000)
+            case "wait_stop":
+                return session.wait_stop()
+            case _:
+                raise PondageError(f"there is no verb {header.verb!r}", code="UNKNOWN_VERB")
+        return b""
