@@ -2,6 +2,7 @@
 
 import http.server
 import io
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import pytest
 from pondage.cli.desk import There
 from pondage.cli.remote import Server, server_of
 from pondage.cli.settings import Settings
-from pondage.errors import PondageError
+from pondage.errors import LedgerError, PondageError
 from pondage.ledger.sqlite import SqliteDriver
 from pondage.read.project import load_project
 from pondage.server.serving import ServeOptions, bound, serving
@@ -21,7 +22,7 @@ from pondage.server.table import Service
 from tests.cli.workers import FakeWorkers
 from tests.ledger.harness import World, pond
 from tests.server.conftest import token_of
-from tests.server.test_twins import Said, said
+from tests.server.test_twins import TREE, Said, said
 
 POND = """
 from pondage import pond
@@ -161,6 +162,46 @@ def test_a_job_of_a_file_runs_there_and_is_killed_and_resumed(far: Far) -> None:
     far("job", "kill", run)
     assert far("job", "resume", run, "--file", "nightly.yaml", "--no-follow").code == 0
     assert far("job", "run", "nothing", "--no-follow").code == 1
+
+
+def test_a_flow_is_submitted_stopped_and_its_bytes_are_fetched_from_any_offset(
+    far: Far, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("ready.json").write_text(json.dumps(TREE))
+    run = msgspec.json.decode(far("flow", "submit", "ready.json", "--json").out)["run"]
+    Path("wrong.json").write_text('{"version": 1, "nodes": {"x": {"prog": "nothing"}}}')
+    assert far("flow", "submit", "wrong.json").code == 4
+    given = [b"one\n", b"two\n"]
+
+    def extracted(*_: object, offset: int, wait: object) -> Iterator[bytes]:
+        if not given:
+            raise LedgerError("it has not come yet", code="EXTRACT_WAITS")
+        yield b"".join(given)[offset:]
+
+    monkeypatch.setattr("pondage.connect.extraction.extracted", extracted)
+    assert "8 bytes of ndjson" in far("flow", "extract", run, "clean", "-o", "out.txt").out
+    assert Path("out.txt").read_bytes() == b"one\ntwo\n"
+    assert "4 bytes" in far("flow", "extract", run, "clean", "-o", "out.txt", "--offset", "4").out
+    assert Path("out.txt").read_bytes() == b"one\ntwo\n"
+    assert "error[NO_SUCH_EXTRACT]" in far("flow", "extract", run, "nothing", "--no-wait").err
+    given.clear()
+    assert "error[EXTRACT_WAITS]" in far("flow", "extract", run, "clean", "--no-wait").err
+    assert "was asked to stop everything" in far("flow", "stop", run).out
+    for _ in range(2):
+        far("job", "kill", run)
+    assert far("flow", "watch", run).code == 1
+    assert far("flow", "cleanup", run).code == 0
+    assert far("flow", "resume", run).code == 0
+
+
+def test_a_tree_is_data_and_is_checked_on_the_server(far: Far) -> None:
+    server = Server(far.url, far.token)
+    began = server.asked("POST", "/v1/flows", {"tree": TREE, "name": "data"}, dict[str, str])
+    assert isinstance(began, dict)
+    assert began["run"] in far("flow", "list").out
+    with pytest.raises(PondageError) as refused:
+        server.asked("POST", "/v1/flows", {"tree": {"version": 1, "nodes": {"x": {"prog": "nothing"}}}}, object)
+    assert refused.value.code == "FLOW_REFUSED"
 
 
 def test_a_rollback_brings_the_deployment_before_back(far: Far) -> None:

@@ -45,7 +45,7 @@ class FlowWorld(JobWorld):
         file = self.root / "flows" / f"{name}.json"
         file.parent.mkdir(exist_ok=True)
         file.write_text(json.dumps(document), encoding="utf-8")
-        stored, archive = stored_tree(self.session, str(file), name=name)
+        stored, archive = stored_tree(self.session.project, str(file), name=name)
         return jobs.start_job(self.ledger, "main", stored, archive=archive, reason="submitted")
 
     def flow(self, document: object) -> FlowDetail:

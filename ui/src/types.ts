@@ -84,6 +84,10 @@ export interface ChecksView {
   rules: RuleView[];
 }
 
+export interface CleanedUpView {
+  tables: number;
+}
+
 export interface CodeView {
   project: string;
   version: string;
@@ -130,6 +134,33 @@ export interface Comparing {
   after: StateView;
   tables: TableDifference[] | null;
   answer: string | null;
+}
+
+export interface ComponentDefinition {
+  name: string;
+  version: string;
+  doc: string;
+  kind: "iterator" | "plain";
+  mode: "stream" | "table";
+  inputs: Record<string, Port>;
+  outputs: Record<string, Port>;
+  vars: Record<string, string>;
+  params: Record<string, unknown>;
+  startable: boolean;
+  after: string[] | null;
+  globals: string[] | null;
+  deterministic: boolean;
+  restartable: boolean;
+  exposed: boolean;
+  entry: string;
+  archive: string;
+  resources: Resources;
+  scaling: Scaling;
+  image: string;
+  dockerfile: string;
+  command: string[];
+  transport: "amqp" | "unix";
+  secrets: Record<string, string>;
 }
 
 export interface ComponentView {
@@ -217,11 +248,35 @@ export interface ExpectationResult {
   is_set_aside: boolean;
 }
 
+export interface ExtractView {
+  name: string;
+  source: string;
+  format: string;
+  type: string;
+  state: string;
+  rows: number | null;
+  bytes: number | null;
+  until: number | null;
+}
+
 export interface FailureView {
   code: string;
   message: string;
   place: string | null;
   trace: string | null;
+}
+
+export interface FlowDetail {
+  flow: JobRunDetail;
+  panics: Panic[];
+  extracts: ExtractView[];
+  cleaned_at: number | null;
+}
+
+export interface FlowsView {
+  environment: string;
+  at: number;
+  runs: JobRunView[];
 }
 
 export interface FusionView {
@@ -470,6 +525,15 @@ export interface Next {
   at: number | null;
 }
 
+export interface Panic {
+  node: string;
+  attempt: number;
+  code: string;
+  message: string;
+  detail: string;
+  at: number;
+}
+
 export interface PinView {
   source: string;
   run: string | null;
@@ -594,6 +658,15 @@ export interface PoolView {
   taken: number;
 }
 
+export interface Port {
+  type: string;
+  required: boolean;
+  multi: boolean;
+  discardable: boolean;
+  accept: "exact" | "subset" | "upcast";
+  job_only: boolean;
+}
+
 export interface ProcessView {
   id: string;
   role: string;
@@ -660,6 +733,26 @@ export interface QueryView {
   truncated: boolean;
 }
 
+export interface QueueView {
+  id: number;
+  components: string[];
+  code: string;
+  served_by: string;
+  labels: string[];
+  memory: string[];
+  pool: string;
+  waiting: number;
+  running: number;
+  oldest_us: number | null;
+  workers: string[];
+  is_left_over: boolean;
+}
+
+export interface QueuesView {
+  newest: string;
+  queues: QueueView[];
+}
+
 export interface ReactorChange {
   name: string;
   change: "added" | "changed" | "removed" | "unchanged";
@@ -703,6 +796,11 @@ export interface Reason {
   hint: string | null;
 }
 
+export interface Rebound {
+  queue: number;
+  served_by: string;
+}
+
 export interface RemovedEnvironment {
   environment: string;
   ponds: string[];
@@ -714,6 +812,13 @@ export interface RemovedEnvironment {
 export interface Reset {
   type: "reset";
   after: number;
+}
+
+export interface Resources {
+  cores: number;
+  memory: string[];
+  gpu: number;
+  labels: string[];
 }
 
 export interface RhythmView {
@@ -848,6 +953,12 @@ export interface SavedSpan {
   lane: string;
   start: number;
   end: number;
+}
+
+export interface Scaling {
+  max_concurrency: number;
+  min: number;
+  max: number;
 }
 
 export interface SchemaView {

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from pondage.cli.desk import desk
 from pondage.cli.output import print_json, print_pairs, print_table, print_title
 from pondage.cli.registry import known_components
-from pondage.cli.session import session
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 from pondage.define.component import ComponentDefinition, Registry
 from pondage.define.port import Port
@@ -69,10 +69,10 @@ def show(settings: Settings, name: str, is_json: bool) -> None:
 @pass_settings
 def queues(settings: Settings, is_all: bool, is_json: bool) -> None:
     """Show what waits for which code. What is left over of old code can be bound to the new one."""
-    from pondage.views.queues import component_queues
+    from pondage.cli.asks import components
 
-    with session(settings) as opened, opened.ledger.reading() as tx:
-        view = component_queues(tx, is_all=is_all)
+    with desk(settings) as opened:
+        view = opened.ask(components.queues, is_all=is_all)
     if is_json:
         print_json(view)
     elif not view.queues:
@@ -92,18 +92,14 @@ def queues(settings: Settings, is_all: bool, is_json: bool) -> None:
 @pass_settings
 def rebind(settings: Settings, queue: int, to: str | None, note: str, is_json: bool) -> None:
     """Let another code serve QUEUE: what waits in it, and what still comes."""
-    from pondage.ledger import actors, rebinding, retention
-    from pondage.ledger.verbs import who
+    from pondage.cli.asks import components
 
-    with session(settings) as opened, opened.ledger.transaction() as tx:
-        environment = actors.environment(tx, opened.environment, is_created=True)
-        assert environment is not None
-        code = retention.archive_like(tx, to) if to else retention.newest_archive(tx)
-        rebinding.rebind(opened.ledger, tx, queue, to=code, environment=environment, who=who(), note=note)
+    with desk(settings) as opened:
+        done = opened.ask(components.rebind, queue=queue, to=to, note=note)
     if is_json:
-        print_json({"queue": queue, "served_by": code})
+        print_json(done)
     else:
-        click.echo(f"queue {queue} is served by code {code[:12]} now")
+        click.echo(f"queue {queue} is served by code {done.served_by[:12]} now")
 
 
 @component.command("manifest", cls=Verb)

@@ -75,6 +75,23 @@ def streams(path: str) -> Callable[[Callable[Concatenate[Session, Given], Iterat
     return declared
 
 
+@dataclass(frozen=True)
+class Fetch(Generic[Given]):
+    """Bytes to fetch from an `offset` on: `here` reads them; the path is a route that answers them."""
+
+    path: str
+    here: Callable[Concatenate[Session, Given], Iterator[bytes]]
+
+
+def fetches(path: str) -> Callable[[Callable[Concatenate[Session, Given], Iterator[bytes]]], Fetch[Given]]:
+    """Declare what is fetched by its route."""
+
+    def declared(here: Callable[Concatenate[Session, Given], Iterator[bytes]]) -> Fetch[Given]:
+        return Fetch(path, here)
+
+    return declared
+
+
 class Changes(Protocol):
     """Hints that something has happened."""
 
@@ -103,6 +120,9 @@ class Desk(Protocol):
 
     def follow(self, what: Stream[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Iterator[Answer]:
         """Answer what is said, as it is said, until the other side ends or the caller stops."""
+
+    def fetch(self, what: Fetch[Given], *given: Given.args, **named: Given.kwargs) -> Iterator[bytes]:
+        """Answer the bytes as they come."""
 
     def changes(self) -> Changes:
         """Answer what tells that something was committed."""
@@ -135,6 +155,10 @@ class Here:
 
     def follow(self, what: Stream[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Iterator[Answer]:
         """Follow it on this machine."""
+        return what.here(self._opened, *given, **named)
+
+    def fetch(self, what: Fetch[Given], *given: Given.args, **named: Given.kwargs) -> Iterator[bytes]:
+        """Read them on this machine."""
         return what.here(self._opened, *given, **named)
 
     def changes(self) -> Changes:
@@ -179,6 +203,11 @@ class There:
         """Follow it over a WebSocket."""
         assert not given, "what goes over HTTP has names"
         return self._server.followed(what.path, dict(named), what.kind)  # type: ignore[return-value]
+
+    def fetch(self, what: Fetch[Given], *given: Given.args, **named: Given.kwargs) -> Iterator[bytes]:
+        """Read them over HTTP."""
+        assert not given, "what goes over HTTP has names"
+        return self._server.fetched(what.path, dict(named))
 
     def changes(self) -> Changes:
         """Answer a clock: whoever is far away looks again now and then."""

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import click
 
-from pondage.cli.session import Session, session
+from pondage.cli.desk import Desk, desk
 from pondage.cli.settings import Settings, Verb, pass_settings
-
-if TYPE_CHECKING:
-    from pondage.ledger.extracts import Extractable
-
-LOOK_AGAIN_S = 2.0
 
 
 @click.command("extract", cls=Verb)
@@ -35,20 +30,29 @@ def extract(settings: Settings, run_id: str, name: str, output: Path | None, off
 
     It waits until the output has ended. Whoever was cut off goes on with --offset: the same bytes come again.
     """
-    from pondage.connect.extraction import extracted
-    from pondage.ledger import extracts
+    from pondage.cli.asks import flows
 
-    with session(settings) as opened:
-        with opened.ledger.reading() as tx:
-            one = extracts.find(tx, opened.ledger, opened.environment, run_id, name)
-        with _waiting(opened, one) as wait, _target(output, offset) as target:
-            size = 0
-            for chunk in extracted(opened.ledger, one, offset=offset, wait=None if no_wait else wait):
+    with desk(settings) as opened:
+        size, what = 0, _known(opened, run_id, name, no_wait=no_wait)
+        with _target(output, offset) as target:
+            for chunk in opened.fetch(flows.extract, run=run_id, name=name, offset=offset, wait=not no_wait):
                 target.write(chunk)
                 size += len(chunk)
             target.flush()
     if output is not None:
-        click.echo(f"{output}: {size:,} bytes of {one.extract.format}")
+        click.echo(f"{output}: {size:,} bytes of {what}")
+
+
+def _known(opened: Desk, run_id: str, name: str, *, no_wait: bool) -> str:
+    """Answer the format of an extract, having said when it must be waited for."""
+    from pondage.cli.asks import flows
+
+    view = opened.ask(flows.flow, run=run_id)
+    found = next((one for one in view.extracts if one.name == name), None)
+    if found is not None and found.state == "waiting" and not no_wait:
+        node = found.source.partition(".")[0]
+        click.echo(f"waiting for {node} of {view.flow.run.id}", err=True)
+    return "bytes" if found is None else found.format
 
 
 @contextmanager
@@ -62,21 +66,3 @@ def _target(output: Path | None, offset: int) -> Iterator[BinaryIO]:
         file.seek(offset)
         file.truncate()
         yield file
-
-
-@contextmanager
-def _waiting(opened: Session, one: Extractable) -> Iterator[Callable[[], None]]:
-    """Give what waits for a change of the ledger, having said so once."""
-    changes = opened.ledger.driver.changes()
-    told: list[str] = []
-
-    def wait() -> None:
-        if not told:
-            told.append(one.name)
-            click.echo(f"waiting for {one.extract.node} of {one.run.public_id}", err=True)
-        changes.wait(LOOK_AGAIN_S)
-
-    try:
-        yield wait
-    finally:
-        changes.close()

@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from pondage.cli.session import Session
 from pondage.define.flow import MAX_DOCUMENT, FlowRefused
 from pondage.define.job import JobProblem
 
 if TYPE_CHECKING:
     from pondage.plan.flow import PlannedFlow
     from pondage.plan.stored_job import StoredJob
+    from pondage.read.project import Project
 
 REFUSED = 4
 STANDARD_INPUT = "-"
@@ -43,7 +43,7 @@ def planned_tree(file: str, *, name: str | None = None) -> PlannedFlow:
     )
 
 
-def stored_tree(opened: Session, file: str, *, name: str | None) -> tuple[StoredJob, bytes]:
+def stored_tree(project: Project, file: str, *, name: str | None) -> tuple[StoredJob, bytes]:
     """Answer a tree as it is stored, and the project's code that it runs with; raises FlowRefused."""
     from pondage.cli.registry import known_components
     from pondage.define.flow import FlowFacts
@@ -51,7 +51,7 @@ def stored_tree(opened: Session, file: str, *, name: str | None) -> tuple[Stored
     from pondage.read.archive import pack_project
 
     planned = planned_tree(file, name=name)
-    archive = pack_project(opened.project)
+    archive = pack_project(project)
     facts = FlowFacts(extracts=planned.extracts, types=planned.extract_types)
     source = "" if file == STANDARD_INPUT else Path(file).name
     stored = stored_job(planned.plan, known_components(), archive=archive.digest, file=source, flow=facts)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pondage.cli.desk import Here
-from pondage.cli.session import Session, session, workers
+from pondage.cli.desk import Desk, desk
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 
 if TYPE_CHECKING:
@@ -29,20 +28,20 @@ def submit(settings: Settings, file: str, name: str | None, is_followed: bool, i
 
     Prints the id of the flow. Exit code 4 when the tree is refused; with --wait, 1 when the flow failed.
     """
+    from pondage.cli.asks import jobs
     from pondage.cli.flow_files import refuse, stored_tree
     from pondage.define.flow import FlowRefused
     from pondage.define.names import checked_name
-    from pondage.ledger.jobs import start_job
 
-    with session(settings) as opened:
+    with desk(settings) as opened:
         try:
             chosen = None if name is None else checked_name(name, what="flow")
-            stored, archive = stored_tree(opened, file, name=chosen)
+            stored, archive = stored_tree(opened.project, file, name=chosen)
         except FlowRefused as error:
             refuse(error, is_json=is_json)
 
         def start() -> str:
-            return start_job(opened.ledger, opened.environment, stored, archive=archive, reason="submitted", who=_who())
+            return opened.ask(jobs.start_file, job=stored, archive=archive, context={}, reason="submitted").run
 
         _carry_on(settings, opened, start, is_followed=is_followed, is_json=is_json)
 
@@ -54,12 +53,12 @@ def submit(settings: Settings, file: str, name: str | None, is_followed: bool, i
 @pass_settings
 def list_runs(settings: Settings, name: str | None, limit: int, is_json: bool) -> None:
     """List the newest flows, of one name or of all."""
+    from pondage.cli.asks import flows
     from pondage.cli.job_tables import RUN_COLUMNS, run_rows
     from pondage.cli.output import print_json, print_table
-    from pondage.views.flows import list_flows
 
-    with session(settings) as opened, opened.ledger.reading() as tx:
-        view = list_flows(tx, opened.ledger, opened.environment, name=name, limit=limit)
+    with desk(settings) as opened:
+        view = opened.ask(flows.newest, name=name, limit=limit)
     if is_json:
         print_json(view)
     elif view.runs:
@@ -75,7 +74,7 @@ def list_runs(settings: Settings, name: str | None, limit: int, is_json: bool) -
 @pass_settings
 def show(settings: Settings, run_id: str, is_json: bool) -> None:
     """Show a flow: every node with its state, why nodes failed, and what can be extracted."""
-    with session(settings) as opened:
+    with desk(settings) as opened:
         view = _read(opened, run_id)
     _print(settings, view, is_json=is_json)
 
@@ -88,9 +87,9 @@ def watch(settings: Settings, run_id: str, is_json: bool) -> None:
     """Follow a flow until it is over, and say how it ended. Ctrl-C ends the watching, not the flow."""
     from pondage.cli.job_following import watch_run
 
-    with session(settings) as opened:
+    with desk(settings) as opened:
         run = _read(opened, run_id).flow.run.id
-        watch_run(settings, Here(opened), run, is_quiet=is_json)
+        watch_run(settings, opened, run, is_quiet=is_json)
         view = _read(opened, run)
     _print_end(settings, view, is_json=is_json)
 
@@ -105,11 +104,10 @@ def stop(settings: Settings, run_id: str, node: str | None) -> None:
     A node that returns is OK, one that has not begun is skipped, any other ends in ERROR with the code STOPPED.
     To end a run without its verdict: pondage job kill RUN.
     """
-    from pondage.ledger import flows
+    from pondage.cli.asks import flows
 
-    with session(settings) as opened:
-        flows.stop(opened.ledger, opened.environment, run_id, node, who=_who())
-        view = _read(opened, run_id)
+    with desk(settings) as opened:
+        view = opened.ask(flows.stop, run=run_id, node=node)
     run = view.flow.run
     running = [one.name for one in view.flow.components if one.state == "RUNNING"]
     rest = f"; may end within 30 s: {', '.join(running)}" if running else ""
@@ -123,14 +121,13 @@ def stop(settings: Settings, run_id: str, node: str | None) -> None:
 @pass_settings
 def resume(settings: Settings, run_id: str, is_followed: bool, is_json: bool) -> None:
     """Go on with a flow that failed or was killed: a new run that repeats nothing that is finished and still holds."""
-    from pondage.engine.local import is_intact
-    from pondage.ledger import jobs
+    from pondage.cli.asks import jobs
 
-    with session(settings) as opened:
+    with desk(settings) as opened:
         old = _read(opened, run_id).flow.run.id
 
         def start() -> str:
-            return jobs.resume(opened.ledger, opened.environment, old, is_intact=is_intact, who=_who())
+            return opened.ask(jobs.resume, run=old, fresh_globals=False).run
 
         _carry_on(settings, opened, start, is_followed=is_followed, is_json=is_json)
 
@@ -144,20 +141,18 @@ def cleanup(settings: Settings, run_id: str, is_json: bool) -> None:
 
     Its extracts stay for their own retention. The files go with the next `pondage vacuum`, or by themselves.
     """
+    from pondage.cli.asks import flows
     from pondage.cli.output import print_json
-    from pondage.ledger import flows
 
-    with session(settings) as opened:
-        tables = flows.clean_up(opened.ledger, opened.environment, run_id, who=_who())
+    with desk(settings) as opened:
+        done = opened.ask(flows.clean_up, run=run_id)
     if is_json:
-        print_json({"tables": tables})
+        print_json(done)
     else:
-        click.echo(f"{tables} table(s) between nodes will be removed; what can be extracted stays")
+        click.echo(f"{done.tables} table(s) between nodes will be removed; what can be extracted stays")
 
 
-def _carry_on(
-    settings: Settings, opened: Session, start: Callable[[], str], *, is_followed: bool, is_json: bool
-) -> None:
+def _carry_on(settings: Settings, opened: Desk, start: Callable[[], str], *, is_followed: bool, is_json: bool) -> None:
     from pondage.cli.job_following import follow_run
     from pondage.cli.output import print_json
 
@@ -168,18 +163,17 @@ def _carry_on(
         else:
             click.echo(f"{started} was submitted; follow it: pondage flow watch {started}")
         return
-    with workers(opened):
+    with opened.workers():
         started = start()
-        follow_run(settings, Here(opened), started, is_quiet=is_json)
+        follow_run(settings, opened, started, is_quiet=is_json)
         view = _read(opened, started)
     _print_end(settings, view, is_json=is_json)
 
 
-def _read(opened: Session, run_id: str) -> FlowDetail:
-    from pondage.views.flows import flow_run
+def _read(opened: Desk, run_id: str) -> FlowDetail:
+    from pondage.cli.asks import flows
 
-    with opened.ledger.reading() as tx:
-        return flow_run(tx, opened.ledger, opened.environment, run_id)
+    return opened.ask(flows.flow, run=run_id)
 
 
 def _print_end(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:
@@ -225,12 +219,3 @@ def _print(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:
             for one in view.extracts
         ]  # fmt: skip
         print_table(settings, ("NAME", "FROM", "FORMAT", "STATE", "ROWS", "UNTIL"), found, numbers=("ROWS",))
-
-
-def _who() -> str:
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 TIMEOUT_S = 150.0
+CHUNK_BYTES = 64 * 1024
 VERSION_HEADER = "Pondage-Version"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _PLACE = re.compile(r"{(\w+)}")
@@ -80,11 +81,9 @@ class Server:
         from websockets.sync.client import connect
 
         filled, query = self._filled(path, given)
-        headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        address = self.url.replace("http", "ws", 1) + _with(filled, query)
         try:
-            with connect(
-                self.url.replace("http", "ws", 1) + _with(filled, query), additional_headers=headers
-            ) as socket:
+            with connect(address, additional_headers=self._headers()) as socket:
                 for message in socket:
                     data = message.encode() if isinstance(message, str) else message
                     if isinstance(problem := msgspec.json.decode(data, type=_Said).error, dict):
@@ -97,6 +96,26 @@ class Server:
         except ConnectionClosed:
             return
 
+    def fetched(self, path: str, given: dict[str, object]) -> Iterator[bytes]:
+        """Answer the bytes of a route as they come; raises when they end too early: an offset goes on."""
+        filled, query = self._filled(path, given)
+        connection = self._connection()
+        try:
+            connection.request("GET", _with(filled, query), headers=self._headers())
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise self._refused(answer.status, answer.read())
+            self._check_version(answer.getheader(VERSION_HEADER))
+            while chunk := answer.read1(CHUNK_BYTES):
+                yield chunk
+        except (OSError, http.client.HTTPException) as error:
+            raise self._unreachable(error) from error
+        finally:
+            connection.close()
+
+    def _headers(self) -> dict[str, str]:
+        return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+
     def _filled(self, path: str, given: Mapping[str, object]) -> tuple[str, dict[str, str]]:
         """Answer a path with its places filled, and the parameters behind it."""
         places = _PLACE.findall(path)
@@ -107,7 +126,7 @@ class Server:
         return filled, query
 
     def _sent(self, method: str, path: str, body: bytes | None) -> bytes:
-        headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        headers = self._headers()
         if body is not None:
             headers["Content-Type"] = "application/json"
         connection = self._connection()

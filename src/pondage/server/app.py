@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import cast
@@ -16,7 +16,7 @@ from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.routing import Route as HttpRoute
 from starlette.types import ASGIApp
@@ -96,11 +96,29 @@ def _endpoint(service: Service, route: Route, relays: anyio.CapacityLimiter) -> 
             number = secrets.token_hex(4)
             LOG.exception("%s %s failed (%s)", route.method, route.path, number)
             return problem_answer(Refused(500, "INTERNAL", f"the server failed; its log says why under {number}"))
+        if isinstance(value, Iterator):
+            return await _streamed(value, route, relays)
         if isinstance(value, str) and route.media != "application/json":
             return Response(value, route.status, media_type=route.media)
         return json_answer(value, route.status)
 
     return endpoint
+
+
+async def _streamed(chunks: Iterator[bytes], route: Route, relays: anyio.CapacityLimiter) -> Response:
+    """Answer bytes as they come. What is wrong before the first of them is an error like any other."""
+    try:
+        first = await run_sync(next, chunks, b"", limiter=relays)
+    except PondageError as error:
+        return problem_answer(error)
+
+    async def rest() -> AsyncIterator[bytes]:
+        chunk = first
+        while chunk:
+            yield chunk
+            chunk = await run_sync(next, chunks, b"", limiter=relays)
+
+    return StreamingResponse(rest(), route.status, media_type=route.media)
 
 
 def _socket_endpoint(service: Service, route: Socket) -> Callable[[WebSocket], object]:

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from pondage.errors import PondageError
 from pondage.server import (
     asking,
+    components,
     demanding,
     deploying,
     feed,
+    flows,
     following,
     jobs,
     keeping,
@@ -29,6 +31,8 @@ ROUTES: tuple[Route, ...] = (
     *deploying.ROUTES,
     *asking.ROUTES,
     *jobs.ROUTES,
+    *flows.ROUTES,
+    *components.ROUTES,
     *watching.ROUTES,
     *reactors.ROUTES,
     *keeping.ROUTES,

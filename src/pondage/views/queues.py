@@ -34,6 +34,13 @@ class QueuesView(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[QueueView, ...]
 
 
+class Rebound(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue and the code that serves it now."""
+
+    queue: int
+    served_by: str
+
+
 # Only what is open is counted, by the indexes over it: what ended long ago costs nothing.
 _WAITING = "SELECT queue, count(*) AS count, min(available_at) AS oldest FROM availabilities GROUP BY queue"
 _RUNNING = """SELECT d.queue AS queue, count(*) AS count FROM executions e JOIN dispatches d ON d.id = e.dispatch

@@ -53,10 +53,14 @@ def start(here: Session, *, job: str, context: dict[str, object]) -> Started:
     return Started(run=ledger_jobs.start_job(here.ledger, here.environment, stored, context=context, who=who()))
 
 
-@asks("POST /v1/jobs/runs")
-def start_file(here: Session, *, job: StoredJob, archive: bytes, context: dict[str, object]) -> Started:
+@asks("POST /v1/jobs/runs", kept=("reason",))
+def start_file(
+    here: Session, *, job: StoredJob, archive: bytes, context: dict[str, object], reason: str = "by hand"
+) -> Started:
     """Run a job of a file, with the code that it names."""
-    run = ledger_jobs.start_job(here.ledger, here.environment, job, context=context, archive=archive, who=who())
+    run = ledger_jobs.start_job(
+        here.ledger, here.environment, job, context=context, archive=archive, reason=reason, who=who()
+    )
     return Started(run=run)
 
 

@@ -1,0 +1,27 @@
+"""Asks about the queues of components."""
+
+from __future__ import annotations
+
+from pondage.cli.desk import asks
+from pondage.cli.session import Session
+from pondage.ledger import actors, rebinding, retention
+from pondage.ledger.verbs import who
+from pondage.views.queues import QueuesView, Rebound, component_queues
+
+
+@asks("GET /v1/components/queues")
+def queues(here: Session, *, is_all: bool) -> QueuesView:
+    """Ask what waits for which code."""
+    with here.ledger.reading() as tx:
+        return component_queues(tx, is_all=is_all)
+
+
+@asks("POST /v1/components/queues/{queue}/rebind")
+def rebind(here: Session, *, queue: int, to: str | None, note: str) -> Rebound:
+    """Let another code serve a queue."""
+    with here.ledger.transaction() as tx:
+        environment = actors.environment(tx, here.environment, is_created=True)
+        assert environment is not None
+        code = retention.archive_like(tx, to) if to else retention.newest_archive(tx)
+        rebinding.rebind(here.ledger, tx, queue, to=code, environment=environment, who=who(), note=note)
+    return Rebound(queue=queue, served_by=code)

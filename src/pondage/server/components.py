@@ -1,0 +1,94 @@
+"""Routes of components: what the library has, which queues wait for which code, and other code for a queue."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.components.registry import built_in
+from pondage.define.component import ComponentDefinition
+from pondage.errors import NotFound
+from pondage.ledger import actors, rebinding, retention
+from pondage.server.demanding import Plain
+from pondage.server.levels import Level
+from pondage.server.problems import Refused
+from pondage.server.table import Call, Route
+from pondage.views.queues import QueuesView, Rebound, component_queues
+
+
+class QueuesQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether with those in which there is nothing now."""
+
+    is_all: bool = False
+
+
+class RebindBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The digest of the code, or its beginning; without it what was deployed last."""
+
+    to: str | None = None
+
+
+def _list(_call: Call) -> list[ComponentDefinition]:
+    return list(built_in().values())
+
+
+def _show(call: Call) -> ComponentDefinition:
+    found = built_in().get(call.path["name"])
+    if found is None:
+        raise NotFound(f"the library has no component {call.path['name'][:63]!r}", code="NO_COMPONENT")
+    return found
+
+
+def _queues(call: Call) -> QueuesView:
+    with call.ledger.reading() as tx:
+        return component_queues(tx, is_all=call.asked(QueuesQuery).is_all)
+
+
+def _rebind(call: Call) -> Rebound:
+    sent = call.sent(RebindBody)
+    if not call.path["queue"].isdecimal() or len(call.path["queue"]) > 18:
+        raise Refused(404, "NO_QUEUE", "there is no such queue")
+    queue = int(call.path["queue"])
+    with call.ledger.transaction() as tx:
+        environment = actors.environment(tx, call.environment, is_created=True)
+        assert environment is not None
+        code = retention.archive_like(tx, sent.to) if sent.to else retention.newest_archive(tx)
+        rebinding.rebind(call.ledger, tx, queue, to=code, environment=environment, who=call.who, note=sent.note)
+    return Rebound(queue=queue, served_by=code)
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/v1/components",
+        level=Level.READ,
+        handler=_list,
+        response=list[ComponentDefinition],
+        summary="The components of the library.",
+    ),
+    Route(
+        method="GET",
+        path="/v1/components/queues",
+        level=Level.READ,
+        handler=_queues,
+        query=QueuesQuery,
+        response=QueuesView,
+        summary="What waits for which code.",
+    ),
+    Route(
+        method="POST",
+        path="/v1/components/queues/{queue}/rebind",
+        level=Level.OPERATE,
+        handler=_rebind,
+        request=RebindBody,
+        response=Rebound,
+        summary="Let another code serve a queue.",
+    ),
+    Route(
+        method="GET",
+        path="/v1/components/{name}",
+        level=Level.READ,
+        handler=_show,
+        response=ComponentDefinition,
+        summary="A component of the library: ports and parameters.",
+    ),
+)

@@ -1,0 +1,195 @@
+"""Routes of flows: trees as data, how they go, what they give."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import msgspec
+
+from pondage.components.registry import built_in, built_in_schemas
+from pondage.define.flow import MAX_DOCUMENT, FlowFacts, FlowRefused
+from pondage.define.job import JobProblem
+from pondage.define.names import checked_name
+from pondage.define.type_registry import BUILT_IN
+from pondage.ledger import extracts, flows, jobs
+from pondage.ledger.job_plans import StoredJob
+from pondage.plan.flow import plan_flow
+from pondage.plan.stored_job import stored_job
+from pondage.read.tree import load_tree
+from pondage.server.demanding import Plain
+from pondage.server.jobs import Started
+from pondage.server.levels import Level
+from pondage.server.problems import Refused
+from pondage.server.reading import Count
+from pondage.server.table import Call, Moment, Route
+from pondage.views.flows import FlowDetail, FlowsView, flow_run, list_flows
+
+LOOK_AGAIN_S = 0.5
+LONGEST_WAIT_S = 600.0
+
+
+class FlowsQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which flows."""
+
+    name: str | None = None
+    limit: Count = 20
+
+
+class ExtractQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """From which byte on, and whether to wait for what has not come yet."""
+
+    offset: Moment = 0
+    wait: bool = False
+
+
+class TreeBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A tree as its document says, of programs of the library, and the name of the flow."""
+
+    tree: msgspec.Raw
+    name: str = "flow"
+
+
+class StopBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One node, or all."""
+
+    node: str | None = None
+
+
+class CleanedUpView(msgspec.Struct, frozen=True, kw_only=True):
+    """How many tables between nodes go."""
+
+    tables: int
+
+
+def _list(call: Call) -> FlowsView:
+    query = call.asked(FlowsQuery)
+    with call.ledger.reading() as tx:
+        return list_flows(tx, call.ledger, call.environment, name=query.name, limit=query.limit)
+
+
+def _show(call: Call) -> FlowDetail:
+    with call.ledger.reading() as tx:
+        return flow_run(tx, call.ledger, call.environment, call.path["run"])
+
+
+def _submit(call: Call) -> Started:
+    sent = call.sent(TreeBody)
+    stored = _planned(call, sent)
+    run = jobs.start_job(
+        call.ledger, call.environment, stored, reason="submitted by the API", who=call.who, note=sent.note
+    )
+    return Started(run=run)
+
+
+def _planned(call: Call, sent: TreeBody) -> StoredJob:
+    """Check a tree and plan it with what the library has; raises everything that is wrong with it."""
+    name = checked_name(sent.name, what="flow")
+    project = call.service.project
+    loaded = load_tree(bytes(sent.tree), file="the tree")
+    if loaded.tree is None:
+        raise _refused(loaded.problems)
+    try:
+        planned = plan_flow(
+            loaded.tree,
+            built_in(),
+            schemas=built_in_schemas(),
+            types={**BUILT_IN, **({} if project is None else project.types)},
+            locations={} if project is None else project.locations,
+            name=name,
+        )
+    except FlowRefused as error:
+        raise _refused(error.problems) from error
+    facts = FlowFacts(extracts=planned.extracts, types=planned.extract_types)
+    return stored_job(planned.plan, built_in(), archive="", file="", flow=facts)
+
+
+def _refused(problems: list[JobProblem] | tuple[JobProblem, ...]) -> Refused:
+    lines = [f"{one.path or '/'}: {one.message} [{one.code}]" for one in problems[:20]]
+    return Refused(422, "FLOW_REFUSED", "; ".join(lines), place=problems[0].path or None)
+
+
+def _stop(call: Call) -> FlowDetail:
+    flows.stop(call.ledger, call.environment, call.path["run"], call.sent(StopBody).node, who=call.who)
+    return _show(call)
+
+
+def _clean_up(call: Call) -> CleanedUpView:
+    tables = flows.clean_up(call.ledger, call.environment, call.path["run"], who=call.who)
+    return CleanedUpView(tables=tables)
+
+
+def _extract(call: Call) -> Iterator[bytes]:
+    from pondage.connect.extraction import extracted
+
+    query = call.asked(ExtractQuery)
+    with call.ledger.reading() as tx:
+        one = extracts.find(tx, call.ledger, call.environment, call.path["run"], call.path["name"])
+    until_s = time.monotonic() + LONGEST_WAIT_S
+
+    def wait() -> None:
+        if time.monotonic() > until_s:
+            raise Refused(408, "EXTRACT_WAITS", "it has not come within ten minutes", hint="ask again with an offset")
+        time.sleep(LOOK_AGAIN_S)
+
+    return extracted(call.ledger, one, offset=query.offset, wait=wait if query.wait else None)
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/v1/flows",
+        level=Level.READ,
+        handler=_list,
+        query=FlowsQuery,
+        response=FlowsView,
+        summary="The newest flows.",
+    ),
+    Route(
+        method="GET",
+        path="/v1/flows/{run}",
+        level=Level.READ,
+        handler=_show,
+        response=FlowDetail,
+        summary="A flow in full: its nodes, why they failed, what can be extracted.",
+    ),
+    Route(
+        method="POST",
+        path="/v1/flows",
+        level=Level.OPERATE,
+        handler=_submit,
+        request=TreeBody,
+        response=Started,
+        summary="Check a tree of programs of the library, and run it.",
+        status=202,
+        limit_bytes=MAX_DOCUMENT + 10_000,
+    ),
+    Route(
+        method="POST",
+        path="/v1/flows/{run}/stop",
+        level=Level.OPERATE,
+        handler=_stop,
+        request=StopBody,
+        response=FlowDetail,
+        summary="Ask a node, or all of a flow, to close its outputs and return.",
+    ),
+    Route(
+        method="POST",
+        path="/v1/flows/{run}/cleanup",
+        level=Level.OPERATE,
+        handler=_clean_up,
+        request=Plain,
+        response=CleanedUpView,
+        summary="Let what a finished flow left between its nodes go now.",
+    ),
+    Route(
+        method="GET",
+        path="/v1/flows/{run}/extracts/{name}",
+        level=Level.READ,
+        handler=_extract,
+        query=ExtractQuery,
+        response=bytes,
+        summary="An output of a flow as bytes, from an offset on.",
+        media="application/octet-stream",
+    ),
+)
