@@ -61,6 +61,25 @@ function changed(world: World, message: Changes): World {
   };
 }
 
+/** How one calls a Pond: without its major version, when that is the newest. */
+export function spokenName(world: World, pond: PondView): string {
+  const major = majorOf(pond.key);
+  for (const each of world.ponds.values()) if (each.name === pond.name && majorOf(each.key) > major) return pond.key;
+  return pond.name;
+}
+
+/** The Pond of a key, or the newest of a name. */
+export function pondOf(world: World, asked: string): PondView | undefined {
+  const exact = world.ponds.get(asked);
+  if (exact !== undefined) return exact;
+  const named = [...world.ponds.values()].filter((pond) => pond.name === asked);
+  return named.sort((one, other) => majorOf(other.key) - majorOf(one.key))[0];
+}
+
+function majorOf(key: string): number {
+  return Number(key.split("@")[1] ?? 1);
+}
+
 /** Answer the same map when nothing is different, so that whoever shows it does not draw again. */
 function replaced<T>(
   known: ReadonlyMap<string, T>,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isGap, NOTHING, reduce } from "../src/feed";
-import { pond, reactor, snapshot } from "./make";
+import { isGap, NOTHING, pondOf, reduce, spokenName } from "../src/feed";
+import { pond, reactor, snapshot, world as made } from "./make";
 
 test("a snapshot is everything that is known", () => {
   const world = reduce(NOTHING, snapshot(7, [pond("a@1"), pond("b@1")]));
@@ -41,4 +41,11 @@ test("changes that do not begin where we are leave a gap; those that overlap do 
   const from = (after: number) => isGap(world, { type: "changes", after, seq: 20, at: 0 });
   assert.deepEqual([from(6), from(7), from(8)], [false, false, true]);
   assert.equal(isGap(NOTHING, { type: "changes", after: 0, seq: 1, at: 0 }), true);
+});
+
+test("a Pond is called by its name, and an older major by its key", () => {
+  const [one, two, ten] = [pond("a@1"), pond("a@2"), pond("b@10")];
+  const known = made([one, two, ten, pond("b@9")]);
+  assert.deepEqual([spokenName(known, one), spokenName(known, two), spokenName(known, ten)], ["a@1", "a", "b"]);
+  assert.deepEqual([pondOf(known, "a"), pondOf(known, "b"), pondOf(known, "a@1"), pondOf(known, "c")], [two, ten, one, undefined]);
 });

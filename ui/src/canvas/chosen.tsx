@@ -1,7 +1,8 @@
 // The panel beside the canvas: the chosen Pond in short, and why it does or does not run.
 import { useGet } from "../api";
+import { spokenName } from "../feed";
 import { useWorld } from "../live";
-import { Age, Choice, Elapsed, StateChip } from "../parts/basics";
+import { Choice, Elapsed, Fresh, StateChip } from "../parts/basics";
 import { Link } from "../parts/link";
 import { Word } from "../parts/word";
 import { change } from "../router";
@@ -13,7 +14,7 @@ export type Way = "up" | "down" | "both";
 
 export function Chosen({ pond, way, isOnly }: { pond: PondView; way: Way; isOnly: boolean }) {
   const world = useWorld();
-  const why = useGet<WhyView>(`why/${encodeURIComponent(pond.key)}`, {}, world.seq);
+  const why = useGet<WhyView>(`why/${encodeURIComponent(spokenName(world, pond))}`, {}, world.seq);
   return (
     <aside className="chosen panel" aria-label={`Pond ${pond.key}`}>
       <header>
@@ -32,7 +33,7 @@ export function Chosen({ pond, way, isOnly }: { pond: PondView; way: Way; isOnly
           <span className="faint">no data yet</span>
         ) : (
           <span className="faint">
-            <Word of="freshness">fresh as of</Word> <Age at={pond.freshness} />
+            <Word of="freshness">fresh as of</Word> <Fresh at={pond.freshness} />
           </span>
         )}
       </p>

@@ -8,6 +8,7 @@ import { Drawing, type Look } from "../canvas/draw";
 import { useLayout } from "../canvas/layout";
 import { Legend } from "../canvas/legend";
 import { JobNode, MissingNode, PondNode, ReactorNode, TriggerNode, type DrawnNode } from "../canvas/nodes";
+import { pondOf } from "../feed";
 import { useWorld } from "../live";
 import { Empty } from "../parts/basics";
 import { change, go, here, hrefOf, usePlace } from "../router";
@@ -38,7 +39,8 @@ function Canvas() {
 function Picture() {
   const world = useWorld();
   const { params } = usePlace();
-  const chosen = params.pond ?? "";
+  const pond = params.pond === undefined ? undefined : pondOf(world, params.pond);
+  const chosen = pond?.key ?? "";
   const way: Way = params.way === "up" || params.way === "down" ? params.way : "both";
   const find = (params.find ?? "").toLowerCase();
   const isOnly = params.only === "1" && chosen !== "";
@@ -77,7 +79,6 @@ function Picture() {
   const kept = useRef(drawn);
   if (drawn !== null) kept.current = drawn;
   const shown = kept.current;
-  const pond = world.ponds.get(chosen);
   return (
     <div className="canvas">
       {shown === null ? <p className="loading canvas-loading">Arranging …</p> : <Flow nodes={shown.nodes} edges={shown.edges} isOnly={isOnly} isBeside={pond !== undefined} />}

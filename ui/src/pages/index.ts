@@ -2,6 +2,7 @@
 import type { Page } from "./page";
 import { audit } from "./audit";
 import { canvas } from "./canvas";
+import { node } from "./node";
 import { overview } from "./overview";
 import { plan } from "./plan";
 import { processes } from "./processes";
@@ -13,6 +14,7 @@ import { timeline } from "./timeline";
 export const PAGES: readonly Page[] = [
   overview,
   canvas,
+  node,
   runs,
   run,
   timeline,

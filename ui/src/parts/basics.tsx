@@ -45,6 +45,14 @@ export function Age({ at }: { at: number }) {
   );
 }
 
+/** Up to which moment data is complete. Of a Window that is still open that is its end: nothing newer can be had. */
+export function Fresh({ at }: { at: number | null | undefined }) {
+  const now = useNow();
+  if (at == null) return <span className="faint">never</span>;
+  if (at > now) return <span title={`complete until ${momentText(at)}`}>up to date</span>;
+  return <Age at={at} />;
+}
+
 /** How old something is, without the word: of a freshness, of a start. */
 export function Elapsed({ since }: { since: number }) {
   const now = useNow();
