@@ -88,6 +88,29 @@ def test_a_reactor_that_nobody_runs_or_that_is_not_there_is_named(live: Hosting,
     assert "NO_LIVE_HOST" in unreached.err
 
 
+def test_a_rollback_brings_the_reactors_of_the_deployment_before_back_with_their_code_and_state(
+    live: Hosting, call: Call
+) -> None:
+    before = live.row
+    assert before is not None
+    live.push(1)
+    live.write(version="1.1.0", mark=" new")
+    assert "reactor quote 1.1.0 changed" in call("deploy").out
+    changed = live.row
+    assert changed is not None
+    live.start(changed.code)
+    live.until(lambda: live.epoch() == 2, what="nobody runs the new code")
+    live.push(2)
+    assert "reactor quote 1.0.0 changed" in call("rollback").out
+    back = live.row
+    assert back is not None
+    assert (back.declaration, back.digest, back.code) == (before.declaration, before.digest, before.code)
+    live.until(lambda: live.epoch() == 3, what="nobody runs the older code")
+    live.push(3)
+    live.until(lambda: len(live.fires()) == 3, what="the older reactor does not fire")
+    assert live.fires() == ["1 1 1", "2 1 2 new", "3 1 3"]
+
+
 ALL = ReactorDeclaration(
     name="quote",
     criteria="all",

@@ -176,10 +176,11 @@ class FormatDefinition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FeedDefinition(msgspec.Struct, frozen=True, kw_only=True):
-    """The reactor that publishes a Pond, and how often: 0 is with each fire."""
+    """The reactor that publishes a Pond, and how often: 0 is with each fire. `schema` is that of its rows, as JSON."""
 
     reactor: str
     period_us: int = 0
+    schema: str = ""
 
 
 class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):

@@ -97,6 +97,8 @@ class ReactorDefinition(msgspec.Struct, frozen=True, kw_only=True):
     place: str = ""
     jobs: tuple[str, ...] = ()
     """For each of the declaration's jobs the planned job, as JSON."""
+    code: str = ""
+    """The code that it runs with; empty before it is deployed."""
 
     @property
     def name(self) -> str:

@@ -17,7 +17,7 @@ from pondage.ledger import actors, advance, environments, history, pools, schedu
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, number_or_none, text
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.reactor_deploy import put_reactors
+from pondage.ledger.reactor_deploy import put_reactors, reactors_of, require_fed_contracts
 from pondage.plan.diamonds import tracked
 from pondage.plan.values import Deployed
 
@@ -79,6 +79,7 @@ def deploy(
         pools.resize(tx, pool_sizes or {})
         _refuse_unknown_pools(definitions, set(pools.sizes(tx)))
         _store_archive(tx, digest, archive)
+        require_fed_contracts(tx, identity, definitions)
         if reactors is not None:
             put_reactors(tx, reactors, environment=identity, environment_name=environment, project=project, code=digest)
         former = {one.key: one.definition for one in before}
@@ -337,13 +338,14 @@ def _record(
     restored: int | None,
 ) -> None:
     tx.change(
-        """INSERT INTO deployments (environment, project, archive, plan, definitions, restored, deployed_at)
-           VALUES (:environment, :project, :archive, :plan, :definitions, :restored, :now)""",
+        """INSERT INTO deployments (environment, project, archive, plan, definitions, reactors, restored, deployed_at)
+           VALUES (:environment, :project, :archive, :plan, :definitions, :reactors, :restored, :now)""",
         environment=environment,
         project=project,
         archive=digest,
         plan=summary,
         definitions=msgspec.json.encode(definitions).decode(),
+        reactors=msgspec.json.encode(reactors_of(tx, environment, project)).decode(),
         restored=restored,
     )
     history.record(tx, environment=environment, kind="deployment", payload={"project": project, "archive": digest})

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from pondage.define.contract import require_contract
+from pondage.define.definition import PondDefinition
+from pondage.define.names import pond_key
 from pondage.define.reaction import ReactorDefinition
-from pondage.ledger import actors, reactors
+from pondage.ledger import actors, reactors, snapshots
 from pondage.ledger.driver import Transaction
 from pondage.plan.reactors import DeployedReactor, check_reactors
 from pondage.plan.stored_job import StoredJob
@@ -50,11 +53,29 @@ def put_reactors(
                 declaration=each.declaration,
                 entry=each.entry,
                 digest=each.digest,
-                code=code,
-                jobs=[_with_code(job, code) for job in each.jobs],
+                code=each.code or code,
+                jobs=[_with_code(job, each.code or code) for job in each.jobs],
             )
     for row in before.values():
         reactors.remove(tx, row.actor)
+
+
+def reactors_of(tx: Transaction, environment: int, project: str) -> list[ReactorDefinition]:
+    """Answer the reactors that are in force for a project, as a later deploy could bring them back."""
+    return [
+        ReactorDefinition(declaration=row.declaration, entry=row.entry, digest=row.digest, jobs=row.jobs, code=row.code)
+        for row in reactors.deployed(tx, environment)
+        if row.project == project and not row.is_removed
+    ]
+
+
+def require_fed_contracts(tx: Transaction, environment: int, definitions: Sequence[PondDefinition]) -> None:
+    """Refuse rows of a reactor's Pond that are narrower than what its major version has; raises ContractBroken."""
+    for each in definitions:
+        row = None if each.feed is None else actors.pond(tx, environment, pond_key(each.name, each.major))
+        if row is not None and each.feed is not None and each.feed.schema:
+            before = snapshots.schema_of(tx, pond=row.id, ripple=each.ripples[0].name)
+            require_contract(before, each.feed.schema, where=f"Pond {each.name} of reactor {each.feed.reactor}")
 
 
 def _with_code(job: str, code: str) -> str:

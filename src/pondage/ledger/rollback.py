@@ -9,6 +9,7 @@ import msgspec
 
 from pondage.define.definition import PondDefinition
 from pondage.define.names import PondKey
+from pondage.define.reaction import ReactorDefinition
 from pondage.errors import LedgerError, NotFound
 from pondage.kernel.demand.events import Rollback
 from pondage.ledger import actors, manifests, snapshots, verbs, work
@@ -17,6 +18,7 @@ from pondage.ledger.driver import Row, Transaction, number, number_or_none, numb
 from pondage.ledger.ledger import Ledger
 
 _ids = msgspec.json.Decoder(list[int])
+_reactors = msgspec.json.Decoder(list[ReactorDefinition])
 
 
 class CannotRollBack(LedgerError):
@@ -32,6 +34,7 @@ class OlderDeployment(msgspec.Struct, frozen=True, kw_only=True):
     deployed_at: int
     archive: bytes
     definitions: tuple[PondDefinition, ...]
+    reactors: tuple[ReactorDefinition, ...] = ()
 
 
 def roll_back_pond(ledger: Ledger, environment: str, pond: PondKey, run: int, *, by: str | None = None) -> str:
@@ -98,12 +101,13 @@ def previous_deployment(tx: Transaction, ledger: Ledger, environment: str, proje
         deployed_at=number(row, "deployed_at"),
         archive=work.stored_archive(tx, text(row, "archive")),
         definitions=tuple(ledger.definition(tx, each) for each in _ids.decode(text(row, "definitions"))),
+        reactors=tuple(_reactors.decode(text(row, "reactors"))),
     )
 
 
 def _newest(tx: Transaction, environment: int, project: str, *, before: int | None) -> Row | None:
     return tx.row(
-        """SELECT id, archive, definitions, restored, deployed_at FROM deployments
+        """SELECT id, archive, definitions, reactors, restored, deployed_at FROM deployments
            WHERE environment = :environment AND project = :project
              AND (:is_newest = 1 OR id < :before)
            ORDER BY id DESC LIMIT 1""",

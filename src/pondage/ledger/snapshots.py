@@ -132,6 +132,17 @@ def newest(tx: Transaction, dataset_id: int) -> Newest | None:
     )
 
 
+def schema_of(tx: Transaction, *, pond: int, ripple: str) -> str | None:
+    """Answer the schema of a Ripple's newest snapshot, None when it has never written."""
+    row = tx.row(
+        """SELECT s.content AS content FROM snapshots s JOIN datasets d ON d.id = s.dataset
+           WHERE d.pond = :pond AND d.ripple = :ripple AND s.kind <> 'compact' ORDER BY s.id DESC LIMIT 1""",
+        pond=pond,
+        ripple=ripple,
+    )
+    return None if row is None else _decode_content(text(row, "content")).schema
+
+
 def volumes(tx: Transaction, dataset_id: int, count: int) -> tuple[int, ...]:
     """Answer how many rows the last snapshots of a dataset have, newest first."""
     if count == 0:

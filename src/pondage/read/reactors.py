@@ -88,7 +88,7 @@ def published_pond(reactor: Reactor, found: ReactorDefinition) -> PondDefinition
         mode="append" if publish.declaration.mode == "append" else "replace",
         description=found.declaration.description,
         place=found.place,
-        feed=FeedDefinition(reactor=reactor.name, period_us=publish.declaration.every or 0),
+        feed=FeedDefinition(reactor=reactor.name, period_us=publish.declaration.every or 0, schema=schema),
     )
 
 

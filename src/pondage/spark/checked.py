@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pondage.define.contract import require_contract
 from pondage.define.definition import ExpectationDefinition
 from pondage.define.snapshot import SnapshotContent
-from pondage.spark.contract import require_contract
 from pondage.spark.expectations import ExpectationPlan, Facts
 from pondage.spark.write import check_output
 

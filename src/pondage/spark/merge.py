@@ -11,11 +11,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 from pyspark.sql.types import BooleanType, ByteType, DateType, IntegerType, LongType, ShortType, StringType, StructType
 
+from pondage.define.contract import require_contract
 from pondage.define.definition import ExpectationDefinition
 from pondage.define.snapshot import DataFile, Increment, SnapshotContent
 from pondage.errors import PondageError
 from pondage.spark.changes import DELETED, with_deletions
-from pondage.spark.contract import require_contract
 from pondage.spark.expectations import ExpectationPlan, Facts
 from pondage.spark.footers import merged
 from pondage.spark.names import quoted

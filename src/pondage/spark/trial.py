@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pondage.define.contract import check_contract
 from pondage.define.run import Unchanged
 from pondage.define.snapshot import Increment, SnapshotContent
 from pondage.errors import PondageError
 from pondage.spark.changes import DELETED
-from pondage.spark.contract import check_contract
 from pondage.spark.errors import explained
 from pondage.spark.query import QueryResult, answer_of
 from pondage.spark.read import read_snapshot

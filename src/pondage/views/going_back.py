@@ -12,10 +12,12 @@ from pondage.ledger import actors, environments, work
 from pondage.ledger.deploy import deploy, deployed
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.promotion import CannotPromote, Promoted, definition_of, promote
+from pondage.ledger.reactor_deploy import deployed_reactors
 from pondage.ledger.rollback import newest_run_of, previous_deployment, roll_back_pond
 from pondage.ledger.verbs import environment_id
 from pondage.plan.change import change_of
 from pondage.plan.planning import checked, make_plan
+from pondage.plan.reactors import reactor_changes
 from pondage.views import find
 from pondage.views.plan import PlanView, plan_view
 from pondage.views.runs import RunDetailView, detail, runs
@@ -73,9 +75,17 @@ def back_to_deployment(
     with ledger.reading() as tx:
         older = previous_deployment(tx, ledger, environment, project)
         found = deployed(tx, ledger, environment)
+        running = deployed_reactors(tx, environment)
         now = tx.now
     plan = checked(
-        make_plan(list(older.definitions), found, project=project, environment=environment, is_restored=True)
+        make_plan(
+            list(older.definitions),
+            found,
+            project=project,
+            environment=environment,
+            is_restored=True,
+            reactors=reactor_changes(older.reactors, running, project=project),
+        )
     )
     view = plan_view(plan)
     # Going back is no change that a version should tell.
@@ -93,6 +103,7 @@ def back_to_deployment(
         archive=older.archive,
         summary=msgspec.json.encode(view).decode(),
         expected=found,
+        reactors=older.reactors,
         pool_sizes=pools,
         restored=older.id,
         who=who,

@@ -29,6 +29,8 @@ CREATE TABLE deployments (
     plan text NOT NULL,
     -- The ids of the definitions that were in force for the project afterwards: what a rollback deploys again.
     definitions text NOT NULL DEFAULT '[]',
+    -- And its reactors, each with the code that it had.
+    reactors text NOT NULL DEFAULT '[]',
     -- For a rollback: the deployment whose state it brought back, so that the next one goes behind it.
     restored bigint REFERENCES deployments,
     deployed_at bigint NOT NULL

@@ -29,6 +29,8 @@ CREATE TABLE deployments (
     plan TEXT NOT NULL,
     -- The ids of the definitions that were in force for the project afterwards: what a rollback deploys again.
     definitions TEXT NOT NULL DEFAULT '[]',
+    -- And its reactors, each with the code that it had.
+    reactors TEXT NOT NULL DEFAULT '[]',
     -- For a rollback: the deployment whose state it brought back, so that the next one goes behind it.
     restored INTEGER REFERENCES deployments,
     deployed_at INTEGER NOT NULL
