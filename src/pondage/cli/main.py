@@ -58,6 +58,7 @@ VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("flow", "pondage.cli.flow:flow", "Check and run trees of programs that are written as data."),
             ("component", "pondage.cli.component:component", "What jobs are built of: ports and parameters."),
             ("type", "pondage.cli.types:types", "What travels between components: meaning and serialisation."),
+            ("mailbox", "pondage.cli.mailbox:mailbox", "For programs of flows that are shell scripts: their ports."),
             ("simulate", "pondage.cli.simulate:simulate", "Play the Ponds in virtual time, without Spark."),
         ),
     ),

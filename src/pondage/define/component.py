@@ -78,8 +78,6 @@ class ComponentDefinition(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     """Of an external program: how a worker starts it, in the folder of the deployed code."""
     transport: Transport = "unix"
-    secrets: dict[str, str] = {}
-    """Of an external program: variables of its environment, and the secrets that they hold."""
 
     @property
     def is_external(self) -> bool:

@@ -82,7 +82,6 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     transport: str = "unix"
     inputs: dict[str, str] = {}
     outputs: dict[str, str] = {}
-    secrets: dict[str, str] = {}
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,7 +25,6 @@ def external_program(
     deterministic: bool = False,
     restartable: bool = True,
     exposed: bool = False,
-    secrets: Mapping[str, str] | None = None,
     resources: Resources | None = None,
     scaling: Scaling | None = None,
 ) -> Callable[..., object]:
@@ -33,7 +32,7 @@ def external_program(
 
     A worker starts `command` for each execution, in the folder of the deployed code, and serves its streams over a
     socket (`unix`) or a broker (`amqp`). Without a command, with `amqp`, somebody else runs it. One that is not
-    `deterministic` is never restarted. `secrets` maps variables of its environment to secrets by name.
+    `deterministic` is never restarted. Secrets of `[secrets.NAME]` are variables of its environment.
     """
     if not command and transport != "amqp":
         raise DefinitionError(f"program {name}: it has no command", code="NO_COMMAND")
@@ -50,8 +49,6 @@ def external_program(
         scaling=scaling,
     )(external)  # fmt: skip
     definition: ComponentDefinition = getattr(declared, ATTRIBUTE)
-    made = msgspec.structs.replace(
-        definition, command=tuple(command), transport=transport, secrets=dict(secrets or {}), entry=""
-    )
+    made = msgspec.structs.replace(definition, command=tuple(command), transport=transport, entry="")
     setattr(declared, ATTRIBUTE, made)
     return declared

@@ -20,8 +20,11 @@ from pondage.engine.config import EngineConfig
 from pondage.engine.executor import Crashed
 from pondage.engine.local import local_warehouse
 from pondage.engine.places import run_table_path, snapshot_path
+from pondage.engine.programs.hosting import Host, Queue, run_program
+from pondage.engine.programs.session import ProgramSession
 from pondage.engine.programs.unix import UnixQueue
 from pondage.engine.streams import StreamPorts
+from pondage.errors import PondageError
 from pondage.ledger.ledger import Ledger
 from pondage.spark.component import ComponentWork, run_components
 
@@ -50,7 +53,7 @@ def execute(
 
         streams = StreamPorts(ledger, attempt, task, lambda port: table_path(config, attempt, task, port))
         if task.members[-1].program is not None:
-            return _hosted(attempt, task, streams, code=code, secrets=secrets, session=session)
+            return _hosted(attempt, task, streams, config=config, code=code, secrets=secrets, session=session)
         work = ComponentWork(
             task=task,
             function=lambda entry: built_in_function(entry) if is_built_in(entry) else code.component(entry),
@@ -70,25 +73,38 @@ def _hosted(
     task: ComponentTask,
     streams: StreamPorts,
     *,
+    config: EngineConfig,
     code: DeployedCode,
     secrets: SecretStore,
     session: Callable[[], SparkSession],
 ) -> ComponentResult | Crashed:
     """Let an external program do it; Spark is needed only when it reads a table."""
-    from pondage.engine.programs.hosting import Host, run_program
-    from pondage.engine.programs.session import ProgramSession
     from pondage.spark.segments import table_bytes
 
     served = ProgramSession(attempt, task, streams, lambda found, type_: table_bytes(session(), found.content, type_))
+    member = task.members[-1]
+    own = config.secrets.get(member.component, {})
     host = Host(
-        open_queue=UnixQueue,
+        open_queue=lambda session: _queue(session, config.programs.amqp, secrets),
         folder=code.place,
-        variables={name: secrets[reference] for name, reference in served.program.secrets.items()},
+        variables={name: secrets[reference] for name, reference in own.items()},
     )
-    result = run_program(attempt, served, host, instance=task.members[-1].instance)
+    result = run_program(attempt, served, host, instance=member.instance)
     if isinstance(result, Crashed):
         return result
     return ComponentResult(members=tuple(map(_veiled, result.members)))
+
+
+def _queue(session: ProgramSession, amqp: str | None, secrets: SecretStore) -> Queue:
+    if session.program.transport == "unix":
+        return UnixQueue(session)
+    if amqp is None:
+        raise PondageError(
+            "this project names no broker", code="NO_BROKER", hint='write [programs], below it amqp = "env:BROKER_URL"'
+        )
+    from pondage.connect.program_amqp import AmqpQueue
+
+    return AmqpQueue(session, amqp if amqp.startswith("amqp") else secrets[amqp])
 
 
 def discard(config: EngineConfig, attempt: Attempt, task: ComponentTask) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from pondage.define.durability import Durability
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queues import Offer
-from pondage.read.project import LineageTable, Project
+from pondage.read.project import LineageTable, ProgramsTable, Project
 from pondage.spark.settings import SparkSettings, available_cores
 
 MOST_SLOTS = 4
@@ -35,6 +35,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The components that this machine serves, and nothing else; empty serves everything."""
     secret_key: str = ""
     secrets: dict[str, dict[str, str]] = {}
+    programs: ProgramsTable = ProgramsTable()
     """Of each component: what it calls a secret, and where that is; never a value."""
     lineage: LineageTable = LineageTable()
     vacuum_every_s: float = 3600.0
@@ -91,6 +92,7 @@ def config_of(project: Project) -> EngineConfig:
         labels=project.worker.labels,
         secret_key=project.secret_key,
         secrets=project.secrets,
+        programs=project.programs,
         lineage=project.lineage,
     )
 

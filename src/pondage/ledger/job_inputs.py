@@ -72,7 +72,6 @@ def program_of(definition: ComponentDefinition, code: str) -> Program:
         transport=definition.transport,
         inputs={name: port.type for name, port in definition.inputs.items()},
         outputs={name: port.type for name, port in definition.outputs.items()},
-        secrets=definition.secrets,
     )
 
 

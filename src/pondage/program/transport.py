@@ -65,15 +65,18 @@ class Transport(Protocol):
         """Let go of the worker."""
 
 
-def transport_of(url: str | None = None, mailbox: str | None = None) -> Transport:
-    """Answer the transport that the environment names: `unix:PATH` or `amqp://…` in PONDAGE_QUEUE."""
-    address = url or os.environ.get("PONDAGE_QUEUE", "")
+def transport_of(description: JobDesc | None = None) -> Transport:
+    """Answer the transport that the environment names: `unix:PATH` or `amqp://…` in PONDAGE_QUEUE.
+
+    Over a broker, `description` is the job that was taken before.
+    """
+    address = os.environ.get("PONDAGE_QUEUE", "")
     if address.startswith("unix:"):
         return UnixTransport(address.removeprefix("unix:"))
     if address.startswith(("amqp://", "amqps://")):
         from pondage.connect.program_amqp import AmqpTransport
 
-        return AmqpTransport(address, mailbox or os.environ.get("PONDAGE_JOBS", ""))
+        return AmqpTransport(address, os.environ.get("PONDAGE_JOBS", ""), description)
     raise PondageError(
         "PONDAGE_QUEUE names no queue of a worker" if not address else "PONDAGE_QUEUE is neither unix: nor amqp:",
         code="NO_QUEUE",

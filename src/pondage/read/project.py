@@ -52,6 +52,12 @@ class LineageTable(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
 
 
+class ProgramsTable(msgspec.Struct, frozen=True, kw_only=True):
+    """`[programs]`: the broker of external programs that are reached over AMQP: `amqp://…`, or a secret with it."""
+
+    amqp: str | None = None
+
+
 class Project(msgspec.Struct, frozen=True, kw_only=True):
     """A project as its file describes it. Paths are absolute; `ledger` and `warehouse` may be URLs."""
 
@@ -65,6 +71,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     durability: Durability = Durability()
     worker: WorkerTable = WorkerTable()
     lineage: LineageTable = LineageTable()
+    programs: ProgramsTable = ProgramsTable()
     pools: dict[str, int] = {}
     parents: dict[str, str] = {}
     """`[environments.dev]`, `parent = "main"`: which environment is above which."""
@@ -123,7 +130,7 @@ def load_project(root: Path) -> Project:
 
 def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) -> Project:
     tables = ("project", "spark", "durability", "worker", "pools", "lineage", "locations", "secrets", "types",
-              "environments")  # fmt: skip
+              "environments", "programs")  # fmt: skip
     head = {key: value for key, value in data.items() if key not in tables}
     project = checked_table(_ProjectTable, data.get("project", {}), "project", errors)
     # The settings of `[project]` may also stand at the top of the file, before any table.
@@ -148,6 +155,9 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         durability=msgspec.convert(durability, Durability),
         worker=msgspec.convert(worker, WorkerTable),
         lineage=msgspec.convert(lineage, LineageTable),
+        programs=msgspec.convert(
+            checked_table(ProgramsTable, data.get("programs", {}), "programs", errors), ProgramsTable
+        ),
         pools=_pools(data.get("pools", {}), errors),
         parents=_parents(data.get("environments", {}), errors),
         locations=read_locations(root, data.get("locations", {}), errors),

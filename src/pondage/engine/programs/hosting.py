@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -102,6 +103,11 @@ class _Running:
         self._queue = queue
         folder = host.folder()
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+        # The worker's own Python and `pondage` come first: a program is written against them.
+        environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", os.defpath)])
+        if "PYTHONPATH" in environment:
+            places = environment["PYTHONPATH"].split(os.pathsep)
+            environment["PYTHONPATH"] = os.pathsep.join(str(Path(place).absolute()) for place in places)
         environment |= {**host.variables, "PONDAGE_QUEUE": queue.url, "PONDAGE_JOBS": queue.mailbox}
         try:
             self._process = subprocess.Popen(
