@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,7 +52,8 @@ class Scripts:
         def node(frame: DataFrame, name: str) -> DataFrame:
             path = f"file:{self._folder}/script/{name}"
             frame.write.parquet(path)
-            return self._spark.read.parquet(path)
+            # With its schema: finding it out would be a job more, which Pondage does not need either.
+            return self._spark.read.schema(frame.schema).parquet(path)
 
         web, app, users = self._raw(size)
         return self._timed(lambda: self._pipeline(web, app, users, node))
@@ -100,12 +101,14 @@ class Scripts:
         node(steps.reported(ranks), "report")
 
     def _raw(self, size: str) -> tuple[Callable[[], DataFrame], Callable[[], DataFrame], Callable[[], DataFrame]]:
-        web, app, users = (self._host.output(f"landing_{size}", name).path for name in ("web", "app", "users"))
-        return (
-            lambda: self._spark.read.parquet(f"file:{web}"),
-            lambda: self._spark.read.parquet(f"file:{app}"),
-            lambda: self._spark.read.parquet(f"file:{users}"),
-        )
+        from pyspark.sql.types import StructType
+
+        def reader(name: str) -> Callable[[], DataFrame]:
+            content = self._host.output(f"landing_{size}", name)
+            schema = StructType.fromJson(msgspec.json.decode(content.schema))
+            return lambda: self._spark.read.schema(schema).parquet(f"file:{content.path}")
+
+        return reader("web"), reader("app"), reader("users")
 
     def _timed(self, act: Callable[[], None]) -> float:
         shutil.rmtree(self._folder / "script", ignore_errors=True)
@@ -124,8 +127,8 @@ def run() -> list[Row]:
             host.pulse("landing_small")
             scripts = Scripts(host, Path(made))
             rows += _small(host, scripts)
-            rows += _many_files(host.session(), Path(made))
-            rows.append(_write_without_fork(host.session(), Path(made)))
+            rows += _many_files(host, host.session(), Path(made))
+            rows.append(_write_without_fork(host, host.session(), Path(made)))
             rows += _full(host, scripts)
         finally:
             host.close()
@@ -137,9 +140,9 @@ def _full(host: SparkHost, scripts: Scripts) -> list[Row]:
     host.pulse("landing_full")
     what = f"{EVENTS:,} events"
     return [
-        _pairs(f"{what}, every step written", lambda: host.force("written_full"), lambda: scripts.written("full"),
+        _pairs(host, f"{what}, every step written", lambda: host.force("written_full"), lambda: scripts.written("full"),
                "script that writes every step", "1.03", PAIRS),
-        _pairs(f"{what}, automatic fusion", lambda: host.force("fused_full"), lambda: scripts.lazy("full"),
+        _pairs(host, f"{what}, automatic fusion", lambda: host.force("fused_full"), lambda: scripts.lazy("full"),
                "lazy script", "1.10", PAIRS),
     ]  # fmt: skip
 
@@ -147,29 +150,44 @@ def _full(host: SparkHost, scripts: Scripts) -> list[Row]:
 def _small(host: SparkHost, scripts: Scripts) -> list[Row]:
     what = f"{SMALL:,} events"
     return [
-        _pairs(f"{what}, every step written", lambda: host.force("written_small"), lambda: scripts.written("small"),
-               "script that writes every step", "1.05", SMALL_PAIRS),
-        _pairs(f"{what}, automatic fusion", lambda: host.force("fused_small"), lambda: scripts.lazy("small"),
+        _pairs(host, f"{what}, every step written", lambda: host.force("written_small"),
+               lambda: scripts.written("small"), "script that writes every step", "1.05", SMALL_PAIRS),
+        _pairs(host, f"{what}, automatic fusion", lambda: host.force("fused_small"), lambda: scripts.lazy("small"),
                "lazy script", "1.10", SMALL_PAIRS),
-        _pairs("one row through three Ponds", lambda: host.pulse("one_total"), scripts.one_row,
+        _pairs(host, "one row through three Ponds", lambda: host.pulse("one_total"), scripts.one_row,
                "the same three writes", "1.2", SMALL_PAIRS),
     ]  # fmt: skip
 
 
 def _pairs(
-    what: str, ours: Callable[[], float], theirs: Callable[[], float], against: str, goal: str, count: int
+    host: SparkHost,
+    what: str,
+    ours: Callable[[], float],
+    theirs: Callable[[], float],
+    against: str,
+    goal: str,
+    count: int,
 ) -> Row:
-    """Alternate, after a round that does not count: the first ones compile what the others run."""
+    """Alternate, after a round that does not count: the first ones compile what the others run.
+
+    Beside the time of the clock stands that of the processors, which other work on the machine hardly changes.
+    """
     print(f"  {what} …", flush=True)
     theirs()
     ours()
-    pairs = [(theirs(), ours()) for _ in range(count)]
-    ratios = sorted(one / base for base, one in pairs)
+    pairs, worked = [], []
+    for _ in range(count):
+        marks = [host.cpu_s()]
+        pair = []
+        for act in (theirs, ours):
+            pair.append(act())
+            marks.append(host.cpu_s())
+        pairs.append((pair[0], pair[1]))
+        worked.append((marks[1] - marks[0], marks[2] - marks[1]))
     row = Row(
         what=what,
         ours=round(statistics.median(one for _, one in pairs) * 1000, 1),
-        against=f"{against}; pairs {ratios[0]:.2f} to {ratios[-1]:.2f}, their median {statistics.median(ratios):.2f}, "
-        f"goal: at most {goal}×",
+        against=f"{against}; pairs {_spread(pairs)}, of processor time {_spread(worked)}, goal: at most {goal}×",
         anchor=round(statistics.median(base for base, _ in pairs) * 1000, 1),
         unit="ms",
         n=count,
@@ -178,7 +196,14 @@ def _pairs(
     return row
 
 
-def _many_files(spark: SparkSession, folder: Path) -> list[Row]:
+def _spread(pairs: Sequence[tuple[float, float]]) -> str:
+    ratios = sorted(one / base for base, one in pairs if base > 0)
+    if not ratios:
+        return "not measured"
+    return f"{ratios[0]:.2f} to {ratios[-1]:.2f}, their median {statistics.median(ratios):.2f}"
+
+
+def _many_files(host: SparkHost, spark: SparkSession, folder: Path) -> list[Row]:
     """Read the same rows from 1, 100 and 1,000 batches, as explicit files and as Spark lists a directory."""
     from pondage.spark.read import read_snapshot
     from pondage.spark.write import write_files
@@ -195,7 +220,7 @@ def _many_files(spark: SparkSession, folder: Path) -> list[Row]:
         def theirs(place: Path = place) -> float:
             return _seconds(lambda: spark.read.parquet(f"file:{place}").selectExpr("sum(id)").collect())
 
-        rows.append(_pairs(f"reading {batches:,} batches", ours, theirs, "Spark on the directory", "1", PAIRS))
+        rows.append(_pairs(host, f"reading {batches:,} batches", ours, theirs, "Spark on the directory", "1", PAIRS))
         single = single or rows[0].ours
         rows.append(
             Row(what=f"reading {batches:,} batches", ours=rows[-1].ours, against="one batch", anchor=single, unit="ms",
@@ -204,7 +229,7 @@ def _many_files(spark: SparkSession, folder: Path) -> list[Row]:
     return rows
 
 
-def _write_without_fork(spark: SparkSession, folder: Path) -> Row:
+def _write_without_fork(host: SparkHost, spark: SparkSession, folder: Path) -> Row:
     plain = {"fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem", "fs.file.impl.disable.cache": "true"}
     numbers = iter(range(1_000_000))
 
@@ -214,7 +239,7 @@ def _write_without_fork(spark: SparkSession, folder: Path) -> Row:
     def theirs() -> float:
         return _seconds(lambda: spark.range(1).write.options(**plain).parquet(f"file:{folder}/small/{next(numbers)}"))
 
-    return _pairs("writing one row, nothing forked", ours, theirs, "Hadoop's own file system", "1", SMALL_PAIRS)
+    return _pairs(host, "writing one row, nothing forked", ours, theirs, "Hadoop's own file system", "1", SMALL_PAIRS)
 
 
 _START = """
