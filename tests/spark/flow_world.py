@@ -54,6 +54,13 @@ class FlowWorld(JobWorld):
         self.ended(run)
         return self.detail(run)
 
+    def example(self, name: str) -> FlowDetail:
+        """Run the tree `flows/NAME.json` of the project to its end."""
+        stored, archive = stored_tree(self.session, str(self.root / "flows" / f"{name}.json"), name=name)
+        run = jobs.start_job(self.ledger, "main", stored, archive=archive, reason="submitted")
+        self.ended(run)
+        return self.detail(run)
+
     def detail(self, run: str) -> FlowDetail:
         """Answer a flow as it is now."""
         with self.ledger.reading() as tx:
