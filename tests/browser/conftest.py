@@ -58,19 +58,29 @@ def at(tmp_path_factory: pytest.TempPathFactory, browser: Browser, built: None) 
 
 
 @pytest.fixture
-def open_page(browser: Browser, at: Site) -> Iterator[Open]:
+def open_page(browser: Browser, at: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Open pages in a window of this test; at the end nothing that the page said as an error is forgiven."""
     windows = []
     errors: list[str] = []
+    # A revoked token is noticed soon, and not in half a minute.
+    monkeypatch.setattr("pondage.server.app.CHECK_EVERY_S", 0.3)
 
     def opening(
-        page: str = "", *, level: str = "admin", token: str | None = None, dark: bool = False, **params: str
+        page: str = "",
+        *,
+        level: str = "admin",
+        token: str | None = None,
+        dark: bool = False,
+        before: str | None = None,
+        **params: str,
     ) -> Page:
         window = browser.new_context(
             viewport={"width": 1440, "height": 900}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
         )
         windows.append(window)
         tab = window.new_page()
+        if before is not None:
+            tab.add_init_script(before)
         tab.set_default_timeout(15_000)
         tab.on("pageerror", lambda error: errors.append(str(error)))
         given = at.token(level) if token is None else token

@@ -136,18 +136,18 @@ components:
   - {name: repair, type: task}
 connections:
   data: [files.main -> check.input, check.main -> load.input, load.main -> archive.input]
-  control: [check (subjob_ok) load, load (error) repair, archive (ok) notify]
+  control: [check (subjob_ok) load, archive (error) repair, archive (ok) notify]
 """
 
 
 def _jobs(ledger: Ledger, crew: Crew) -> tuple[str, str]:
     stored = job(JOB, fuses=False)
     deploy_jobs(ledger, "main", project="shop", jobs={"nightly_load": stored}, archive=b"tuesday")
-    for failing in (set(), {"load"}):
+    for failing in (set(), {"archive"}):
         jobs.start_job(ledger, "main", stored, context={"day": "2026-11-14"}, reason="by its schedule")
         _work(ledger, crew, failing)
     failed = jobs.start_job(ledger, "main", stored, context={"day": "2026-11-15"}, reason="by hand", who="anna")
-    _work(ledger, crew, failing={"check"})
+    _work(ledger, crew, failing={"load"})
     running = jobs.start_job(ledger, "main", stored, context={"day": "2026-11-16"}, reason="by its schedule")
     held = crew.claim()
     assert held is not None

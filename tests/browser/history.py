@@ -53,6 +53,7 @@ class Crew:
         self.ledger, self.clock, self.warehouse = ledger, clock, warehouse
         self.slots, self.labels = slots, labels
         self.fails: Callable[[str], str | None] = lambda _node: None
+        self.open: list[Work] = []
         self._held: list[tuple[int, int, Work]] = []
         self._random = random.Random(7)
         with ledger.transaction() as tx:
@@ -124,6 +125,7 @@ class Crew:
         """Keep something open for ever."""
         self._held = [each for each in self._held if each[2] is not held]
         heapq.heapify(self._held)
+        self.open.append(held)
 
     def say(self, held: Work, line: str) -> None:
         """Add a line to the log of an attempt."""

@@ -5,15 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
 
 from pondage.ledger import processes, tokens
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.work import Work
 from pondage.server.serving import ServeOptions, bound, serving
 from pondage.server.table import Service
+from pondage.views.status import status
 from tests.browser.filled import Filled, filled
+from tests.browser.history import wait_until
 from tests.reaction.hosting import Hosting, hosting
 
 
@@ -24,6 +27,7 @@ class Site:
     address: str
     filled: Filled
     live: Hosting
+    _taken: dict[str, Work] = field(default_factory=dict)
 
     @property
     def ledger(self) -> Ledger:
@@ -36,6 +40,21 @@ class Site:
             return tokens.create(
                 tx, self.ledger.ids, name=f"a {level}", level=level, environments=environments or (tokens.EVERYWHERE,)
             )[0]
+
+    def claim(self, node: str) -> Work:
+        """Take a piece of work as the crew; whatever else is there is kept open."""
+        wait_until(lambda: self._claimed(node) is not None, what=f"{node} is never there to be claimed")
+        return self._taken.pop(node)
+
+    def _claimed(self, node: str) -> Work | None:
+        while node not in self._taken and (held := self.filled.crew.claim()) is not None:
+            self._taken[held.claim.node] = held
+        return self._taken.get(node)
+
+    def state(self, pond: str, environment: str = "main") -> str:
+        """Answer the state of a Pond."""
+        with self.ledger.reading() as tx:
+            return next(each.state for each in status(tx, environment).ponds if each.name == pond)
 
     def url(self, page: str = "", *, token: str = "", **params: str) -> str:
         """Answer the address of a page, with its filters, and with the token where only the browser sees it."""

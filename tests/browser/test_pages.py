@@ -29,7 +29,7 @@ PAGES: dict[str, tuple[str, Params, str]] = {
     "runs-jobs": ("runs", lambda _: {"view": "jobs"}, "text=nightly_load"),
     "run-failed": ("run", lambda at: {"run": newest(at, "payments_matched", "failed")}, "text=Traceback"),
     "run-open": ("run", lambda at: {"run": newest(at, "reports", "running")}, "progress"),
-    "job-failed": ("run", lambda at: {"run": at.filled.failed_job, "kind": "job"}, "text=check failed"),
+    "job-failed": ("run", lambda at: {"run": at.filled.failed_job, "kind": "job"}, "text=load failed"),
     "job-open": ("run", lambda at: {"run": at.filled.running_job, "kind": "job"}, ".job-running"),
     "timeline": ("timeline", lambda _: {"hours": "6"}, ".now-line"),
     "reactors": ("reactors", lambda _: {}, "text=half within"),

@@ -28,6 +28,10 @@ export function setToken(token: string): void {
   sessionStorage.setItem(KEY, token);
 }
 
+export function token(): string | null {
+  return sessionStorage.getItem(KEY);
+}
+
 export function hasToken(): boolean {
   return sessionStorage.getItem(KEY) !== null;
 }

@@ -160,7 +160,6 @@ export interface ComponentDefinition {
   dockerfile: string;
   command: string[];
   transport: "amqp" | "unix";
-  secrets: Record<string, string>;
 }
 
 export interface ComponentView {
@@ -266,11 +265,45 @@ export interface FailureView {
   trace: string | null;
 }
 
+export interface FlowCheckView {
+  ok: boolean;
+  plan: string;
+  problems: FlowProblem[];
+  nodes: FlowNode[];
+  edges: FlowEdge[];
+  extracts: Record<string, FlowExtract>;
+  unresolved: string[];
+}
+
 export interface FlowDetail {
   flow: JobRunDetail;
   panics: Panic[];
   extracts: ExtractView[];
   cleaned_at: number | null;
+}
+
+export interface FlowEdge {
+  source: string;
+  target: string;
+  type: string;
+  is_stream: boolean;
+}
+
+export interface FlowExtract {
+  source: string;
+  format: string;
+  type: string;
+}
+
+export interface FlowNode {
+  name: string;
+  program: string;
+}
+
+export interface FlowProblem {
+  code: string;
+  pointer: string;
+  message: string;
 }
 
 export interface FlowsView {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { rangeOf } from "../src/flows/position";
 import { quantile } from "../src/reactors/histogram";
 import { causeText } from "../src/runs/causes";
 import { placed } from "../src/runs/graph";
@@ -43,4 +44,17 @@ test("lanes that are busy come first, then those that were busy last", () => {
 test("a share of all fires is within the end of its bucket, and never above the longest", () => {
   const latency = { bounds_us: [100, 1000], counts: [98, 1, 1], longest_us: 7000 };
   assert.deepEqual([0.5, 0.99, 1].map((share) => quantile(latency, share)), [100, 1000, 7000]);
+});
+
+test("a pointer leads to its place in the text, or to the nearest that is there", () => {
+  const text = '{\n  "nodes": {"a": {"prog": "x"}},\n  "edges": [\n    ["a.main", "b.in"],\n    ["c/d", "e"]\n  ]\n}';
+  const shown = (pointer: string) => {
+    const range = rangeOf(text, pointer);
+    return range === null ? null : [range.line, text.slice(range.start, range.end)];
+  };
+  assert.deepEqual(shown("/edges/1"), [5, '["c/d", "e"]']);
+  assert.deepEqual(shown("/nodes/a/prog"), [2, '"prog": "x"']);
+  assert.deepEqual(shown("/nodes/missing"), [2, '{"a": {"prog": "x"}}']);
+  assert.equal(shown("")?.[0], 1);
+  assert.equal(rangeOf("{oops", "/a"), null);
 });

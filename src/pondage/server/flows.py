@@ -14,7 +14,7 @@ from pondage.define.names import checked_name
 from pondage.define.type_registry import BUILT_IN
 from pondage.ledger import extracts, flows, jobs
 from pondage.ledger.job_plans import StoredJob
-from pondage.plan.flow import plan_flow
+from pondage.plan.flow import PlannedFlow, plan_flow
 from pondage.plan.stored_job import stored_job
 from pondage.read.tree import load_tree
 from pondage.server.demanding import Plain
@@ -83,25 +83,29 @@ def _submit(call: Call) -> Started:
 
 
 def _planned(call: Call, sent: TreeBody) -> StoredJob:
-    """Check a tree and plan it with what the library has; raises everything that is wrong with it."""
-    name = checked_name(sent.name, what="flow")
-    project = call.service.project
-    loaded = load_tree(bytes(sent.tree), file="the tree")
-    if loaded.tree is None:
-        raise _refused(loaded.problems)
     try:
-        planned = plan_flow(
-            loaded.tree,
-            built_in(),
-            schemas=built_in_schemas(),
-            types={**BUILT_IN, **({} if project is None else project.types)},
-            locations={} if project is None else project.locations,
-            name=name,
-        )
+        planned = planned_tree(call, bytes(sent.tree), name=sent.name)
     except FlowRefused as error:
         raise _refused(error.problems) from error
     facts = FlowFacts(extracts=planned.extracts, types=planned.extract_types)
     return stored_job(planned.plan, built_in(), archive="", file="", flow=facts)
+
+
+def planned_tree(call: Call, document: bytes, *, name: str) -> PlannedFlow:
+    """Check a tree and plan it with what the library has; raises FlowRefused with everything that is wrong with it."""
+    name = checked_name(name, what="flow")
+    project = call.service.project
+    loaded = load_tree(document, file="the tree")
+    if loaded.tree is None:
+        raise FlowRefused(loaded.problems)
+    return plan_flow(
+        loaded.tree,
+        built_in(),
+        schemas=built_in_schemas(),
+        types={**BUILT_IN, **({} if project is None else project.types)},
+        locations={} if project is None else project.locations,
+        name=name,
+    )
 
 
 def _refused(problems: list[JobProblem] | tuple[JobProblem, ...]) -> Refused:

@@ -169,7 +169,8 @@ def _reasons(declared: ReactorDeclaration, state: Mapping[str, object]) -> Itera
     yield from _criteria(declared, sources)
     if state["dead"]:
         letters = msgspec.convert(state["dead"], list[object])
-        yield Reason(gate="dead", text=f"{len(letters)} dead letters are kept", hint=f"pondage reactor dead {name}")
+        kept = "1 dead letter is kept" if len(letters) == 1 else f"{len(letters)} dead letters are kept"
+        yield Reason(gate="dead", text=kept, hint=f"pondage reactor dead {name}")
 
 
 def _criteria(declared: ReactorDeclaration, sources: Mapping[str, Mapping[str, object]]) -> Iterator[Reason]:

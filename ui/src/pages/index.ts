@@ -2,6 +2,7 @@
 import type { Page } from "./page";
 import { audit } from "./audit";
 import { canvas } from "./canvas";
+import { flows } from "./flows";
 import { node } from "./node";
 import { overview } from "./overview";
 import { plan } from "./plan";
@@ -19,6 +20,7 @@ export const PAGES: readonly Page[] = [
   run,
   timeline,
   reactors,
+  flows,
   plan,
   processes,
   audit,

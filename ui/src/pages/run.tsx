@@ -52,7 +52,7 @@ function Detail({ data, reload }: { data: RunDetailView; reload: () => void }) {
             {isOpen ? (
               <>
                 {" "}
-                · since <Elapsed since={run.started_at} />
+                · runs for <Elapsed since={run.started_at} />
               </>
             ) : (
               <>
@@ -98,7 +98,7 @@ function Detail({ data, reload }: { data: RunDetailView; reload: () => void }) {
               </ul>
             </Panel>
             <Panel title={<Word of="snapshot">What it wrote</Word>}>
-              {outputs.length === 0 ? <p className="soft">Nothing yet.</p> : null}
+              {outputs.length === 0 ? <p className="soft">{isOpen ? "Nothing yet." : "Nothing: what was published before stays."}</p> : null}
               <ul className="lines">
                 {outputs.map((output) => (
                   <li key={output.ripple} className="line">

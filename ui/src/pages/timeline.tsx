@@ -194,8 +194,8 @@ function LaneRow({ lane, place, since, end, now, isNow }: LaneProps) {
             params={span.kind === "job" ? { run: span.id, kind: "job" } : { run: span.id }}
             className={`bar bar-${span.state.toLowerCase()}`}
             title={titleOf(span, now)}
+            style={{ left: place(Math.max(span.start, since)), width: width(span.start, Math.max(span.end ?? now, span.start)) }}
           >
-            <i style={{ left: place(Math.max(span.start, since)), width: width(span.start, span.end ?? now) }} />
             <span className="hidden">{titleOf(span, now)}</span>
           </Link>
         ))}
@@ -210,7 +210,7 @@ function LaneRow({ lane, place, since, end, now, isNow }: LaneProps) {
 
 function titleOf(span: Span, now: number): string {
   const number = span.number === undefined || span.number === null ? "" : ` #${span.number}`;
-  const took = span.end === null ? `since ${durationText(now - span.start)}` : durationText(span.end - span.start);
+  const took = span.end === null ? `since ${durationText(Math.max(0, now - span.start))}` : durationText(span.end - span.start);
   return `${shortName(span.lane)}${number} ${span.state.toLowerCase()}, ${took}, ${clockText(span.start)}`;
 }
 

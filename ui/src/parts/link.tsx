@@ -1,4 +1,4 @@
-import type { MouseEvent, ReactNode } from "react";
+import type { CSSProperties, MouseEvent, ReactNode } from "react";
 import { changed, go, hrefOf, usePlace, type Params } from "../router";
 
 interface LinkProps {
@@ -7,11 +7,12 @@ interface LinkProps {
   className?: string;
   title?: string;
   current?: boolean;
+  style?: CSSProperties;
   children: ReactNode;
 }
 
 /** A link to a page with its filters. Without `page` it changes filters of this one. A new tab works as everywhere. */
-export function Link({ page, params = {}, className, title, current, children }: LinkProps) {
+export function Link({ page, params = {}, className, title, current, style, children }: LinkProps) {
   const place = usePlace();
   const href = page === undefined ? changed(place, params) : hrefOf(place, page, params);
   const follow = (event: MouseEvent) => {
@@ -20,7 +21,7 @@ export function Link({ page, params = {}, className, title, current, children }:
     go(href);
   };
   return (
-    <a href={href} className={className} title={title} onClick={follow} aria-current={current ? "page" : undefined}>
+    <a href={href} className={className} title={title} style={style} onClick={follow} aria-current={current ? "page" : undefined}>
       {children}
     </a>
   );

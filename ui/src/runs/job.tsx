@@ -41,7 +41,7 @@ function Detail({ data, graph }: { data: JobRunDetail; graph: JobGraphView | nul
             {run.reason} · began <Age at={run.started_at} /> ·{" "}
             {isOpen ? (
               <>
-                since <Elapsed since={run.started_at} />
+                runs for <Elapsed since={run.started_at} />
               </>
             ) : (
               <>

@@ -1,0 +1,42 @@
+"""A tree is checked while somebody writes it: everything that is wrong at its place, or the types on its edges."""
+
+import msgspec
+
+from tests.server.conftest import As
+
+TREE = {
+    "version": 1,
+    "nodes": {
+        "orders": {"const": {"type": "Table<{id: bigint, amount: double}>", "value": [{"id": 1, "amount": 2.0}]}},
+        "big": {"prog": "split@1", "params": {"where": "amount > 100"}},
+        "rest": {"prog": "void_sink@1"},
+    },
+    "edges": [["orders.out", "big.input"], ["big.reject", "rest.input"]],
+    "extract": {"found": {"from": "big.main", "format": "csv"}},
+}
+
+
+def text(**changes: object) -> str:
+    return msgspec.json.encode({**TREE, **changes}).decode()
+
+
+def test_a_tree_that_fits_is_answered_with_the_types_on_its_edges(client: As) -> None:
+    said = client("read").post("/v1/flows/check", {"text": text()}).json
+    assert said["ok"], said
+    row = "Table<{id: bigint, amount: double}>"
+    assert [(edge["source"], edge["target"], edge["type"]) for edge in said["edges"]] == [
+        ("orders.out", "big.input", row),
+        ("big.reject", "rest.input", row),
+    ]
+    assert said["extracts"] == {"found": {"source": "big.main", "format": "csv", "type": row}}
+    assert {node["name"] for node in said["nodes"]} == {"orders", "big", "rest"}
+
+
+def test_what_is_wrong_is_told_with_the_pointer_to_its_place(client: As) -> None:
+    asking = client("read")
+    edges = [["orders.out", "big.inputt"], ["big.reject", "rest.input"]]
+    said = asking.post("/v1/flows/check", {"text": text(edges=edges)}).json
+    assert not said["ok"]
+    assert ("UNKNOWN_PORT", "/edges/0") in {(each["code"], each["pointer"][:8]) for each in said["problems"]}
+    broken = asking.post("/v1/flows/check", {"text": '{"version": 1,'}).json
+    assert [each["code"] for each in broken["problems"]] == ["JSON_SYNTAX"]
