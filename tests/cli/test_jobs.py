@@ -101,6 +101,9 @@ def test_a_run_that_nobody_follows_can_be_killed(file: Path, call: Call) -> None
     assert "may end within 30 s" in call("job", "kill", str(run)).out
     assert "ABORTED" in call("job", "kill", str(run)).out
     assert "is over" in call("job", "kill", str(run)).err
+    another = str(call("job", "run", str(file), "--no-follow", "--json").json["run"])
+    assert f"{another} is RUNNING" in call("kill", another).out
+    assert f"{another} is ABORTED" in call("kill", another).out
     assert call("job", "show", "nonsense").code == 1
 
 

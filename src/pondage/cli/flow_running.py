@@ -102,7 +102,7 @@ def stop(settings: Settings, run_id: str, node: str | None) -> None:
     """Ask a node, or all of a flow, to close its outputs and return; after 30 s its work is cancelled.
 
     A node that returns is OK, one that has not begun is skipped, any other ends in ERROR with the code STOPPED.
-    To end a run without its verdict: pondage job kill RUN.
+    To end a run without its verdict: pondage kill RUN.
     """
     from pondage.cli.asks import flows
 

@@ -147,10 +147,15 @@ def show(settings: Settings, run_id: str, is_json: bool) -> None:
 @pass_settings
 def kill(settings: Settings, run_id: str) -> None:
     """End a run: nothing more starts, and what runs has 30 s to end. The second time it ends at once."""
+    with desk(settings) as opened:
+        kill_run(opened, run_id)
+
+
+def kill_run(opened: Desk, run_id: str) -> None:
+    """Kill a run of a job or a flow, and say what is left of it."""
     from pondage.cli.asks import jobs
 
-    with desk(settings) as opened:
-        view = opened.ask(jobs.kill, run=run_id)
+    view = opened.ask(jobs.kill, run=run_id)
     found = view.run.id
     running = view.run.counts.get("RUNNING", 0)
     rest = f"; {running} component(s) may end within 30 s" if view.run.ended_at is None else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from pondage.views.status import PondView, StatusView
 
 _ponds = click.argument("ponds", nargs=-1, required=True, metavar="POND...")
+_RUN = re.compile("j[0-9a-f]{16}")
+"""The id of a run of a job or a flow."""
 _note = click.option("--note", default="", metavar="TEXT", help="Why, for the audit.")
 
 
@@ -236,17 +239,26 @@ def force(settings: Settings, ponds: tuple[str, ...], full: bool, note: str) -> 
 
 
 @verb
-@_ponds
+@click.argument("names", nargs=-1, required=True, metavar="POND|RUN...")
 @_note
 @pass_settings
-def kill(settings: Settings, ponds: tuple[str, ...], note: str) -> None:
+def kill(settings: Settings, names: tuple[str, ...], note: str) -> None:
     """Stop at once: cancel what runs, forget demand and triggers, block the Sinks until `pondage clear`.
 
-    Published data stays as it is.
+    Published data stays as it is. A RUN is one of a job or a flow (j1a2b…): nothing more of it starts, and what runs
+    has 30 s to end; the second time it ends at once.
     """
     from pondage.cli.asks import demanding
+    from pondage.cli.job_running import kill_run
 
-    _send(settings, ponds, lambda to, key: to.ask(demanding.kill, pond=key, note=note), "was killed")
+    runs = [name for name in names if _RUN.fullmatch(name)]
+    ponds = tuple(name for name in names if name not in runs)
+    if runs:
+        with desk(settings) as opened:
+            for run in runs:
+                kill_run(opened, run)
+    if ponds:
+        _send(settings, ponds, lambda to, key: to.ask(demanding.kill, pond=key, note=note), "was killed")
 
 
 @verb
