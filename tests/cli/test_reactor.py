@@ -8,7 +8,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from rich.console import Console
+from rich.live import Live
 
+from pondage.cli.live import LinesScreen, TableScreen
 from pondage.define.reaction import AccumulatorDeclaration, ReactorDeclaration
 from pondage.kernel.reaction import new_state, step
 from pondage.kernel.reaction.declared import shape_of
@@ -16,6 +19,7 @@ from pondage.kernel.reaction.events import Accumulator, Ask, Begin, Push, Reacto
 from pondage.kernel.reaction.look import look
 from pondage.ledger.reactors import ReactorRow
 from pondage.views.reactors import why_reactor
+from pondage.views.status import status
 from tests.cli.conftest import Call
 from tests.reaction.hosting import Hosting, hosting
 
@@ -109,6 +113,31 @@ def test_a_rollback_brings_the_reactors_of_the_deployment_before_back_with_their
     live.push(3)
     live.until(lambda: len(live.fires()) == 3, what="the older reactor does not fire")
     assert live.fires() == ["1 1 1", "2 1 2 new", "3 1 3"]
+
+
+def test_a_live_status_shows_reactors_and_says_when_one_changes(
+    live: Hosting, call: Call, capsys: pytest.CaptureFixture[str]
+) -> None:
+    live.until(lambda: (row := live.row) is not None and '"Live"' in row.health, what="it is not live")
+    with live.ledger.reading() as tx:
+        running = status(tx, "main")
+    lines = LinesScreen()
+    lines.show(running, running.at)
+    lines.show(running, running.at + 10_000_000)
+    for _, host in live.hosts:
+        host.terminate()
+        host.wait()
+    with live.ledger.reading() as tx:
+        lines.show(status(tx, "main"), running.at + 20_000_000)
+    assert [line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()] == [
+        "reactor quote  Live",
+        "reactor quote  Stopped",
+    ]
+    drawn = Console(file=io.StringIO(), width=100)
+    with Live(console=drawn, auto_refresh=False) as screen:
+        TableScreen(screen).show(running, running.at)
+    assert isinstance(drawn.file, io.StringIO)
+    assert "quote 1.0.0 Live" in " ".join(drawn.file.getvalue().split())
 
 
 ALL = ReactorDeclaration(

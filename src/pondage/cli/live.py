@@ -13,7 +13,15 @@ import click
 from pondage.cli.desk import Desk
 from pondage.cli.output import console, is_terminal, rich_table
 from pondage.cli.settings import Settings
-from pondage.cli.tables import STATUS_COLUMNS, doing_text, fresh_text, process_text, status_rows
+from pondage.cli.tables import (
+    REACTOR_COLUMNS,
+    STATUS_COLUMNS,
+    doing_text,
+    fresh_text,
+    process_text,
+    reactor_rows,
+    status_rows,
+)
 from pondage.views.status import PondView, StatusView
 from pondage.views.words import moment_text
 
@@ -34,7 +42,7 @@ class Screen(Protocol):
 
 
 class LinesScreen:
-    """Plain output: a line for each Pond whose state or work has changed, but not more than one in some seconds."""
+    """Plain output: a line for each Pond or reactor that has changed, but not more than one in some seconds."""
 
     def __init__(self, ponds: frozenset[str] | None = None) -> None:
         self._ponds = ponds
@@ -53,6 +61,14 @@ class LinesScreen:
                 self._printed_at[pond.key] = now
                 age = f"fresh {fresh_text(pond, now)}" if pond.freshness is not None else "never ran"
                 click.echo(f"{moment_text(now)[11:19]}  {pond.key}  {pond.state}  {age}  {doing_text(pond, now)}")
+        for row in reactor_rows(view) if self._ponds is None else ():
+            name = f"reactor {row[0]}"
+            is_time = is_last or now - self._printed_at.get(name, 0) >= LINE_EVERY_US
+            if is_time and self._seen.get(name) != row:
+                self._seen[name] = row
+                self._printed_at[name] = now
+                waits = f"  waits for {row[3]}" if row[3] else ""
+                click.echo(f"{moment_text(now)[11:19]}  {name}  {row[2]}{waits}")
 
 
 def _looks(pond: PondView) -> tuple[object, ...]:
@@ -77,10 +93,12 @@ class TableScreen:
         from rich.console import Group
         from rich.text import Text
 
-        table = rich_table(STATUS_COLUMNS, status_rows(view, now, self._ponds))
+        tables = [rich_table(STATUS_COLUMNS, status_rows(view, now, self._ponds))] if view.ponds else []
+        if view.reactors:
+            tables.append(rich_table(REACTOR_COLUMNS, reactor_rows(view)))
         more = " · more Ponds are left out: pondage status --all" if view.has_more else ""
         line = Text(f"{view.environment} · {process_text(view)}{more}", style="dim")
-        self._live.update(Group(table, line), refresh=True)
+        self._live.update(Group(*tables, line), refresh=True)
 
 
 @contextmanager

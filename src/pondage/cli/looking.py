@@ -49,7 +49,7 @@ def status(settings: Settings, ponds: tuple[str, ...], once: bool, is_all: bool,
 
 def _print_status(settings: Settings, view: StatusView) -> None:
     from pondage.cli.output import print_table
-    from pondage.cli.tables import STATUS_COLUMNS, process_text, status_rows
+    from pondage.cli.tables import REACTOR_COLUMNS, STATUS_COLUMNS, process_text, reactor_rows, status_rows
 
     if not view.ponds and not view.reactors:
         click.echo(f"nothing is deployed in environment {view.environment}; try: pondage deploy")
@@ -59,8 +59,7 @@ def _print_status(settings: Settings, view: StatusView) -> None:
     if view.has_more:
         click.echo("more Ponds are left out; name some, or: pondage status --all")
     if view.reactors:
-        rows = [(each.name, each.version, each.state, ", ".join(each.waiting_for)) for each in view.reactors]
-        print_table(settings, ("REACTOR", "VERSION", "STATE", "WAITS FOR"), rows)
+        print_table(settings, REACTOR_COLUMNS, reactor_rows(view))
     click.echo(f"{view.environment}: {process_text(view)}")
 
 

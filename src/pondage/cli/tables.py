@@ -9,7 +9,13 @@ from pondage.views.status import PondView, StatusView, TriggerView
 from pondage.views.words import age_text, count_text, duration_text, moment_text
 
 STATUS_COLUMNS = ("POND", "STATE", "FRESH", "ASKED FOR BY", "NOW", "LAST RUN")
+REACTOR_COLUMNS = ("REACTOR", "VERSION", "STATE", "WAITS FOR")
 RUNS_COLUMNS = ("RUN", "POND", "STATE", "STARTED", "TOOK", "FRESHNESS", "REASON", "NOTE")
+
+
+def reactor_rows(view: StatusView) -> list[tuple[str, str, str, str]]:
+    """Answer a row for each reactor."""
+    return [(each.name, each.version, each.state, ", ".join(each.waiting_for)) for each in view.reactors]
 
 
 def status_rows(view: StatusView, now: int, ponds: frozenset[str] | None = None) -> list[Row]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from pondage.define.subscription import Subscription, follow
 from pondage.expr.evaluate import ExprError, ExprTimeout, Missing, is_true
 from pondage.expr.parse import compile_text
 from pondage.ledger import advance, history, job_plans, job_runs, reactors
@@ -15,10 +16,10 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.reactors import Lease, ReactorRow
 
 KIND = "good fire"
-TRIES = 3
-"""A fire whose condition cannot be evaluated so often is a dead letter."""
+AT_ONCE = 100
 
 _stored = msgspec.json.Decoder(StoredJob)
+_inputs = msgspec.json.Decoder(dict[str, object])
 
 
 class DeadFire(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +48,7 @@ def take(tx: Transaction, lease: Lease, payload: str) -> None:
 
 
 def start_due(ledger: Ledger, lease: Lease) -> int:
-    """Decide the jobs of every fire that waits, oldest first, each in one transaction; answer how many runs began."""
+    """Decide the jobs of every fire that waits, oldest first; answer how many runs began."""
     begun = 0
     while (runs := _start_next(ledger, lease)) is not None:
         begun += runs
@@ -73,7 +74,7 @@ def dead_fires(tx: Transaction, actor: int) -> list[DeadFire]:
         DeadFire(
             fire=number(row, "fire"),
             error=text(row, "error"),
-            inputs=msgspec.json.decode(text(row, "inputs"), type=dict[str, object]),
+            inputs=_inputs.decode(text(row, "inputs")),
         )
         for row in rows
     ]
@@ -83,34 +84,61 @@ def _start_next(ledger: Ledger, lease: Lease) -> int | None:
     with ledger.transaction() as tx:
         if tx.row("SELECT id FROM actors WHERE token = :token /*lock*/", token=lease.token) is None:
             return None
-        row = tx.row(
+        rows = tx.rows(
             """SELECT fire, inputs, tries FROM reactor_fires WHERE reactor = :reactor AND error IS NULL
-               ORDER BY fire LIMIT 1""",
+               ORDER BY fire LIMIT :most""",
             reactor=lease.actor,
+            most=AT_ONCE,
         )
         declared = reactors.find(tx, lease.environment, lease.name)
-        if row is None or declared is None:
+        if not rows or declared is None:
             return None
-        fire, inputs = number(row, "fire"), msgspec.json.decode(text(row, "inputs"), type=dict[str, object])
+        inputs = {number(row, "fire"): _inputs.decode(text(row, "inputs")) for row in rows}
+        deciding = _Deciding(declared, inputs)
+        before = Subscription(watermark=min(inputs) - 1, errors=number(rows[0], "tries"))
+        followed = follow(before, inputs, deciding.is_wanted)
+        after = followed.subscription
+        for fire in followed.dead:
+            _give_up(tx, lease, fire, deciding.errors[fire])
+        tx.write(
+            "DELETE FROM reactor_fires WHERE reactor = :reactor AND fire <= :watermark AND error IS NULL",
+            reactor=lease.actor,
+            watermark=after.watermark,
+        )
+        tx.write(
+            "UPDATE reactor_fires SET tries = :tries WHERE reactor = :reactor AND fire > :watermark AND error IS NULL",
+            reactor=lease.actor,
+            watermark=after.watermark,
+            tries=after.errors,
+        )
+        for fire in followed.started:
+            for job in deciding.wanted[fire]:
+                actor = _begin(tx, ledger, declared, job, fire, inputs[fire])
+                advance.inline(tx, ledger, actor, process=None)
+        return sum(len(deciding.wanted[fire]) for fire in followed.started)
+
+
+class _Deciding:
+    """Which jobs each fire starts, and why that could not be told."""
+
+    def __init__(self, row: ReactorRow, inputs: Mapping[int, dict[str, object]]) -> None:
+        self._row = row
+        self._given = inputs
+        self.wanted: dict[int, list[StoredJob]] = {}
+        self.errors: dict[int, str] = {}
+
+    def is_wanted(self, fire: int) -> bool:
+        values = _Values({**self._given[fire], "fire": fire})
         try:
-            wanted = _wanted(declared, fire, inputs)
+            self.wanted[fire] = [
+                _stored.decode(text)
+                for declared, text in zip(self._row.declaration.jobs, self._row.jobs, strict=True)
+                if declared.when is None or is_true(compile_text(declared.when), values)
+            ]
         except (ExprError, ExprTimeout) as error:
-            _failed(tx, lease, fire, number(row, "tries") + 1, str(error))
-            return 0
-        tx.write("DELETE FROM reactor_fires WHERE reactor = :reactor AND fire = :fire", reactor=lease.actor, fire=fire)
-        for job in wanted:
-            actor = _begin(tx, ledger, declared, job, fire, inputs)
-            advance.inline(tx, ledger, actor, process=None)
-        return len(wanted)
-
-
-def _wanted(row: ReactorRow, fire: int, inputs: dict[str, object]) -> list[StoredJob]:
-    values = _Values({**inputs, "fire": fire})
-    return [
-        _stored.decode(text)
-        for declared, text in zip(row.declaration.jobs, row.jobs, strict=True)
-        if declared.when is None or is_true(compile_text(declared.when), values)
-    ]
+            self.errors[fire] = str(error)
+            raise
+        return bool(self.wanted[fire])
 
 
 def _begin(
@@ -129,18 +157,15 @@ def _begin(
     )
 
 
-def _failed(tx: Transaction, lease: Lease, fire: int, tries: int, error: str) -> None:
-    is_dead = tries >= TRIES
+def _give_up(tx: Transaction, lease: Lease, fire: int, error: str) -> None:
     tx.write(
-        "UPDATE reactor_fires SET tries = :tries, error = :error WHERE reactor = :reactor AND fire = :fire",
-        tries=tries,
-        error=error if is_dead else None,
+        "UPDATE reactor_fires SET error = :error WHERE reactor = :reactor AND fire = :fire",
+        error=error,
         reactor=lease.actor,
         fire=fire,
     )
-    if is_dead:
-        said = {"reactor": lease.name, "fire": fire, "error": error}
-        history.record(tx, environment=lease.environment, kind="reactor job not started", payload=said)
+    said = {"reactor": lease.name, "fire": fire, "error": error}
+    history.record(tx, environment=lease.environment, kind="reactor job not started", payload=said)
 
 
 class _Values:
