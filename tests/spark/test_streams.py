@@ -233,3 +233,39 @@ def test_a_stop_closes_the_outputs_early_and_that_is_ok(world: FlowWorld, spark:
     assert commit_component(world.ledger, attempt.work, result, process=world.process)
     assert world.detail(run).flow.run.state == "OK"
     assert in_stream(world, spark, run, "t") == [[(0,), (1,), (2,)], []]
+
+
+def test_the_first_row_of_a_stream_stops_whoever_it_leads_to_also_its_own_source(
+    world: FlowWorld, spark: SparkSession
+) -> None:
+    gate = "/never/there"
+    run = world.submit(
+        tree(
+            {"t": node("ticks", segments=9, gate=gate), "s": node("total")},
+            ["t.out", "s.in"], ["s.out", "t.stop"], all="s.out",
+        )
+    )  # fmt: skip
+    producer, consumer = attempted(world, claimed(world, "t")), attempted(world, claimed(world, "s"))
+    results: dict[str, ComponentResult] = {}
+
+    def work_on(attempt: Attempt) -> None:
+        results[attempt.work.claim.node] = executed(world, attempt)
+
+    threads = [threading.Thread(target=work_on, args=(one,)) for one in (producer, consumer)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: _is_stopped(world, producer))
+    producer.ask_to_stop()  # what a worker's next look at the ledger does
+    for thread in threads:
+        thread.join(120)
+    for attempt in (producer, consumer):
+        assert commit_component(world.ledger, attempt.work, results[attempt.work.claim.node], process=world.process)
+    assert world.detail(run).flow.run.state == "OK"
+    assert [(one.name, one.state, one.rows) for one in world.detail(run).extracts] == [("all", "ready", 3)]
+    assert in_stream(world, spark, run, "s") == [[(0, 3)], [(1, 15)], [(-1, 15)], []], "two of nine segments"
+
+
+def _is_stopped(world: FlowWorld, attempt: Attempt) -> bool:
+    with world.ledger.reading() as tx:
+        row = tx.row("SELECT stopped_at FROM dispatches WHERE id = :id", id=attempt.work.claim.dispatch)
+    return row is not None and row["stopped_at"] is not None

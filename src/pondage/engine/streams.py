@@ -14,7 +14,7 @@ from pondage.define.segment import END, Segment
 from pondage.engine.attempt import Attempt
 from pondage.errors import PondageError
 from pondage.kernel.streams import Placed
-from pondage.ledger import run_tables, segments
+from pondage.ledger import run_tables, segments, stream_stops
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.segments import Fenced, Reader, Stream
 from pondage.spark.segments import written
@@ -129,6 +129,8 @@ class StreamPorts:
     def _append(self, port: str, seq: int, entry: Segment) -> None:
         with self._ledger.transaction() as tx:
             placed = segments.append(tx, self._claim, self._stream(port), seq, entry)
+            if placed is Placed.APPENDED:
+                stream_stops.after_append(tx, self._ledger, self._claim, self._stream(port), seq, entry)
         if placed is Placed.MISMATCH:
             raise StreamFailed(
                 f"segment {seq} of {self._member.instance}.{port} is not what an earlier attempt wrote",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.component_work import Panic
-from pondage.ledger import actors, flows, job_runs, panics, run_tables
+from pondage.define.segment import Segment
+from pondage.ledger import actors, flows, job_runs, panics, run_tables, segments
 from pondage.ledger.driver import Transaction
 from pondage.ledger.job_plans import JobVersion
 from pondage.ledger.job_runs import JobRunRow
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.segments import Stream
 from pondage.views.jobs import JobRunDetail, JobRunView, job_run, run_view
 
 
@@ -70,8 +72,10 @@ def _extracts(tx: Transaction, run: JobRunRow, version: JobVersion, detail: JobR
     found = []
     for name, one in facts.extracts.items() if facts is not None else ():
         table = run_tables.find(tx, run.id, one.node, one.port)
+        stream = segments.read(tx, Stream(run.id, one.node, one.port))
         kept_us = version.kept_us(one.node, one.port)
-        is_ready = table is not None and not table.is_marked
+        is_ready = (table is not None and not table.is_marked) or (bool(stream) and stream[-1].is_eos)
+        sizes = [(table.content.rows, table.content.bytes)] if table is not None else _sizes(stream)
         has_ended = states[one.node] not in ("WAIT", "RUNNING") or run.ended_at is not None
         lost = "gone" if states[one.node] == "OK" else "lost"
         found.append(
@@ -81,9 +85,13 @@ def _extracts(tx: Transaction, run: JobRunRow, version: JobVersion, detail: JobR
                 format=one.format,
                 type=facts.types.get(name, "") if facts is not None else "",
                 state="ready" if is_ready else lost if has_ended else "waiting",
-                rows=table.content.rows if table is not None and is_ready else None,
-                bytes=table.content.bytes if table is not None and is_ready else None,
+                rows=sum(rows for rows, _ in sizes) if is_ready else None,
+                bytes=sum(size for _, size in sizes) if is_ready else None,
                 until=None if run.ended_at is None or kept_us is None else run.ended_at + kept_us,
             )
         )
     return tuple(found)
+
+
+def _sizes(stream: list[Segment]) -> list[tuple[int, int]]:
+    return [(one.rows, one.bytes) for one in stream]
