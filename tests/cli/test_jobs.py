@@ -104,6 +104,7 @@ def test_a_run_that_nobody_follows_can_be_killed(file: Path, call: Call) -> None
     another = str(call("job", "run", str(file), "--no-follow", "--json").json["run"])
     assert f"{another} is RUNNING" in call("kill", another).out
     assert f"{another} is ABORTED" in call("kill", another).out
+    assert f"try: pondage job show {another}" in call("show", another).err
     assert call("job", "show", "nonsense").code == 1
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from pondage.define.names import pond_key
 from pondage.errors import NotFound
-from pondage.ledger import actors, environments
+from pondage.ledger import actors, environments, job_runs
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, text
 from pondage.views.words import list_text, nearest
@@ -59,6 +59,10 @@ def _unknown_pond(tx: Transaction, environment: int, name: str, majors: list[int
     if majors:
         there = list_text([f"{plain}@{each}" for each in majors])
         return NotFound(f"there is no Pond {name!r}; there is {there}", hint=f"pondage show {plain}", code="NO_POND")
+    if (run := job_runs.by_public_id(tx, environment, name)) is not None:
+        kind = "flow" if run.is_flow else "job"
+        hint = f"pondage {kind} show {name}"
+        return NotFound(f"{name} is no Pond, but a run of the {kind} {run.job}", hint=hint, code="NO_POND")
     rows = tx.rows(
         "SELECT name FROM ponds WHERE environment = :environment AND removed_at IS NULL ORDER BY name",
         environment=environment,
