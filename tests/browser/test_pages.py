@@ -24,6 +24,13 @@ def newest(at: Site, pond: str, state: str) -> str:
 Params = Callable[[Site], dict[str, str]]
 PAGES: dict[str, tuple[str, Params, str]] = {
     "overview": ("", lambda _: {}, "text=What is wrong"),
+    "canvas": ("canvas", lambda _: {}, ".react-flow__edge"),
+    "canvas-chosen": ("canvas", lambda _: {"pond": "sales@2"}, ".chosen-why li"),
+    "ponds": ("node", lambda _: {}, ".pond-table"),
+    "pond": ("node", lambda _: {"pond": "sales@2", "do": "tide"}, ".saw-line"),
+    "pond-failed": ("node", lambda _: {"pond": "payments_matched", "do": "kill"}, ".gate"),
+    "pond-tables": ("node", lambda _: {"pond": "sales", "tab": "tables"}, "text=In a query"),
+    "pond-lineage": ("node", lambda _: {"pond": "sales", "tab": "lineage"}, "text=Above it"),
     "runs": ("runs", lambda _: {}, "a.cell"),
     "runs-list": ("runs", lambda _: {"view": "list", "state": "failed"}, "text=order 10472"),
     "runs-jobs": ("runs", lambda _: {"view": "jobs"}, "text=nightly_load"),

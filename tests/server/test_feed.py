@@ -58,6 +58,17 @@ def test_a_watcher_gets_a_snapshot_and_then_what_changes_and_only_that(app: ASGI
     run(work())
 
 
+def test_the_graph_comes_along_for_a_watcher_that_asks_for_it(app: ASGIApp, world: World) -> None:
+    async def work() -> None:
+        async with connected(app, world) as socket:
+            assert (await socket.receive())["graph"] is None
+        async with connected(app, world, "?graph=true") as socket:
+            graph = (await socket.receive())["graph"]
+        assert {pond["key"]: len(pond["ripples"]) for pond in graph["ponds"]}["sales@1"] == 2
+
+    run(work())
+
+
 def test_whoever_comes_back_gets_what_was_missed_and_no_snapshot(app: ASGIApp, world: World) -> None:
     async def work() -> None:
         async with connected(app, world) as socket:

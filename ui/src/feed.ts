@@ -1,5 +1,5 @@
 // What is known of an environment, and how each message of the feed changes it. Pure: the connection is in `live.ts`.
-import type { Changes, JobRunView, PondView, ProcessView, ReactorView, Reset, Snapshot } from "./types";
+import type { Changes, GraphView, JobRunView, PondView, ProcessView, ReactorView, Reset, Snapshot } from "./types";
 
 export type FeedMessage = Snapshot | Changes | Reset;
 
@@ -13,6 +13,8 @@ export interface World {
   runs: ReadonlyMap<string, JobRunView>;
   reactors: readonly ReactorView[];
   processes: readonly ProcessView[];
+  /** What is deployed; null when a deploy may have changed it since it was read. */
+  graph: GraphView | null;
 }
 
 export const NOTHING: World = {
@@ -23,6 +25,7 @@ export const NOTHING: World = {
   runs: new Map(),
   reactors: [],
   processes: [],
+  graph: null,
 };
 
 /** Whether a message cannot follow what is known: something between was lost. */
@@ -43,6 +46,7 @@ export function reduce(world: World, message: FeedMessage): World {
         runs: new Map(message.runs.map((run) => [run.id, run])),
         reactors: message.reactors,
         processes: message.status.processes,
+        graph: message.graph,
       };
     case "changes":
       return message.seq < world.seq ? world : changed(world, message);
@@ -58,7 +62,18 @@ function changed(world: World, message: Changes): World {
     runs: replaced(world.runs, message.runs ?? [], (run) => run.id, []),
     reactors: message.reactors ?? world.reactors,
     processes: message.processes ?? world.processes,
+    graph: isRedeployed(world, message) ? null : world.graph,
   };
+}
+
+/** Whether what is deployed is different: Ponds came, went, or have another version or other Sources. */
+function isRedeployed(world: World, message: Changes): boolean {
+  if ((message.gone ?? []).some((key) => world.ponds.has(key))) return true;
+  if (message.reactors != null && message.reactors.length !== world.reactors.length) return true;
+  return (message.ponds ?? []).some((pond) => {
+    const before = world.ponds.get(pond.key);
+    return before === undefined || before.version !== pond.version || before.sources.join() !== pond.sources.join();
+  });
 }
 
 /** How one calls a Pond: without its major version, when that is the newest. */

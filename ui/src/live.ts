@@ -72,7 +72,7 @@ async function open(mine: number): Promise<void> {
   }
   if (mine !== turn) return;
   const after = state.world.seq < 0 ? null : state.world.seq;
-  const url = new URL(apiUrl("ws/feed", { ticket: who.ticket, after }), document.baseURI);
+  const url = new URL(apiUrl("ws/feed", { ticket: who.ticket, after, graph: true }), document.baseURI);
   url.protocol = url.protocol.replace("http", "ws");
   const opened = new WebSocket(url);
   socket = opened;

@@ -1012,6 +1012,7 @@ export interface Snapshot {
   status: StatusView;
   runs: JobRunView[];
   reactors: ReactorView[];
+  graph: GraphView | null;
 }
 
 export interface SnapshotShow {

@@ -49,3 +49,14 @@ test("a Pond is called by its name, and an older major by its key", () => {
   assert.deepEqual([spokenName(known, one), spokenName(known, two), spokenName(known, ten)], ["a@1", "a", "b"]);
   assert.deepEqual([pondOf(known, "a"), pondOf(known, "b"), pondOf(known, "a@1"), pondOf(known, "c")], [two, ten, one, undefined]);
 });
+
+test("the graph of a snapshot is known until a deploy may have changed it", () => {
+  const graph = { environment: "main", ponds: [], reactors: [], jobs: [] };
+  const before = reduce(NOTHING, { ...snapshot(7, [pond("a@1")]), graph });
+  const after = (ponds: ReturnType<typeof pond>[], gone: string[] = []) => reduce(before, { type: "changes", after: 7, seq: 8, at: 0, ponds, gone }).graph;
+  assert.equal(after([pond("a@1", { state: "running" })]), graph);
+  assert.equal(after([pond("a@1", { version: "1.1.0" })]), null);
+  assert.equal(after([pond("a@1", { sources: ["b@1"] })]), null);
+  assert.equal(after([pond("b@1")]), null);
+  assert.equal(after([], ["a@1"]), null);
+});

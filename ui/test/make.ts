@@ -52,5 +52,5 @@ export function world(ponds: readonly PondView[], more: Partial<World> = {}): Wo
 
 export function snapshot(seq: number, ponds: PondView[]): Snapshot {
   const status = { environment: "main", at: seq * 1_000_000, ponds, processes: [], has_more: false, reactors: [] };
-  return { type: "snapshot", seq, status, runs: [], reactors: [] };
+  return { type: "snapshot", seq, status, runs: [], reactors: [], graph: null };
 }

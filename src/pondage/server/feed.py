@@ -18,9 +18,10 @@ TRY_LATER = 1013
 
 
 class FeedQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Go on after this place; without it a snapshot comes first."""
+    """Go on after this place; without it a snapshot comes first, with `graph` what `/v1/graph` answers in it."""
 
     after: Moment | None = None
+    graph: bool = False
 
 
 async def watch(call: Call, socket: WebSocket) -> None:
@@ -42,7 +43,8 @@ async def watch(call: Call, socket: WebSocket) -> None:
 
 async def _send(call: Call, socket: WebSocket, feed: Feed, watcher: Watcher) -> None:
     seq = -1
-    for message in await run_sync(feed.first, call.asked(FeedQuery).after):
+    asked = call.asked(FeedQuery)
+    for message in await run_sync(lambda: feed.first(asked.after, has_graph=asked.graph)):
         seq = getattr(message, "seq", seq)
         await socket.send_text(msgspec.json.encode(message).decode())
     while (given := await watcher.messages.get()) is not None:

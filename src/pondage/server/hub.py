@@ -76,14 +76,14 @@ class Feed:
         """Wait until the reader knows its own place: what a watcher reads after that, nobody can miss."""
         await self._started.wait()
 
-    def first(self, after: int | None) -> list[msgspec.Struct]:
-        """Answer what a new watcher gets first: a snapshot, or what it has missed."""
+    def first(self, after: int | None, *, has_graph: bool = False) -> list[msgspec.Struct]:
+        """Answer what a new watcher gets first: a snapshot, with the graph if it wants that, or what it has missed."""
         with self._ledger.reading() as tx:
             if after is not None:
                 found = views.changes(tx, self._ledger, self._environment, after=after, seen=views.Seen())
                 if found is not None:
                     return [found[0]]
-            snapshot = views.snapshot(tx, self._ledger, self._environment)
+            snapshot = views.snapshot(tx, self._ledger, self._environment, has_graph=has_graph)
         return [snapshot] if after is None else [views.Reset(after=after), snapshot]
 
     async def _run(self) -> None:

@@ -7,6 +7,7 @@ import msgspec
 from pondage.ledger import actors, feed, job_runs
 from pondage.ledger.driver import Transaction
 from pondage.ledger.ledger import Ledger
+from pondage.views.graph import GraphView, graph
 from pondage.views.jobs import JobRunView, jobs, run_view
 from pondage.views.processes import ProcessView
 from pondage.views.reactors import ReactorView, reactor_list
@@ -17,12 +18,13 @@ MOST = 2_000
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, tag="snapshot", tag_field="type"):
-    """Everything as it is. Go on with `after=seq`."""
+    """Everything as it is. Go on with `after=seq`. `graph` is there for a watcher that asked for it."""
 
     seq: int
     status: StatusView
     runs: tuple[JobRunView, ...]
     reactors: tuple[ReactorView, ...]
+    graph: GraphView | None = None
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True, tag="changes", tag_field="type", omit_defaults=True):
@@ -57,7 +59,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     processes: tuple[tuple[str, str, int], ...] = ()
 
 
-def snapshot(tx: Transaction, ledger: Ledger, environment: str) -> Snapshot:
+def snapshot(tx: Transaction, ledger: Ledger, environment: str, *, has_graph: bool = False) -> Snapshot:
     """Answer an environment as it is, and the place from which its changes go on."""
     marks = feed.marks(tx, ledger)
     is_there = actors.environment(tx, environment) is not None
@@ -66,6 +68,7 @@ def snapshot(tx: Transaction, ledger: Ledger, environment: str) -> Snapshot:
         status=status(tx, environment),
         runs=jobs(tx, ledger, environment).runs if is_there else (),
         reactors=tuple(reactor_list(tx, environment)) if is_there else (),
+        graph=graph(tx, ledger, environment) if has_graph else None,
     )
 
 

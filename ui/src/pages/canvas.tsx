@@ -44,9 +44,9 @@ function Picture() {
   const way: Way = params.way === "up" || params.way === "down" ? params.way : "both";
   const find = (params.find ?? "").toLowerCase();
   const isOnly = params.only === "1" && chosen !== "";
-  // What is deployed changes with a deploy: then Ponds come, go, or change their version.
-  const versions = useMemo(() => [...world.ponds.values()].map((pond) => `${pond.key} ${pond.version}`).join(), [world.ponds]);
-  const deployed = useGet<GraphView>("graph", {}, `${versions} ${world.reactors.length}`).data;
+  // The graph comes with the first message of the feed; it is read again when a deploy may have changed it.
+  const reread = useGet<GraphView>(world.graph === null ? "graph" : null).data;
+  const deployed = world.graph ?? reread;
   const flip = params.flip ?? "";
   // The shape does not change with states; it is made again only when Ponds, Sources or triggers do.
   const shape = useMemo(
@@ -81,6 +81,7 @@ function Picture() {
   const shown = kept.current;
   return (
     <div className="canvas">
+      <h1 className="unseen">Canvas</h1>
       {shown === null ? <p className="loading canvas-loading">Arranging …</p> : <Flow nodes={shown.nodes} edges={shown.edges} isOnly={isOnly} isBeside={pond !== undefined} />}
       <div className="canvas-tools">
         <input
