@@ -51,6 +51,7 @@ READING = {
     "flow watch": ["flow watch ready"],
     "component queues": ["component queues", "component queues --all"],
     "reactor list": ["reactor list"],
+    "alert list": ["alert list", "alert list --open -n 1"],
     "token list": ["token list"],
     "secret list": ["secret list"],
     "doctor": ["doctor", "doctor --replay"],
@@ -74,7 +75,7 @@ CHANGING = {
     "sleep", "wake", "force", "compact", "vacuum", "job run", "job resume", "job kill", "secret set", "secret remove",
     "token create", "token revoke", "reactor fire", "reactor fire-with", "reactor pause", "reactor resume",
     "reactor push", "reactor redrive", "reactor revive", "flow submit", "flow stop", "flow resume", "flow cleanup",
-    "component rebind",
+    "component rebind", "alert test",
 }  # fmt: skip
 """What changes something: tested in test_remote."""
 OF_FILES = {

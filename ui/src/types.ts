@@ -16,6 +16,21 @@ export interface ActiveRunView {
   ripples: RippleView[];
 }
 
+export interface AlertRow {
+  id: string;
+  rule: string;
+  environment: string;
+  trouble: Trouble;
+  opened_at: number;
+  resolved_at: number | null;
+}
+
+export interface AlertsView {
+  environment: string;
+  at: number;
+  alerts: AlertRow[];
+}
+
 export interface AnswerView {
   id: string;
   kind: string;
@@ -1088,6 +1103,10 @@ export interface TableDifference {
   sample: QueryView | null;
 }
 
+export interface TestedAlert {
+  alert: string;
+}
+
 export interface Ticket {
   ticket: string;
   seconds: number;
@@ -1150,6 +1169,15 @@ export interface TriggerView {
   cron: string | null;
   tz: string | null;
   next_at: number | null;
+}
+
+export interface Trouble {
+  kind: string;
+  cause: string;
+  subject: string;
+  text: string;
+  hint: string;
+  affected: string[];
 }
 
 export interface VacuumReport {

@@ -75,6 +75,7 @@ VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("worker", "pondage.cli.worker:worker", "Work for a ledger from this machine, until SIGTERM."),
             ("serve", "pondage.cli.serving:serve", "Serve the API over HTTP, until Ctrl-C."),
             ("token", "pondage.cli.token:token", "Make and revoke the tokens that the server asks for."),
+            ("alert", "pondage.cli.alert:alert", "What somebody was told of by a webhook, and whether one works."),
             ("doctor", "pondage.cli.care:doctor", "Check Python, Java, the ledger and the disk."),
             ("warmup", "pondage.cli.care:warmup", "Prepare Java and Spark, so that the first Run is fast."),
             ("compact", "pondage.cli.compacting:compact", "Put many small batches of a Pond into few files."),

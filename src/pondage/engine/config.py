@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from pondage.define.alert import AlertRule
 from pondage.define.durability import Durability
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queues import Offer
@@ -38,6 +39,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     programs: ProgramsTable = ProgramsTable()
     """Of each component: what it calls a secret, and where that is; never a value."""
     lineage: LineageTable = LineageTable()
+    alerts: dict[str, AlertRule] = {}
     vacuum_every_s: float = 3600.0
     cancel_grace_s: float = 30.0
 
@@ -94,6 +96,7 @@ def config_of(project: Project) -> EngineConfig:
         secrets=project.secrets,
         programs=project.programs,
         lineage=project.lineage,
+        alerts=project.alerts,
     )
 
 

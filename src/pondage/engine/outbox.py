@@ -46,12 +46,21 @@ class Outbox:
     name = "outbox"
     is_woken = True
 
-    def __init__(self, ledger: Ledger, warehouse: str, address: str = "", *, tell: Tell | None = None) -> None:
-        """`address` is the ledger's, for catalogues beside it. `tell` sends lineage somewhere; else nobody is told."""
+    def __init__(
+        self,
+        ledger: Ledger,
+        warehouse: str,
+        address: str = "",
+        *,
+        tell: Tell | None = None,
+        alert: Callable[[OutboxRow], None] | None = None,
+    ) -> None:
+        """`address` is the ledger's, for catalogues beside it. `tell` sends lineage somewhere, `alert` an alert."""
         self._ledger = ledger
         self._warehouse = warehouse
         self._formats = FormatPublisher(ledger, warehouse, address)
         self._tell = tell
+        self._alert = alert
 
     def run_once(self) -> float:
         """Carry out everything that is available."""
@@ -90,6 +99,8 @@ class Outbox:
                 unpublish(self._warehouse, msgspec.json.decode(row.payload, type=Unpublish))
             case "lineage" | "failed":
                 self._tell_of(msgspec.json.decode(row.payload, type=RunOrder).run)
+            case "alert" if self._alert is not None:
+                self._alert(row)
             case _:
                 raise ValueError(f"nobody here carries out outbox rows of kind {row.kind}")
 

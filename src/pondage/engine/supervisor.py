@@ -16,6 +16,7 @@ from collections.abc import Callable
 import msgspec
 
 from pondage.engine import identity
+from pondage.engine.alerting import Alerter, sender
 from pondage.engine.backoff import Backoff, jittered
 from pondage.engine.children import Child, Restarts, RetireWorker, StartWorker, decide
 from pondage.engine.compactor import Compactor
@@ -195,8 +196,9 @@ class Supervisor:
 
     def _file_services(self) -> list[Service]:
         tell = teller(self._ledger, self._config)
-        outbox = Outbox(self._ledger, self._config.warehouse, self._config.ledger, tell=tell)
-        return [outbox, Sweeper(self._ledger, self._config)]
+        alert = sender(self._ledger, self._config)
+        outbox = Outbox(self._ledger, self._config.warehouse, self._config.ledger, tell=tell, alert=alert)
+        return [outbox, Sweeper(self._ledger, self._config), Alerter(self._ledger, self._config.alerts)]
 
     def _register(self, is_standing: bool) -> int:
         with self._ledger.transaction() as tx:

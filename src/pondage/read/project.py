@@ -8,10 +8,12 @@ from pathlib import Path
 
 import msgspec
 
+from pondage.define.alert import AlertRule
 from pondage.define.durability import Durability
 from pondage.define.names import checked_name
 from pondage.define.type_registry import TypeEntry
 from pondage.errors import DefinitionError, ProjectError
+from pondage.read.alerts import read_alerts
 from pondage.read.keys import checked_table
 from pondage.read.named import read_locations, read_secrets, read_types
 from pondage.read.problems import raise_all
@@ -72,6 +74,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     worker: WorkerTable = WorkerTable()
     lineage: LineageTable = LineageTable()
     programs: ProgramsTable = ProgramsTable()
+    alerts: dict[str, AlertRule] = {}
     pools: dict[str, int] = {}
     parents: dict[str, str] = {}
     """`[environments.dev]`, `parent = "main"`: which environment is above which."""
@@ -130,7 +133,7 @@ def load_project(root: Path) -> Project:
 
 def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) -> Project:
     tables = ("project", "spark", "durability", "worker", "pools", "lineage", "locations", "secrets", "types",
-              "environments", "programs")  # fmt: skip
+              "environments", "programs", "alerts")  # fmt: skip
     head = {key: value for key, value in data.items() if key not in tables}
     project = checked_table(_ProjectTable, data.get("project", {}), "project", errors)
     # The settings of `[project]` may also stand at the top of the file, before any table.
@@ -160,6 +163,7 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         ),
         pools=_pools(data.get("pools", {}), errors),
         parents=_parents(data.get("environments", {}), errors),
+        alerts=read_alerts(data.get("alerts", {}), str(chosen.get("environment", "main")), errors),
         locations=read_locations(root, data.get("locations", {}), errors),
         secrets=read_secrets(data.get("secrets", {}), errors),
         types=read_types(data.get("types", {}), errors),

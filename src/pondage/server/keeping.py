@@ -16,11 +16,13 @@ from pondage.read.project import Project
 from pondage.server.demanding import Plain
 from pondage.server.levels import Level
 from pondage.server.problems import Refused
+from pondage.server.reading import Count
 from pondage.server.table import Call, Route
 from pondage.views import secrets
 from pondage.views.answers import DoctorView
 from pondage.views.doctor import examined
 from pondage.views.secrets import GoneSecret, KeptSecret, SecretsView
+from pondage.views.troubles import AlertsView, TestedAlert, alerts, try_rule
 
 _EXAMINING = threading.Lock()
 
@@ -35,6 +37,13 @@ class VacuumBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether only to say what would be deleted."""
 
     dry_run: bool = False
+
+
+class AlertsQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many, the newest, and whether only those that are not over."""
+
+    limit: Count = 20
+    is_open: bool = False
 
 
 class DoctorQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,6 +76,20 @@ def _remove_environment(call: Call) -> RemovedEnvironment:
     if call.token is None or not call.token.may_see(name):
         raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {name[:63]!r}")
     return removal.remove(call.ledger, name, who=call.who)
+
+
+def _alerts(call: Call) -> AlertsView:
+    query = call.asked(AlertsQuery)
+    with call.ledger.reading() as tx:
+        return alerts(tx, call.environment, limit=query.limit, is_open=query.is_open)
+
+
+def _test_alert(call: Call) -> TestedAlert:
+    rules = _project(call).alerts
+    rule = rules.get(call.path["rule"])
+    if rule is not None and call.environment not in rule.environments:
+        rules = {}
+    return try_rule(call.ledger, call.environment, rules, call.path["rule"], who=call.who)
 
 
 def _doctor(call: Call) -> DoctorView:
@@ -125,6 +148,25 @@ ROUTES = (
         handler=_remove_environment,
         response=RemovedEnvironment,
         summary="Take an environment away, with the data that no other one shows.",
+    ),
+    Route(
+        method="GET",
+        path="/v1/alerts",
+        level=Level.READ,
+        handler=_alerts,
+        query=AlertsQuery,
+        response=AlertsView,
+        summary="What somebody was told of: one alert for each root cause.",
+    ),
+    Route(
+        method="POST",
+        path="/v1/alerts/{rule}/test",
+        level=Level.OPERATE,
+        handler=_test_alert,
+        request=Plain,
+        response=TestedAlert,
+        summary="Send a message that means nothing to the webhook of a rule.",
+        status=202,
     ),
     Route(
         method="GET",

@@ -22,6 +22,8 @@ from pondage.views.answers import DoctorView
 from pondage.views.doctor import examined
 from pondage.views.environments import EnvironmentDetailView, EnvironmentsView
 from pondage.views.secrets import GoneSecret, KeptSecret, SecretsView
+from pondage.views.troubles import AlertsView, TestedAlert, try_rule
+from pondage.views.troubles import alerts as read_alerts
 
 
 class MadeToken(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +103,19 @@ def remove_secret(here: Session, *, name: str) -> GoneSecret:
     """Delete a secret."""
     with here.ledger.transaction() as tx:
         return secret_views.remove(tx, here.environment, name, who=who())
+
+
+@asks("GET /v1/alerts")
+def alerts(here: Session, *, limit: int, is_open: bool) -> AlertsView:
+    """Ask for the newest alerts."""
+    with here.ledger.reading() as tx:
+        return read_alerts(tx, here.environment, limit=limit, is_open=is_open)
+
+
+@asks("POST /v1/alerts/{rule}/test")
+def test_alert(here: Session, *, rule: str) -> TestedAlert:
+    """Try the webhook of a rule."""
+    return try_rule(here.ledger, here.environment, here.project.alerts, rule, who=who())
 
 
 @asks("GET /v1/doctor")

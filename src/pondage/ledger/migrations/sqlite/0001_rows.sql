@@ -500,6 +500,21 @@ CREATE TABLE outbox (
 );
 CREATE INDEX outbox_waiting ON outbox (available_at) WHERE done_at IS NULL;
 
+-- What somebody was told of: one row for each root cause and rule, open until it is over.
+CREATE TABLE alerts (
+    id INTEGER PRIMARY KEY,
+    public_id TEXT NOT NULL UNIQUE,
+    environment INTEGER NOT NULL REFERENCES environments,
+    rule TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    cause TEXT NOT NULL,
+    trouble TEXT NOT NULL,
+    opened_at INTEGER NOT NULL,
+    resolved_at INTEGER
+);
+CREATE UNIQUE INDEX alerts_open ON alerts (environment, rule, kind, cause) WHERE resolved_at IS NULL;
+CREATE INDEX alerts_newest ON alerts (environment, id);
+
 CREATE TABLE history (
     id INTEGER PRIMARY KEY,
     environment INTEGER NOT NULL REFERENCES environments,
