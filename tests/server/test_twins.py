@@ -81,9 +81,10 @@ CHANGING = {
 OF_FILES = {
     "init", "import-sdp", "test", "warmup", "job graph", "job trace", "job validate", "flow check", "component list",
     "component show", "component manifest", "type list", "type show",
-    "conform control", "conform demand", "conform reaction",
+    "conform control", "conform demand", "conform reaction", "mailbox close", "mailbox health", "mailbox panic",
+    "mailbox pop", "mailbox put", "mailbox take", "mailbox wait-stop",
 }  # fmt: skip
-"""What reads files of this machine and asks nobody."""
+"""What works with files and sockets of this machine, and asks no ledger."""
 OF_THE_MACHINE = {"dev", "worker", "live", "serve", "backup", "restore", "demo", "simulate"}
 """What works on the machine with the ledger, and says so."""
 
