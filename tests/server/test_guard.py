@@ -28,6 +28,16 @@ def filled(path: str) -> str:
     return re.sub(r"{\w+}", "nothing", path)
 
 
+def overlapping(method: str, path: str) -> Level | None:
+    """The level of a route with places that a path without any fits too: `/v1/flows/check` is also a flow's name."""
+    found = (
+        route.level
+        for route in ROUTES
+        if route.method == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", route.path), path)
+    )
+    return next(found, None)
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_route_and_method_answers_exactly_the_levels_of_the_table(level: str | None, client: As) -> None:
     asking = client(level)
@@ -35,7 +45,7 @@ def test_every_route_and_method_answers_exactly_the_levels_of_the_table(level: s
     for path in PATHS:
         for method in METHODS:
             answer = asking.ask(method, filled(path), raw=b"not json", headers={"content-type": "application/json"})
-            needed = table.get((method, path))
+            needed = table.get((method, path), overlapping(method, filled(path)))
             if path == "/healthz":
                 assert answer.status == (200 if method == "GET" else 405), (method, path)
             elif level is None:
