@@ -190,6 +190,8 @@ def _others(ledger: Ledger) -> None:
             pond("boats", sources={"harbour": True}, ripples={"seen": [], "boats": ["seen"]}),
             pond("fleet", sources={"boats": True}),
             pond("island"),
+            pond("lagoon"),
+            pond("reef"),
         ],
         project="trial",
         archive=b"trial",

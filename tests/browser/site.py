@@ -14,7 +14,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.work import Work
 from pondage.server.serving import ServeOptions, bound, serving
 from pondage.server.table import Service
-from pondage.views.status import status
+from pondage.views.status import StatusView, status
 from tests.browser.filled import Filled, filled
 from tests.browser.history import wait_until
 from tests.reaction.hosting import Hosting, hosting
@@ -53,8 +53,12 @@ class Site:
 
     def state(self, pond: str, environment: str = "main") -> str:
         """Answer the state of a Pond."""
+        return next(each.state for each in self.status(environment).ponds if each.name == pond)
+
+    def status(self, environment: str = "main") -> StatusView:
+        """Answer every Pond of an environment."""
         with self.ledger.reading() as tx:
-            return next(each.state for each in status(tx, environment).ponds if each.name == pond)
+            return status(tx, environment)
 
     def url(self, page: str = "", *, token: str = "", **params: str) -> str:
         """Answer the address of a page, with its filters, and with the token where only the browser sees it."""

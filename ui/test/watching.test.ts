@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { rangeOf } from "../src/flows/position";
 import { quantile } from "../src/reactors/histogram";
 import { causeText } from "../src/runs/causes";
-import { placed } from "../src/runs/graph";
+import { columnsText, placed } from "../src/runs/graph";
 import { marksOf } from "../src/runs/scale";
 import { lanesOf } from "../src/timeline/lanes";
 import type { Span, TimelineView } from "../src/types";
@@ -21,6 +21,11 @@ test("a component stands behind everything that leads to it, and a stop delays n
   const nodes = placed({ nodes: ["a", "b", "c", "d"].map(node), edges: [edge("a", "b"), edge("b", "c"), edge("a", "c"), edge("c", "a", "stop")] });
   const x = Object.fromEntries(nodes.map((each) => [each.name, each.x]));
   assert.ok(x.a === 0 && x.a === x.d && (x.b ?? 0) > 0 && (x.c ?? 0) > (x.b ?? 0));
+});
+
+test("of a table its columns are shown, whatever they are made of", () => {
+  assert.equal(columnsText("Table<{id: bigint, tags: map<string, array<int>>, at: date}>"), "id, tags, at");
+  assert.equal(columnsText("Value<int>"), "Value<int>");
 });
 
 test("a scale has few round marks inside of it", () => {

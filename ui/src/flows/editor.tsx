@@ -15,8 +15,8 @@ const PAUSE_MS = 400;
 const EXAMPLE = `{
   "version": 1,
   "nodes": {
-    "orders": {"const": {"type": "Table<{id: bigint, region: string, amount: double}>",
-               "value": [{"id": 1, "region": "EU", "amount": 120.0}, {"id": 2, "region": "US", "amount": 40.0}]}},
+    "orders": {"const": {"type": "Table<{id: bigint, amount: double}>",
+                         "value": [{"id": 1, "amount": 120.0}, {"id": 2, "amount": 40.0}]}},
     "big": {"prog": "split@1", "params": {"where": "amount > 100"}},
     "rest": {"prog": "void_sink@1"}
   },

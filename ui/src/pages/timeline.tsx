@@ -87,7 +87,7 @@ function Timeline() {
 
 function Legend({ hasSimulation }: { hasSimulation: boolean }) {
   return (
-    <span className="legend" aria-hidden="true">
+    <span className="timeline-legend" aria-hidden="true">
       <i className="bar-completed" /> done <i className="bar-running" /> runs <i className="bar-failed" /> failed
       {hasSimulation ? (
         <>

@@ -4,7 +4,7 @@ import type { ComponentView, GraphEdge, JobGraphView } from "../types";
 
 const WIDTH = 150;
 const HEIGHT = 46;
-const ACROSS = 90;
+const ACROSS = 110;
 const DOWN = 22;
 
 export interface Placed {
@@ -101,7 +101,7 @@ function Edge({ edge, from, to }: { edge: GraphEdge; from: Placed; to: Placed })
   const isControl = edge.kind !== "data" && edge.kind !== "stop";
   // A control edge beside a data edge runs a little lower, so that both can be seen.
   const shift = isControl ? 9 : -5;
-  const text = isControl ? edge.label : edge.type === "" ? edge.label : edge.type;
+  const text = isControl ? edge.label : edge.type === "" ? edge.label : columnsText(edge.type);
   return (
     <g className={`job-edge edge-${edge.kind} ${isControl ? "edge-control" : ""}`}>
       <path
@@ -111,10 +111,28 @@ function Edge({ edge, from, to }: { edge: GraphEdge; from: Placed; to: Placed })
         <title>{`${edge.source} → ${edge.target}: ${edge.label}${edge.type === "" ? "" : ` (${edge.type})`}`}</title>
       </path>
       <text x={(start.x + end.x) / 2} y={(start.y + end.y) / 2 + shift + (isControl ? 13 : -5)} textAnchor="middle">
-        {short(text, 14)}
+        {short(text, 18)}
       </text>
     </g>
   );
+}
+
+/** Of a table its columns, which are what differs: of `Table<{id: bigint, at: date}>` `id, at`. */
+export function columnsText(type: string): string {
+  const row = /^(?:Table|Stream)<\{(.*)\}>$/.exec(type)?.[1];
+  if (row === undefined) return type;
+  const names: string[] = [];
+  let depth = 0;
+  let from = 0;
+  for (const [at, character] of [...`${row},`].entries()) {
+    if ("<{(".includes(character)) depth += 1;
+    else if (">})".includes(character)) depth -= 1;
+    else if (character === "," && depth === 0) {
+      names.push((row.slice(from, at).split(":")[0] ?? "").trim());
+      from = at + 1;
+    }
+  }
+  return names.join(", ");
 }
 
 function short(text: string, most = 20): string {

@@ -1,0 +1,103 @@
+"""Journeys around one Pond: why it runs or does not, and what one tells it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from pondage.cli.main import main
+from pondage.kernel.demand.events import Pulse
+from pondage.ledger.clock import HostClock
+from tests.browser.conftest import Open
+from tests.browser.history import key, tell, wait_until
+from tests.browser.site import Site
+from tests.browser.test_journeys import asked, commit_ripple
+
+
+def test_a_pond_is_tapped_runs_fails_is_explained_and_cleared(open_page: Open, at: Site) -> None:
+    tab = open_page("node", env="trial", pond="lagoon@1")
+    tab.get_by_text("Nobody asks for it").wait_for()
+    tab.get_by_role("button", name="Tap", exact=True).click()
+    assert tab.get_by_text("pondage tap lagoon --env trial").is_visible()
+    tab.get_by_role("button", name="Tap lagoon", exact=True).click()
+    tab.get_by_text("Done.").wait_for()
+    held = at.claim("lagoon")
+    tab.locator("h1 .state-running").wait_for()
+    tab.get_by_text("1 Run has started and is at lagoon.").wait_for()
+    at.filled.crew.fail(held, "the dam broke")
+    tab.locator("h1 .state-failed").wait_for()
+    tab.get_by_text("It failed for the data of").wait_for()
+    tab.get_by_text("the dam broke").first.wait_for()
+    tab.get_by_role("button", name="Clear", exact=True).click()
+    tab.get_by_role("button", name="Clear lagoon", exact=True).click()
+    wait_until(lambda: at.state("lagoon", "trial") != "failed", what="it is never cleared")
+    tab.locator("h1 .state-failed").wait_for(state="detached")
+
+
+def test_a_standing_trigger_is_set_and_taken_away(open_page: Open, at: Site) -> None:
+    tab = open_page("node", env="trial", pond="reef@1")
+    tab.get_by_role("button", name="Tide", exact=True).click()
+    tab.get_by_label("Never older than").fill("6h")
+    assert tab.get_by_text("pondage tide reef 6h --env trial").is_visible()
+    tab.get_by_role("button", name="Tide reef", exact=True).click()
+    commit_ripple(at, "reef")
+    tab.get_by_text("Its Tide asks for new data").wait_for()
+    tab.get_by_role("button", name="Calm", exact=True).click()
+    tab.get_by_role("button", name="Calm reef", exact=True).click()
+    tab.get_by_text("Its Tide asks for new data").wait_for(state="detached")
+
+
+def test_a_token_that_may_ask_may_not_kill(open_page: Open) -> None:
+    tab = open_page("node", level="demand", env="trial", pond="reef@1")
+    tab.get_by_role("button", name="Pulse", exact=True).click()
+    assert tab.get_by_role("button", name="Pulse reef", exact=True).is_enabled()
+    tab.get_by_role("button", name="Kill", exact=True).click()
+    assert tab.get_by_role("button", name="Kill reef", exact=True).is_disabled()
+    tab.get_by_text("it needs the level operate").wait_for()
+
+
+def test_a_pond_is_found_on_the_canvas_and_opened_from_there(open_page: Open) -> None:
+    tab = open_page("canvas")
+    tab.locator(".react-flow__node[data-id='payments_matched@1']").click()
+    wait_until(lambda: asked(tab).get("pond") == "payments_matched@1", what="it is never chosen")
+    tab.get_by_role("link", name="Open").first.click()
+    tab.get_by_role("heading", name="payments_matched@1").wait_for()
+    tab.get_by_role("link", name="finance_export").first.click()
+    tab.get_by_text("payments_matched above it failed").wait_for()
+
+
+def test_why_on_the_page_is_what_the_command_line_says_in_twenty_states(
+    open_page: Open, at: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both read the same moment, so every word must be the same."""
+    moment = at.filled.clock.now()
+    monkeypatch.setattr(HostClock, "now", lambda _self: moment)
+    monkeypatch.chdir(at.live.root)
+    tell(at.ledger, Pulse(pond=key("margin")))
+    keys = [pond.key for pond in at.status().ponds]
+    tab = open_page("node", pond=keys[0])
+    seen: set[tuple[str, ...]] = set()
+    compared = 0
+    for each in keys:
+        name = each if each.startswith("sales") else each.partition("@")[0]
+        capsys.readouterr()
+        assert main(["why", name, "--json"]) == 0
+        said = msgspec.json.decode(capsys.readouterr().out)
+        with tab.expect_response(lambda answer: "/v1/why/" in answer.url) as answered:
+            tab.evaluate(
+                "search => { history.pushState(null, '', search); dispatchEvent(new PopStateEvent('popstate')); }",
+                f"?page=node&pond={each}",
+            )
+        assert answered.value.json() == said, each
+        tab.wait_for_function(
+            "([name, count]) => document.querySelector('h1')?.textContent.includes(name)"
+            " && document.querySelectorAll('.gate').length === count",
+            arg=[each, len(said["gates"])],
+        )
+        shown = tab.evaluate("() => [...document.querySelectorAll('.gate p')].map(each => each.textContent)")
+        assert shown == [gate["text"] for gate in said["gates"]], each
+        seen.add((said["state"], *(gate["gate"] for gate in said["gates"])))
+        compared += 1
+    assert compared >= 20
+    assert {state for state, *_ in seen} >= {"idle", "queued", "running", "failed", "blocked", "killed"}
+    assert len(seen) >= 10, seen
