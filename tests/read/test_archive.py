@@ -124,3 +124,13 @@ def test_many_may_unpack_at_once(project_of: Write, tmp_path: Path):
         thread.join()
     assert found == [True] * 8
     assert [each.name for each in into.parent.iterdir()] == [archive.digest]
+
+
+def test_external_programs_are_packed_whatever_they_are_called_and_can_be_started(project_of: Write, tmp_path: Path):
+    project = project_of({**CODE, "programs/run": "#!/bin/sh\n", "programs/deep/a.pl": "1;", "other/b.pl": "1;"})
+    archive = pack_project(project)
+    assert {"programs/run", "programs/deep/a.pl"} <= set(archive.names)
+    assert "other/b.pl" not in archive.names
+    place = unpack(archive.data, tmp_path / "code")
+    assert os.access(place / "programs" / "run", os.X_OK)
+    assert not os.access(place / "ponds" / "a.py", os.X_OK)

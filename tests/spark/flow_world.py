@@ -56,7 +56,7 @@ class FlowWorld(JobWorld):
 
     def example(self, name: str) -> FlowDetail:
         """Run the tree `flows/NAME.json` of the project to its end."""
-        stored, archive = stored_tree(self.session, str(self.root / "flows" / f"{name}.json"), name=name)
+        stored, archive = stored_tree(self.session.project, str(self.root / "flows" / f"{name}.json"), name=name)
         run = jobs.start_job(self.ledger, "main", stored, archive=archive, reason="submitted")
         self.ended(run)
         return self.detail(run)

@@ -30,6 +30,7 @@ class JobWorld:
         self.session = Session(project=self.project, ledger=self.ledger)
         self._driver = driver
         self._executors: dict[str, SparkExecutor] = {}
+        self.logs: list[AttemptLog] = []
         with self.ledger.transaction() as tx:
             self.process = processes.register(
                 tx, public_id="p-test", machine="m", pid=1, pid_started=1, role="worker", slots=1
@@ -91,7 +92,9 @@ class JobWorld:
         return self._executor(str(row["code"]))
 
     def close(self) -> None:
-        """Close the ledger."""
+        """Close the ledger and the logs."""
+        for log in self.logs:
+            log.close()
         self.ledger.close()
 
 

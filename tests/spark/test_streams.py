@@ -127,9 +127,9 @@ def claimed(world: FlowWorld, name: str) -> Work:
 
 
 def attempted(world: FlowWorld, held: Work) -> Attempt:
-    return Attempt(
-        held, AttemptLog(world.root / "logs" / held.claim.token), clock=time.monotonic, on_phase=lambda _: None
-    )
+    log = AttemptLog(world.root / "logs" / held.claim.token)
+    world.logs.append(log)
+    return Attempt(held, log, clock=time.monotonic, on_phase=lambda _: None)
 
 
 def executed(world: FlowWorld, attempt: Attempt) -> ComponentResult:
@@ -261,8 +261,11 @@ def test_the_first_row_of_a_stream_stops_whoever_it_leads_to_also_its_own_source
     for attempt in (producer, consumer):
         assert commit_component(world.ledger, attempt.work, results[attempt.work.claim.node], process=world.process)
     assert world.detail(run).flow.run.state == "OK"
-    assert [(one.name, one.state, one.rows) for one in world.detail(run).extracts] == [("all", "ready", 3)]
-    assert in_stream(world, spark, run, "s") == [[(0, 3)], [(1, 15)], [(-1, 15)], []], "two of nine segments"
+    given, added = in_stream(world, spark, run, "t"), in_stream(world, spark, run, "s")
+    assert 1 <= len(given) - 1 <= 2, "of nine segments only those that were on their way"
+    assert added[0] == [(0, 3)]
+    (shown,) = world.detail(run).extracts
+    assert (shown.name, shown.state, shown.rows) == ("all", "ready", len(given))
 
 
 def _is_stopped(world: FlowWorld, attempt: Attempt) -> bool:

@@ -26,6 +26,8 @@ LIMIT_BYTES = 20 * 1024 * 1024
 LIMIT_FILES = 10_000
 TREES = "flows"
 """Where a project keeps its trees: they are data, so that an edited one needs no other worker."""
+PROGRAMS = "programs"
+"""Where a project keeps external programs: everything in it is packed, and can be started once it is unpacked."""
 _SUFFIXES = {".py", ".sql", ".yaml", ".yml", ".json", ".toml", ".pyi", ".typed"}
 _SKIPPED = {"__pycache__", "tests", "test", "data", "node_modules", "venv", "env", "dist", "build", "spark-warehouse"}
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -42,8 +44,8 @@ class Archive(msgspec.Struct, frozen=True, kw_only=True):
 def pack_project(project: Project, *, limit_bytes: int = LIMIT_BYTES) -> Archive:
     """Answer the archive of the project's code; raises `ProjectError` when it is too large or holds a link.
 
-    In it are Python, SQL, job and settings files. Left out are hidden directories (`.pondage`, `.git`, …), caches,
-    virtual environments, tests, data, trees in `flows/`, and the warehouse wherever it is.
+    In it are Python, SQL, job and settings files, and all of `programs/`. Left out are hidden directories (`.pondage`,
+    `.git`, …), caches, virtual environments, tests, data, trees in `flows/`, and the warehouse wherever it is.
     """
     names: list[str] = []
     size = 0
@@ -101,6 +103,8 @@ def _extract(data: bytes, directory: Path, limit_bytes: int) -> None:
         target = directory.joinpath(*name.parts)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
+        if name.parts[0] == PROGRAMS:
+            target.chmod(0o755)
 
 
 def _files(data: bytes, limit_bytes: int) -> Iterator[tuple[PurePosixPath, bytes]]:
@@ -153,7 +157,8 @@ def _code_files(project: Project) -> Iterator[Path]:
             path = here / name
             if here == project.root / TREES and path.suffix == ".json":
                 continue
-            if path not in wanted and (name.startswith((".", "test_")) or path.suffix not in _SUFFIXES):
+            is_known = path.suffix in _SUFFIXES or here.is_relative_to(project.root / PROGRAMS)
+            if path not in wanted and (name.startswith((".", "test_")) or not is_known):
                 continue
             if path.is_symlink() or not path.is_file():
                 raise _refused(f"{path.relative_to(project.root).as_posix()!r} is a link or no plain file")
