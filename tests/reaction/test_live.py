@@ -52,6 +52,7 @@ async def test_an_inline_graph_answers_each_push() -> None:
         assert await live.push("book", {"bid": 1.5}) == Ack(accepted=True, seq=1)
         assert await live.push("prices", Price(2.0)) == Ack(accepted=True, seq=1)
         live.offer("book", Book(10.0))
+        await live.idle()
         assert values(live) == [(1.5, 1), (3.5, 2), (12.0, 3)]
         assert live.state()["state"] == "Live"
     assert live.state()["state"] == "Stopped"
@@ -400,3 +401,21 @@ async def test_a_block_that_raises_ends_the_reactor_without_waiting() -> None:
 
     with pytest.raises(KeyError):
         await fail()
+
+
+@live_test
+async def test_what_is_offered_together_is_evaluated_together_and_the_first_at_once() -> None:
+    numbers = Accumulator("numbers", int)
+    last = Reactor("last", sources=[numbers], durable=False)
+    each = Reactor("each", sources=[Accumulator("numbers", int)], strategy="sequential", durable=False)
+    for reactor in (last, each):
+        reactor.graph(name="note", inline=True)(lambda numbers: numbers)
+    for reactor, is_skipping in ((last, True), (each, False)):
+        async with reactor.run() as live:
+            for number in range(1000):
+                live.offer("numbers", number)
+            assert values(live)[0] == 0
+            await live.idle()
+            seen = values(live)
+            assert (seen[0], seen[-1], len(seen) < 100) == (0, 999, is_skipping)
+            assert is_skipping or seen == list(range(1000))

@@ -57,8 +57,11 @@ class Door:
         return await self._acknowledged(lambda cid: Push(source, checked, cid, offset, f))
 
     def offer(self, source: str, value: object) -> None:
-        """Push a boundary that is of its type already, without waiting for an answer: the shortest way in."""
-        self.host.feed(Push(source, value))
+        """Push a boundary that is of its type already, without waiting for an answer: the shortest way in.
+
+        Those that are offered without giving the loop a chance in between arrive together.
+        """
+        self.host.offer(Push(source, value))
 
     def complete(self, source: str, run: SnapshotRef) -> None:
         """Tell a Pond source of a completed Run, as the ledger would."""
@@ -100,6 +103,7 @@ class Door:
 
     def state(self) -> dict[str, object]:
         """Answer the reactor's state, as GetState does, and how long its fires took."""
+        self.host.flush()
         return {**look(self.host.state), "latency": self.host.latencies.look()}
 
     def dead(self) -> list[dict[str, object]]:

@@ -30,6 +30,10 @@ def wall_clock() -> int:
     return time.time_ns() // 1000
 
 
+def _soon(call: Callable[[], None]) -> object:
+    return asyncio.get_running_loop().call_soon(call)
+
+
 class ReactorHost:
     """Feeds events to the machine one at a time and performs its effects. Events that effects cause wait their turn."""
 
@@ -51,9 +55,11 @@ class ReactorHost:
         self.on_settled: Callable[[], None] | None = None
         self._output = output or DirectOutput()
         self._clock = clock
-        self._pump = Pump(self.state, self._output, clock, self._perform)
+        self._pump = Pump(self.state, self._output, clock, self._perform, _soon)
         self._pump.on_settled = self._settled
         self.feed = self._pump.feed
+        self.offer = self._pump.offer
+        self.flush = self._pump.flush
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: int | None = None
         self._replies: dict[str, asyncio.Future[dict[str, object]]] = {}
@@ -62,7 +68,7 @@ class ReactorHost:
         self._dropped: str | None = None
         self._life = secrets.token_hex(4)
         self._graphs = Graphs(graphs, self.feed, on_result)
-        self._sources = Sources(accumulators, self.feed, self.expect)
+        self._sources = Sources(accumulators, self.feed, self.offer, self.expect)
         self._actions: dict[type, Callable[..., None]] = {
             e.StartFire: self._graphs.start,
             e.CancelFire: self._graphs.cancel,
@@ -96,7 +102,7 @@ class ReactorHost:
         future: asyncio.Future[dict[str, object]] = asyncio.get_running_loop().create_future()
         self._replies[cid] = future
         try:
-            self.feed(make_event(cid))
+            self.offer(make_event(cid))
             return await future
         finally:
             self._replies.pop(cid, None)

@@ -7,21 +7,30 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
-from pondage.kernel.reaction import Effect, Event, State, step
+from pondage.kernel.reaction import Effect, Event, State, step, step_many
+from pondage.kernel.reaction.events import Push
 
 if TYPE_CHECKING:
     from pondage.engine.live.output import Output
 
 Clock = Callable[[], int]
 Perform = Callable[[Effect], None]
+Schedule = Callable[[Callable[[], None]], object]
+NEAR_NS = 8_000
+"""Nothing that comes so soon can have come by another turn of the loop: more of it is probably there."""
+MOST_AT_ONCE = 256
+"""So many pushes are evaluated together, at most."""
 
 
 class Pump:
     """Feeds the machine. What arrives while an event is worked on, or effects are performed, waits for its turn."""
 
-    def __init__(self, state: State, output: Output, clock: Clock, perform: Perform) -> None:
+    def __init__(
+        self, state: State, output: Output, clock: Clock, perform: Perform, schedule: Schedule | None = None
+    ) -> None:
         self.state = state
         self.perform = perform
         self.on_settled: Callable[[], None] | None = None
@@ -29,14 +38,39 @@ class Pump:
         self._clock = clock
         self._inbox: deque[Event | list[object]] = deque()
         self._is_busy = False
+        self._is_resting = False
+        self._ended_ns = 0
+        self._schedule = schedule
         self._take = output.take
         output.attach(self)
 
     def feed(self, event: Event | list[object]) -> None:
-        """Take in an event."""
+        """Take in an event, behind everything that was offered."""
         self._inbox.append(event)
         if not self._is_busy:
             self._run()
+
+    def offer(self, event: Event | list[object]) -> None:
+        """Take in an event at once; those that come close behind it, before the loop goes on, together (H6)."""
+        self._inbox.append(event)
+        if self._is_busy or self._is_resting:
+            return
+        if self._schedule is not None and perf_counter_ns() - self._ended_ns < NEAR_NS:
+            self._is_resting = True
+            self._schedule(self._wake)
+            return
+        self._run()
+        self._ended_ns = perf_counter_ns()
+
+    def flush(self) -> None:
+        """Take in what was offered and still waits for the loop."""
+        if self._inbox and not self._is_busy:
+            self._run()
+
+    def _wake(self) -> None:
+        self._is_resting = False
+        self.flush()
+        self._ended_ns = perf_counter_ns()
 
     def carry_out(self, effects: Iterable[Effect]) -> None:
         """Perform effects that were held, in order, and only then take in what they caused."""
@@ -49,12 +83,23 @@ class Pump:
         if not was_busy:
             self._run()
 
+    def _pushes(self, first: Push) -> list[Push]:
+        inbox, found = self._inbox, [first]
+        while inbox and len(found) < MOST_AT_ONCE and type(event := inbox[0]) is Push:
+            found.append(event)
+            inbox.popleft()
+        return found
+
     def _run(self) -> None:
         self._is_busy = True
         inbox, state, clock, take = self._inbox, self.state, self._clock, self._take
         try:
             while inbox:
-                take(step(state, inbox.popleft(), clock()))
+                event = inbox.popleft()
+                if inbox and type(event) is Push and type(inbox[0]) is Push:
+                    take(step_many(state, self._pushes(event), clock()))
+                else:
+                    take(step(state, event, clock()))
         except Exception as error:
             if self.on_crash is None:
                 raise

@@ -23,9 +23,10 @@ NOTHING = object()
 class Sources:
     """Starts, connects, polls and stops accumulators, each in tasks of its own."""
 
-    def __init__(self, accumulators: Mapping[str, AnyAccumulator], feed: Feed, expect: Expect) -> None:
+    def __init__(self, accumulators: Mapping[str, AnyAccumulator], feed: Feed, offer: Feed, expect: Expect) -> None:
         self._accumulators = dict(accumulators)
         self._feed = feed
+        self._offer = offer
         self._expect = expect
         self._tasks: dict[str, set[asyncio.Task[None]]] = {name: set() for name in accumulators}
         self._going: dict[str, asyncio.Event] = {name: asyncio.Event() for name in accumulators}
@@ -139,7 +140,7 @@ class Sources:
                 arrived = event if isinstance(event, Arrived) else Arrived(event[1], event[0])
                 self._offsets[name] = arrived.offset
                 cid = None if arrived.settle is None else self._expect(partial(_settle, arrived.settle))
-                self._feed(await event_of(accumulator, arrived, cid))
+                self._offer(await event_of(accumulator, arrived, cid))
 
     async def _poll(self, name: str) -> None:
         accumulator = self._accumulators[name]

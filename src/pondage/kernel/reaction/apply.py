@@ -37,7 +37,7 @@ def recover(shape: ReactorShape, records: Iterable[r.AnyRecord]) -> Facts:
 
 def apply(shape: ReactorShape, facts: Facts, record: r.AnyRecord) -> None:
     """Change the facts by one record."""
-    _APPLY[type(record)](shape, facts, record)
+    APPLY[type(record)](shape, facts, record)
 
 
 def note_outcome(facts: Facts, cid: str | None, outcome: Outcome) -> None:
@@ -310,7 +310,7 @@ def _graphs(_: ReactorShape, facts: Facts, record: r.Graphs) -> None:
     facts.graphs = list(record.graphs)
 
 
-_APPLY: dict[type, Callable[[ReactorShape, Facts, Any], None]] = {
+APPLY: dict[type, Callable[[ReactorShape, Facts, Any], None]] = {
     r.Boundary: _boundary,
     r.StateItem: _state_item,
     r.BatchItem: _batch_item,

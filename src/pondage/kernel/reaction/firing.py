@@ -28,7 +28,8 @@ def evaluate(state: State) -> None:
         return
     if facts.retry_at is not None and state.now < facts.retry_at:
         return
-    if is_gated(state) or not _start_automatic(state):
+    is_started = not (state.is_gated and is_gated(state)) and _start_automatic(state)
+    if not is_started and state.shape.publish is not None:
         try_pass(state)
 
 
@@ -48,7 +49,8 @@ def on_done(state: State, event: Done) -> None:
 
 def end_attempt(state: State, fire: Fire, done: list[str], error: str | None) -> None:
     """Every graph has reported, or the attempt is given up: commit, or do what the policy says."""
-    state.disarm("fire")
+    if state.timers:
+        state.disarm("fire")
     if error is None:
         _commit(state, fire, "ok", None)
     elif fire.is_manual:
@@ -153,7 +155,7 @@ def _start_automatic(state: State) -> bool:
         _start_fire(state, fires[0], "auto", None, is_kept=True)
         return True
     reason = "when_all" if shape.needs_all else "when_any"
-    before = _taken(state)
+    before = _taken(state) if state.has_ponds else None
     state.record(r.Plan(facts.fire_no + 1, reason, fires, list(facts.graphs), state.now, state.unhealthy))
     _announce(state, facts.graphs, is_early=False, before=before)
     return True
@@ -197,7 +199,7 @@ def _start_fire(state: State, consumes: dict[str, int], kind: str, cid: str | No
     else:
         reason = "when_all" if shape.needs_all else "when_any"
     graphs = [graph for graph in facts.graphs if graph not in done] if done else list(facts.graphs)
-    before = _taken(state)
+    before = _taken(state) if state.has_ponds else None
     state.record(
         r.Start(fire_id, attempt, kind, reason, consumes, graphs, state.now, done, state.unhealthy, cid, is_kept)
     )
@@ -210,7 +212,7 @@ def _launch(state: State, kind: str, cid: str | None) -> None:
     attempt = fire.attempt + 1
     reason = kind if kind != "auto" else "retry" if attempt > 1 else fire.reason
     graphs = [graph for graph in facts.graphs if graph not in fire.done]
-    before = _taken(state)
+    before = _taken(state) if state.has_ponds else None
     state.record(r.Launch(fire.id, attempt, reason, graphs, state.now, state.unhealthy, kind, cid))
     _announce(state, graphs, is_early=attempt == 1 and kind == "auto" and not state.is_careful, before=before)
 
@@ -251,9 +253,7 @@ def _arm_timeout(state: State) -> None:
         state.arm("fire", "", state.now + state.shape.timeout)
 
 
-def _taken(state: State) -> dict[str, int] | None:
-    if not state.has_ponds:
-        return None
+def _taken(state: State) -> dict[str, int]:
     return {name: source.facts.taken for name, source in state.sources.items() if source.shape.kind is Kind.POND}
 
 
@@ -284,7 +284,7 @@ def _commit(state: State, fire: Fire, outcome: str, error: str | None) -> None:
     is_derivable = outcome == "ok" and fire.is_planned
     state.record(r.Commit(fire.id, fire.attempt, outcome, state.now, error, is_derivable))
     state.has_room = True
-    if facts.retry_at is None:
+    if state.timers and facts.retry_at is None:
         state.disarm("retry")
     state.out.append(Fired(fire.id, fire.attempt, outcome, error))
     if fire.cid is not None:

@@ -20,7 +20,8 @@ def settle(state: State) -> None:
         look_at_health(state)
     if state.has_room:
         _fill(state)
-    evaluate(state)
+    if state.facts.fire is None:
+        evaluate(state)
     while state.has_room:
         _fill(state)
         if state.facts.fire is None:

@@ -3,12 +3,12 @@
 from collections import deque
 from enum import StrEnum
 
-from pondage.kernel.reaction.apply import apply
+from pondage.kernel.reaction.apply import APPLY
 from pondage.kernel.reaction.effects import Effect, Log, Reply
 from pondage.kernel.reaction.events import Push
 from pondage.kernel.reaction.facts import Facts, SourceFacts, new_facts
 from pondage.kernel.reaction.records import AnyRecord
-from pondage.kernel.reaction.shape import Kind, ReactorShape, SourceShape
+from pondage.kernel.reaction.shape import Gate, Kind, ReactorShape, SourceShape
 
 
 class Condition(StrEnum):
@@ -92,6 +92,8 @@ class State:
         "has_room",
         "is_careful",
         "is_draining",
+        "is_durable",
+        "is_gated",
         "is_health_due",
         "is_journal_ok",
         "last_said",
@@ -113,6 +115,8 @@ class State:
         self.out: list[Effect] = []
         self.is_journal_ok = True
         self.failing = shape.failing
+        self.is_durable = shape.is_durable
+        self.is_gated = shape.gate is Gate.DEMAND
         self.plan_size = shape.plan_size
         self.has_ponds = any(source.kind is Kind.POND for source in shape.sources.values())
         self.flushes_on_fire = any(source.flush_on_fire for source in shape.sources.values())
@@ -136,9 +140,9 @@ class State:
 
     def record(self, record: AnyRecord) -> None:
         """Make a durable change: the record goes to the journal and changes the facts, here as in every fold."""
-        if self.shape.is_durable:
+        if self.is_durable:
             self.out.append(Log(record))
-        apply(self.shape, self.facts, record)
+        APPLY[type(record)](self.shape, self.facts, record)
 
     def reply(self, cid: str | None, payload: dict[str, object]) -> None:
         """Answer, when somebody waits for an answer."""

@@ -40,7 +40,10 @@ from pondage.kernel.reaction.state import State
 
 def step(state: State, event: Event | object, now: int) -> list[Effect]:
     """Take in one event at `now` (an earlier time counts as the last one). What is no event is refused."""
-    _open(state, now)
+    if type(now) is int and now > state.now:
+        state.now = now
+    state.out = []
+    state.started_fire = None
     _take(state, event)
     settle(state)
     return state.out
@@ -48,18 +51,14 @@ def step(state: State, event: Event | object, now: int) -> list[Effect]:
 
 def step_many(state: State, events: Iterable[Event | object], now: int) -> list[Effect]:
     """Take in several events that arrived at the same time, and evaluate once."""
-    _open(state, now)
-    for event in events:
-        _take(state, event)
-    settle(state)
-    return state.out
-
-
-def _open(state: State, now: int) -> None:
     if type(now) is int and now > state.now:
         state.now = now
     state.out = []
     state.started_fire = None
+    for event in events:
+        _take(state, event)
+    settle(state)
+    return state.out
 
 
 def _take(state: State, event: object) -> None:
