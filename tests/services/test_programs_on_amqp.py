@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,12 +11,19 @@ import aio_pika
 import pytest
 
 from pondage.connect.program_amqp import AmqpQueue, AmqpTransport
+from pondage.define.component_work import ComponentResult, MemberResult
+from pondage.engine.attempt import Attempt
+from pondage.engine.executor import Crashed
+from pondage.engine.programs.hosting import Host, run_program
 from pondage.engine.programs.session import ProgramSession
+from pondage.ledger import reap
+from pondage.program import Job, serve
 from pondage.program.transport import JobDesc, Transport
 from tests.ledger.harness import World
 from tests.ledger_jobs.conftest import make_driver, world  # noqa: F401 - on SQLite: the ledger is not what is tested
-from tests.programs.harness import ProgramWorld, Wire
+from tests.programs.harness import ProgramWorld
 from tests.programs.test_conformance import *  # noqa: F403
+from tests.services.postgres import wait_until
 from tests.services.rabbitmq import RabbitServer
 
 
@@ -31,6 +39,10 @@ class AmqpWire:
         client = AmqpTransport(queue.url, queue.mailbox)
         self._opened.append((session, queue, client))
         return client
+
+    @property
+    def queue(self) -> AmqpQueue:
+        return self._opened[-1][1]
 
     def raw(self, verb: str, port: str, frame: bytes) -> None:
         session, _, client = self._opened[-1]
@@ -68,7 +80,7 @@ async def _present(url: str, names: list[str]) -> list[str]:
 
 
 @pytest.fixture
-def wire(rabbitmq: RabbitServer) -> Iterator[Wire]:
+def wire(rabbitmq: RabbitServer) -> Iterator[AmqpWire]:
     made = AmqpWire(rabbitmq.url)
     yield made
     made.close()
@@ -79,3 +91,122 @@ def flow(world: World, tmp_path: Path) -> Iterator[ProgramWorld]:  # noqa: F811 
     made = ProgramWorld(world, tmp_path)
     yield made
     made.close()
+
+
+def hosted(flow: ProgramWorld, url: str) -> tuple[Attempt, ProgramSession, Host]:
+    attempt = flow.attempt(flow.claimed("x"))
+    session = flow.session(attempt)
+    return attempt, session, Host(open_queue=lambda one: AmqpQueue(one, url), folder=lambda: flow.folder)
+
+
+def test_a_message_is_acknowledged_only_when_its_segment_is_committed(
+    flow: ProgramWorld, wire: AmqpWire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow.start()
+    flow.claimed("w")
+    held = flow.claimed("x")
+    session = flow.session(flow.attempt(held))
+    gate, entered = threading.Event(), threading.Event()
+    commit = session.put
+
+    def slow(port: str, frame: bytes) -> None:
+        entered.set()
+        gate.wait(30)
+        commit(port, frame)
+
+    monkeypatch.setattr(session, "put", slow)
+    client = wire.open(session)
+    client.take()
+    client.put("out", b"kept")
+    assert entered.wait(30)
+    queue = wire.queue
+    queue.close()  # the worker dies before its commit: the message was never acknowledged, so it is lost to nobody
+    assert flow.read(held) == []
+    gate.set()
+
+
+def test_a_program_that_a_worker_starts_is_reached_by_the_broker(flow: ProgramWorld, rabbitmq: RabbitServer) -> None:
+    flow.start(command=("python3", "-c", PROGRAM))
+    flow.write(flow.claimed("w"), b"a", b"b")
+    attempt, session, host = hosted(flow, rabbitmq.url)
+    result = run_program(attempt, session, host, instance="x")
+    assert result == ComponentResult(members=(MemberResult(instance="x"),)), attempt.log.path.read_text()
+    assert flow.read(attempt.work) == [b"A", b"B", None]
+
+
+def test_executors_that_run_elsewhere_compete_for_jobs_and_each_job_is_done_once(
+    flow: ProgramWorld, rabbitmq: RabbitServer
+) -> None:
+    jobs = []
+    for number in range(3):
+        flow.start(command=())
+        flow.write(flow.claimed("w"), b"%d" % number)
+        jobs.append(hosted(flow, rabbitmq.url))
+    mailbox = jobs[0][1].program.hash
+    done: list[int] = []
+    links: list[AmqpTransport] = []
+    results: dict[str, object] = {}
+
+    def host_one(attempt: Attempt, session: ProgramSession, host: Host) -> None:
+        results[attempt.token] = run_program(attempt, session, host, instance="x")
+
+    hosts = [threading.Thread(target=host_one, args=one, daemon=True) for one in jobs]
+    for thread in hosts:
+        thread.start()
+    wait_until(lambda: asyncio.run(_present(rabbitmq.url, [mailbox])) == [mailbox])
+    links = [AmqpTransport(rabbitmq.url, mailbox) for _ in range(2)]
+    executors = [
+        threading.Thread(target=lambda link=link: done.append(serve(_double, transport=link)), daemon=True)
+        for link in links
+    ]
+    for thread in executors:
+        thread.start()
+    for thread in hosts:
+        thread.join(60)
+    for link in links:
+        link.drain()
+    for thread in executors:
+        thread.join(60)
+    assert sum(done) == 3
+    ok = ComponentResult(members=(MemberResult(instance="x"),))
+    assert [results[attempt.token] for attempt, _, _ in jobs] == [ok] * 3
+    assert [flow.read(attempt.work) for attempt, _, _ in jobs] == [[b"%d%d" % (n, n), None] for n in range(3)]
+
+
+def test_the_loss_of_the_broker_is_a_crash_and_the_next_attempt_goes_on(
+    flow: ProgramWorld, rabbitmq: RabbitServer
+) -> None:
+    flow.start(command=("python3", "-c", PROGRAM))
+    writer = flow.claimed("w")
+    flow.write(writer, b"a", ends=False)
+    attempt, session, host = hosted(flow, rabbitmq.url)
+    ended: list[object] = []
+    thread = threading.Thread(target=lambda: ended.append(run_program(attempt, session, host, instance="x")))
+    thread.start()
+    wait_until(lambda: flow.read(attempt.work) == [b"A"])
+    rabbitmq.stop()
+    thread.join(60)
+    rabbitmq.start()
+    assert isinstance(ended[0], Crashed)
+    assert "broker" in ended[0].reason
+    reap.crash(flow.run.world.ledger, process=flow.run.worker.id, token=attempt.token, reason=ended[0].reason)
+    flow.write(writer, b"b", first=1)
+    again, session, host = hosted(flow, rabbitmq.url)
+    assert run_program(again, session, host, instance="x") == ComponentResult(members=(MemberResult(instance="x"),))
+    assert flow.read(again.work) == [b"A", b"B", None]
+
+
+def _double(job: Job) -> None:
+    for data in job.inputs["in"]:
+        job.outputs["out"].put(data * 2)
+    job.close()
+
+
+PROGRAM = """
+from pondage.program import serve
+def work(job):
+    for data in job.inputs["in"]:
+        job.outputs["out"].put(data.upper())
+    job.close()
+serve(work)
+"""

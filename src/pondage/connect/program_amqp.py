@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from functools import partial
@@ -35,6 +35,9 @@ UNUSED_MS = 86_400_000
 LOOK_S = 0.05
 SENT = "sent_ms"
 """The header that says when, by the sender's clock, a sign of health was sent."""
+
+LAST = "pondage-last"
+"""The header of a message of our own: everything that the program sent lies before it."""
 
 _Answer = TypeVar("_Answer")
 
@@ -119,12 +122,14 @@ async def _declare(channel: AbstractChannel, name: str, **arguments: object) -> 
     return await channel.declare_queue(name, arguments={"x-expires": UNUSED_MS, **arguments})  # type: ignore[dict-item]
 
 
-async def _publish(channel: AbstractChannel, name: str, frame: bytes) -> None:
+async def _publish(
+    channel: AbstractChannel, name: str, frame: bytes, headers: Mapping[str, object] | None = None
+) -> None:
     """Send a frame and wait until the broker has it; a queue that is full is tried again, one that is gone is not."""
     import aio_pika
     from aio_pika.exceptions import DeliveryError, PublishError
 
-    message = aio_pika.Message(frame, headers={SENT: int(time.time() * 1000)})
+    message = aio_pika.Message(frame, headers={SENT: int(time.time() * 1000), **(headers or {})})  # type: ignore[dict-item]
     while True:
         try:
             await channel.default_exchange.publish(message, routing_key=name, mandatory=True)
@@ -144,6 +149,7 @@ class AmqpQueue:
         self._description = session.description()
         self.lost: str | None = None
         self._made: list[str] = []
+        self._takers: dict[str, asyncio.Task[None]] = {}
         self._is_closed = False
         self._loop = _Loop("program queues")
         try:
@@ -164,6 +170,21 @@ class AmqpQueue:
         program = self._session.program
         return f"{program.hash}.{self._description.stop}" if program.command else program.hash
 
+    def drain(self) -> None:
+        """Wait until everything that the program has sent is committed: it may have ended before we came to it."""
+        if self.lost is None:
+            try:
+                self._loop.ask(self._drained(), None)
+            except Exception as error:  # noqa: BLE001 - whatever it was, the program cannot be reached any more
+                self._on_lost(None, error)
+
+    async def _drained(self) -> None:
+        for name, taker in self._takers.items():
+            if not taker.done():
+                await _publish(self._channel, name, b"", headers={LAST: True})
+        if self._takers:
+            await asyncio.wait(self._takers.values())
+
     def close(self) -> None:
         """Delete the queues and hang up."""
         self._is_closed = True
@@ -180,10 +201,10 @@ class AmqpQueue:
             self._spawn(self._feed(port, name))
         for port, name in described.outputs.items():
             await self._make(name, **{"x-max-length": MOST_WAITING, "x-overflow": "reject-publish"})
-            self._spawn(self._consume(name, partial(self._on_output, port)))
+            self._takers[name] = self._spawn(self._consume(name, partial(self._on_output, port)))
         for name, take in ((described.panic, self._on_panic), (described.health, self._on_health)):
             await self._make(name)
-            self._spawn(self._consume(name, take))
+            self._takers[name] = self._spawn(self._consume(name, take))
         await self._make(described.stop)
         self._spawn(self._tell_stop())
         if session.program.command:
@@ -198,7 +219,7 @@ class AmqpQueue:
         await _declare(self._channel, name, **arguments)
         self._made.append(name)
 
-    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+    def _spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         async def watched() -> None:
             try:
                 await work
@@ -207,7 +228,7 @@ class AmqpQueue:
             except Exception as error:  # noqa: BLE001 - whatever it was, the program cannot be reached any more
                 self._on_lost(None, error)
 
-        self._loop.loop.create_task(watched())
+        return self._loop.loop.create_task(watched())
 
     def _on_lost(self, _sender: object, error: BaseException | None = None) -> None:
         if not self._is_closed and self.lost is None:
@@ -249,6 +270,8 @@ class AmqpQueue:
         queue = await channel.declare_queue(name, passive=True)
         async with queue.iterator() as messages:
             async for message in messages:
+                if LAST in message.headers:
+                    return
                 await self._aside(partial(take, message))
                 await message.ack()
 
@@ -397,9 +420,12 @@ class AmqpTransport:
 
         try:
             if name not in self._queues:
-                self._queues[name] = await self._channel.get_queue(name)
+                # A channel for each: asking for a queue that is gone ends the channel on which it is asked.
+                channel = await self._connection.channel()
+                self._queues[name] = await channel.get_queue(name)
             message = await self._queues[name].get(fail=False)
-        except AMQPError as error:
+        except (AMQPError, RuntimeError) as error:
+            self._queues.pop(name, None)
             raise Refused(f"the queue {name} is gone: {error}", code="HUNG_UP") from error
         if message is None:
             return None

@@ -43,6 +43,9 @@ class Queue(Protocol):
     def lost(self) -> str | None:
         """Answer why the program cannot be reached any more; None when it can."""
 
+    def drain(self) -> None:
+        """Wait until everything that the program has said is carried out."""
+
     def close(self) -> None:
         """End it and remove what it made."""
 
@@ -63,11 +66,12 @@ def run_program(attempt: Attempt, session: ProgramSession, host: Host, *, instan
             status = _Running(attempt, session, host, queue).wait()
         else:
             status = _wait(attempt, session, queue)
-        lost = queue.lost
+        if session.failure is None and not _is_gone(attempt):
+            queue.drain()
+        lost, failure = queue.lost, session.failure
     finally:
         session.end()
         queue.close()
-    failure = session.failure
     if failure is None and lost is not None:
         return Crashed(reason=lost)
     if failure is None and status != 0:
