@@ -84,3 +84,10 @@ def test_the_rhythm_of_today_can_be_read(client: As) -> None:
     answer = client("read").get("/v1/rhythm?since=0")
     assert answer.status == 200
     assert answer.json["ponds"] == []
+
+
+def test_no_two_pages_share_a_name_or_a_key() -> None:
+    pages = [path.read_text(encoding="utf-8") for path in (PLACE.parent / "pages").glob("*.tsx")]
+    for field in ("id", "shortcut"):
+        found = [name for text in pages for name in re.findall(rf'^  {field}: "([^"]+)",$', text, re.MULTILINE)]
+        assert len(found) == len(set(found)) > 5, (field, sorted(found))

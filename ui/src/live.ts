@@ -100,7 +100,7 @@ function receive(from: WebSocket, message: FeedMessage): void {
 
 function failed(mine: number, error: unknown): void {
   socket = null;
-  if (error instanceof Refusal && (error.status === 401 || error.status === 403 || error.status === 404)) {
+  if (error instanceof Refusal && error.status >= 400 && error.status < 429) {
     set({ connection: "refused", problem: error.problem });
     return;
   }

@@ -235,7 +235,9 @@ def _next(settings: Settings, directory: Path, *, is_temporary: bool) -> None:
         click.echo("  pondage init my_project       start your own")
         return
     click.echo(f"  cd {_shown(directory)}")
-    click.echo("  pondage dev                   run it (in a second terminal)")
+    click.echo(
+        "  pondage dev                   run it (in a second terminal), with a page to look at: http://127.0.0.1:8642"
+    )
     click.echo(f"  pondage run {OUTLET}           ask for fresh data")
     click.echo("  pondage status                watch it")
     click.echo("  pondage tide reports 1m       never staler than a minute")

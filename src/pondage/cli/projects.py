@@ -41,11 +41,13 @@ def init(directory: Path, name: str | None) -> None:
 
 @verb
 @click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="Of the API; 0: any.")
-@click.option("--no-api", is_flag=True, help="Do not serve the API (see: pondage serve).")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="Of the page and the API; 0: any."
+)
+@click.option("--no-api", is_flag=True, help="Serve no page and no API (see: pondage serve).")
 @pass_settings
 def dev(settings: Settings, quiet: bool, port: int, no_api: bool) -> None:
-    """Run everything on this machine until Ctrl-C: supervisor, workers, timer, reaper, and the API for this machine.
+    """Run everything on this machine until Ctrl-C: supervisor, workers, timer, reaper, and the page for this machine.
 
     Ctrl-C waits for what runs; a second one gives it back at once. Nothing is lost either way.
     """

@@ -48,7 +48,8 @@ def serve(
     with session(settings) as opened:
         listening = bound(options)
         token = first_token(opened.ledger, opened.project.state, environment=opened.environment)
-        click.echo(f"Pondage serves the API of project {opened.project.name}: {url_of(options, listening, token)}")
+        click.echo(f"Pondage serves the page and the API of project {opened.project.name}:")
+        click.echo(f"  {url_of(options, listening, token)}")
         click.echo(_where(opened.project, is_new=token is not None))
         run(service_of(opened), options, listening)
 
@@ -60,7 +61,7 @@ def beside(settings: Settings, *, port: int, is_quiet: bool) -> Iterator[None]:
         try:
             line = stack.enter_context(_started(settings, port))
         except PondageError as error:
-            click.echo(f"no API: {error.message}" + (f" ({error.hint})" if error.hint else ""), err=True)
+            click.echo(f"no page and no API: {error.message}" + (f" ({error.hint})" if error.hint else ""), err=True)
         else:
             if not is_quiet:
                 click.echo(line)
@@ -77,7 +78,7 @@ def _started(settings: Settings, port: int) -> Iterator[str]:
         token = first_token(opened.ledger, opened.project.state, environment=opened.environment)
         with serving(service_of(opened), options, listening):
             where = _where(opened.project, is_new=token is not None)
-            yield f"API: {url_of(options, listening, token)} ({where})"
+            yield f"Open {url_of(options, listening, token)}\n  ({where})"
 
 
 def service_of(opened: Session) -> Service:

@@ -5,7 +5,7 @@ import type { PondShow, RippleShow } from "../types";
 /** The function or the SQL of a Ripple as it is deployed. */
 export function Code({ show, ripple }: { show: PondShow; ripple: RippleShow }) {
   return (
-    <div className="columns">
+    <div className="columns columns-code">
       <Panel title={ripple.kind === "sql" ? "SQL" : "Code"} aside={show.place === "" ? undefined : <code>{show.place}</code>}>
         {ripple.source === "" ? (
           <p className="soft">Its text was not stored with the deploy.</p>

@@ -3,6 +3,7 @@ import { useGet } from "../api";
 import { Empty, Loaded, Panel } from "../parts/basics";
 import { PondLink } from "../parts/link";
 import { Word } from "../parts/word";
+import { shortName } from "../words";
 import type { ColumnEdge, LineageTable, LineageView, PondShow, RippleShow } from "../types";
 
 export function Lineage({ show, ripple }: { show: PondShow; ripple: RippleShow }) {
@@ -16,6 +17,8 @@ function Found({ view, show, ripple }: { view: LineageView; show: PondShow; ripp
   const from = view.columns.filter((edge) => edge.target === own);
   const to = view.columns.filter((edge) => edge.source === own);
   const names = [...new Set([...(ripple.published?.columns.map((column) => column.name) ?? []), ...from.map((edge) => edge.target_column)])];
+  // What filters, joins and groups decide is which rows there are, not what is in a column.
+  names.sort((one, other) => Number(one === "") - Number(other === ""));
   return (
     <div className="stack">
       <Panel title={<Word of="lineage">Columns</Word>} aside={<code>{`pondage lineage ${show.name} --columns`}</code>}>
@@ -38,7 +41,7 @@ function Found({ view, show, ripple }: { view: LineageView; show: PondShow; ripp
                       <Columns edges={from.filter((edge) => edge.target_column === name)} side="source" />
                     </td>
                     <td className="mono">
-                      <strong>{name}</strong>
+                      {name === "" ? <em className="faint">which rows there are</em> : <strong>{name}</strong>}
                     </td>
                     <td className="soft">
                       <Columns edges={to.filter((edge) => edge.source_column === name)} side="target" />
@@ -67,12 +70,19 @@ function Columns({ edges, side }: { edges: readonly ColumnEdge[]; side: "source"
     <ul className="column-list">
       {edges.map((edge) => (
         <li key={`${edge.source} ${edge.source_column} ${edge.target} ${edge.target_column} ${edge.kind}`}>
-          <code>{side === "source" ? `${edge.source}.${edge.source_column}` : `${edge.target}.${edge.target_column}`}</code>
-          {edge.kind === "rows" ? <span className="faint"> decides which rows</span> : null}
+          <code>{side === "source" ? columnText(edge.source, edge.source_column) : columnText(edge.target, edge.target_column)}</code>
+          {side === "target" && edge.kind === "rows" ? <span className="faint"> which rows there are</span> : null}
         </li>
       ))}
     </ul>
   );
+}
+
+/** A column without the majors and the repetitions: of `sales@1.sales` and `amount` `sales.amount`. */
+function columnText(table: string, column: string): string {
+  const [pond = "", ripple = ""] = table.split(".");
+  const name = shortName(pond);
+  return [name, ...(ripple === name ? [] : [ripple]), ...(column === "" ? [] : [column])].join(".");
 }
 
 function TablesOf({ title, tables }: { title: string; tables: readonly LineageTable[] }) {
@@ -87,7 +97,7 @@ function TablesOf({ title, tables }: { title: string; tables: readonly LineageTa
             .map((table) => (
               <li key={table.table} className="line">
                 <PondLink pond={table.pond} />
-                <span className="line-text">{table.table}</span>
+                <span className="line-text">{table.ripple}</span>
                 <span className="line-end">
                   {Math.abs(table.distance)} {Math.abs(table.distance) === 1 ? "step" : "steps"}
                 </span>

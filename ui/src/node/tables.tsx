@@ -11,6 +11,7 @@ export function Tables({ show, ripple }: { show: PondShow; ripple: RippleShow })
   const checks = useGet<ChecksView>("checks", { subject: `${show.key}.${ripple.name}`, most: 30 }, show.current_run ?? "");
   const published = ripple.published;
   return (
+    <div className="stack">
     <div className="columns">
       <div className="stack">
         <Panel title={<Word of="contract">Columns</Word>} aside={`version ${show.version}`}>
@@ -49,8 +50,9 @@ export function Tables({ show, ripple }: { show: PondShow; ripple: RippleShow })
             ]}
           />
         </Panel>
-        <SampleRows table={ripple.table} isThere={published !== null} key={ripple.table} />
       </div>
+    </div>
+    <SampleRows table={ripple.table} isThere={published !== null} key={ripple.table} />
     </div>
   );
 }

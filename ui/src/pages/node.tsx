@@ -195,7 +195,7 @@ function OfRipple({ show, tab }: { show: PondShow; tab: Tab }) {
 export const node: Page = {
   id: "node",
   title: "Ponds",
-  shortcut: "p",
+  shortcut: "n",
   icon: "M3 9c3 0 3 2 6 2s3-2 6-2 3 2 6 2M3 15c3 0 3 2 6 2s3-2 6-2 3 2 6 2",
   Component: NodePage,
 };
