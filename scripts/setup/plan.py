@@ -65,6 +65,7 @@ SETS = {
     "lineage": ("Lineage", "the client of OpenLineage", 0.1),
     "amqp": ("AMQP", "the client of RabbitMQ", 0.1),
     "server": ("Server", "the HTTP server", 0.1),
+    "telemetry": ("Telemetry", "the SDK of OpenTelemetry and its exporter", 0.1),
     "page": ("Node", "a Node of its own (about 60 MB), because none was found that can build the web page", 0.4),
     "dev": ("Test tools", "pytest, mypy, ruff, a PostgreSQL, playwright and all clients for the tests", 1.1),
 }
