@@ -4,6 +4,7 @@
 #   make lint                 style, types and the import rules
 #   make bench NAME=x         one benchmark, or all of them
 #   make chaos SEEDS=n        the fault matrix with real processes, each fault n times
+#   make fuzz SEEDS=n         n random trees of flows on Spark, each compared with a straight evaluation
 #   make bare                 `make demo` as a stranger has it: fresh clone, no Java or Node, empty HOME
 #   make setup | lock | wheel | clean
 
@@ -20,7 +21,7 @@ SEEDS ?= 1
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test setup lint bench chaos bare lock clean wheel
+.PHONY: help demo test setup lint bench chaos fuzz bare lock clean wheel
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | sed '/^$$/q'
@@ -48,6 +49,10 @@ bench:
 chaos:
 	@$(BOOTSTRAP) dev
 	@$(BIN)/python -m tests.chaos --seeds $(SEEDS) $(ARGS)
+
+fuzz:
+	@$(BOOTSTRAP) dev
+	@PONDAGE_FUZZ_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q tests/spark/test_random_flows.py $(ARGS)
 
 bare:
 	@$(PYTHON) scripts/bare.py

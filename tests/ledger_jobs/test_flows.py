@@ -9,9 +9,9 @@ import pytest
 
 from pondage.define.component_work import Panic, Panicked
 from pondage.define.durability import Durability
-from pondage.define.flow import FlowFacts
+from pondage.define.flow import FlowFacts, FlowRefused
 from pondage.errors import LedgerError, NotFound
-from pondage.ledger import advance, executions, extracts, flows, job_pruning, jobs, reap
+from pondage.ledger import advance, executions, extracts, flow_constants, flows, job_pruning, jobs, reap
 from pondage.ledger.job_replay import replay_runs
 from pondage.ledger.work import Work
 from pondage.plan.stored_job import StoredJob, stored_job
@@ -364,3 +364,27 @@ def test_cleaning_up_removes_tables_attempts_and_rows_before_their_retention_but
     sweep(run)
     for rows in ("job_runs", "run_tables", "run_rows", "dispatches", "executions", "signals"):
         assert run.world.one(f"SELECT count(*) FROM {rows}") == 0, rows
+
+
+def test_a_constant_that_was_stored_before_comes_with_the_flow_that_names_it(run: Jobs) -> None:
+    ledger = run.world.ledger
+    ref = flow_constants.store(ledger, b"id\n1\n")
+    nodes: dict[str, Any] = {
+        "c": {"const": {"type": "Bytes<text/csv>", "ref": ref}},
+        "l": {"prog": "lines"},
+        "sink": {"prog": "sink"},
+    }
+    run.start(flow(nodes, ["c.out", "l.in"], *sink("l.out")))
+    held = run.claim()
+    assert held is not None
+    assert held.component is not None
+    assert held.component.members[0].params == {"type": "Bytes<text/csv>", "bytes": "aWQKMQo="}
+    nodes["c"]["const"]["ref"] = "sha256:" + "ab" * 32
+    with pytest.raises(FlowRefused) as caught:
+        run.start(flow(nodes, ["c.out", "l.in"], *sink("l.out")))
+    assert [(one.code, one.path) for one in caught.value.problems] == [("UNKNOWN_REF", "/nodes/c/const/ref")]
+    with pytest.raises(LedgerError, match="more than a constant may have"):
+        flow_constants.store(ledger, b"x" * (flow_constants.MAX_BYTES + 1))
+    run.world.pass_time(31 * DAY_S)
+    flow_constants.store(ledger, b"new")
+    assert run.world.one("SELECT count(*) FROM constants") == 1

@@ -85,7 +85,7 @@ OF_FILES = {
     "mailbox pop", "mailbox put", "mailbox take", "mailbox wait-stop",
 }  # fmt: skip
 """What works with files and sockets of this machine, and asks no ledger."""
-OF_THE_MACHINE = {"dev", "worker", "live", "serve", "backup", "restore", "demo", "simulate"}
+OF_THE_MACHINE = {"dev", "worker", "live", "serve", "backup", "restore", "demo", "simulate", "flow store"}
 """What works on the machine with the ledger, and says so."""
 
 
@@ -206,8 +206,8 @@ def test_what_is_wrong_is_said_the_same_from_near_and_far(
 def test_a_verb_for_the_machine_with_the_ledger_says_so(
     verb: str, pair: Twins, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    more = {"backup": ["copy.db"]}.get(verb, [])
-    far = said(capsys, pair.far(verb, *more, "--json") if verb == "simulate" else pair.far(verb, *more))
+    more = {"backup": ["copy.db"], "simulate": ["--json"], "flow store": [__file__]}.get(verb, [])
+    far = said(capsys, pair.far(*verb.split(), *more))
     assert far.code == 1
     assert "NOT_REMOTE" in far.err
 

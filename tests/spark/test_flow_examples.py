@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -68,3 +69,12 @@ def test_a_shop_that_does_not_answer_is_handled_and_the_rest_goes_on(world: Flow
     assert (panic["node"], panic["code"], panic["message"]) == (
         "big", "ConnectionError", "ConnectionError: big does not answer",
     )  # fmt: skip
+
+
+def test_the_tests_of_the_documentation_pass(world: FlowWorld, driver: SparkDriver) -> None:
+    text = (EXAMPLES.parents[1] / "docs" / "flows.md").read_text(encoding="utf-8")
+    (block,) = (one for one in text.split("```python\n")[1:] if "simulate(" in one)
+    names: dict[str, Any] = {"__name__": "tests_of_the_documentation"}
+    exec(compile(block.partition("```")[0], "flows.md", "exec"), names)
+    names["test_a_silent_shop_is_handled"]()
+    names["test_cheap_offers"](driver)

@@ -6,7 +6,7 @@ import click
 
 from pondage.cli.flow_extract import extract
 from pondage.cli.flow_files import planned_tree, refuse
-from pondage.cli.flow_running import cleanup, list_runs, resume, show, stop, submit, watch
+from pondage.cli.flow_running import cleanup, list_runs, resume, show, stop, store, submit, watch
 from pondage.cli.output import print_json, print_table
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 from pondage.define.flow import FlowRefused
@@ -17,7 +17,7 @@ def flow() -> None:
     """Flows: trees of programs and constants, written as JSON, typed before they run."""
 
 
-for _verb in (submit, list_runs, show, watch, stop, resume, cleanup, extract):
+for _verb in (submit, list_runs, show, watch, stop, resume, cleanup, extract, store):
     flow.add_command(_verb)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -41,9 +42,34 @@ def submit(settings: Settings, file: str, name: str | None, is_followed: bool, i
             refuse(error, is_json=is_json)
 
         def start() -> str:
-            return opened.ask(jobs.start_file, job=stored, archive=archive, context={}, reason="submitted").run
+            try:
+                return opened.ask(jobs.start_file, job=stored, archive=archive, context={}, reason="submitted").run
+            except FlowRefused as error:
+                refuse(error, is_json=is_json)
 
         _carry_on(settings, opened, start, is_followed=is_followed, is_json=is_json)
+
+
+@click.command("store", cls=Verb)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@json_option
+@pass_settings
+def store(settings: Settings, file: Path, is_json: bool) -> None:
+    """Keep a file of at most 8 MiB as a constant, and print what a tree calls it: `"const": {"ref": "sha256:…"}`.
+
+    It is the octets of a `Bytes`, the JSON of a `Value`, or the Arrow IPC stream of a `Table`.
+    """
+    from pondage.cli.output import print_json
+    from pondage.cli.session import session
+    from pondage.ledger.flow_constants import MAX_BYTES
+    from pondage.ledger.flow_constants import store as keep
+
+    with session(settings) as opened, file.open("rb") as source:
+        ref = keep(opened.ledger, source.read(MAX_BYTES + 1))
+    if is_json:
+        print_json({"ref": ref})
+    else:
+        click.echo(ref)
 
 
 @click.command("list", cls=Verb)

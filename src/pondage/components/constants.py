@@ -6,6 +6,8 @@ import base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from pondage.define.component import ATTRIBUTE, component
 from pondage.define.flow import CONST
 from pondage.errors import PondageError
@@ -16,13 +18,20 @@ if TYPE_CHECKING:
 
 def const(*, params: Mapping[str, Any], run: SparkRun) -> dict[str, object]:
     """Give what is written in the tree; `schema` is what the planner made of its type."""
-    if "bytes" in params:
-        return {"out": base64.b64decode(params["bytes"], validate=True)}
-    if params["type"].startswith("Value"):
-        return {"out": params["value"]}
-    from pondage.spark.typed import typed_frame
+    from pondage.spark.typed import arrow_frame, typed_frame
 
-    return {"out": typed_frame(run.spark, params["schema"], params["value"])}
+    if "bytes" not in params:
+        is_value = params["type"].startswith("Value")
+        return {"out": params["value"] if is_value else typed_frame(run.spark, params["schema"], params["value"])}
+    data = base64.b64decode(params["bytes"], validate=True)
+    if params["type"].startswith("Bytes"):
+        return {"out": data}
+    # Stored before and named by its digest: as its type is serialised.
+    try:
+        return {"out": msgspec.json.decode(data) if params["type"].startswith("Value")
+                else arrow_frame(run.spark, params["schema"], data)}  # fmt: skip
+    except (ValueError, TypeError) as error:
+        raise PondageError(f"the constant is no {params['type']}: {error}", code="DECODE_ERROR") from None
 
 
 @component("fixture_failure", after=(), globals=())

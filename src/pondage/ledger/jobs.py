@@ -12,7 +12,7 @@ from pondage.kernel.control import Index, collect, difference
 from pondage.kernel.control.events import Event, Kill, Restore, Start
 from pondage.kernel.control.resume import Difference, is_resumable
 from pondage.kernel.control.state import RunRow
-from pondage.ledger import actors, advance, history, job_plans, job_runs, run_tables, segments
+from pondage.ledger import actors, advance, flow_constants, history, job_plans, job_runs, run_tables, segments
 from pondage.ledger.driver import Transaction
 from pondage.ledger.job_plans import StoredJob
 from pondage.ledger.job_runs import JobRunRow, RunRows
@@ -51,6 +51,7 @@ def start_job(
         assert identity is not None
         if archive:
             job_plans.store_archive(tx, job.archive, archive)
+        job = flow_constants.resolved(tx, job)
         definition = job_plans.store(tx, job)
         run = _insert(tx, identity, public_id, job, definition, known, resumed_from=None, reason=reason)
         history.audit(tx, environment=identity, who=who, verb="job run", target=public_id, note=note)

@@ -62,6 +62,18 @@ def typed_frame(session: SparkSession, schema: Any, rows: list[Any]) -> DataFram
     return session.createDataFrame([_read(row, struct) for row in rows], struct).coalesce(1)
 
 
+def arrow_frame(session: SparkSession, schema: Any, data: bytes) -> DataFrame:
+    """Answer an Arrow IPC stream as a table of exactly this schema; raises ValueError for anything else."""
+    import pyarrow as pa
+    from pyspark.sql import types as T  # noqa: N812 - the name that everybody uses
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    wanted = to_arrow_schema(T.StructType.fromJson(schema), timezone="UTC")
+    with pa.ipc.open_stream(data) as reader:
+        table = reader.read_all().cast(wanted)
+    return session.createDataFrame(table).coalesce(1)
+
+
 def _read(value: Any, kind: T.DataType) -> object:
     from pyspark.sql import types as T  # noqa: N812 - the name that everybody uses
 

@@ -11,6 +11,13 @@ CREATE TABLE environments (
 );
 
 -- Code and declarations, content-addressed: Runs keep the ones they started with.
+-- What trees name by its digest; a flow takes it over when it is submitted.
+CREATE TABLE constants (
+    digest text PRIMARY KEY,
+    data bytea NOT NULL,
+    stored_at bigint NOT NULL
+);
+
 CREATE TABLE archives (
     digest text PRIMARY KEY,
     data bytea NOT NULL,

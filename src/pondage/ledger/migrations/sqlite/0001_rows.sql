@@ -11,6 +11,13 @@ CREATE TABLE environments (
 );
 
 -- Code and declarations, content-addressed: Runs keep the ones they started with.
+-- What trees name by its digest; a flow takes it over when it is submitted.
+CREATE TABLE constants (
+    digest TEXT PRIMARY KEY,
+    data BLOB NOT NULL,
+    stored_at INTEGER NOT NULL
+);
+
 CREATE TABLE archives (
     digest TEXT PRIMARY KEY,
     data BLOB NOT NULL,
