@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from pondage.define.component_work import ComponentResult, MemberResult
 from pondage.engine.executor import Crashed
 from pondage.engine.programs.hosting import Host, run_program
 from pondage.engine.programs.unix import UnixQueue
+from pondage.engine.watch import lease_of
 from pondage.errors import PondageError
 from pondage.ledger import leases, reap
+from pondage.read.tree import load_tree
 from tests.ledger.harness import SECOND
 from tests.programs.harness import ProgramWorld
 from tests.services.postgres import wait_until
@@ -175,6 +179,28 @@ def test_a_program_that_is_dead_by_its_own_word_ends_crashed_by_the_ledger_s_clo
     assert (
         flow.run.world.one("SELECT outcome FROM executions WHERE token = :token", token=held.claim.token) == "crashed"
     )
+
+
+def test_a_worker_holds_a_program_to_the_earliest_of_its_health_and_its_timeout(flow: ProgramWorld) -> None:
+    flow.start()
+    flow.claimed("w")
+    held = flow.claimed("x")
+    attempt = flow.attempt(msgspec.structs.replace(held, claim=msgspec.structs.replace(held.claim, timeout_s=100.0)))
+    assert (found := lease_of(attempt, None)) is not None
+    assert found.reason == "TIMEOUT"
+    attempt.be_healthy(30)
+    assert (found := lease_of(attempt, None)) is not None
+    assert found.reason == "HEALTH"
+    assert found.until_s == attempt.healthy_until_s
+    attempt.be_healthy(3_000)
+    assert (found := lease_of(attempt, None)) is not None
+    assert found.reason == "TIMEOUT"
+
+
+def test_a_tree_cannot_name_a_command() -> None:
+    for extra in ({"command": ["sh", "-c", "true"]}, {"transport": "amqp"}):
+        loaded = load_tree(json.dumps({"version": 1, "nodes": {"x": {"prog": "prog", **extra}}, "edges": []}))
+        assert [problem.code for problem in loaded.problems] == ["SCHEMA"]
 
 
 def test_crashes_without_a_panic_fail_the_component_when_their_budget_is_spent(flow: ProgramWorld) -> None:

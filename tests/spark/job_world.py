@@ -83,13 +83,17 @@ class JobWorld:
 
     def executor_of(self, held: work.Work) -> SparkExecutor:
         """Answer the executor for a claimed piece of work."""
+        return self._executor(self.code_of(held))
+
+    def code_of(self, held: work.Work) -> str:
+        """Answer the digest of the code that a claimed piece of work needs."""
         with self.ledger.reading() as tx:
             row = tx.row(
                 "SELECT q.code AS code FROM dispatches d JOIN queues q ON q.id = d.queue WHERE d.id = :id",
                 id=held.claim.dispatch,
             )
         assert row is not None
-        return self._executor(str(row["code"]))
+        return str(row["code"])
 
     def close(self) -> None:
         """Close the ledger and the logs."""

@@ -6,12 +6,16 @@ import threading
 import time
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
 from pondage.define.component_work import ComponentResult
 from pondage.engine.attempt import Attempt
 from pondage.engine.attempt_log import AttemptLog
+from pondage.engine.config import WorkerConfig, config_of
+from pondage.engine.spark_executor import SparkExecutor
+from pondage.engine.worker import Worker
 from pondage.ledger import reap, segments, work
 from pondage.ledger.component_results import commit_component
 from pondage.ledger.segments import Stream
@@ -272,3 +276,25 @@ def _is_stopped(world: FlowWorld, attempt: Attempt) -> bool:
     with world.ledger.reading() as tx:
         row = tx.row("SELECT stopped_at FROM dispatches WHERE id = :id", id=attempt.work.claim.dispatch)
     return row is not None and row["stopped_at"] is not None
+
+
+def test_a_worker_with_one_slot_runs_the_writer_that_its_waiting_reader_waits_for(
+    world: FlowWorld, driver: SparkDriver, spark: SparkSession
+) -> None:
+    run = world.submit(tree({"t": node("ticks", segments=3), "s": node("total")}, ["t.out", "s.in"], all="s.out"))
+    elsewhere = claimed(world, "t")
+    engine = msgspec.structs.replace(config_of(world.project), slots=1)
+    code = world.code_of(elsewhere)
+    config = WorkerConfig(engine=engine, public_id="p-one-slot", code=code, parent=0)
+    worker = Worker(config, world.ledger, SparkExecutor(config, world.ledger, driver=driver, is_owner=False))
+    thread = threading.Thread(target=worker.run, daemon=True)
+    thread.start()
+    try:
+        wait_until(lambda: any(one.is_parked for one in worker.slots.attempts))
+        crash(world, elsewhere)
+        wait_until(lambda: world.detail(run).flow.run.ended_at is not None)
+    finally:
+        worker.drain()
+        thread.join(60)
+    assert world.detail(run).flow.run.state == "OK"
+    assert in_stream(world, spark, run, "s") == [[(0, 3)], [(1, 15)], [(2, 36)], [(-1, 36)], []]
