@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,8 +32,8 @@ def test_a_host_takes_a_push_fires_and_another_host_takes_over_with_its_state(wo
     second = world.start()
     world.kill(first)
     assert world.push(2) == {"accepted": True, "seq": 2}
-    world.until(lambda: len(world.fires()) == 2, what="no fire after the takeover")
-    assert world.fires()[1] == "2 1 2"
+    # On a busy machine the end of the first fire may die with its host: then it is called once more, under its id.
+    world.until(lambda: world.fires()[-1] == "2 1 2", what="no fire after the takeover")
     row = world.row
     assert row is not None
     assert row.epoch == 2
@@ -50,6 +52,40 @@ def test_what_is_refused_is_named_and_a_bad_frame_harms_nobody(world: Hosting) -
     assert ask(op="command", command="fire_with", arg={"ticks": 7})["error"] == "INVALID_BOUNDARY"
     assert ask(op="command", command="explode")["reply"]["error"] == "unknown_command"  # type: ignore[index]
     assert world.push(3)["accepted"] is True
+
+
+def test_producers_that_hang_die_or_flood_harm_nobody(world: Hosting) -> None:
+    world.start()
+    world.push(0)
+    row = world.row
+    assert row is not None
+    path = row.address.partition(":")[2]
+    hanging, dying, flooding = (socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(3))
+    try:
+        for each in (hanging, dying, flooding):
+            each.settimeout(60)
+            each.connect(path)
+        hanging.sendall(b'{"op": "push", "reactor": "qu')
+        dying.sendall(b'{"op": "push", "reactor": "quote", "sour')
+        dying.close()
+        frames = [
+            msgspec.json.encode(
+                {"op": "push", "reactor": "quote", "source": "ticks", "id": number, "value": {"number": number}}
+            )
+            for number in range(1, 3001)
+        ]
+        sending = threading.Thread(target=flooding.sendall, args=(b"\n".join([*frames, b""]),))
+        sending.start()
+        with flooding.makefile("rb") as answers:
+            acks = [msgspec.json.decode(answers.readline()) for _ in frames]
+        sending.join()
+        assert [(ack["id"], ack["accepted"]) for ack in acks] == [(number, True) for number in range(1, 3001)]
+        assert world.push(-1)["accepted"] is True
+        world.until(lambda: len(world.fires()) == 3002, what="not everything was fired")
+        assert [int(line.split()[2]) for line in world.fires()] == [*range(3001), -1]
+    finally:
+        for each in (hanging, dying, flooding):
+            each.close()
 
 
 def test_commands_are_done_once_under_their_own_id_in_every_life(world: Hosting) -> None:
@@ -106,7 +142,7 @@ def test_a_removed_reactor_is_drained_and_forgotten(world: Hosting) -> None:
 
 def test_code_that_cannot_be_imported_is_told_and_tried_again(world: Hosting) -> None:
     with world.ledger.transaction() as tx:
-        tx.change("UPDATE reactors SET entry = 'ponds:nothing'")
+        tx.change("UPDATE reactors SET entry = :entry", entry="ponds:nothing")
     world.start()
     world.until(lambda: len(world.history("reactor not started")) == 1, what="nobody was told")
     assert "is no Reactor" in str(world.history("reactor not started")[0]["error"])

@@ -255,6 +255,53 @@ async def test_polls_bring_boundaries_and_a_poll_that_raises_disconnects() -> No
 
 
 @live_test
+async def test_a_poll_that_hangs_is_not_asked_again_degrades_and_holds_nobody_up() -> None:
+    config = Accumulator.polling("config", Price, every="1ms", stale_after="20ms")
+    polls: list[int] = []
+
+    @config.poll
+    async def read() -> Price | None:
+        polls.append(1)
+        await asyncio.Event().wait()
+        return None
+
+    quote = Reactor("quote", sources=[config, Accumulator("book", Book)])
+
+    @quote.graph(inline=True)
+    def bid(book: Book | None) -> float | None:
+        return None if book is None else book.bid
+
+    async with quote.run() as live:
+        await live.until(lambda state: state["state"] == "Degraded")
+        await live.push("book", Book(2.0))
+        assert values(live) == [2.0]
+        assert polls == [1]
+
+
+@live_test
+async def test_a_poll_that_brings_rubbish_disconnects_until_a_good_one() -> None:
+    config = Accumulator.polling("config", Price, every="1ms")
+    answers: list[object] = [{"px": "dear"}, {"px": 3.0}]
+    healths: list[str] = []
+
+    @config.poll
+    def read() -> object | None:
+        return answers.pop(0) if answers else None
+
+    quote = Reactor("quote", sources=[config])
+
+    @quote.graph(inline=True)
+    def price(config: Price) -> float:
+        return config.px
+
+    async with quote.run() as live:
+        live.host.watchers.append(lambda effect: healths.append(str(getattr(effect, "health", ""))))
+        await live.until(lambda state: state["ok"] == 1)
+    assert values(live) == [3.0]
+    assert [health for health in healths if health] == ["Disconnected", "Live"]
+
+
+@live_test
 async def test_batches_states_and_ponds() -> None:
     trades = Accumulator.batch("trades", int, size=3, reduce=sum)
     recent = Accumulator.state("recent", int, window=2)

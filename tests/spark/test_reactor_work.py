@@ -15,7 +15,7 @@ from pondage.engine import reactor_executor
 from pondage.engine.config import WorkerConfig
 from pondage.engine.spark_executor import SparkExecutor
 from pondage.engine.worker import Ending, Worker
-from pondage.ledger import advance
+from pondage.ledger import advance, reactor_work
 from pondage.spark.driver import SparkDriver
 from tests.reaction.hosting import Hosting
 
@@ -127,6 +127,12 @@ class Desk(Hosting):
         # A fire may be called again by the next life: its id is the same.
         return list({line.split(" ", 1)[0]: line for line in super().fires()}.values())
 
+    def actor(self) -> int:
+        """Answer the reactor's actor."""
+        row = self.row
+        assert row is not None
+        return row.actor
+
     def source(self, name: str) -> dict[str, object]:
         return msgspec.convert(self.state()["sources"], dict[str, dict[str, object]])[name]
 
@@ -180,6 +186,30 @@ def test_each_micro_batch_is_one_boundary_whoever_reads_the_stream(made: Callabl
     # Spark takes files by their time, and these came together.
     assert sorted(numbers) == ["[1, 2]", "[3]", "[4]", "[5]", "[6]", "[7]", "[8]"]
     assert desk.source("clicks")["seen"] == 7
+
+
+def test_a_flood_waits_for_the_reactor_and_a_silent_stream_degrades_it(made: Callable[[str], Desk]) -> None:
+    desk = made(STREAM.replace('"clicks", Counted', '"clicks", Counted, capacity=1, stale_after="300ms"'))
+    desk.start()
+    desk.work()
+    desk.until(lambda: desk.state()["state"] == "Degraded", what="nobody misses the stream")
+    desk.client().ask(op="command", command="pause")
+    for number in range(6):
+        desk.put(number)
+    most, actor = 0, desk.actor()
+
+    def is_crowded() -> bool:
+        nonlocal most
+        with desk.ledger.reading() as tx:
+            most = max(most, reactor_work.waiting(tx, actor))
+        return most >= reactor_executor.MOST_WAITING
+
+    desk.until(is_crowded, what="the stream does not get ahead")
+    desk.client().ask(op="command", command="resume")
+    desk.until(lambda: is_crowded() and len(desk.fires()) == 6, what="what waited is lost")
+    # One batch may be on its way when the room is gone, and signals about the stream itself come too.
+    assert most <= reactor_executor.MOST_WAITING + 2
+    assert [line.split(" ")[1] for line in desk.fires()] == list("012345")
 
 
 def test_a_gather_that_raises_crashes_its_accumulator_and_says_why(made: Callable[[str], Desk]) -> None:
