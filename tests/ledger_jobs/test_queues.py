@@ -56,6 +56,13 @@ def test_a_fused_group_is_for_whoever_serves_all_its_members(run: Jobs) -> None:
     assert names(run, Offer(code="", components=frozenset({"source", "transform", "x"}))) == ["source transform"]
 
 
+def test_what_every_worker_has_comes_along_with_a_group_and_restricts_nobody(run: Jobs) -> None:
+    library = msgspec.structs.replace(FUSED["source"], entry="pondage.components.constants:const")
+    run.start(job(CHAIN, registry={**FUSED, "source": library}))
+    run.drain()
+    assert names(run, Offer(code="", components=frozenset({"transform"}))) == ["transform"]
+
+
 def test_components_that_are_placed_differently_are_not_fused(run: Jobs) -> None:
     large = {**FUSED, "source": msgspec.structs.replace(FUSED["source"], resources=Resources(memory=("4g",)))}
     run.start(job(CHAIN, registry=large))

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 
-from pondage.define.component import Registry, Schema, definition_of, schema_of
+from pondage.define.component import LIBRARY, Registry, Schema, definition_of, schema_of
 from pondage.errors import PondageError
 
-PACKAGE = "pondage.components"
 MODULES = (
     "checks",
     "columns",
@@ -30,7 +29,7 @@ MODULES = (
 def _functions() -> dict[str, Callable[..., object]]:
     found: dict[str, Callable[..., object]] = {}
     for module in MODULES:
-        for value in vars(import_module(f"{PACKAGE}.{module}")).values():
+        for value in vars(import_module(f"{LIBRARY}.{module}")).values():
             definition = definition_of(value)
             if definition is not None:
                 found[definition.name] = value
@@ -45,11 +44,6 @@ def built_in() -> Registry:
 def built_in_schemas() -> dict[str, Schema]:
     """Answer the pure `schema` functions of the starter library."""
     return {name: found for name, one in _functions().items() if (found := schema_of(one)) is not None}
-
-
-def is_built_in(entry: str) -> bool:
-    """Does an entry `module:function` lie in the starter library?"""
-    return entry.startswith(f"{PACKAGE}.")
 
 
 def built_in_function(entry: str) -> Callable[..., object]:

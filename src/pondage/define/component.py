@@ -13,6 +13,8 @@ from pondage.define.size import mebibytes
 from pondage.errors import DefinitionError
 
 ATTRIBUTE = "__pondage_component__"
+LIBRARY = "pondage.components"
+"""The package of the components that every worker has."""
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -75,6 +77,12 @@ class ComponentDefinition(msgspec.Struct, frozen=True, kw_only=True):
     image: str = ""
     dockerfile: str = ""
     """For manifests only: a container's image that has the program, and how it is built."""
+
+    @property
+    def is_library(self) -> bool:
+        """Answer whether every worker has it, whatever code was deployed."""
+        return is_library(self.entry)
+
     command: tuple[str, ...] = ()
     """Of an external program: how a worker starts it, in the folder of the deployed code."""
     transport: Transport = "unix"
@@ -86,6 +94,11 @@ class ComponentDefinition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Registry = Mapping[str, ComponentDefinition]
+
+
+def is_library(entry: str) -> bool:
+    """Tell whether an entry `module:function` lies in the starter library."""
+    return entry.startswith(f"{LIBRARY}.")
 
 
 def component(

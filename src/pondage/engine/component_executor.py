@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pondage.components.registry import built_in_function, is_built_in
+from pondage.components.registry import built_in_function
 from pondage.connect.secrets import SecretStore
 from pondage.connect.veil import veiled
+from pondage.define.component import is_library
 from pondage.define.component_work import ComponentResult, ComponentTask, MemberResult
 from pondage.engine.attempt import Attempt
 from pondage.engine.code import DeployedCode
@@ -56,7 +57,7 @@ def execute(
             return _hosted(attempt, task, streams, config=config, code=code, secrets=secrets, session=session)
         work = ComponentWork(
             task=task,
-            function=lambda entry: built_in_function(entry) if is_built_in(entry) else code.component(entry),
+            function=lambda entry: built_in_function(entry) if is_library(entry) else code.component(entry),
             session=session,
             place=lambda port: table_path(config, attempt, task, port),
             root=Path(config.root),

@@ -74,7 +74,11 @@ class JobVersion:
             code=self.code(shapes[-1]),
             pool=self.stored.pool,
             labels=" ".join(sorted({*shapes[-1].labels, *first.resources.labels, *self.stored.labels})),
-            components=" ".join(sorted({shape.type for shape in shapes})),
+            # What every worker has comes along with what it does not: a group is for whoever serves the latter.
+            components=" ".join(
+                sorted({shape.type for shape in shapes if not self.definition(shape).is_library})
+                or sorted({shape.type for shape in shapes})
+            ),
             memory=" ".join(first.resources.memory),
             concurrency=scaling.max_concurrency,
             least=scaling.min,
