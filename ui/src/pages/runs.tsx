@@ -4,10 +4,11 @@ import { useGet } from "../api";
 import type { World } from "../feed";
 import { useWorld } from "../live";
 import { Age, Choice, Duration, Elapsed, Empty, Loaded, PageHead, Panel, StateChip } from "../parts/basics";
+import { Action } from "../parts/action";
 import { Link, PondLink } from "../parts/link";
 import { Word } from "../parts/word";
-import { change, usePlace } from "../router";
-import type { JobRunView, RunsView, RunView } from "../types";
+import { change, go, here, hrefOf, usePlace } from "../router";
+import type { JobRunView, JobsView, JobView, RunsView, RunView, Started } from "../types";
 import { countText, durationText, momentText, shortName } from "../words";
 import type { Page } from "./page";
 
@@ -19,7 +20,7 @@ type View = "grid" | "list" | "jobs";
 function Runs() {
   const { params } = usePlace();
   const world = useWorld();
-  const view: View = params.view === "list" || params.view === "jobs" ? params.view : "grid";
+  const view: View = params.job !== undefined ? "jobs" : params.view === "list" || params.view === "jobs" ? params.view : "grid";
   const runs = useGet<RunsView>("runs", { limit: LIMIT, state: params.state, pond: params.pond }, versionOf(world));
   return (
     <>
@@ -31,7 +32,7 @@ function Runs() {
           label="How to show them"
           value={view}
           options={[["grid", "Grid"], ["list", "List"], ["jobs", "Jobs"]]}
-          onChange={(chosen) => change({ view: chosen === "grid" ? null : chosen })}
+          onChange={(chosen) => change({ view: chosen === "grid" ? null : chosen, job: null })}
         />
       </PageHead>
       {view === "jobs" ? (
@@ -147,7 +148,7 @@ function GridRow({ pond, runs, state }: { pond: string; runs: readonly RunView[]
           {runs.map((run) => (
             <Link key={run.id} page="run" params={{ run: run.id }} className={`cell cell-${run.state}`} title={titleOf(run)}>
               <i style={{ height: `${run.duration_us === null ? 100 : Math.max(18, (100 * run.duration_us) / longest)}%` }} />
-              <span className="hidden">
+              <span className="unseen">
                 {shortName(run.pond)} #{run.number} {run.state}
               </span>
             </Link>
@@ -230,7 +231,54 @@ function NoRuns() {
 }
 
 function Jobs({ world }: { world: World }) {
-  const runs = [...world.runs.values()].sort((one, other) => other.started_at - one.started_at);
+  const { params } = usePlace();
+  const runs = [...world.runs.values()]
+    .filter((run) => params.job === undefined || run.job === params.job)
+    .sort((one, other) => other.started_at - one.started_at);
+  const deployed = useGet<JobsView>("jobs", { limit: 1 }, world.runs.size);
+  return (
+    <div className="stack">
+      <Deployed jobs={deployed.data?.jobs ?? []} />
+      <JobRuns runs={runs} />
+    </div>
+  );
+}
+
+function Deployed({ jobs }: { jobs: readonly JobView[] }) {
+  if (jobs.length === 0) return null;
+  return (
+    <Panel title={<Word of="job">Deployed jobs</Word>}>
+      <ul className="lines">
+        {jobs.map((job) => (
+          <li key={job.name} className="line">
+            <Link params={{ job: job.name }} className="pond-link">
+              {job.name}
+            </Link>
+            <span className="line-text">
+              {job.version} · {countText(job.components, "component")}
+              {job.schedule === null ? "" : ` · ${job.schedule}`}
+              {job.next_at === null ? null : (
+                <>
+                  {" "}
+                  · next <Age at={job.next_at} />
+                </>
+              )}
+            </span>
+            <Action<Started>
+              label="Run"
+              path={`jobs/${encodeURIComponent(job.name)}/runs`}
+              level="operate"
+              twin={`pondage job run ${job.name}`}
+              onDone={(started) => go(hrefOf(here(), "run", { run: started.run, kind: "job" }))}
+            />
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+function JobRuns({ runs }: { runs: readonly JobRunView[] }) {
   return (
     <Panel title={<Word of="job">Runs of jobs</Word>} aside={countText(runs.length, "run")}>
       {runs.length === 0 ? (

@@ -196,7 +196,7 @@ function LaneRow({ lane, place, since, end, now, isNow }: LaneProps) {
             title={titleOf(span, now)}
             style={{ left: place(Math.max(span.start, since)), width: width(span.start, Math.max(span.end ?? now, span.start)) }}
           >
-            <span className="hidden">{titleOf(span, now)}</span>
+            <span className="unseen">{titleOf(span, now)}</span>
           </Link>
         ))}
         {lane.coming.filter((at) => at < end).map((at) => (

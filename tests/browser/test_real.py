@@ -1,0 +1,111 @@
+"""Three journeys on a real pipeline: `pondage dev` with Spark behind the page, from nothing to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.real import Real, real
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+PATIENCE_MS = 60_000
+"""Spark begins with the first work, and that takes as long as the machine is busy."""
+
+
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory: pytest.TempPathFactory, browser: Browser, built: None) -> Iterator[Real]:
+    assert browser.is_connected()
+    with real(tmp_path_factory.mktemp("real") / "harbour") as made:
+        yield made
+
+
+@pytest.fixture
+def show(browser: Browser, harbour: Real) -> Iterator[Callable[[str], Page]]:
+    window = browser.new_context(viewport={"width": 1440, "height": 1000}, accept_downloads=True)
+    window.set_default_timeout(PATIENCE_MS)
+
+    def showing(query: str) -> Page:
+        tab = window.new_page()
+        address, _, fragment = harbour.url.partition("#")
+        tab.goto(f"{address}?{query}#{fragment}")
+        return tab
+
+    yield showing
+    window.close()
+
+
+def tell(tab: Page, verb: str, pond: str) -> None:
+    """Press a verb of a Pond."""
+    tab.get_by_role("button", name=verb, exact=True).click()
+    tab.get_by_role("button", name=f"{verb} {pond}", exact=True).click()
+
+
+def test_from_nothing_a_pond_is_deployed_tapped_read_broken_explained_and_mended(
+    harbour: Real, show: Callable[[str], Page]
+) -> None:
+    tab = show("page=overview")
+    tab.get_by_text("Nothing is deployed").wait_for()
+    harbour.pondage("deploy")
+    tab.get_by_role("heading", name="All is well").wait_for()
+    tab.get_by_role("link", name="Ponds").click()
+    tab.get_by_role("link", name="cargo").first.click()
+    tell(tab, "Tap", "cargo")
+    tab.locator("h1 .state-idle").wait_for()
+    tab.get_by_role("button", name="Tables", exact=True).click()
+    tab.get_by_role("button", name="Show 20 rows").click()
+    tab.get_by_role("cell", name="110", exact=True).wait_for()
+    harbour.broken.touch()
+    tab.get_by_role("button", name="Now", exact=True).click()
+    tell(tab, "Pulse", "cargo")
+    tab.locator("h1 .state-failed").wait_for()
+    tab.get_by_text("The last good data stays published").wait_for()
+    tab.get_by_role("link", name="Its Runs").click()
+    tab.locator("a.cell-failed").first.click()
+    tab.get_by_text("ValueError: container 7 is empty").first.wait_for()
+    tab.get_by_text("ponds.py").first.wait_for()
+    harbour.broken.unlink()
+    tab.get_by_role("button", name="Clear", exact=True).click()
+    tab.get_by_role("link", name="cargo").first.click()
+    tab.locator("h1 .state-idle").wait_for()
+    assert tab.get_by_text("It failed for the data").count() == 0
+
+
+def test_a_job_fails_on_spark_and_is_resumed_when_its_file_has_come(harbour: Real, show: Callable[[str], Page]) -> None:
+    harbour.pondage("deploy")
+    tab = show("page=runs&view=jobs")
+    tab.get_by_role("button", name="Run", exact=True).click()
+    tab.locator("h1 .state-error").wait_for()
+    tab.get_by_text("second failed").wait_for()
+    (harbour.root / "second.csv").write_text("ship\n7\n")
+    tab.get_by_role("button", name="Resume").click()
+    tab.locator("form.action-note").get_by_role("button", name="Resume", exact=True).click()
+    tab.locator("h1 .state-ok").wait_for()
+    tab.get_by_text("taken over from the run before").first.wait_for()
+    assert any((harbour.root / "out" / "second").glob("*.json"))
+
+
+def test_a_flow_is_refused_at_its_place_mended_run_and_fetched(harbour: Real, show: Callable[[str], Page]) -> None:
+    harbour.pondage("deploy")
+    tab = show("page=flows")
+    text = tab.get_by_label("The tree, as JSON")
+    tab.get_by_text("fits: 2 edges").wait_for()
+    right = text.input_value()
+    wrong = right.replace('"amount": 120.0', '"amount": "many"')
+    text.fill(wrong)
+    problem = tab.locator(".flow-problem").first
+    problem.wait_for()
+    assert tab.get_by_role("button", name="Submit", exact=True).is_disabled()
+    line = problem.get_by_role("button").inner_text()
+    assert "many" in wrong.split("\n")[int(line.split()[-1]) - 1]
+    assert "TYPE_MISMATCH" in problem.inner_text()
+    text.fill(right)
+    tab.get_by_text("fits: 2 edges").wait_for()
+    tab.get_by_role("button", name="Submit", exact=True).click()
+    tab.locator("h1 .state-ok").wait_for()
+    with tab.expect_download() as fetched:
+        tab.get_by_role("button", name="Extract", exact=True).click()
+    assert "1,120.0" in fetched.value.path().read_text()
