@@ -204,7 +204,7 @@ def test_metrics_are_the_text_that_prometheus_reads(app: ASGIApp, world: World) 
 
 
 def test_labels_cannot_break_out_of_their_quotes() -> None:
-    from pondage.server.metrics import Metric, written
+    from pondage.server.metric import Metric, written
 
     said = written([Metric("x", "A test.", "gauge", (({"a": 'b"} 1\n\\'}, 2.0),))])
     assert said.splitlines()[-1] == r'pondage_x{a="b\"} 1\n\\"} 2'

@@ -1,5 +1,7 @@
 """Jobs over HTTP: started, killed, gone on with, and seen in the feed."""
 
+import re
+
 from pondage.ledger.job_deploys import deploy_jobs
 from pondage.views import feed as views
 from tests.ledger.harness import World
@@ -41,3 +43,25 @@ def test_a_deployed_job_is_started_killed_and_resumed_and_each_is_audited(client
     assert ("job run", "by hand") in said
     assert ("job kill", "too late") in said
     assert ("job resume", run) in said
+
+
+def test_the_numbers_of_jobs_and_queues_are_those_of_the_rows(client: As, world: World) -> None:
+    deploy_jobs(world.ledger, "main", project="shop", jobs={"nightly": job(TEXT)}, archive=b"")
+    asking = client("operate")
+    run = asking.post("/v1/jobs/nightly/runs", {}).json["run"]
+    world.pass_time(7)
+    waiting = asking.get("/metrics").data.decode()
+    assert re.search(r'pondage_queue_oldest_seconds{queue="\d+",pool="[^"]*",component="[^"]*"} 7$', waiting, re.M)
+    for _ in range(2):
+        asking.post(f"/v1/jobs/runs/{run}/kill", {})
+    asking.post(f"/v1/jobs/runs/{run}/resume", {})
+    world.pass_time(3)
+    Jobs(world).drain()
+    said = asking.get("/metrics").data.decode()
+    assert 'pondage_component_runtime_seconds_count{component="read"} 1' in said
+    assert 'pondage_component_runtime_seconds_sum{component="read"}' in said
+    assert 'pondage_job_edges_fired{job="nightly"}' in said
+    assert re.search(r'pondage_job_checkpoint_bytes{job="nightly"} [1-9]', said)
+    assert 'pondage_job_resume_seconds{job="nightly"} 3' in said
+    view = asking.get("/v1/jobs/runs/nightly").json
+    assert f'pondage_job_edges_fired{{job="nightly"}} {view["metrics"]["edges_fired"]}' in said

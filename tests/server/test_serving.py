@@ -9,10 +9,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
@@ -20,6 +26,7 @@ import pondage
 from pondage.cli.main import main
 from pondage.errors import PondageError
 from pondage.kernel.demand.events import Kill
+from pondage.server.limits import FAILURES
 from pondage.server.serving import ServeOptions, bound, first_token, serving, url_of
 from pondage.server.table import Service
 from tests.ledger.harness import World
@@ -120,9 +127,62 @@ def test_serve_prints_its_address_answers_and_ends_well_when_told_to(project: Pa
     here = {**os.environ, "PYTHONPATH": str(Path(pondage.__file__).parents[1])}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=project, env=here) as server:
         assert server.stdout is not None
-        said = re.search(r"http://127\.0\.0\.1:(\d+)/#token=(\S+)", server.stdout.readline())
+        lines = server.stdout.readline() + server.stdout.readline()
+        said = re.search(r"http://127\.0\.0\.1:(\d+)/#token=(\S+)", lines)
         assert said is not None
         status, _ = ask(int(said[1]), "/v1/tokens", {"authorization": f"Bearer {said[2]}"})
         server.send_signal(signal.SIGTERM)
         assert server.wait(30) == 0
     assert status == 200
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for `localhost`, signed by itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    files = folder / "cert.pem", folder / "key.pem"
+    files[0].write_bytes(made.public_bytes(Encoding.PEM))
+    files[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return files
+
+
+def test_a_pair_of_files_makes_it_https_and_the_command_line_looks_at_the_certificate(
+    service: Service,
+    world: World,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cert, key = certificate(tmp_path)
+    options = ServeOptions(port=0, certificate=cert, key=key)
+    with bound(options) as listening, serving(service, options, listening):
+        assert url_of(options, listening, None).startswith("https://")
+        port = listening.getsockname()[1]
+        calling = ["status", "--json", "--server", f"https://localhost:{port}", "--token", token_of(world, "read")]
+        assert main(calling) == 1
+        assert "CERTIFICATE_VERIFY_FAILED" in capsys.readouterr().err
+        monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+        assert main(calling) == 0
+        assert len(msgspec.json.decode(capsys.readouterr().out)["ponds"]) == 3
+
+
+def test_what_a_proxy_says_about_an_address_is_nobodys_word(service: Service) -> None:
+    """Wrong tokens are counted by the address that connects: a header must not give everybody a new one."""
+    with served(service) as port:
+        for number in range(FAILURES + 1):
+            headers = {"authorization": "Bearer wrong", "x-forwarded-for": f"10.0.0.{number}"}
+            status, _ = ask(port, "/v1/status", headers)
+        assert status == 429

@@ -29,6 +29,7 @@ from pondage.ledger.driver import LedgerUnavailable
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.patience import persist
 from pondage.ledger.work import Failure
+from pondage.tracing import span
 
 CLAIMS_PER_BREATH = 100
 
@@ -232,7 +233,8 @@ class Slots:
     def _result(self, attempt: Attempt) -> Result | Failure:
         with bound(attempt.log):
             try:
-                return self._executor.execute(attempt)
+                with span("execution", **_traits(attempt)):
+                    return self._executor.execute(attempt)
             except BaseException as error:  # noqa: BLE001 - recorded; an author's sys.exit() is a failure like any other
                 failure = self._executor.failure(error)
                 if attempt.taken_away is None:
@@ -297,3 +299,8 @@ def _is_failure(result: Result | Failure) -> bool:
     if isinstance(result, ComponentResult):
         return any(member.raises is not None for member in result.members)
     return isinstance(result, Failure)
+
+
+def _traits(attempt: Attempt) -> dict[str, str | int]:
+    claim = attempt.work.claim
+    return {"node": claim.node, "dispatch": claim.dispatch, "epoch": claim.epoch}

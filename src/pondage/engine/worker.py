@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from pondage import tracing
 from pondage.engine import identity
 from pondage.engine.aside import Aside
 from pondage.engine.attempt import Attempt, log_path
@@ -318,6 +319,7 @@ def main() -> int:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     config, pipe = receive(WorkerConfig)
     route_output()
+    tracing.begin("worker")
     if Path(config.engine.root).is_dir():
         os.chdir(config.engine.root)
     from pondage.engine.spark_executor import SparkExecutor

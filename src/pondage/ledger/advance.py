@@ -14,6 +14,7 @@ from pondage.ledger.catchment import Catchment, Settled
 from pondage.ledger.driver import LedgerUnavailable, Transaction
 from pondage.ledger.job_advance import UNFOLD, JobHost, JobSettled, is_unfolding
 from pondage.ledger.ledger import Ledger
+from pondage.tracing import span
 
 Happening = Event | ControlEvent
 """What can happen to an actor: an event of the machine that it is."""
@@ -108,7 +109,7 @@ def _advance(
     if not signals and event is None:
         return True
     try:
-        with tx.savepoint():
+        with span("advance", actor=actor.id, kind=actor.kind, signals=len(signals)), tx.savepoint():
             if actor.kind == "run":
                 signals, event = _unfolding_first(tx, actor, signals, event)
             settled, told = _settle(tx, ledger, actor, signals, event)

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
 import pondage
+from pondage import tracing
 from pondage.define.names import checked_name
 from pondage.errors import PondageError
 from pondage.ledger import actors, tokens
@@ -76,7 +77,9 @@ def make_app(
 
 def _endpoint(service: Service, route: Route, relays: anyio.CapacityLimiter) -> Callable[[Request], object]:
     async def endpoint(request: Request) -> Response:
-        answer = await answered(request)
+        with tracing.span(f"{route.method} {route.path}", route=route.path, method=route.method):
+            answer = await answered(request)
+            tracing.note(status=answer.status_code)
         service.requests[route.method, route.path, answer.status_code] += 1
         answer.headers["Pondage-Version"] = str(pondage.__version__)
         return answer

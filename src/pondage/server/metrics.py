@@ -3,48 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal
-
-import msgspec
+from collections.abc import Iterator
 
 from pondage.ledger import actors
 from pondage.ledger.driver import Transaction, number, number_or_none, text
+from pondage.server.job_metrics import of_jobs
 from pondage.server.levels import Level
+from pondage.server.metric import Metric, written
 from pondage.server.table import Call, Route
 from pondage.views.status import StatusView, status
-
-_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
-
-
-class Metric(msgspec.Struct, frozen=True):
-    """One family: its name, what it means, and its values by labels."""
-
-    name: str
-    help: str
-    kind: Literal["gauge", "counter"]
-    values: tuple[tuple[Mapping[str, str], float], ...]
-
-
-def written(metrics: Iterable[Metric]) -> str:
-    """Answer the text format."""
-    lines: list[str] = []
-    for metric in metrics:
-        lines.append(f"# HELP pondage_{metric.name} {metric.help}")
-        lines.append(f"# TYPE pondage_{metric.name} {metric.kind}")
-        for labels, value in metric.values:
-            said = ",".join(f'{name}="{text.translate(_ESCAPES)}"' for name, text in labels.items())
-            lines.append(
-                f"pondage_{metric.name}{{{said}}} {value:.15g}" if said else f"pondage_{metric.name} {value:.15g}"
-            )
-    return "\n".join(lines) + "\n"
 
 
 def _metrics(call: Call) -> str:
     with call.ledger.reading() as tx:
         view = status(tx, call.environment)
         identity = actors.environment(tx, call.environment)
-        found = [*_of_ponds(view), *_of_work(tx, identity)]
+        found = [*_of_ponds(view), *_of_work(tx, identity), *of_jobs(tx, call.ledger, identity)]
     return written([*found, *_of_server(call)])
 
 

@@ -20,6 +20,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.server.app import make_app
 from pondage.server.guard import LOOPBACK
 from pondage.server.table import Service
+from pondage.tracing import begin
 
 PORT = 8642
 TOKEN_FILE = "admin.token"
@@ -132,6 +133,7 @@ def serve(service: Service, options: ServeOptions, listening: socket.socket) -> 
 @contextmanager
 def serving(service: Service, options: ServeOptions, listening: socket.socket) -> Iterator[threading.Thread]:
     """Serve in a thread while the block runs, and answer the thread."""
+    begin("server")
     server = server_of(make_app(service, hosts=options.names), options)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="server", daemon=True)
     thread.start()
