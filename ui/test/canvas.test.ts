@@ -7,7 +7,7 @@ import { packed, partsOf } from "../src/canvas/pack";
 import type { GraphPond, GraphRipple, GraphView, PondView, TriggerView } from "../src/types";
 import { pond, reactor, world } from "./make";
 
-const ALL = { flipped: new Set<string>(), only: null };
+const ALL = { isOpen: null, flipped: new Set<string>(), only: null };
 const ripple = (name: string, parents: string[] = []): GraphRipple => ({ name, kind: "function", parents, ponds: [], fused: [], expectations: 0 });
 const tide: TriggerView = { kind: "tide", name: "tide", limit_us: 3_600_000_000, pacing: null, cron: null, tz: null, next_at: null };
 
@@ -72,7 +72,7 @@ test("majors of a Pond are one block and stand beside each other", () => {
 
 test("states do not change the hash of a layout; Ponds, Ripples shown and Sources do", () => {
   const hash = (ponds: PondView[], flipped: string[] = []) =>
-    taskOf(canvasGraph(world(ponds), deployed(ponds, { "orders@1": [ripple("a"), ripple("b", ["a"])] }), { flipped: new Set(flipped), only: null })).hash;
+    taskOf(canvasGraph(world(ponds), deployed(ponds, { "orders@1": [ripple("a"), ripple("b", ["a"])] }), { isOpen: null, flipped: new Set(flipped), only: null })).hash;
   const first = hash(PONDS);
   assert.equal(hash(PONDS.map((each) => ({ ...each, state: "failed" as const, freshness: 99 }))), first);
   assert.notEqual(hash(PONDS.slice(1)), first);
@@ -86,9 +86,11 @@ test("above forty Ripples Ponds are collapsed, and flipping one opens it", () =>
   assert.equal(areOpen(deployed(PONDS)), true);
   assert.equal(areOpen(deployed(PONDS, many)), false);
   const inner = (flipped: string[]) =>
-    canvasGraph(world(PONDS), deployed(PONDS, many), { flipped: new Set(flipped), only: null }).nodes.find((node) => node.id === "orders@1")?.inner ?? null;
+    canvasGraph(world(PONDS), deployed(PONDS, many), { isOpen: null, flipped: new Set(flipped), only: null }).nodes.find((node) => node.id === "orders@1")?.inner ?? null;
   assert.equal(inner([]), null);
   assert.notEqual(inner(["orders@1"]), null);
+  const shown = canvasGraph(world(PONDS), deployed(PONDS, many), { isOpen: true, flipped: new Set(), only: null });
+  assert.notEqual(shown.nodes.find((node) => node.id === "orders@1")?.inner, null, "all are shown to whoever asks for it");
 });
 
 test("upstream, downstream and both", () => {

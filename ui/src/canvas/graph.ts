@@ -41,6 +41,8 @@ export interface CanvasGraph {
 }
 
 export interface Shown {
+  /** Whether Ponds show their Ripples; null leaves it to how many there are. */
+  isOpen: boolean | null;
   /** Ponds that are shown the other way than all: open when all are collapsed, collapsed when all are open. */
   flipped: ReadonlySet<string>;
   /** Only these, or everything. */
@@ -56,7 +58,7 @@ export function canvasGraph(world: World, graph: GraphView | null, shown: Shown)
   const nodes = new Map<string, CanvasNode>();
   const edges: CanvasEdge[] = [];
   const known = new Map((graph?.ponds ?? []).map((pond) => [pond.key, pond]));
-  const isOpen = areOpen(graph);
+  const isOpen = shown.isOpen ?? areOpen(graph);
   const ponds = [...world.ponds.values()].filter((pond) => shown.only === null || shown.only.has(pond.key));
   for (const pond of ponds) {
     nodes.set(pond.key, pondNode(pond, known.get(pond.key), isOpen !== shown.flipped.has(pond.key)));

@@ -22,6 +22,8 @@ export interface NodeData extends Record<string, unknown> {
 export type DrawnNode = Node<NodeData>;
 
 const MOST_RUNS = 2;
+/** A name with more letters is written smaller from afar. */
+const LONG = 13;
 
 function Ends() {
   return (
@@ -44,7 +46,7 @@ export const PondNode = memo(function PondNode({ data }: NodeProps<DrawnNode>) {
     <div className={classes(data, "pond")}>
       <Ends />
       <div className="node-head">
-        <span className="node-name">
+        <span className={pond.name.length > LONG ? "node-name is-long" : "node-name"}>
           <Broken name={pond.name} />
           {major === "1" ? null : <span className="node-major">@{major}</span>}
         </span>

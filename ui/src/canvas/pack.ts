@@ -1,7 +1,7 @@
 // Graphs that hang together are laid out one by one and set beside each other, so that the whole fits a screen. Pure.
 import type { Position, Positions, Task } from "./arrange";
 
-const GAP = 36;
+const GAP = 64;
 /** How much wider than high the whole should be. */
 const SHAPE = 1.5;
 

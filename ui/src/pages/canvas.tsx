@@ -2,7 +2,7 @@
 import { Background, BackgroundVariant, Controls, MiniMap, ReactFlow, ReactFlowProvider, useReactFlow, useStore, type Edge } from "@xyflow/react";
 import { useCallback, useEffect, useMemo, useRef, type CSSProperties } from "react";
 import { useGet } from "../api";
-import { canvasGraph, reach } from "../canvas/graph";
+import { areOpen, canvasGraph, reach } from "../canvas/graph";
 import { Chosen, type Way } from "../canvas/chosen";
 import { Drawing, type Look } from "../canvas/draw";
 import { useLayout } from "../canvas/layout";
@@ -48,6 +48,7 @@ function Picture() {
   const reread = useGet<GraphView>(world.graph === null ? "graph" : null).data;
   const deployed = world.graph ?? reread;
   const flip = params.flip ?? "";
+  const isOpen = params.ripples === "show" ? true : params.ripples === "hide" ? false : null;
   // The shape does not change with states; it is made again only when Ponds, Sources or triggers do.
   const shape = useMemo(
     () => JSON.stringify([...world.ponds.values()].map((pond) => [pond.key, pond.sources, pond.triggers.map((each) => [each.kind, each.name, each.limit_us])])),
@@ -55,11 +56,12 @@ function Picture() {
   );
   const latest = useRef(world);
   latest.current = world;
-  const whole = useMemo(() => canvasGraph(latest.current, deployed, { flipped: new Set(flip.split(",")), only: null }), [shape, deployed, flip]);
+  const whole = useMemo(() => canvasGraph(latest.current, deployed, { isOpen, flipped: new Set(flip.split(",")), only: null }), [shape, deployed, flip, isOpen]);
   const graph = useMemo(
-    () => (isOnly ? canvasGraph(latest.current, deployed, { flipped: new Set(flip.split(",")), only: reach(whole.edges, chosen, way) }) : whole),
-    [isOnly, whole, chosen, way, deployed, flip],
+    () => (isOnly ? canvasGraph(latest.current, deployed, { isOpen, flipped: new Set(flip.split(",")), only: reach(whole.edges, chosen, way) }) : whole),
+    [isOnly, whole, chosen, way, deployed, flip, isOpen],
   );
+  const isShowing = isOpen ?? areOpen(deployed);
   const positions = useLayout(graph);
   const bright = useMemo(() => {
     if (find !== "") return new Set(graph.nodes.filter((node) => node.label.toLowerCase().includes(find)).map((node) => node.id));
@@ -91,6 +93,9 @@ function Picture() {
           value={params.find ?? ""}
           onChange={(event) => change({ find: event.target.value }, { replace: true })}
         />
+        <button type="button" onClick={() => change({ ripples: isShowing ? "hide" : "show", flip: null })}>
+          {isShowing ? "Hide Ripples" : "Show Ripples"}
+        </button>
       </div>
       <Legend />
       {pond === undefined ? null : <Chosen pond={pond} way={way} isOnly={isOnly} />}
@@ -111,7 +116,7 @@ function Flow({ nodes, edges, isOnly, isBeside }: FlowProps) {
   // Names stay readable from afar: their letters grow as the picture shrinks, in steps, so that few zooms draw anything.
   const near = useStore(({ transform: [, , zoom] }) => Math.round(Math.max(zoom, 0.2) * 20) / 20);
   const flow = useReactFlow();
-  const fit = { padding: { top: "56px", left: "24px", bottom: "64px", right: isBeside ? "350px" : "24px" }, maxZoom: 1 } as const;
+  const fit = { padding: { top: "56px", left: "58px", bottom: "64px", right: isBeside ? "350px" : "24px" }, maxZoom: 1 } as const;
   useEffect(() => {
     void flow.fitView(fit);
   }, [isOnly, flow]);
@@ -138,7 +143,8 @@ function Flow({ nodes, edges, isOnly, isBeside }: FlowProps) {
     >
       <Background variant={BackgroundVariant.Dots} gap={22} size={1} />
       <Controls showInteractive={false} />
-      <MiniMap pannable zoomable nodeClassName={(node) => `mini-${(node as DrawnNode).data.state}`} ariaLabel="The whole canvas, small" />
+      {/* From afar everything is in sight already. */}
+      {distance === "" ? <MiniMap pannable zoomable nodeClassName={(node) => `mini-${(node as DrawnNode).data.state}`} ariaLabel="The whole canvas, small" /> : null}
     </ReactFlow>
   );
 }

@@ -84,7 +84,7 @@ function Now({ pond, show }: { pond: PondView; show: PondShow }) {
       <div className="stack">
         <Why pond={pond} />
         {error == null ? null : (
-          <Trouble title={`Run #${pond.last_run?.number} failed`} problem={{ code: error.code, message: error.message, place: error.place, hint: `pondage logs ${pond.name}` }} />
+          <Trouble title={`Run #${pond.last_run?.number} failed`} problem={{ code: error.code, message: error.message, place: error.place, hint: null }} />
         )}
         <Panel title={<Word of="staleness">Staleness</Word>} aside={<Staleness pond={pond} />}>
           <Loaded from={trend}>{(view) => <Sawtooth points={view.points} pond={pond} />}</Loaded>
