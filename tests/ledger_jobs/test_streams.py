@@ -9,7 +9,7 @@ from pondage.define.component_work import ComponentResult, MemberResult, Streame
 from pondage.define.port import Port
 from pondage.define.segment import END, Segment
 from pondage.kernel.streams import Placed
-from pondage.ledger import job_pruning, reap, segments
+from pondage.ledger import job_pruning, jobs, reap, segments
 from pondage.ledger.segments import Fenced, Reader, Stream
 from pondage.ledger.work import Work
 from tests.ledger.harness import SECOND
@@ -50,6 +50,11 @@ TABLE = """
 job: {name: table}
 components: [{name: p, type: feed}, {name: w, type: whole}]
 connections: {data: [p.out -> w.in]}
+"""
+RESUMED = """
+job: {name: resumed}
+components: [{name: p, type: feed}, {name: w, type: whole}]
+connections: {data: [p.out -> w.in], control: [p (subjob_ok) w]}
 """
 DIAMOND = """
 job: {name: diamond}
@@ -216,7 +221,9 @@ def test_a_table_input_waits_for_the_end_of_the_stream_and_is_given_all_of_it(ru
     finish(run, writer)
     whole = claimed(run, "w")
     assert whole.component is not None
-    assert whole.component.members[0].inputs == {"in": (Streamed("p", "out", (segment("a"), segment("b"))),)}
+    assert whole.component.members[0].inputs == {
+        "in": (Streamed("p", "out", (segment("a"), segment("b")), "Stream<Any>"),)
+    }
 
 
 def test_segments_go_with_the_retention_of_their_run(run: Jobs) -> None:
@@ -241,3 +248,21 @@ def crash(run: Jobs, held: Work) -> None:
     with run.world.ledger.transaction() as tx:
         (one,) = [each for each in reap.executions.held_by(tx, run.worker.id) if each.token == held.claim.token]
         reap.crashed(tx, one, reason="killed", is_blamed=True)
+
+
+def test_a_resumed_run_takes_over_the_streams_of_what_it_need_not_repeat(run: Jobs) -> None:
+    started = run.start(job(RESUMED, registry=STREAMS))
+    writer = claimed(run, "p")
+    put(run, writer, 0, segment("a"))
+    put(run, writer, 1, END)
+    finish(run, writer)
+    finish(run, claimed(run, "w"), raises="it went wrong")
+    assert run.row(started).state == "ERROR"
+    jobs.resume(run.world.ledger, "main", started, is_intact=lambda _content: True)
+    again = claimed(run, "w")
+    assert again.component is not None
+    (found,) = again.component.members[0].inputs["in"]
+    assert isinstance(found, Streamed)
+    assert found.segments == (segment("a"),)
+    with run.world.ledger.reading() as tx:
+        assert job_pruning.kept_tokens(tx, [writer.claim.token]) == {writer.claim.token}

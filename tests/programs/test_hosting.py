@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
@@ -17,6 +19,7 @@ from pondage.engine.programs.unix import UnixQueue
 from pondage.engine.watch import lease_of
 from pondage.errors import PondageError
 from pondage.ledger import leases, reap
+from pondage.ledger.driver import LedgerUnavailable, Transaction
 from pondage.read.tree import load_tree
 from tests.ledger.harness import SECOND
 from tests.programs.harness import ProgramWorld
@@ -221,3 +224,29 @@ def _is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][:3]
+
+
+def test_a_ledger_that_does_not_answer_for_a_while_fails_nobody(
+    flow: ProgramWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow.start()
+    flow.write(flow.claimed("w"), b"one")
+    held = flow.claimed("x")
+    session, ledger = flow.session(flow.attempt(held)), flow.run.world.ledger
+    reading, writing, lost = ledger.reading, ledger.transaction, [0]
+
+    def failing(open_: Callable[[], AbstractContextManager[Transaction]]) -> AbstractContextManager[Transaction]:
+        lost[0] += 1
+        if lost[0] % 2:
+            raise LedgerUnavailable("it is being restarted")
+        return open_()
+
+    monkeypatch.setattr(ledger, "reading", lambda: failing(reading))
+    monkeypatch.setattr(ledger, "transaction", lambda: failing(writing))
+    assert session.pop("in") == b"\x00one"
+    assert session.pop("in") == b"\x01"
+    session.put("out", b"\x00two")
+    session.close("out")
+    monkeypatch.undo()
+    assert flow.read(held) == [b"two", None]
+    assert lost[0] > 10

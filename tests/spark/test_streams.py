@@ -298,3 +298,9 @@ def test_a_worker_with_one_slot_runs_the_writer_that_its_waiting_reader_waits_fo
         thread.join(60)
     assert world.detail(run).flow.run.state == "OK"
     assert in_stream(world, spark, run, "s") == [[(0, 3)], [(1, 15)], [(2, 36)], [(-1, 36)], []]
+
+
+def test_a_stream_without_any_segment_is_an_empty_table_of_its_type(world: FlowWorld) -> None:
+    view = world.flow(tree({"t": node("ticks", segments=0), "c": node("count")}, ["t.out", "c.in"], size="c.out"))
+    assert view.flow.run.state == "OK", view.panics
+    assert [one.rows for one in view.extracts] == [1]

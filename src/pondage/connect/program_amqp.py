@@ -42,6 +42,12 @@ LAST = "pondage-last"
 _Answer = TypeVar("_Answer")
 
 
+class BrokerLost(PondageError):
+    """Nothing is wrong with the program or its data, but nobody can reach it."""
+
+    code = "BROKER_LOST"
+
+
 class Served(Protocol):
     """A session of a program: what its queues are bridged to."""
 
@@ -155,9 +161,9 @@ class AmqpQueue:
         try:
             self._connection = self._loop.ask(_connected(url))
             self._loop.ask(self._open())
-        except BaseException:
+        except Exception as error:
             self._loop.stop()
-            raise
+            raise BrokerLost(f"the broker cannot be reached: {error}") from error
 
     @property
     def url(self) -> str:

@@ -54,6 +54,8 @@ class Streamed(msgspec.Struct, frozen=True, tag="stream"):
     instance: str
     port: str
     segments: tuple[Segment, ...] | None = None
+    rows: str = ""
+    """What its rows are, where that is known before there are any."""
 
 
 Input = Stored | Made | Given | Panicked | Streamed

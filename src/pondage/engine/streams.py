@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 
 from pondage.define.component_work import ComponentTask, Input, Stored, Streamed
 from pondage.define.segment import END, Segment
@@ -15,9 +17,13 @@ from pondage.engine.attempt import Attempt
 from pondage.errors import PondageError
 from pondage.kernel.streams import Placed
 from pondage.ledger import run_tables, segments, stream_stops
+from pondage.ledger.driver import Transaction
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.patience import persist
 from pondage.ledger.segments import Fenced, Reader, Stream
 from pondage.spark.segments import written
+
+_Answer = TypeVar("_Answer")
 
 FIRST_LOOK_S, LAST_LOOK_S = 0.002, 0.2
 """How long a wait lasts until the next look at the ledger, at first and at last."""
@@ -64,15 +70,13 @@ class StreamPorts:
             raise PondageError(f"{port} is no stream", code="BAD_INPUT")
         reader = Reader(Stream(self._run, source.instance, source.port), self._member.instance, port)
         if reader not in self._read:
-            with self._ledger.transaction() as tx:
-                segments.attach(tx, self._claim, reader)
+            self._write(lambda tx: segments.attach(tx, self._claim, reader))
             self._read[reader] = 0
         found = self._next(reader)
         if found is None:
             pause = _Pause(self._is_over)
             with self._attempt.parked():
-                with self._ledger.transaction() as tx:
-                    segments.wait_for_more(tx, self._claim, reader)
+                self._write(lambda tx: segments.wait_for_more(tx, self._claim, reader))
                 while (found := self._next(reader)) is None and not self._is_stopping():
                     pause()
         if found is None:
@@ -80,25 +84,25 @@ class StreamPorts:
         return self._taken(reader, found)
 
     def _next(self, reader: Reader) -> Segment | Stored | None:
-        with self._ledger.reading() as tx:
-            cursor, seq = segments.cursor(tx, reader), self._read[reader]
-            if cursor.error is not None:
-                raise StreamFailed(f"{reader.stream.instance} failed, so {reader.port} ends here", code=cursor.error)
-            entry = segments.find(tx, reader.stream, seq)
-            if entry is not None or seq > 1:
-                return entry
-            stream = reader.stream
-            table = run_tables.find(tx, stream.run, stream.instance, stream.port)
-            if table is None:
-                return None
-            return END if seq == 1 else Stored(table.content)
+        return self._look(lambda tx: self._found(tx, reader))
+
+    def _found(self, tx: Transaction, reader: Reader) -> Segment | Stored | None:
+        cursor, seq, stream = segments.cursor(tx, reader), self._read[reader], reader.stream
+        if cursor.error is not None:
+            raise StreamFailed(f"{stream.instance} failed, so {reader.port} ends here", code=cursor.error)
+        entry = segments.find(tx, stream, seq)
+        if entry is not None or seq > 1:
+            return entry
+        table = run_tables.find(tx, stream.run, stream.instance, stream.port)
+        if table is None:
+            return None
+        return END if seq == 1 else Stored(table.content)
 
     def _taken(self, reader: Reader, found: Segment | Stored) -> Segment | Stored | None:
         if isinstance(found, Segment) and found.is_eos:
             return None
         self._read[reader] += 1
-        with self._ledger.transaction() as tx:
-            segments.move(tx, self._claim, reader, self._read[reader])
+        self._write(lambda tx: segments.move(tx, self._claim, reader, self._read[reader]))
         return found
 
     def put(self, port: str, data: bytes, rows: int) -> None:
@@ -122,15 +126,11 @@ class StreamPorts:
             self._closed.add(port)
 
     def _is_known(self, port: str, seq: int, entry: Segment) -> bool:
-        with self._ledger.reading() as tx:
-            known = segments.find(tx, self._stream(port), seq)
+        known = self._look(lambda tx: segments.find(tx, self._stream(port), seq))
         return known is not None and known.is_same(entry)
 
     def _append(self, port: str, seq: int, entry: Segment) -> None:
-        with self._ledger.transaction() as tx:
-            placed = segments.append(tx, self._claim, self._stream(port), seq, entry)
-            if placed is Placed.APPENDED:
-                stream_stops.after_append(tx, self._ledger, self._claim, self._stream(port), seq, entry)
+        placed = self._write(lambda tx: self._appended(tx, self._stream(port), seq, entry))
         if placed is Placed.MISMATCH:
             raise StreamFailed(
                 f"segment {seq} of {self._member.instance}.{port} is not what an earlier attempt wrote",
@@ -140,6 +140,12 @@ class StreamPorts:
         assert placed is not Placed.GAP, f"segment {seq} of {port} came before its predecessor"
         self._written[port] = seq + 1
 
+    def _appended(self, tx: Transaction, stream: Stream, seq: int, entry: Segment) -> Placed:
+        placed = segments.append(tx, self._claim, stream, seq, entry)
+        if placed is Placed.APPENDED:
+            stream_stops.after_append(tx, self._ledger, self._claim, stream, seq, entry)
+        return placed
+
     def _wait_for_room(self, port: str) -> None:
         stream = self._stream(port)
         if not self._full(stream):
@@ -148,25 +154,42 @@ class StreamPorts:
         with self._attempt.parked():
             while full := self._full(stream):
                 if not all(one.is_blocking for one in full):
-                    with self._ledger.transaction() as tx:
-                        segments.block(tx, self._claim, full)
+                    self._write(partial(segments.block, claim=self._claim, full=full))
                     continue
                 self._check_held()
                 pause()
 
     def _full(self, stream: Stream) -> list[segments.Cursor]:
-        with self._ledger.reading() as tx:
-            return segments.full_for(tx, stream)
+        return self._look(lambda tx: segments.full_for(tx, stream))
 
     def _stream(self, port: str) -> Stream:
         return Stream(self._run, self._member.instance, port)
+
+    def _write(self, act: Callable[[Transaction], _Answer]) -> _Answer:
+        """Write in one transaction, again until the database answers: every write may be repeated."""
+
+        def once() -> _Answer:
+            with self._ledger.transaction() as tx:
+                return act(tx)
+
+        return persist(once, give_up=self._is_gone)
+
+    def _look(self, act: Callable[[Transaction], _Answer]) -> _Answer:
+        def once() -> _Answer:
+            with self._ledger.reading() as tx:
+                return act(tx)
+
+        return persist(once, give_up=self._is_gone)
+
+    def _is_gone(self) -> bool:
+        return self._attempt.taken_away is not None or self._attempt.is_settled or self._is_over.is_set()
 
     def _is_stopping(self) -> bool:
         self._check_held()
         return self._attempt.stopping.is_set()
 
     def _check_held(self) -> None:
-        if self._attempt.taken_away is not None or self._attempt.is_settled or self._is_over.is_set():
+        if self._is_gone():
             raise Fenced(f"{self._claim.node} was cancelled or given to another process")
 
     def end(self) -> None:

@@ -125,7 +125,7 @@ class _Resolution:
                 port: tuple(
                     found
                     for source in sources
-                    for found in self._inputs(source, inner, is_followed=follows(definition, port))
+                    for found in self._inputs(source, inner, (shape.name, port), is_followed=follows(definition, port))
                 )
                 for port, sources in member.inputs.items()
                 # What only the body of an iterator reads is none of its own inputs.
@@ -152,7 +152,7 @@ class _Resolution:
         name, port = self._version.stored.plan.outputs[job_ripples.MAIN]
         return {port: self._body.publication} if name == component else {}
 
-    def _inputs(self, source: Source, inner: set[str], *, is_followed: bool) -> list[Input]:
+    def _inputs(self, source: Source, inner: set[str], target: tuple[str, str], *, is_followed: bool) -> list[Input]:
         if source.element:
             return [Given(self._element(source))]
         if source.gathers:
@@ -165,9 +165,11 @@ class _Resolution:
             return [Streamed(source.instance, source.port)]
         if self._version.definition(self._version.shape_of(source.instance)).mode == "stream":
             entries = segments.read(self._tx, Stream(self._run.id, source.instance, source.port))
-            return [Streamed(source.instance, source.port, tuple(one for one in entries if not one.is_eos))]
-        found = run_tables.find(self._tx, self._run.id, source.instance, source.port)
-        return [] if found is None else [Stored(found.content)]
+            data = self._version.edge(source, *target)
+            found = tuple(one for one in entries if not one.is_eos)
+            return [Streamed(source.instance, source.port, found, "" if data is None else data.type)]
+        table = run_tables.find(self._tx, self._run.id, source.instance, source.port)
+        return [] if table is None else [Stored(table.content)]
 
     def _element(self, source: Source) -> object:
         row = self._rows.get("elements", source.instance)

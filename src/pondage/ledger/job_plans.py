@@ -11,7 +11,7 @@ from pondage.define.component import ComponentDefinition
 from pondage.define.port import natural_order
 from pondage.kernel.control import Index, JobPlan
 from pondage.kernel.control.effects import Source
-from pondage.kernel.control.shape import PlanComponent, Virtual
+from pondage.kernel.control.shape import DataEdge, PlanComponent, Virtual
 from pondage.kernel.streams import Limits
 from pondage.ledger.driver import Transaction, number, text
 from pondage.ledger.queues import QueueKey
@@ -47,19 +47,21 @@ class JobVersion:
         """Answer the component that an instance stands for, whichever iteration it is in."""
         return self.shapes[instance.partition("[")[0]]
 
-    def limits(self, source: Source, component: str, port: str) -> Limits:
-        """Answer how far an input may be behind what it reads: by its edge, else by the job."""
-        config, writer = self.stored.plan.config, self.shape_of(source.instance).name
+    def edge(self, source: Source, component: str, port: str) -> DataEdge | None:
+        """Answer the edge between an output and an input; None when a joblet lies between them."""
+        ends = (self.shape_of(source.instance).name, source.port, component, port)
         for plan in plans_of(self.stored.plan):
             for data in plan.data:
-                ends = (plan.components[data.source].name, data.source_port)
-                target = (plan.components[data.target].name, data.target_port)
-                if ends == (writer, source.port) and target == (component, port):
-                    return Limits(
-                        rows=data.max_in_flight_rows or config.max_in_flight_rows,
-                        bytes=data.max_in_flight_bytes or config.max_in_flight_bytes,
-                    )
-        return Limits(rows=config.max_in_flight_rows, bytes=config.max_in_flight_bytes)
+                names = [plan.components[at].name for at in (data.source, data.target)]
+                if (names[0], data.source_port, names[1], data.target_port) == ends:
+                    return data
+        return None
+
+    def limits(self, source: Source, component: str, port: str) -> Limits:
+        """Answer how far an input may be behind what it reads: by its edge, else by the job."""
+        config, data = self.stored.plan.config, self.edge(source, component, port)
+        rows, size = (None, None) if data is None else (data.max_in_flight_rows, data.max_in_flight_bytes)
+        return Limits(rows=rows or config.max_in_flight_rows, bytes=size or config.max_in_flight_bytes)
 
     def code(self, shape: PlanComponent) -> str:
         """Answer the digest of the code that an execution needs; empty when every worker has it."""

@@ -210,6 +210,7 @@ class _Planner:
             gathers=data.gathers,
             max_in_flight_rows=data.max_in_flight_rows,
             max_in_flight_bytes=data.max_in_flight_bytes,
+            type=found.type if found is not None and found.type.startswith("Stream") and not found.is_stream else "",
         )
 
 

@@ -67,11 +67,11 @@ def argument(name: str, port: Port, one: Input, made: Frames, session: Callable[
 
             frame = read_snapshot(session(), content)
             return plain_value(name, port.type, frame) if is_plain(port.type) else frame
-        case Streamed(segments=segments):
+        case Streamed(segments=segments, rows=rows):
             assert segments is not None, f"{name} is read segment by segment"
             from pondage.spark.segments import whole_stream
 
-            return whole_stream(session(), segments, port.type)
+            return whole_stream(session(), segments, port.type, rows=rows)
         case Made(instance=instance, port=source):
             return made[instance, source]
         case Panicked(panic=panic):

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql.types import StructType
 
 from pondage.define.segment import Segment
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
+from pondage.spark.port_types import spark_type
 from pondage.spark.read import read_snapshot
 from pondage.spark.storage import local_path, resolved
 from pondage.spark.typed import is_plain, plain_value
@@ -122,8 +124,11 @@ def table_bytes(session: SparkSession, content: SnapshotContent, type_: str) -> 
     return value if isinstance(value, bytes) else msgspec.json.encode(value)
 
 
-def whole_stream(session: SparkSession, segments: Sequence[Segment], type_: str) -> object:
-    """Answer a stream that has ended as one value of the type that its reader declared."""
+def whole_stream(session: SparkSession, segments: Sequence[Segment], type_: str, *, rows: str = "") -> object:
+    """Answer a stream that has ended as one value of the type that its reader declared.
+
+    `rows` is what the planner knows of its rows: a stream without any segment has no other columns.
+    """
     if type_.startswith("Bytes"):
         return b"".join(map(read_bytes, segments))
     if type_.startswith("Value"):
@@ -131,8 +136,18 @@ def whole_stream(session: SparkSession, segments: Sequence[Segment], type_: str)
         return values[0] if len(values) == 1 else values
     tables = [unpacked(read_bytes(one)) for one in segments]
     if not tables:
-        raise DecodeError("a stream without a segment has no columns, and a table needs them")
+        return _empty(session, rows or type_)
     return session.createDataFrame(pa.concat_tables(tables, promote_options="permissive"))
+
+
+def _empty(session: SparkSession, type_: str) -> DataFrame:
+    _, _, inner = type_.partition("<")
+    try:
+        schema = spark_type(inner.removesuffix(">"))
+        assert isinstance(schema, StructType)
+    except (PondageError, AssertionError):
+        raise DecodeError(f"a stream of {type_} without any segment has no columns that are known") from None
+    return session.createDataFrame([], schema)
 
 
 def _ordered(table: pa.Table) -> pa.Table:

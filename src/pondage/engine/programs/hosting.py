@@ -60,7 +60,12 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_program(attempt: Attempt, session: ProgramSession, host: Host, *, instance: str) -> ComponentResult | Crashed:
     """Run a program to its end and answer how its execution ended."""
-    queue = host.open_queue(session)
+    try:
+        queue = host.open_queue(session)
+    except PondageError as error:
+        if error.code == "BROKER_LOST":
+            return Crashed(reason=error.message)
+        raise
     try:
         if session.program.command:
             status = _Running(attempt, session, host, queue).wait()

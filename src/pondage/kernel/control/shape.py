@@ -108,6 +108,8 @@ class DataEdge(msgspec.Struct, frozen=True, omit_defaults=True):
     gathers: str = ""
     max_in_flight_rows: int | None = None
     max_in_flight_bytes: int | None = None
+    type: str = ""
+    """Of a stream that is read as a table: what its rows are, also when there are none."""
 
     @property
     def is_panic(self) -> bool:
