@@ -28,3 +28,17 @@ test("what leads to a page that is not there is not offered", () => {
   const hits = everything(world([pond("sales@1")]), [page("reactors")]);
   assert.equal(hits.some((hit) => hit.kind === "Pond"), false);
 });
+
+test("Ripples and jobs are found, and a Run that is long over by its number", () => {
+  const ripple = { name: "clean", kind: "sql", parents: [], ponds: [], fused: [], expectations: 0 };
+  const graph = {
+    environment: "main",
+    ponds: [{ key: "sales@1", project: "p", owner: "", tags: [], windows: [], ripples: [ripple], sources: [] }],
+    reactors: [],
+    jobs: [{ name: "nightly", version: "1", project: "p", plan: "", components: 1, deployed_at: 0, schedule: null, next_at: null }],
+  };
+  const hits = everything(world([pond("sales@1")], { graph }), ["node", "runs", "run"].map(page));
+  assert.deepEqual(search(hits, "sales.cl")[0]?.params, { pond: "sales@1", tab: "code", ripple: "clean" });
+  assert.equal(search(hits, "nightl")[0]?.kind, "Job");
+  assert.deepEqual(search(hits, "sales#12")[0]?.params, { run: "sales#12" });
+});

@@ -139,6 +139,11 @@ function Flow({ nodes, edges, isOnly, isBeside }: FlowProps) {
       onlyRenderVisibleElements={nodes.length > 120}
       onNodeClick={(_, node) => choose(node)}
       onNodeDoubleClick={(_, node) => open(node)}
+      onKeyDown={(event) => {
+        const id = event.key === "Enter" && event.target instanceof HTMLElement ? event.target.dataset.id : undefined;
+        const node = id === undefined ? undefined : nodes.find((each) => each.id === id);
+        if (node !== undefined) choose(node);
+      }}
       onPaneClick={() => change({ pond: null, way: null, only: null })}
     >
       <Background variant={BackgroundVariant.Dots} gap={22} size={1} />

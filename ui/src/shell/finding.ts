@@ -3,6 +3,7 @@ import type { Params } from "../router";
 import type { World } from "../feed";
 import { GLOSSARY } from "../glossary";
 import type { Page } from "../pages/page";
+import { shortName } from "../words";
 
 export interface Hit {
   kind: string;
@@ -14,7 +15,7 @@ export interface Hit {
 
 export const MOST_HITS = 12;
 
-/** Everything that can be gone to: pages, Ponds, their Ripples and Runs, jobs, reactors, words. */
+/** Everything that can be gone to: Ponds, their Ripples and Runs, jobs, processes, reactors, pages, words. */
 export function everything(world: World, pages: readonly Page[]): Hit[] {
   const hits: Hit[] = [];
   for (const pond of world.ponds.values()) {
@@ -26,6 +27,19 @@ export function everything(world: World, pages: readonly Page[]): Hit[] {
       const { id, number, state } = pond.last_run;
       hits.push({ kind: "Run", text: `${pond.name}#${number}`, detail: state, page: "run", params: { run: id } });
     }
+  }
+  for (const pond of world.graph?.ponds ?? []) {
+    const name = shortName(pond.key);
+    for (const ripple of pond.ripples) {
+      if (ripple.name === name) continue;
+      hits.push({ kind: "Ripple", text: `${name}.${ripple.name}`, detail: ripple.kind, page: "node", params: { pond: pond.key, tab: "code", ripple: ripple.name } });
+    }
+  }
+  for (const job of world.graph?.jobs ?? []) {
+    hits.push({ kind: "Job", text: job.name, detail: `version ${job.version}`, page: "runs", params: { view: "jobs", job: job.name } });
+  }
+  for (const process of world.processes) {
+    hits.push({ kind: "Process", text: `${process.role} ${process.id}`, detail: process.machine, page: "processes", params: {} });
   }
   for (const reactor of world.reactors) {
     hits.push({ kind: "Reactor", text: reactor.name, detail: reactor.state, page: "reactors", params: { reactor: reactor.name } });
@@ -51,6 +65,10 @@ export function search(hits: readonly Hit[], typed: string): Hit[] {
   for (const [position, hit] of hits.entries()) {
     const rank = rankOf(hit.text.toLowerCase(), wanted);
     if (rank >= 0) ranked.push([rank, position, hit]);
+  }
+  // A Run can be named although it is long over: `sales#12`, or its id.
+  if (/^([a-z]\w*(@\d+)?#\d+|r[0-9a-f]{16})$/.test(wanted) && !ranked.some(([rank]) => rank === 0)) {
+    ranked.push([0, -1, { kind: "Run", text: wanted, detail: "", page: "run", params: { run: wanted } }]);
   }
   ranked.sort((one, other) => one[0] - other[0] || one[1] - other[1]);
   return ranked.slice(0, MOST_HITS).map(([, , hit]) => hit);
