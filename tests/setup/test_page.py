@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from scripts.setup import page
 
-UI = Path(__file__).resolve().parents[2] / "ui"
+ROOT = Path(__file__).resolve().parents[2]
+UI = ROOT / "ui"
+BUILT = ROOT / "src" / "pondage" / "server" / "page" / "index.html"
 
 
 def program(folder: Path, name: str, says: str) -> None:
@@ -62,3 +66,13 @@ def test_the_pure_parts_of_the_page() -> None:
     node = page.node_of_machine(os.environ) or page.node_of_packages(Path(sysconfig.get_path("purelib")))
     ran = subprocess.run([node.program, "test.mjs"], cwd=UI, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.skipif(not BUILT.is_file(), reason="the page is not built here: make setup builds it")
+def test_the_wheel_carries_the_page_so_that_whoever_installs_it_needs_no_node(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        carried = {Path(name).name for name in wheel.namelist() if name.startswith("pondage/server/page/")}
+    assert carried == {path.name for path in BUILT.parent.iterdir()}
