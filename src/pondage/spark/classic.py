@@ -57,6 +57,9 @@ class ClassicBackend:
                 f"Spark did not start: {str(error.java_exception.toString()).partition(chr(10))[0]}",
                 hint=f"look at [spark] in the project file; the JVM's log is {jvm.log}",
             ) from error
+        assert SparkContext._jvm is not None
+        # Found once: each part of such a name is a question to the JVM.
+        self._sessions = SparkContext._jvm.org.apache.spark.sql.classic.SparkSession
         # On machines of a cluster Python may be in another place.
         self._context.pythonExec = str(self._context.getConf().get("spark.pyspark.python", sys.executable))
         self._lock = threading.Lock()
@@ -179,12 +182,10 @@ class ClassicBackend:
 
         Python's own `SparkSession.getActiveSession()` is one for the whole process: an author asks for `spark` instead.
         """
-        assert SparkContext._jvm is not None
-        sessions = SparkContext._jvm.org.apache.spark.sql.classic.SparkSession
         if session is None:
-            sessions.clearActiveSession()
+            self._sessions.clearActiveSession()
         else:
-            sessions.setActiveSession(session._jsparkSession)
+            self._sessions.setActiveSession(session._jsparkSession)
 
 
 def _log_in(jvm: Jvm) -> None:
