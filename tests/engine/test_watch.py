@@ -34,13 +34,14 @@ class Watched:
         self.gate = executor.act = Gate()
         self.slots = Slots(
             world.ledger, executor, process=process.id, size=1,
-            on_end=lambda: None, on_fatal=self.fatal.append, is_fenced=lambda: False,
+            claim_next=lambda: None, on_end=lambda: None, on_fatal=self.fatal.append, is_fenced=lambda: False,
         )  # fmt: skip
         self.watch = Watch(
             world.ledger, executor, self.slots, process=process.id,
             cancel_grace_s=10, on_stuck=self.stuck.append, clock=lambda: self.now_s,
         )  # fmt: skip
         self.attempt = attempt_of(self.work, path, clock=lambda: self.now_s)
+        self.slots.admit(self.attempt)
         self.slots.start(self.attempt)
         self.gate.wait_entered()
 

@@ -45,12 +45,29 @@ def test_a_plain_ripple_costs_two_transactions(world: World, tmp_path: Path, exe
     world.deploy(*chain())
     world.send(Pulse(pond="reports@1"))
     worker = make_worker(world, tmp_path, executor)
-    before = world.ledger.driver.counts.transactions
-    for _ in range(3):
-        assert worker.claim_one()
-        join_slots()
-    assert world.ledger.driver.counts.transactions - before == 2 * 3
-    assert executor.executed == ["orders", "sales", "reports"]
+    counts = world.ledger.driver.counts
+    before, looks = counts.transactions, counts.reads
+    assert worker.claim_one()
+    join_slots()
+    assert executor.executed == ["orders", "sales", "reports"], "a slot that is done claims for itself"
+    assert counts.transactions - before == 2 * 3 + 1, "two for each, and a claim that finds nothing more"
+    assert counts.reads - looks == 1, "nobody looks for what a commit has just made available"
+
+
+def test_a_slot_that_is_done_claims_nothing_more_for_a_worker_that_ends(
+    world: World, tmp_path: Path, executor: PlainExecutor
+) -> None:
+    world.deploy(*chain())
+    world.send(Pulse(pond="reports@1"))
+    worker = make_worker(world, tmp_path, executor)
+    gate = executor.act = Gate()
+    assert worker.claim_one()
+    gate.wait_entered()
+    worker.drain()
+    gate.opened.set()
+    join_slots()
+    assert executor.executed == ["orders"]
+    assert world.one("SELECT count(*) AS n FROM availabilities") == 1
 
 
 def test_no_more_is_claimed_than_there_are_slots(world: World, tmp_path: Path, executor: PlainExecutor) -> None:
@@ -103,6 +120,15 @@ def test_what_the_author_prints_goes_to_the_log_of_the_attempt(
     lines = (tmp_path / "warehouse" / "logs" / str(run) / "1-1.log").read_text().splitlines()
     assert [line.split(" ", 2)[1:] for line in lines] == [["INFO", "counting"], ["INFO", "wrote 7 rows, 10 bytes"]]
     assert lines[0][-len("T17:40:01.123Z INFO counting") :][0] == "T"
+
+
+def test_an_attempt_that_says_nothing_makes_no_file(world: World, tmp_path: Path, executor: PlainExecutor) -> None:
+    world.deploy(pond("orders"))
+    world.send(Tap(pond="orders@1"))
+    assert make_worker(world, tmp_path, executor).claim_one()
+    join_slots()
+    assert outcomes(world) == ["ok"]
+    assert not (tmp_path / "warehouse" / "logs").exists()
 
 
 def test_a_result_that_was_fenced_is_thrown_away(world: World, tmp_path: Path, executor: PlainExecutor) -> None:

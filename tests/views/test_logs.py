@@ -55,7 +55,7 @@ def test_lines_have_a_time_and_a_level_and_continuations_have_none(world: World,
 
 def test_reading_goes_on_where_it_stopped_and_waits_for_whole_lines(world: World, tmp_path: Path) -> None:
     world.send(Pulse(pond=PondKey("orders@1")))
-    world.worker().drain()
+    assert world.worker().claim() is not None
     (file,) = located(world, "orders").files
     assert read_lines(tmp_path, file) == ([], 0)
     write(tmp_path, file.path, "2026-11-15T17:40:01.123Z INFO one\n2026-11-15T17:40:02.000Z INFO tw")
@@ -64,3 +64,12 @@ def test_reading_goes_on_where_it_stopped_and_waits_for_whole_lines(world: World
     write(tmp_path, file.path, "o\n")
     lines, _ = read_lines(tmp_path, file, offset=offset)
     assert [each.text for each in lines] == ["two"]
+
+
+def test_a_try_that_said_nothing_has_one_line_of_what_it_wrote(world: World, tmp_path: Path) -> None:
+    world.send(Pulse(pond=PondKey("orders@1")))
+    world.worker().drain()
+    (file,) = located(world, "orders").files
+    (line,), offset = read_lines(tmp_path, file)
+    assert (line.level, line.text, line.at) == ("INFO", "wrote 1 rows, 10 bytes", file.claimed_at)
+    assert read_lines(tmp_path, file, offset=offset) == ([], offset)

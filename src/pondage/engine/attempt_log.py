@@ -33,6 +33,11 @@ class AttemptLog:
         for line in veiled(message).splitlines() or [""]:
             self._append(f"{moment} {level} {line[:LONGEST_LINE]}\n")
 
+    def add(self, level: str, message: str) -> None:
+        """Append a message to a log that has begun. What the ledger knows anyway is not worth a file of its own."""
+        if self._size:
+            self.write(level, message)
+
     def close(self) -> None:
         """Close the file; a later line opens it again."""
         with self._lock:

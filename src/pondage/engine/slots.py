@@ -37,9 +37,12 @@ _log = logging.getLogger(__name__)
 
 
 class Lane(threading.Thread):
-    """A thread that runs one attempt after the other: it keeps its connection to the ledger."""
+    """A thread that runs one attempt after the other: it keeps its connection to the ledger.
 
-    def __init__(self, run: Callable[[Attempt], None], rest: Callable[[Lane], None]) -> None:
+    `run` answers what to run next, so that a chain of work needs no other thread; None when there is nothing.
+    """
+
+    def __init__(self, run: Callable[[Attempt], Attempt | None], rest: Callable[[Lane], None]) -> None:
         # A daemon: Python code cannot be stopped, and a process that was drained must be able to end.
         super().__init__(daemon=True)
         self._run_one = run
@@ -56,7 +59,10 @@ class Lane(threading.Thread):
     def run(self) -> None:
         """Run what is given, for as long as the process lives."""
         while True:
-            self._run_one(self._given.get())
+            following = self._run_one(self._given.get())
+            while following is not None:
+                self.name = f"slot {following.token}"
+                following = self._run_one(following)
             self.name = "idle slot"
             self._rest(self)
 
@@ -64,8 +70,9 @@ class Lane(threading.Thread):
 class Slots:
     """Runs attempts side by side, at most `size`, and knows which tokens this process has or is about to have.
 
-    `on_end` is called after each attempt, `on_fatal(reason)` when this process must not go on: its driver has died, or
-    a commit failed in a way that nobody foresaw.
+    `claim_next` is asked by a slot that is done for what it shall run next, already admitted. `on_end` is called when
+    there is nothing, `on_fatal(reason)` when this process must not go on: its driver has died, or a commit failed in a
+    way that nobody foresaw.
     """
 
     def __init__(
@@ -75,6 +82,7 @@ class Slots:
         *,
         process: int,
         size: int,
+        claim_next: Callable[[], Attempt | None],
         on_end: Callable[[], None],
         on_fatal: Callable[[str], None],
         is_fenced: Callable[[], bool],
@@ -83,6 +91,7 @@ class Slots:
         self._executor = executor
         self._process = process
         self._size = size
+        self._claim_next = claim_next
         self._on_end = on_end
         self._on_fatal = on_fatal
         self._is_fenced = is_fenced
@@ -143,12 +152,16 @@ class Slots:
         with self._lock:
             return self._pending | self._attempts.keys()
 
-    def start(self, attempt: Attempt) -> None:
-        """Run an attempt in a thread that has nothing else to do, or in a new one."""
+    def admit(self, attempt: Attempt) -> None:
+        """Count an attempt among those that run here."""
         with self._lock:
             self._attempts[attempt.token] = attempt
             self._pending.discard(attempt.token)
             self._since_empty += 1
+
+    def start(self, attempt: Attempt) -> None:
+        """Run an admitted attempt in a thread that has nothing else to do, or in a new one."""
+        with self._lock:
             lane = self._idle.pop() if self._idle else Lane(self._run, self._rest)
         lane.take(attempt)
 
@@ -200,7 +213,7 @@ class Slots:
             )
             attempt.is_written.set()
 
-    def _run(self, attempt: Attempt) -> None:
+    def _run(self, attempt: Attempt) -> Attempt | None:
         try:
             self._carry_out(attempt)
         except LedgerUnavailable as error:
@@ -214,7 +227,10 @@ class Slots:
             attempt.log.close()
             with self._lock:
                 self._attempts.pop(attempt.token, None)
+        following = self._claim_next()
+        if following is None:
             self._on_end()
+        return following
 
     def _carry_out(self, attempt: Attempt) -> None:
         result = self._result(attempt)
@@ -245,7 +261,7 @@ class Slots:
         ledger, work = self._ledger, attempt.work
         match result:
             case Written(content=content):
-                attempt.log.write("INFO", f"wrote {content.rows:,} rows, {content.bytes:,} bytes")
+                attempt.log.add("INFO", f"wrote {content.rows:,} rows, {content.bytes:,} bytes")
                 return ledger_work.commit_written(ledger, work, content, process=self._process, give_up=self._is_fenced)
             case Compacted(content=content):
                 return ledger_work.commit_compacted(

@@ -42,6 +42,8 @@ RECONCILE_EVERY_BEATS = 3
 COMMIT_PATIENCE_S = 10.0
 QUEUES_KEPT_S = 1.0
 """How long a busy worker goes by the queues it knows: a deploy may have made new ones."""
+HINTS_GATHERED_S = 0.01
+"""How long hints gather while something runs here: a slot that is done claims for itself, and each commit is a hint."""
 
 _log = logging.getLogger(__name__)
 
@@ -78,6 +80,7 @@ class Worker:
         self._ending = Ending.NOT_YET
         self._reason = ""
         self._lock = threading.Lock()
+        self._claiming = threading.Lock()
         self._stirred = threading.Event()
         self._is_over = threading.Event()
         self._phase = ""
@@ -101,6 +104,7 @@ class Worker:
             executor,
             process=self._process,
             size=config.engine.slots,
+            claim_next=self._claim_next,
             on_end=self._on_end,
             on_fatal=lambda reason: self.end(Ending.CRASH, reason),
             is_fenced=lambda: self._ending is Ending.FENCED,
@@ -159,11 +163,34 @@ class Worker:
 
     def claim_one(self) -> bool:
         """Claim a piece of work and start it in a slot. False when there is none for us."""
-        queues = self._queues_with_work()
-        if not queues:
+        queues = self._queues_with_work(is_near=self._is_busy)
+        with self._claiming:
+            attempt = self._claimed(queues)
+        self._is_busy = attempt is not None
+        if attempt is None:
             return False
+        self.slots.start(attempt)
+        return True
+
+    def _claim_next(self) -> Attempt | None:
+        """Claim for a slot that is done: what it committed has often made the next piece of work available.
+
+        When something else is just being claimed that comes first, and whoever claims it goes on looking.
+        """
+        if self._ending is not Ending.NOT_YET or not self._claiming.acquire(blocking=False):
+            return None
+        try:
+            return self._claimed(self._queues_with_work(is_near=True))
+        except Exception:  # noqa: BLE001 - logged, and tried again by the thread that claims
+            _log.exception("cannot claim")
+            return None
+        finally:
+            self._claiming.release()
+
+    def _claimed(self, queues: list[Queue]) -> Attempt | None:
+        if not queues or not self.slots.has_room:
+            return None
         token = self._ledger.ids.new("t")
-        self._is_busy = False
         self.slots.expect(token)
         try:
             work = ledger_work.claim_work(
@@ -175,21 +202,21 @@ class Worker:
                 give_up=lambda: self._ending is Ending.FENCED,
             )
             if work is None:
-                return False
-            self._is_busy = True
+                return None
             log = AttemptLog(log_path(self._logs, work))
-            self.slots.start(Attempt(work, log, clock=self._clock, on_phase=self._on_phase))
-            return True
+            attempt = Attempt(work, log, clock=self._clock, on_phase=self._on_phase)
+            self.slots.admit(attempt)
+            return attempt
         finally:
             self.slots.forget(token)
 
-    def _queues_with_work(self) -> list[Queue]:
+    def _queues_with_work(self, *, is_near: bool) -> list[Queue]:
         """Answer where to claim; empty when a look, which writes nothing, finds that there is nothing for us.
 
-        After a claim that gave something there is probably more: the next one is made without looking first.
+        After a claim or a commit that gave something there is probably more: then it is claimed without looking first.
         """
         now_s = self._clock()
-        if self._is_busy and now_s - self._polled_s < QUEUES_KEPT_S:
+        if is_near and now_s - self._polled_s < QUEUES_KEPT_S:
             return self._open(self._queues)
         found = polling.poll(self._ledger, self._offer, is_alone=self.slots.is_quiet)
         self._queues, self._polled_s = found.queues, now_s
@@ -223,7 +250,9 @@ class Worker:
                 if self.slots.has_room and self.claim_one():
                     continue
                 backoff.succeeded()
-                self._changes.wait(jittered(self._ledger.durability.poll_s))
+                if self._changes.wait(jittered(self._ledger.durability.poll_s)) and not self.slots.is_empty:
+                    self._stirred.wait(HINTS_GATHERED_S)
+                self._stirred.clear()
             except Exception:  # noqa: BLE001 - logged, and tried again
                 # Whatever it was, the same row may be there again at once: wait longer each time, never spin.
                 _log.exception("cannot claim")

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import psycopg
+from psycopg import pq
 
 from pondage.ledger.driver import LedgerUnavailable
 
 CHANNEL = "pondage"
+_NOTIFY = f"NOTIFY {CHANNEL}".encode()
 _NOTIFY_EVERY_S = 0.002
 
 Connection = psycopg.Connection[dict[str, object]]
@@ -62,7 +64,8 @@ class Notifier:
             self._is_pending.clear()
             try:
                 connection = connection or self._connect()
-                connection.execute(f"NOTIFY {CHANNEL}")
+                if connection.pgconn.exec_(_NOTIFY).status != pq.ExecStatus.COMMAND_OK:
+                    raise psycopg.OperationalError(connection.pgconn.get_error_message())
             except (LedgerUnavailable, psycopg.Error):
                 # A hint is lost; whoever waits also polls.
                 connection = None
@@ -104,7 +107,11 @@ class PostgresChanges:
         return False  # it was closed
 
     def _has_heard(self, connection: Connection) -> bool:
-        return bool(list(connection.notifies(timeout=0)))
+        connection.pgconn.consume_input()
+        has_heard = False
+        while connection.pgconn.notifies() is not None:
+            has_heard = True
+        return has_heard
 
     def _is_woken(self, seconds: float, *others: int) -> bool:
         """Wait until somebody rings, or one of the others has something to read; answer whether somebody rang."""

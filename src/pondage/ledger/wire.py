@@ -124,7 +124,7 @@ class Wire:
         if known is None:
             known = self._known[statement, types] = _Known(types)
         known.used += 1
-        bound = [_text(value) for value in given]
+        bound = [value.encode() if type(value) is str else _text(value) for value in given]
         formats = [pq.Format.BINARY if kind == 17 else pq.Format.TEXT for kind in types] if 17 in types else None
         if known.name is not None:
             self._pgconn.send_query_prepared(known.name, bound, formats)
@@ -167,7 +167,7 @@ _DEALLOCATE = Statement(b"DEALLOCATE ALL", ())
 def _text(value: Value) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
-    return str(int(value) if isinstance(value, bool) else value).encode()
+    return b"%d" % value if isinstance(value, int) else str(value).encode()
 
 
 def _column(result: pq.abc.PGresult, at: int) -> tuple[int, str, Load]:

@@ -1,4 +1,7 @@
-"""Logs of attempts: where they are, and their lines. A log is a plain file beside the warehouse, one for each try."""
+"""Logs of attempts: where they are, and their lines. A log is a plain file beside the warehouse, one for each try.
+
+A try that said nothing has no file: what it wrote is in the ledger, and is its only line.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,10 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     claimed_at: int
     outcome: str | None
+    completed_at: int | None = None
+    rows: int | None = None
+    bytes: int | None = None
+    """How much it wrote; null for a component, and for a try that wrote nothing."""
 
 
 class LogLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,9 +65,9 @@ class LogsView(msgspec.Struct, frozen=True, kw_only=True):
 
 _FILES = """SELECT r.public_id AS public_id, r.number AS run_number, p.name AS name, p.major AS major, d.id AS dispatch,
                    d.node AS node, d.number AS number, e.epoch AS epoch, e.claimed_at AS claimed_at,
-                   e.outcome AS outcome
+                   e.outcome AS outcome, e.completed_at AS completed_at, s.rows AS rows, s.bytes AS bytes
             FROM runs r JOIN ponds p ON p.id = r.pond JOIN dispatches d ON d.run = r.id
-            JOIN executions e ON e.dispatch = d.id
+            JOIN executions e ON e.dispatch = d.id LEFT JOIN snapshots s ON s.execution = e.id
             WHERE r.id = :run AND d.kind <> 'compact' AND e.claimed_at IS NOT NULL ORDER BY e.id"""
 
 
@@ -137,6 +144,9 @@ def _file(row: Row) -> LogFile:
         path=log_path(text(row, "public_id"), number(row, "dispatch"), number(row, "epoch")),
         claimed_at=number(row, "claimed_at"),
         outcome=text_or_none(row, "outcome"),
+        completed_at=number_or_none(row, "completed_at"),
+        rows=number_or_none(row, "rows"),
+        bytes=number_or_none(row, "bytes"),
     )
 
 
@@ -147,10 +157,22 @@ def read_lines(warehouse: Path, file: LogFile, *, offset: int = 0) -> tuple[list
             opened.seek(offset)
             data = opened.read()
     except FileNotFoundError:
-        return [], offset
+        return ([_written(file)], 1) if offset == 0 and file.rows is not None else ([], offset)
     whole, newline, _ = data.rpartition(b"\n")
     lines = [_line(each.decode(errors="replace"), file) for each in whole.split(b"\n")] if newline else []
     return lines, offset + len(whole) + len(newline)
+
+
+def _written(file: LogFile) -> LogLine:
+    return LogLine(
+        at=file.completed_at,
+        level="INFO",
+        text=f"wrote {file.rows:,} rows, {file.bytes:,} bytes",
+        pond=file.pond,
+        ripple=file.ripple,
+        run=file.run,
+        attempt=file.attempt,
+    )
 
 
 def with_lines(view: LogsView, warehouse: Path, *, most: int) -> LogsView:
