@@ -294,7 +294,8 @@ def extracting(**retentions: str) -> StoredJob:
 
 
 def tables(run: Jobs, *, is_marked: bool) -> set[str]:
-    found = run.world.rows(f"SELECT instance FROM run_tables WHERE (tombstoned_at IS NOT NULL) = {int(is_marked)}")
+    marks = "NOT NULL" if is_marked else "NULL"
+    found = run.world.rows(f"SELECT instance FROM run_tables WHERE tombstoned_at IS {marks}")
     return {str(row["instance"]) for row in found}
 
 

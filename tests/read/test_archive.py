@@ -44,6 +44,13 @@ def test_code_is_packed_and_nothing_else(project_of: Write):
     assert pack_project(project).names == ("pondage.toml", "jobs/c.yaml", "ponds/a.py", "ponds/sql/b.sql")
 
 
+def test_an_edited_tree_is_no_other_code(project_of: Write):
+    before = pack_project(project_of({**CODE, "flows/a.json": "{}", "flows/b.py": "b = 1\n"}))
+    after = pack_project(project_of({**CODE, "flows/a.json": '{"version": 1}', "flows/b.py": "b = 1\n"}))
+    assert before.digest == after.digest
+    assert "flows/b.py" in before.names
+
+
 def test_a_warehouse_inside_the_project_is_left_out(project_of: Write):
     project = project_of({**CODE, "pondage.toml": 'warehouse = "lake"', "lake/tables/CURRENT.json": "{}"})
     assert "lake/tables/CURRENT.json" not in pack_project(project).names

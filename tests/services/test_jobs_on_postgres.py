@@ -15,6 +15,7 @@ from tests.ledger_jobs.test_fan_out import (
     test_many_elements_unfold_in_chunks_of_a_thousand_and_each_body_is_dispatched_once,  # noqa: F401
     test_while_a_fan_out_is_open_nothing_else_steps_the_run,  # noqa: F401
 )
+from tests.ledger_jobs.test_flows import *  # noqa: F403
 from tests.ledger_jobs.test_groups import (
     test_the_failure_of_each_member_is_that_members_error_with_its_edges_and_skip_causes,  # noqa: F401
 )

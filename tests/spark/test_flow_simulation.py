@@ -15,6 +15,8 @@ from pondage.testing import simulate
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from pondage.spark.component_run import SparkRun
+
 pytestmark = pytest.mark.spark
 
 TREE: dict[str, Any] = {
@@ -63,3 +65,21 @@ def test_fixtures_must_fit_the_tree(driver: SparkDriver) -> None:
     for fixtures, message in (({"nope": {}}, "no node 'nope'"), ({"src": {"rest": []}}, "nobody reads src.rest")):
         with pytest.raises(PondageError, match=message):
             simulate(TREE, fixtures, spark=driver, components=[doubled])
+
+
+@component("patient", outputs={"main": "Table<{asked: boolean}>"}, params={}, exposed=True)
+def patient(*, params: object, run: SparkRun) -> DataFrame:
+    """Work until somebody says stop, and close the output with what there is."""
+    del params
+    return run.spark.createDataFrame([(run.wait_stop(60.0) and run.stopping,)], "asked boolean")
+
+
+def test_a_row_on_a_stop_edge_reaches_the_program_and_what_it_gives_then_counts(driver: SparkDriver) -> None:
+    tree = {
+        "version": 1,
+        "nodes": {"src": {"prog": "patient"}, "enough": {"prog": "source", "params": {"rows": 1}}},
+        "edges": [["enough.main", "src.stop"]],
+        "extract": {"asked": {"from": "src.main", "format": "ndjson"}},
+    }
+    found = simulate(tree, spark=driver, components=[patient])
+    assert (found.state, found.rows) == ("OK", {"asked": [{"asked": True}]}), found
