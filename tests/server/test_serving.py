@@ -4,6 +4,7 @@ import http.client
 import os
 import re
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -78,6 +79,14 @@ def test_a_port_that_is_taken_is_an_error_before_anything_starts() -> None:
     with bound(ServeOptions(port=0)) as first, pytest.raises(PondageError) as raised:
         bound(ServeOptions(port=first.getsockname()[1]))
     assert raised.value.code == "PORT_TAKEN"
+
+
+def test_connections_are_told_to_send_small_answers_at_once() -> None:
+    """asyncio sets TCP_NODELAY only on sockets that are named as TCP."""
+    with bound(ServeOptions(port=0)) as listening, socket.create_connection(listening.getsockname()) as _:
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.proto == socket.IPPROTO_TCP
 
 
 def test_an_address_for_all_interfaces_goes_by_no_name_that_was_not_allowed() -> None:
