@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gzip
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
+from pondage.cli.main import main
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger import tokens
 from pondage.ledger.feed import marks
@@ -325,6 +329,34 @@ def test_a_reactor_is_paused_and_goes_on_and_a_dead_letter_is_sent_again(open_pa
     before = int(str(at.live.state()["fires"]))
     tab.get_by_role("button", name="Send again").click()
     wait_until(lambda: int(str(at.live.state()["fires"])) > before, what="the letter is never fired again")
+
+
+def test_a_simulation_stands_beside_what_really_happened(
+    open_page: Open, at: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(at.live.root)
+    began = datetime.fromtimestamp(at.filled.clock.now() / 1_000_000 - 600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    words = [
+        "simulate",
+        "--env",
+        "trial",
+        "--for",
+        "10m",
+        "--start",
+        began,
+        "--pulse",
+        "reef@5m",
+        "--save",
+        "a calm day",
+    ]
+    assert main(words) == 0
+    tell(at.ledger, Pulse(pond=key("reef")), environment="trial")
+    commit_ripple(at, "reef")
+    tab = open_page("timeline", env="trial", hours="1")
+    tab.get_by_label("Beside it").select_option(label="a calm day")
+    tab.locator(".timeline-row", has_text="reef").locator(".bar-planned").wait_for()
+    tab.get_by_text("the simulation has 1 Run here").wait_for()
+    assert tab.locator(".timeline-row", has_text="reef").locator("a.bar").count() >= 1
 
 
 def test_a_run_appears_on_the_timeline_while_one_looks(open_page: Open, at: Site) -> None:

@@ -9,7 +9,7 @@ import { lanesOf } from "../src/timeline/lanes";
 import type { Span, TimelineView } from "../src/types";
 
 test("a cause is told in words, and an unknown one as it is", () => {
-  assert.equal(causeText("DATA_STARVED(input)"), "nothing came to its input input");
+  assert.equal(causeText("DATA_STARVED(input)"), "nothing came to its input “input”");
   assert.equal(causeText("CONDITION_FALSE(check,if1)"), "the condition if1 of check was false");
   assert.equal(causeText("the disk is full"), "the disk is full");
   assert.equal(causeText("NEW_ONE(x)"), "NEW_ONE(x)");

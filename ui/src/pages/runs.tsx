@@ -16,6 +16,11 @@ const COLUMNS = 24;
 const LIMIT = 1000;
 const STATES = ["completed", "failed", "running", "dropped", "subsumed", "killed"];
 type View = "grid" | "list" | "jobs";
+const LEADS: Record<View, string> = {
+  grid: "Each bar is one time that a Pond was computed. The newest are on the right.",
+  list: "Each line is one time that a Pond was computed, the newest first.",
+  jobs: "What is deployed, and what was run of it, the newest first.",
+};
 
 function Runs() {
   const { params } = usePlace();
@@ -26,7 +31,7 @@ function Runs() {
     <>
       <PageHead
         title={<Word of="run">Runs</Word>}
-        lead="Each square is one time that a Pond was computed. The newest are on the right."
+        lead={LEADS[view]}
       >
         <Choice
           label="How to show them"

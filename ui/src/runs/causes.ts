@@ -1,7 +1,7 @@
 // Why a component was skipped, in plain words: the machine gives a code with what it is about in brackets.
 
 const WORDS: Readonly<Record<string, (about: string, label: string) => string>> = {
-  DATA_STARVED: (port) => `nothing came to its input ${port}`,
+  DATA_STARVED: (port) => `nothing came to its input “${port}”`,
   UPSTREAM_SKIPPED: (other) => `${other} before it was skipped`,
   UPSTREAM_ERROR: (other) => `${other} before it failed`,
   EDGE_NOT_FIRED: (other, label) => `${other} did not end in “${label}”`,

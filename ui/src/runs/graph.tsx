@@ -55,7 +55,7 @@ export function Graph({ graph, components = [], chosen = "", onChoose }: GraphPr
   const height = Math.max(...nodes.map((node) => node.y)) + HEIGHT + 30;
   return (
     <div className="scroll">
-      <svg className="job-graph" viewBox={`-2 -6 ${width} ${height}`} width={width} height={height} role="group" aria-label="The plan">
+      <svg className="job-graph" viewBox={`-2 -6 ${width} ${height}`} style={{ width, minWidth: width * 0.65 }} role="group" aria-label="The plan">
         <defs>
           <marker id="job-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
             <path d="M0 0 8 4 0 8z" fill="context-stroke" />
