@@ -75,8 +75,12 @@ class ProgramWorld:
         for log in self._logs:
             log.close()
 
-    def start(self, out: str = "Bytes<text/plain>", *, command: tuple[str, ...] = ("true",)) -> str:
-        return self.run.start(job(FLOW, registry=components(out, command)))
+    def start(
+        self, out: str = "Bytes<text/plain>", *, command: tuple[str, ...] = ("true",), rows: int | None = None
+    ) -> str:
+        """Begin a run; with `rows`, the reader may be that far behind."""
+        edge = "x.out -> r.in" if rows is None else f"{{from: x.out, to: r.in, max_in_flight_rows: {rows}}}"
+        return self.run.start(job(FLOW.replace("x.out -> r.in", edge), registry=components(out, command)))
 
     def claimed(self, node: str) -> Work:
         while node not in self._held:

@@ -18,11 +18,12 @@ from pondage.engine.programs.hosting import Host, run_program
 from pondage.engine.programs.unix import UnixQueue
 from pondage.engine.watch import lease_of
 from pondage.errors import PondageError
-from pondage.ledger import leases, reap
+from pondage.ledger import leases, reap, segments
 from pondage.ledger.driver import LedgerUnavailable, Transaction
+from pondage.ledger.segments import Reader
 from pondage.read.tree import load_tree
 from tests.ledger.harness import SECOND
-from tests.programs.harness import ProgramWorld
+from tests.programs.harness import ProgramWorld, arrow
 from tests.services.postgres import wait_until
 
 SHELL = """
@@ -224,6 +225,28 @@ def _is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][:3]
+
+
+def test_a_writer_waits_while_its_edge_holds_more_rows_than_it_may_and_goes_on_when_its_reader_dies(
+    flow: ProgramWorld,
+) -> None:
+    flow.start("Stream<{n: bigint}>", rows=3)
+    flow.claimed("w")
+    held, reader = flow.claimed("x"), flow.claimed("r")
+    with flow.run.world.ledger.transaction() as tx:
+        segments.attach(tx, reader.claim, Reader(flow.stream(held), "r", "in"))
+    attempt = flow.attempt(held)
+    session = flow.session(attempt)
+    two = b"\x00" + arrow(n=[1, 2])
+    session.put("out", two)
+    session.put("out", two)
+    writing = threading.Thread(target=lambda: session.put("out", two))
+    writing.start()
+    wait_until(lambda: attempt.is_parked)
+    assert len(flow.read(held)) == 2, "four rows are more than three"
+    reap.crash(flow.run.world.ledger, process=flow.run.worker.id, token=reader.claim.token, reason="killed")
+    writing.join(30)
+    assert len(flow.read(held)) == 3, "nobody reads: segments pile up on the disk"
 
 
 def test_a_ledger_that_does_not_answer_for_a_while_fails_nobody(
