@@ -532,6 +532,9 @@ export interface LogFile {
   path: string;
   claimed_at: number;
   outcome: string | null;
+  completed_at: number | null;
+  rows: number | null;
+  bytes: number | null;
 }
 
 export interface LogLine {

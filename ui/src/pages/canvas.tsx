@@ -44,16 +44,20 @@ function Picture() {
   const way: Way = params.way === "up" || params.way === "down" ? params.way : "both";
   const find = (params.find ?? "").toLowerCase();
   const isOnly = params.only === "1" && chosen !== "";
-  // The graph comes with the first message of the feed; it is read again when a deploy may have changed it.
-  const reread = useGet<GraphView>(world.graph === null ? "graph" : null).data;
-  const deployed = world.graph ?? reread;
   const flip = params.flip ?? "";
   const isOpen = params.ripples === "show" ? true : params.ripples === "hide" ? false : null;
-  // The shape does not change with states; it is made again only when Ponds, Sources or triggers do.
+  // The shape does not change with states; it is made again only when Ponds, Sources, triggers or reactors do.
   const shape = useMemo(
-    () => JSON.stringify([...world.ponds.values()].map((pond) => [pond.key, pond.sources, pond.triggers.map((each) => [each.kind, each.name, each.limit_us])])),
-    [world.ponds],
+    () =>
+      JSON.stringify([
+        [...world.ponds.values()].map((pond) => [pond.key, pond.version, pond.sources, pond.triggers.map((each) => [each.kind, each.name, each.limit_us])]),
+        world.reactors.map((reactor) => reactor.name),
+      ]),
+    [world.ponds, world.reactors],
   );
+  // The graph comes with the first message of the feed; it is read again when a deploy may have changed it.
+  const reread = useGet<GraphView>(world.graph === null ? "graph" : null, {}, shape).data;
+  const deployed = world.graph ?? reread;
   const latest = useRef(world);
   latest.current = world;
   const whole = useMemo(() => canvasGraph(latest.current, deployed, { isOpen, flipped: new Set(flip.split(",")), only: null }), [shape, deployed, flip, isOpen]);
