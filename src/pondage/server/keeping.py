@@ -10,7 +10,7 @@ import msgspec
 from pondage.connect.vault import open_vault
 from pondage.define.names import checked_name
 from pondage.engine.vacuum import VacuumReport, vacuum
-from pondage.ledger import removal
+from pondage.ledger import history, removal
 from pondage.ledger.removal import RemovedEnvironment
 from pondage.read.project import Project
 from pondage.server.demanding import Plain
@@ -18,7 +18,7 @@ from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.reading import Count
 from pondage.server.table import Call, Route
-from pondage.views import secrets
+from pondage.views import find, secrets
 from pondage.views.answers import DoctorView
 from pondage.views.doctor import examined
 from pondage.views.secrets import GoneSecret, KeptSecret, SecretsView
@@ -61,9 +61,10 @@ def _secrets(call: Call) -> SecretsView:
 def _put_secret(call: Call) -> KeptSecret:
     name = checked_name(call.path["name"], what="secret")
     vault = open_vault(_project(call).secret_key, is_created=True)
-    sealed = vault.seal(call.sent(SecretBody).value, environment=call.environment, name=name)
+    sent = call.sent(SecretBody)
+    sealed = vault.seal(sent.value, environment=call.environment, name=name)
     with call.ledger.transaction() as tx:
-        return secrets.put(tx, call.environment, name, sealed, who=call.who)
+        return secrets.put(tx, call.environment, name, sealed, who=call.who, note=sent.note)
 
 
 def _remove_secret(call: Call) -> GoneSecret:
@@ -106,7 +107,13 @@ def _doctor(call: Call) -> DoctorView:
 def _vacuum(call: Call) -> VacuumReport:
     if call.token is None or "*" not in call.token.environments:
         raise Refused(403, "FORBIDDEN", "data of every environment is looked at: the token must be bound to all")
-    return vacuum(call.ledger, _project(call).warehouse, dry_run=call.sent(VacuumBody).dry_run)
+    sent = call.sent(VacuumBody)
+    report = vacuum(call.ledger, _project(call).warehouse, dry_run=sent.dry_run)
+    if not sent.dry_run:
+        with call.ledger.transaction() as tx:
+            environment = find.environment_id(tx, call.environment)
+            history.audit(tx, environment=environment, who=call.who, verb="vacuum", target="*", note=sent.note)
+    return report
 
 
 def _project(call: Call) -> Project:

@@ -34,12 +34,12 @@ def names(tx: Transaction, environment: str) -> SecretsView:
     return SecretsView(secrets=() if found is None else tuple(each.name for each in secrets.names(tx, found)))
 
 
-def put(tx: Transaction, environment: str, name: str, sealed: bytes, *, who: str) -> KeptSecret:
+def put(tx: Transaction, environment: str, name: str, sealed: bytes, *, who: str, note: str = "") -> KeptSecret:
     """Store what was sealed, in place of the one before, with an audit row."""
     found = actors.environment(tx, environment, is_created=True)
     assert found is not None
     is_new = secrets.put(tx, environment=found, name=name, sealed=sealed)
-    history.audit(tx, environment=found, who=who, verb="secret set", target=name)
+    history.audit(tx, environment=found, who=who, verb="secret set", target=name, note=note)
     return KeptSecret(name=name, is_new=is_new)
 
 
