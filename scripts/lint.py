@@ -20,6 +20,7 @@ CHECKS = {
     "format": [str(BIN / "ruff"), "format", "--check"],
     "types": [sys.executable, "-m", "mypy", "--strict"],
     "import rules": [str(BIN / "lint-imports"), "--no-cache"],
+    "types of the API": [sys.executable, "-m", "scripts.page_types", "--check"],
     "lock files": [sys.executable, str(ROOT / "scripts" / "addresses.py")],
 }
 

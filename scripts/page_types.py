@@ -1,6 +1,6 @@
 """Write the types of the page from the structs that the server answers, so that neither can say anything else.
 
-`python -m scripts.page_types` rewrites `ui/src/types.ts`; a test sees when that was forgotten.
+`python -m scripts.page_types` rewrites `ui/src/types.ts`; `make lint` sees when that was forgotten.
 """
 
 from __future__ import annotations
@@ -90,6 +90,15 @@ def _union(kinds: Iterable[str]) -> str:
     return " | ".join(dict.fromkeys(kinds))
 
 
+def main(arguments: list[str]) -> int:
+    """Write the file; with `--check` only say whether it is what would be written."""
+    if "--check" not in arguments:
+        PLACE.write_text(written(), encoding="utf-8")
+    elif PLACE.read_text(encoding="utf-8") != written():
+        print(f"{PLACE} is not what the server answers; write it anew: python -m scripts.page_types")
+        return 1
+    return 0
+
+
 if __name__ == "__main__":
-    PLACE.write_text(written(), encoding="utf-8")
-    sys.stdout.write(f"{PLACE}\n")
+    sys.exit(main(sys.argv[1:]))

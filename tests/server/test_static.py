@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pondage.server import static
-from scripts.page_types import PLACE, written
+from scripts.page_types import PLACE
 from tests.server.conftest import As
 
 BUILT = pytest.mark.skipif(
@@ -66,10 +66,6 @@ def test_the_page_is_two_small_files_that_ask_nobody_else() -> None:
     assert re.findall(r'(?:src|href)="(?!data:)([^"]+)"', html) == [f".{path}" for path in found if path != "/"]
     assert "<style" not in html
     assert re.search(r"<script(?![^>]*\ssrc=)", html) is None
-
-
-def test_the_types_of_the_page_are_those_of_the_server() -> None:
-    assert PLACE.read_text(encoding="utf-8") == written(), "python -m scripts.page_types"
 
 
 def test_a_ticket_says_who_asked_for_it(client: As) -> None:
