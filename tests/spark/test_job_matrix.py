@@ -12,10 +12,9 @@
 | 15 iterator empty input | test_an_iterator_over_no_rows_completes_without_an_iteration |
 | 15 resume after iteration 3 fail of 10 | test_after_iteration_3_of_10_failed_the_second_run_executes_3_to_10_only |
 | 15 STARTABLE with no inbound control | test_a_component_without_inbound_control_is_ready_at_the_beginning |
+| 15 back-pressure | test_streams.py: test_a_writer_whose_reader_is_behind_waits_at_the_limit_of_its_edge |
 | example A | test_data_alone_starts_nothing_and_control_alone_neither |
 | example B | test_the_error_of_a_joblet_reaches_its_caller |
-
-Back-pressure (15) is about streams and has its tests with them.
 """
 
 from __future__ import annotations

@@ -45,8 +45,10 @@ def ticks(*, params, run):
 @component("total", inputs={"in": "Stream<{n: bigint}>"}, outputs={"out": "Stream<{segment: bigint, total: bigint}>"},
            mode="stream", deterministic=True, exposed=True)
 def total(*, params, run, **ports):
-    """Add up everything so far; at the end say so with the segment -1."""
+    """Add up everything so far; at the end say so with the segment -1. With `gate` it waits for that with its first."""
     frame = ports["in"]
+    while "gate" in params and not Path(params["gate"]).exists():
+        time.sleep(0.01)
     if frame is not None:
         run.state["total"] = run.state.get("total", 0) + frame.groupBy().sum("n").first()[0]
         if "mark" in params:
@@ -199,6 +201,32 @@ def test_a_producer_and_its_consumer_run_at_once_and_the_consumer_holds_no_slot_
         assert commit_component(world.ledger, attempt.work, results[attempt.work.claim.node], process=world.process)
     assert world.detail(run).flow.run.state == "OK"
     assert in_stream(world, spark, run, "s") == [[(0, 3)], [(1, 15)], [(-1, 15)], []]
+
+
+def test_a_writer_whose_reader_is_behind_waits_at_the_limit_of_its_edge(world: FlowWorld, spark: SparkSession) -> None:
+    gate = world.root / "behind"
+    nodes = {"t": node("ticks", segments=4), "s": node("total", gate=str(gate))}
+    run = world.submit(tree(nodes, ["t.out", "s.in", {"max_in_flight_rows": 3}], all="s.out"))
+    producer, consumer = attempted(world, claimed(world, "t")), attempted(world, claimed(world, "s"))
+    results: dict[str, ComponentResult] = {}
+
+    def work_on(attempt: Attempt) -> None:
+        results[attempt.work.claim.node] = executed(world, attempt)
+
+    reading = threading.Thread(target=work_on, args=(consumer,))
+    reading.start()
+    wait_until(lambda: consumer.is_parked)  # it reads, and nothing is there yet
+    writing = threading.Thread(target=work_on, args=(producer,))
+    writing.start()
+    wait_until(lambda: producer.is_parked)
+    assert len(in_stream(world, spark, run, "t")) < 4, "the writer waits before its last segment"
+    gate.touch()
+    writing.join(120)
+    reading.join(120)
+    for attempt in (producer, consumer):
+        assert commit_component(world.ledger, attempt.work, results[attempt.work.claim.node], process=world.process)
+    assert world.detail(run).flow.run.state == "OK"
+    assert in_stream(world, spark, run, "s")[-2:] == [[(-1, sum(range(12)))], []]
 
 
 def test_a_restarted_attempt_replays_and_only_a_difference_is_a_panic(world: FlowWorld, spark: SparkSession) -> None:
