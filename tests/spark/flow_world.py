@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import secrets
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +35,23 @@ class FlowWorld(JobWorld):
 
     def __init__(self, root: Path, driver: SparkDriver | None = None, modules: str = "", settings: str = "") -> None:
         root.mkdir(parents=True, exist_ok=True)
+        # A process imports a module of one name once, and all worlds share one.
+        file = f"programs_{secrets.token_hex(4)}.py"
         if modules:
-            (root / "programs.py").write_text(modules, encoding="utf-8")
+            (root / file).write_text(modules, encoding="utf-8")
         if not (root / "pondage.toml").exists():
-            own = 'modules = ["programs.py"]\n' if modules else ""
+            own = f'modules = ["{file}"]\n' if modules else ""
             (root / "pondage.toml").write_text(f'{own}[locations]\nlanding = "data"\n{settings}', encoding="utf-8")
         super().__init__(root, driver)
+
+    def close(self) -> None:
+        """Close the ledger and forget the modules that came from here."""
+        super().close()
+        here = str(self.root)
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None)).startswith(here):
+                del sys.modules[name]
+        sys.path[:] = [place for place in sys.path if not place.startswith(here)]
 
     def submit(self, document: object, *, name: str = "tree") -> str:
         """Submit a tree and answer the id of the flow; raises FlowRefused."""
