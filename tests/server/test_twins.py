@@ -55,7 +55,7 @@ READING = {
     "token list": ["token list"],
     "secret list": ["secret list"],
     "doctor": ["doctor", "doctor --replay"],
-    "plan": ["plan"],
+    "plan": ["plan", "plan --analyze"],
     "query": ["query 'select * from sales'", "query 'select 1' --as-of sales#1 -n 5", "query --as-of 1s 'select 2'"],
 }
 """Each verb that reads, and how it is called."""

@@ -31,6 +31,10 @@ export interface AlertsView {
   alerts: AlertRow[];
 }
 
+export interface Analysing {
+  answer: string | null;
+}
+
 export interface AnswerView {
   id: string;
   kind: string;

@@ -33,12 +33,13 @@ def diff(
     from pondage.cli.asking import answer_of
     from pondage.cli.asks import questions
 
-    with desk(settings) as opened, opened.workers():
+    with desk(settings) as opened:
         begun = opened.ask(questions.diff, pond=pond, against=against, keys=keys, limit=limit)
         tables = begun.tables
         if begun.answer is not None:
             hint = f"pondage diff {pond} --against {against} --key COLUMN"
-            answer = answer_of(opened, begun.answer, timeout_s=timeout_s, hint=hint, settings=settings)
+            with opened.workers():
+                answer = answer_of(opened, begun.answer, timeout_s=timeout_s, hint=hint, settings=settings)
             tables = msgspec.json.decode(answer, type=tuple[TableDifference, ...])
     view = diff_view(begun, tables or ())
     if is_json:

@@ -10,7 +10,7 @@ import click
 
 from pondage.cli.desk import Desk, desk
 from pondage.cli.planning import print_plan
-from pondage.cli.session import Session, open_project, refuse_server, session
+from pondage.cli.session import Session, open_project, refuse_server
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
@@ -75,30 +75,23 @@ def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> 
     the plan shows columns that come and go and contracts that would break. Inlets whose code is as it was are not
     called.
     """
+    from pondage.cli.analyzing import analyzed
     from pondage.cli.asks import deploying
     from pondage.cli.output import print_json
     from pondage.ledger.branching import Choice
 
     with desk(settings) as opened:
         project = opened.project
-        view = opened.ask(deploying.plan, **read_project(project), choice=chosen(project, Choice()))
-    if analyze and not view.problems:
-        view = _analyzed(settings, view, timeout_s)
+        read, choice = read_project(project), chosen(project, Choice())
+        view = opened.ask(deploying.plan, **read, choice=choice)
+        if analyze and not view.problems:
+            view = analyzed(opened, read, choice, view, timeout_s=timeout_s)
     if is_json:
         print_json(view)
     else:
         print_plan(settings, view)
     if view.problems:
         click.get_current_context().exit(1)
-
-
-def _analyzed(settings: Settings, view: PlanView, timeout_s: float) -> PlanView:
-    from pondage.cli.analyzing import analyzed
-    from pondage.ledger.branching import Choice
-
-    with session(settings) as opened:
-        made, found = make(opened, Choice())
-        return analyzed(opened, made, found, view, timeout_s=timeout_s)
 
 
 @verb

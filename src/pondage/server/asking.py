@@ -80,7 +80,7 @@ class BreaksBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def _query(call: Call) -> AnswerView:
     sent = call.sent(QueryBody)
-    _check_room(call)
+    check_room(call)
     seen = None if sent.as_of is None else as_of(call.ledger, call.environment, sent.as_of)
     tables = tables_or_none(sent.sql)
     asked = queries.submit(call.ledger, call.environment, sent.sql, limit=sent.limit, as_of=seen, tables=tables)
@@ -90,7 +90,7 @@ def _query(call: Call) -> AnswerView:
 def _sample(call: Call) -> AnswerView:
     sent = call.sent(SampleBody)
     check_upload(sent)
-    _check_room(call)
+    check_room(call)
     plan, _ = planned(call.ledger, call.environment, project=sent.project, ponds=sent.ponds, reactors=sent.reactors)
     definition = declared_pond(checked(plan), sent.pond, sent.ripple or "")
     asked = submit_sample(
@@ -108,7 +108,7 @@ def _sample(call: Call) -> AnswerView:
 
 def _diff(call: Call) -> Comparing:
     sent = call.sent(DiffBody)
-    _check_room(call)
+    check_room(call)
     with call.ledger.reading() as tx:
         is_environment = actors.environment(tx, sent.against) is not None
     if is_environment and (call.token is None or not call.token.may_see(sent.against)):
@@ -119,7 +119,7 @@ def _diff(call: Call) -> Comparing:
 
 def _breaks(call: Call) -> list[Breaking]:
     sent = call.sent(BreaksBody)
-    _check_room(call)
+    check_room(call)
     begun = begin_breaks(call.ledger, call.environment, sent.subject, rule=sent.rule, limit=sent.limit)
     return [msgspec.structs.replace(each, answer=_sealed_again(call, each.answer)) for each in begun]
 
@@ -141,9 +141,11 @@ def _audit(call: Call, verb: str, target: str, note: str) -> None:
         history.audit(tx, environment=environment, who=call.who, verb=verb, target=target, note=note)
 
 
-def _check_room(call: Call) -> None:
+def check_room(call: Call) -> None:
+    """Refuse a question when too many wait already; an environment that does not exist yet has none."""
     with call.ledger.reading() as tx:
-        if _open(tx, find.environment_id(tx, call.environment)) >= OPEN_AT_MOST:
+        environment = actors.environment(tx, call.environment)
+        if environment is not None and _open(tx, environment) >= OPEN_AT_MOST:
             raise Refused(429, "TOO_MANY_QUESTIONS", f"{OPEN_AT_MOST} questions wait already", hint="ask again later")
 
 

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 
 from pondage.ledger import actors, environments
 from pondage.ledger.branching import Choice
+from pondage.server.asking import check_room
 from pondage.server.demanding import Plain
 from pondage.server.levels import Level
 from pondage.server.problems import Refused
+from pondage.server.question_ids import sealed
 from pondage.server.table import Call, Route
 from pondage.server.uploads import LARGE, Upload, check_upload
-from pondage.views.deploying import Declared, deploy_declared, plan_declared
+from pondage.views.analysis import InferredSchema
+from pondage.views.deploying import Analysing, Declared, begin_analysis, deploy_declared, plan_inferred
 from pondage.views.going_back import (
     PondBack,
     ProjectBack,
@@ -25,9 +28,13 @@ from pondage.views.plan import PlanView
 
 
 class PlanBody(Upload, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An upload, and what was chosen about an environment below another one; without it a new one is below none."""
+    """An upload, and what was chosen about an environment below another one; without it a new one is below none.
+
+    `inferred` are the schemas that an analysis found.
+    """
 
     choice: Choice | None = None
+    inferred: list[InferredSchema] | None = None
 
 
 class DeployBody(PlanBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,7 +97,15 @@ def _may_see(call: Call, environment: str) -> bool:
 
 
 def _plan(call: Call) -> PlanView:
-    return plan_declared(call.ledger, call.environment, _declared(call, call.sent(PlanBody)))[2]
+    sent = call.sent(PlanBody)
+    return plan_inferred(call.ledger, call.environment, _declared(call, sent), sent.inferred)
+
+
+def _analyse(call: Call) -> Analysing:
+    sent = call.sent(PlanBody)
+    check_room(call)
+    begun, dispatch = begin_analysis(call.ledger, call.environment, _declared(call, sent))
+    return begun if dispatch is None else Analysing(answer=sealed(call, dispatch))
 
 
 def _deploy(call: Call) -> PlanView:
@@ -137,6 +152,18 @@ ROUTES = (
         response=PlanView,
         summary="What a deploy would change; nothing is stored.",
         limit_bytes=LARGE,
+    ),
+    Route(
+        method="POST",
+        path="/v1/analyses",
+        level=Level.OPERATE,
+        handler=_analyse,
+        request=PlanBody,
+        response=Analysing,
+        summary="Let a worker call changed Ripples on empty tables; its answer goes into a plan as `inferred`.",
+        status=202,
+        limit_bytes=LARGE,
+        may_begin=True,
     ),
     Route(
         method="POST",

@@ -15,9 +15,14 @@ from pondage.ledger.job_deploys import deploy_jobs, job_changes
 from pondage.ledger.job_plans import StoredJob
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.planning import planned
+from pondage.ledger.trials import published_schemas, submit_infer
+from pondage.plan.graph import key_of
 from pondage.plan.planning import checked
+from pondage.plan.schemas import analysed
 from pondage.plan.values import Deployed, Plan
+from pondage.views.analysis import InferredSchema, with_schemas
 from pondage.views.plan import PlanView, plan_view
+from pondage.views.questions import known_as
 
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +56,57 @@ def plan_declared(ledger: Ledger, environment: str, declared: Declared) -> tuple
         changes = job_changes(tx, environment, project=declared.project, jobs=declared.jobs)
     is_same = all(change.change == "unchanged" for change in changes)
     return plan, found, msgspec.structs.replace(view, jobs=changes, is_empty=view.is_empty and is_same)
+
+
+class Analysing(msgspec.Struct, frozen=True, kw_only=True):
+    """A question for the schemas of what would compute anew; none when nothing would."""
+
+    answer: str | None = None
+
+
+def begin_analysis(
+    ledger: Ledger, environment: str, declared: Declared, *, timeout_s: float | None = None
+) -> tuple[Analysing, int | None]:
+    """Ask a worker to call the changed Ripples, and those that read them, on empty tables."""
+    plan, found, _ = plan_declared(ledger, environment, declared)
+    checked(plan)
+    with ledger.reading() as tx:
+        known = published_schemas(tx, environment)
+    ponds, asked = analysed(plan, list(known), _same_ripples(plan, found))
+    if not asked:
+        return Analysing(), None
+    dispatch = submit_infer(
+        ledger, environment, ponds, asked=asked, known=known, archive=declared.archive, timeout_s=timeout_s
+    )
+    return Analysing(answer=known_as(dispatch)), dispatch
+
+
+def plan_inferred(
+    ledger: Ledger, environment: str, declared: Declared, inferred: Sequence[InferredSchema] | None
+) -> PlanView:
+    """Answer the plan, with the schemas that a worker found where there are some."""
+    plan, _, view = plan_declared(ledger, environment, declared)
+    if inferred is None:
+        return view
+    with ledger.reading() as tx:
+        known = published_schemas(tx, environment)
+    return with_schemas(view, plan, inferred, known)
+
+
+def _same_ripples(plan: Plan, found: list[Deployed]) -> list[str]:
+    """Answer the tables whose code is deployed as it is in the files."""
+    deployed = {
+        (each.key, ripple.name): ripple.digest
+        for each in found
+        if each.environment == plan.environment
+        for ripple in each.definition.ripples
+    }
+    return [
+        f"{key_of(pond)}.{ripple.name}"
+        for pond in plan.ponds
+        for ripple in pond.ripples
+        if deployed.get((key_of(pond), ripple.name)) == ripple.digest
+    ]
 
 
 def deploy_declared(

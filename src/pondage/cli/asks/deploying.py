@@ -11,7 +11,8 @@ from pondage.define.reaction import ReactorDefinition
 from pondage.ledger.branching import Choice
 from pondage.ledger.job_plans import StoredJob
 from pondage.ledger.verbs import who
-from pondage.views.deploying import Declared, deploy_declared, plan_declared
+from pondage.views.analysis import InferredSchema
+from pondage.views.deploying import Analysing, Declared, begin_analysis, deploy_declared, plan_inferred
 from pondage.views.going_back import PondBack, ProjectBack, Promotion, back_to_deployment, back_to_run, promotion
 from pondage.views.plan import PlanView
 
@@ -27,12 +28,33 @@ def plan(
     jobs: Mapping[str, StoredJob],
     pools: Mapping[str, int],
     choice: Choice,
+    inferred: Sequence[InferredSchema] | None = None,
 ) -> PlanView:
-    """Ask what a deploy would change."""
+    """Ask what a deploy would change, with the schemas that a worker found."""
     declared = Declared(
         project=project, archive=archive, ponds=ponds, reactors=reactors, jobs=jobs, pools=pools, choice=choice
     )
-    return plan_declared(here.ledger, here.environment, declared)[2]
+    return plan_inferred(here.ledger, here.environment, declared, inferred)
+
+
+@asks("POST /v1/analyses", kept=("timeout_s",))
+def analysis(
+    here: Session,
+    *,
+    project: str,
+    archive: bytes,
+    ponds: Sequence[PondDefinition],
+    reactors: Sequence[ReactorDefinition],
+    jobs: Mapping[str, StoredJob],
+    pools: Mapping[str, int],
+    choice: Choice,
+    timeout_s: float,
+) -> Analysing:
+    """Ask for the schemas of what would compute anew."""
+    declared = Declared(
+        project=project, archive=archive, ponds=ponds, reactors=reactors, jobs=jobs, pools=pools, choice=choice
+    )
+    return begin_analysis(here.ledger, here.environment, declared, timeout_s=timeout_s)[0]
 
 
 @asks("POST /v1/deploy")
