@@ -165,7 +165,7 @@ class Server:
         except msgspec.MsgspecError:
             return self._foreign(f"it answers with the status {status}")
         if status == 401:
-            said.hint = "give --token, or set PONDAGE_TOKEN; on the server: pondage token create"
+            said.hint = "give --token, or set PONDAGE_TOKEN; on the server: pondage token create --level read"
         if said.code == "NO_ROUTE":
             said.hint = f"the server may be older than this Pondage {pondage.__version__}"
         return _error(said)

@@ -162,9 +162,8 @@ async def _call(service: Service, route: Route | Socket, request: HTTPConnection
     assert route.level is not None
     has = Level.OPEN if token is None else Level.named(token.level)
     if has < route.level:
-        raise Refused(
-            403, "FORBIDDEN", f"this needs the level {route.level.name.lower()}", hint="pondage token create --level"
-        )
+        level = route.level.name.lower()
+        raise Refused(403, "FORBIDDEN", f"this needs the level {level}", hint=f"pondage token create --level {level}")
     given = _only_once(request)
     given.pop("ticket", None)
     may_begin = isinstance(route, Route) and route.may_begin

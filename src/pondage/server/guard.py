@@ -94,13 +94,16 @@ class Guard:
         if scheme.lower() != "bearer" or not token or len(token) > 200:
             self._failures.failed(address)
             raise Refused(
-                401, "NO_TOKEN", "a token is needed", hint="Authorization: Bearer TOKEN; pondage token create"
+                401,
+                "NO_TOKEN",
+                "a token is needed",
+                hint="Authorization: Bearer TOKEN; pondage token create --level read",
             )
         found = await run_in_threadpool(self._look_up, token)
         if found is None:
             self._failures.failed(address)
             LOG.warning("a wrong token came from %r", address)
-            raise Refused(401, "BAD_TOKEN", "the token is unknown or revoked", hint="pondage token create")
+            raise Refused(401, "BAD_TOKEN", "the token is unknown or revoked", hint="pondage token create --level read")
         self._failures.succeeded(token)
         return found
 
@@ -116,7 +119,7 @@ class Guard:
                 return tokens.is_valid(tx, row.id)
 
         if not await run_in_threadpool(look):
-            raise Refused(401, "BAD_TOKEN", "the token is unknown or revoked", hint="pondage token create")
+            raise Refused(401, "BAD_TOKEN", "the token is unknown or revoked", hint="pondage token create --level read")
         return row
 
 
