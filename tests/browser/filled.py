@@ -192,6 +192,7 @@ def _others(ledger: Ledger) -> None:
             pond("island"),
             pond("lagoon"),
             pond("reef"),
+            pond("sandbank"),
         ],
         project="trial",
         archive=b"trial",

@@ -345,18 +345,18 @@ def test_a_simulation_stands_beside_what_really_happened(
         "--start",
         began,
         "--pulse",
-        "reef@5m",
+        "sandbank@5m",
         "--save",
         "a calm day",
     ]
     assert main(words) == 0
-    tell(at.ledger, Pulse(pond=key("reef")), environment="trial")
-    commit_ripple(at, "reef")
+    tell(at.ledger, Pulse(pond=key("sandbank")), environment="trial")
+    commit_ripple(at, "sandbank")
     tab = open_page("timeline", env="trial", hours="1")
     tab.get_by_label("Beside it").select_option(label="a calm day")
-    tab.locator(".timeline-row", has_text="reef").locator(".bar-planned").wait_for()
+    tab.locator(".timeline-row", has_text="sandbank").locator(".bar-planned").wait_for()
     tab.get_by_text("the simulation has 1 Run here").wait_for()
-    assert tab.locator(".timeline-row", has_text="reef").locator("a.bar").count() >= 1
+    assert tab.locator(".timeline-row", has_text="sandbank").locator("a.bar").count() >= 1
 
 
 def test_a_run_appears_on_the_timeline_while_one_looks(open_page: Open, at: Site) -> None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser.conftest import SCREENS
 from tests.browser.real import Real, real
+from tests.browser.test_pages import ALL_RULES, barriers
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -106,6 +108,10 @@ def test_a_flow_is_refused_at_its_place_mended_run_and_fetched(harbour: Real, sh
     tab.get_by_text("fits: 2 edges").wait_for()
     tab.get_by_role("button", name="Submit", exact=True).click()
     tab.locator("h1 .state-ok").wait_for()
+    tab.get_by_role("button", name="Extract", exact=True).wait_for()
+    SCREENS.mkdir(parents=True, exist_ok=True)
+    tab.screenshot(path=SCREENS / "flow-done-light.png")
+    assert barriers(tab, ALL_RULES) == []
     with tab.expect_download() as fetched:
         tab.get_by_role("button", name="Extract", exact=True).click()
     assert "1,120.0" in fetched.value.path().read_text()

@@ -40,3 +40,11 @@ def test_what_is_wrong_is_told_with_the_pointer_to_its_place(client: As) -> None
     assert ("UNKNOWN_PORT", "/edges/0") in {(each["code"], each["pointer"][:8]) for each in said["problems"]}
     broken = asking.post("/v1/flows/check", {"text": '{"version": 1,'}).json
     assert [each["code"] for each in broken["problems"]] == ["JSON_SYNTAX"]
+
+
+def test_the_plan_of_a_flow_that_runs_has_the_types_that_were_inferred(client: As) -> None:
+    asking = client("operate")
+    run = asking.post("/v1/flows", {"tree": TREE}).json["run"]
+    edges = asking.get(f"/v1/jobs/runs/{run}/graph").json["edges"]
+    row = "Table<{id: bigint, amount: double}>"
+    assert [(edge["label"], edge["type"]) for edge in edges] == [("out → input", row), ("reject → input", row)]

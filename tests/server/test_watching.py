@@ -106,6 +106,7 @@ def test_the_plan_of_a_job_run_has_data_with_types_and_control(client: As, world
 def test_the_logs_of_a_run_of_a_job_are_found_by_its_id(client: As, world: World, tmp_path: Path) -> None:
     doing = Jobs(world)
     run = doing.start(job(TEXT))
+    assert client("read").get(f"/v1/logs?subject={run}").json["lines"] == []
     held = doing.claim()
     assert held is not None
     place = tmp_path / "logs" / run

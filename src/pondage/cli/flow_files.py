@@ -46,15 +46,13 @@ def planned_tree(file: str, *, name: str | None = None) -> PlannedFlow:
 def stored_tree(project: Project, file: str, *, name: str | None) -> tuple[StoredJob, bytes]:
     """Answer a tree as it is stored, and the project's code that it runs with; raises FlowRefused."""
     from pondage.cli.registry import known_components
-    from pondage.define.flow import FlowFacts
     from pondage.plan.stored_job import stored_job
     from pondage.read.archive import pack_project
 
     planned = planned_tree(file, name=name)
     archive = pack_project(project)
-    facts = FlowFacts(extracts=planned.extracts, types=planned.extract_types)
     source = "" if file == STANDARD_INPUT else Path(file).name
-    stored = stored_job(planned.plan, known_components(), archive=archive.digest, file=source, flow=facts)
+    stored = stored_job(planned.plan, known_components(), archive=archive.digest, file=source, flow=planned.facts)
     return stored, archive.data
 
 

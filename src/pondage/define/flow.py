@@ -75,6 +75,8 @@ class FlowFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     extracts: dict[str, Extract] = {}
     types: dict[str, str] = {}
+    edges: dict[str, str] = {}
+    """The type that was inferred for each edge, by `node.output node.input`."""
 
     @property
     def kept_us(self) -> int | None:

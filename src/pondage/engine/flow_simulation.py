@@ -97,8 +97,7 @@ def run_flow(
     """Run a tree to its end on a ledger in a temporary directory; raises when it takes too long."""
     given = with_rows(tree, known.plan(tree), fixtures)
     planned = known.plan(given)
-    facts = FlowFacts(extracts=planned.extracts, types=planned.extract_types)
-    stored = _failing(stored_job(planned.plan, known.registry, flow=facts), fixtures)
+    stored = _failing(stored_job(planned.plan, known.registry, flow=planned.facts), fixtures)
     with tempfile.TemporaryDirectory(prefix="pondage-flow-") as directory:
         place = Path(directory)
         ledger = Ledger.open(str(place / "ledger.db"))
@@ -112,7 +111,7 @@ def run_flow(
                 worker.drain()
                 worker.drain()
                 thread.join()
-            return _simulated(ledger, view, facts)
+            return _simulated(ledger, view, planned.facts)
         finally:
             ledger.close()
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from pondage.define.component import Registry, Schema
-from pondage.define.flow import CONST, Extract, FlowRefused, Tree
+from pondage.define.flow import CONST, Extract, FlowFacts, FlowRefused, Tree
 from pondage.define.job import JobConfig, TypeClash
 from pondage.define.port import INFER
 from pondage.define.schema import pointed
@@ -49,6 +49,12 @@ class PlannedFlow(msgspec.Struct, frozen=True, kw_only=True):
     extracts: dict[str, Extract] = {}
     extract_types: dict[str, str] = {}
     unresolved: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> FlowFacts:
+        """Answer what a run of it must know beside the plan."""
+        types = {f"{edge.source} {edge.target}": edge.type for edge in self.edges}
+        return FlowFacts(extracts=self.extracts, types=self.extract_types, edges=types)
 
 
 def plan_flow(

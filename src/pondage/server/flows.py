@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from pondage.components.registry import built_in, built_in_schemas
-from pondage.define.flow import MAX_DOCUMENT, FlowFacts, FlowRefused
+from pondage.define.flow import MAX_DOCUMENT, FlowRefused
 from pondage.define.job import JobProblem
 from pondage.define.names import checked_name
 from pondage.define.type_registry import BUILT_IN
@@ -87,8 +87,7 @@ def _planned(call: Call, sent: TreeBody) -> StoredJob:
         planned = planned_tree(call, bytes(sent.tree), name=sent.name)
     except FlowRefused as error:
         raise _refused(error.problems) from error
-    facts = FlowFacts(extracts=planned.extracts, types=planned.extract_types)
-    return stored_job(planned.plan, built_in(), archive="", file="", flow=facts)
+    return stored_job(planned.plan, built_in(), archive="", file="", flow=planned.facts)
 
 
 def planned_tree(call: Call, document: bytes, *, name: str) -> PlannedFlow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from pondage.define.flow import FlowFacts
 from pondage.kernel.control.shape import JobPlan, PlanComponent, Virtual
 from pondage.ledger.driver import Transaction
 from pondage.ledger.ledger import Ledger
@@ -41,7 +42,10 @@ class JobGraphView(msgspec.Struct, frozen=True, kw_only=True):
 def job_graph(tx: Transaction, ledger: Ledger, environment: str, given: str) -> JobGraphView:
     """Answer the plan that a run of a job started with; raises `NotFound`."""
     run = find_run(tx, environment, given)
-    nodes, edges = graph_of(ledger.job(tx, run.definition).stored.plan)
+    stored = ledger.job(tx, run.definition).stored
+    nodes, edges = graph_of(stored.plan)
+    if stored.flow is not None:
+        edges = [_inferred(edge, stored.flow) for edge in edges]
     return JobGraphView(run=run.public_id, job=run.job, nodes=tuple(nodes), edges=tuple(edges))
 
 
@@ -77,6 +81,13 @@ def graph_of(plan: JobPlan, of: str = "") -> tuple[list[GraphNode], list[GraphEd
         nodes += inner
         edges += inside
     return nodes, edges
+
+
+def _inferred(edge: GraphEdge, flow: FlowFacts) -> GraphEdge:
+    """Answer an edge of a tree with the type that was inferred, which says more than the port's own."""
+    output, _, port = edge.label.partition(" → ")
+    known = flow.edges.get(f"{edge.source}.{output} {edge.target}.{port}")
+    return edge if known is None else msgspec.structs.replace(edge, type=known)
 
 
 def _type(component: PlanComponent, port: str) -> str:

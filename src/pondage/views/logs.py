@@ -77,9 +77,10 @@ def locate(tx: Transaction, environment: str, subject: str | None = None, *, rip
     Raises `NotFound` when the subject is none of them.
     """
     found = actors.environment(tx, environment) if subject is None else find.environment_id(tx, environment)
-    files = [] if found is None or subject is None else _of_job(tx, found, subject)
-    if found is not None and not files:
-        files = [_file(row) for run in _runs(tx, found, subject) for row in tx.rows(_FILES, run=run)]
+    files = None if found is None or subject is None else _of_job(tx, found, subject)
+    if files is None:
+        runs = [] if found is None else _runs(tx, found, subject)
+        files = [_file(row) for run in runs for row in tx.rows(_FILES, run=run)]
     chosen = [each for each in files if ripple is None or each.ripple == ripple]
     return LogsView(
         environment=environment, at=tx.now, files=tuple(sorted(chosen, key=lambda each: (each.claimed_at, each.path)))
@@ -94,8 +95,17 @@ _JOB_FILES = """SELECT j.public_id AS public_id, j.job AS job, d.id AS dispatch,
                 WHERE j.environment = :environment AND j.public_id = :run AND e.claimed_at IS NOT NULL ORDER BY e.id"""
 
 
-def _of_job(tx: Transaction, environment: int, run: str) -> list[LogFile]:
-    """Answer the logs of the run of a job with this very id; a Pond of that name is asked for otherwise."""
+def _of_job(tx: Transaction, environment: int, run: str) -> list[LogFile] | None:
+    """Answer the logs of the run of a job with this very id, none before it has begun to work; None if it is no run."""
+    if (
+        tx.row(
+            "SELECT id FROM job_runs WHERE environment = :environment AND public_id = :run",
+            environment=environment,
+            run=run,
+        )
+        is None
+    ):
+        return None
     return [
         LogFile(
             run=text(row, "public_id"),

@@ -6,7 +6,6 @@ import { Action } from "../parts/action";
 import { Age, Command, Duration, Elapsed, Loaded, PageHead, Panel, StateChip, Trouble } from "../parts/basics";
 import { Link } from "../parts/link";
 import { Logs } from "../parts/logs";
-import { Word } from "../parts/word";
 import { go, here, hrefOf } from "../router";
 import { causeText } from "../runs/causes";
 import { Graph } from "../runs/graph";
@@ -102,7 +101,7 @@ function Shown({ data, graph, reload }: { data: FlowDetail; graph: JobGraphView 
         <Link page="run" params={{ run: run.id, kind: "job" }}>
           The same run as a job
         </Link>
-        : attempts over time, tables, <Word of="segment">segments</Word>.
+        : attempts over time, and every table.
       </p>
     </div>
   );
@@ -120,7 +119,7 @@ function Extracts({ run, extracts }: { run: string; extracts: readonly ExtractVi
             <th>Type</th>
             <th className="right">Rows</th>
             <th className="right">Kept until</th>
-            <th />
+            <th>Fetch it</th>
           </tr>
         </thead>
         <tbody>
