@@ -100,6 +100,20 @@ def test_files_go_only_a_grace_after_the_mark(store: Store) -> None:
     assert report.bytes > 0
 
 
+def test_all_are_counted_and_the_first_are_named_batch_by_batch(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pondage.engine.vacuum.NAMED", 2)
+    monkeypatch.setattr("pondage.ledger.retention.BATCH", 2)
+    kept = store.run("orders")
+    for number in range(5):
+        left = store.warehouse / "data" / "d1" / "r9" / f"tcrashed{number}"
+        left.mkdir(parents=True)
+        age(left)
+    report = store.vacuum()
+    assert (len(report.orphans), report.orphan_count) == (2, 5)
+    assert not (store.warehouse / "data" / "d1" / "r9").exists()
+    assert kept.exists()
+
+
 def test_what_a_zombie_writes_after_the_sweep_is_found_again(store: Store) -> None:
     first = store.run("orders")
     for _ in range(3):

@@ -122,8 +122,8 @@ def vacuum(settings: Settings, dry_run: bool, is_json: bool) -> None:
         print_json(report)
         return
     verb_text = "would be" if report.dry_run else "were"
-    click.echo(f"{count_text(len(report.tombstoned), 'snapshot')} {verb_text} marked for deletion")
-    click.echo(f"files of {count_text(len(report.swept), 'marked snapshot')} {verb_text} deleted")
-    click.echo(f"files of {count_text(len(report.orphans), 'unfinished attempt')} {verb_text} deleted")
+    click.echo(f"{count_text(report.tombstoned_count, 'snapshot')} {verb_text} marked for deletion")
+    click.echo(f"files of {count_text(report.swept_count, 'marked snapshot')} {verb_text} deleted")
+    click.echo(f"files of {count_text(report.orphan_count, 'unfinished attempt')} {verb_text} deleted")
     click.echo(f"{count_text(report.logs, 'old log')} {verb_text} deleted; {size_text(report.bytes)} in all")
     click.echo(f"{count_text(report.runs, 'old Run')} {verb_text} taken out of the ledger")

@@ -6,6 +6,7 @@ import logging
 import shutil
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -18,21 +19,45 @@ from pondage.ledger.ledger import Ledger
 DAY_S = 86_400.0
 READER_GRACE_S = 3_600.0
 """How long files of a marked snapshot stay: somebody may have looked it up before it was marked and read it still."""
+NAMED = 1_000
+"""How many of each a report names."""
 
 _log = logging.getLogger(__name__)
 
 
 class VacuumReport(msgspec.Struct, frozen=True, kw_only=True):
     """What was deleted, or would be: snapshots marked now, snapshots and orphans whose files went, old logs, and Runs
-    that left the ledger."""
+    that left the ledger. The first of each are named, all are counted."""
 
     dry_run: bool
     tombstoned: tuple[str, ...] = ()
+    tombstoned_count: int = 0
     swept: tuple[str, ...] = ()
+    swept_count: int = 0
     orphans: tuple[str, ...] = ()
+    orphan_count: int = 0
     logs: int = 0
     bytes: int = 0
     runs: int = 0
+
+
+class _Named:
+    """Counts everything and remembers the first names: a vacuum after years deletes millions."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.bytes = 0
+        self._names: list[str] = []
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._names)
+
+    def add(self, name: str, size: int = 0) -> None:
+        self.count += 1
+        self.bytes += size
+        if self.count <= NAMED:
+            self._names.append(name)
 
 
 def orphan_grace_s(ledger: Ledger) -> float:
@@ -52,7 +77,8 @@ def vacuum(ledger: Ledger, warehouse: str, *, dry_run: bool = False) -> VacuumRe
     if root is None:
         return VacuumReport(
             dry_run=dry_run,
-            tombstoned=tuple(each.public_id for each in doomed),
+            tombstoned=doomed.names,
+            tombstoned_count=doomed.count,
             runs=_prune(ledger, dry_run=dry_run),
         )
     run_bytes = sweep_runs(
@@ -62,15 +88,18 @@ def vacuum(ledger: Ledger, warehouse: str, *, dry_run: bool = False) -> VacuumRe
         grace_us=int(READER_GRACE_S * 1e6),
         dry_run=dry_run,
     )
-    swept, swept_bytes = _sweep(ledger, root, dry_run=dry_run)
-    orphans, orphan_bytes = _sweep_orphans(ledger, root, dry_run=dry_run)
+    swept = _sweep(ledger, root, dry_run=dry_run)
+    orphans = _sweep_orphans(ledger, root, dry_run=dry_run)
     return VacuumReport(
         dry_run=dry_run,
-        tombstoned=tuple(each.public_id for each in doomed),
-        swept=swept,
-        orphans=orphans,
+        tombstoned=doomed.names,
+        tombstoned_count=doomed.count,
+        swept=swept.names,
+        swept_count=swept.count,
+        orphans=orphans.names,
+        orphan_count=orphans.count,
         logs=_sweep_logs(ledger, root, dry_run=dry_run),
-        bytes=swept_bytes + orphan_bytes + run_bytes,
+        bytes=swept.bytes + orphans.bytes + run_bytes,
         runs=_prune(ledger, dry_run=dry_run),
     )
 
@@ -79,8 +108,8 @@ def _prune(ledger: Ledger, *, dry_run: bool) -> int:
     return pruning.prune(ledger, dry_run=dry_run) + job_pruning.prune(ledger, dry_run=dry_run)
 
 
-def _mark(ledger: Ledger, *, dry_run: bool) -> list[retention.DoomedSnapshot]:
-    doomed: list[retention.DoomedSnapshot] = []
+def _mark(ledger: Ledger, *, dry_run: bool) -> _Named:
+    doomed = _Named()
     read = _being_read(ledger)
     after: int | None = 0
     while after is not None:
@@ -89,7 +118,8 @@ def _mark(ledger: Ledger, *, dry_run: bool) -> list[retention.DoomedSnapshot]:
         if found.snapshots and not dry_run:
             with ledger.transaction() as tx:
                 retention.tombstone(tx, [each.id for each in found.snapshots])
-        doomed += found.snapshots
+        for each in found.snapshots:
+            doomed.add(each.public_id)
         after = found.after
     return doomed
 
@@ -120,9 +150,8 @@ def _still_doomed(
     return [each for each in marked if each.id not in used]
 
 
-def _sweep(ledger: Ledger, root: Path, *, dry_run: bool) -> tuple[tuple[str, ...], int]:
-    done: list[str] = []
-    size = 0
+def _sweep(ledger: Ledger, root: Path, *, dry_run: bool) -> _Named:
+    done = _Named()
     # Asked once, after everything that is swept was marked: whoever has looked since passes those over.
     limit, read = _marked_before(ledger), _being_read(ledger)
     while True:
@@ -132,14 +161,14 @@ def _sweep(ledger: Ledger, root: Path, *, dry_run: bool) -> tuple[tuple[str, ...
         for snapshot in doomed:
             place = local_warehouse(snapshot.path)
             # The path is the ledger's, and yet: nothing outside the warehouse is ever deleted.
-            if place is not None and place.resolve().is_relative_to(root.resolve()):
-                size += _removed(place, dry_run=dry_run)
-            done.append(snapshot.public_id)
+            is_inside = place is not None and place.resolve().is_relative_to(root.resolve())
+            size = _removed(place, dry_run=dry_run) if place is not None and is_inside else 0
+            done.add(snapshot.public_id, size)
         if doomed and not dry_run:
             with ledger.transaction() as tx:
                 retention.swept(tx, [each.id for each in doomed])
         if dry_run or len(marked) < retention.BATCH:
-            return tuple(done), size
+            return done
 
 
 def _marked_before(ledger: Ledger) -> int:
@@ -147,19 +176,25 @@ def _marked_before(ledger: Ledger) -> int:
         return tx.now - int(READER_GRACE_S * 1e6)
 
 
-def _sweep_orphans(ledger: Ledger, root: Path, *, dry_run: bool) -> tuple[tuple[str, ...], int]:
+def _sweep_orphans(ledger: Ledger, root: Path, *, dry_run: bool) -> _Named:
     limit_s = time.time() - orphan_grace_s(ledger)
-    old = {place.name: place for place in _execution_directories(root) if _touched_s(place) < limit_s}
-    with ledger.reading() as tx:
-        kept = retention.kept_tokens(tx, sorted(old))
-    orphans = [place for token, place in sorted(old.items()) if token not in kept]
-    orphans += run_orphans(ledger, root, lambda place: _touched_s(place) < limit_s)
-    size = 0
-    for place in orphans:
-        size += _removed(place, dry_run=dry_run)
+    orphans = _Named()
+
+    def remove(place: Path) -> None:
+        orphans.add(str(place.relative_to(root)), _removed(place, dry_run=dry_run))
         if not dry_run:
             _remove_empty(place.parent, root / place.relative_to(root).parts[0])
-    return tuple(str(place.relative_to(root)) for place in orphans), size
+
+    old = (place for place in _execution_directories(root) if _touched_s(place) < limit_s)
+    while some := {place.name: place for place in islice(old, retention.BATCH)}:
+        with ledger.reading() as tx:
+            kept = retention.kept_tokens(tx, sorted(some))
+        for token, place in some.items():
+            if token not in kept:
+                remove(place)
+    for place in run_orphans(ledger, root, lambda place: _touched_s(place) < limit_s):
+        remove(place)
+    return orphans
 
 
 def _execution_directories(root: Path) -> Iterator[Path]:
