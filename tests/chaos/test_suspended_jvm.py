@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
@@ -17,12 +18,14 @@ from pondage.ledger.ledger import Ledger
 from pondage.read.project import Project
 from tests.chaos.fault import Dev, parent_of, wait_for
 from tests.engine.projects import deploy_project, write_project
+from tests.services.postgres import PostgresServer
 
 pytestmark = pytest.mark.spark
 
 SETTINGS = """
 [project]
 name = "chaos"
+{ledger}
 [spark]
 master = "local[2]"
 memory = "1g"
@@ -47,17 +50,22 @@ def checked(value):
         checkpoints.reached()
     return value
 
-@pond(progress_lease="3s")
+@pond(progress_lease="10s")
 def orders(spark: SparkSession) -> DataFrame:
     return spark.range(20, numPartitions=2).withColumn("id", checked("id"))
 '''
 
 
-@pytest.fixture
-def project(tmp_path: Path, warm_spark: None) -> Project:
-    made = write_project(tmp_path / "project", PONDS, SETTINGS)
-    deploy_project(made)
-    return made
+@pytest.fixture(params=["sqlite", "postgres"])
+def project(request: pytest.FixtureRequest, tmp_path: Path, warm_spark: None) -> Iterator[Project]:
+    with ExitStack() as stack:
+        address = ""
+        if request.param == "postgres":
+            server = stack.enter_context(closing(PostgresServer()))
+            address = f'ledger = "{server.url}"'
+        made = write_project(tmp_path / "project", PONDS, SETTINGS.format(ledger=address))
+        deploy_project(made)
+        yield made
 
 
 @pytest.fixture
