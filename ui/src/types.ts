@@ -1190,8 +1190,11 @@ export interface Trouble {
 export interface VacuumReport {
   dry_run: boolean;
   tombstoned: string[];
+  tombstoned_count: number;
   swept: string[];
+  swept_count: number;
   orphans: string[];
+  orphan_count: number;
   logs: number;
   bytes: number;
   runs: number;
