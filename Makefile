@@ -50,6 +50,7 @@ chaos:
 	@$(BOOTSTRAP) dev
 	@$(BIN)/python -m tests.chaos --seeds $(SEEDS) $(ARGS)
 
+fuzz: SEEDS = 600
 fuzz:
 	@$(BOOTSTRAP) dev
 	@PONDAGE_FUZZ_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q tests/spark/test_random_flows.py $(ARGS)
