@@ -47,7 +47,7 @@ def filled(database: Path, warehouse: Path) -> Filled:
     driver = SqliteDriver(database, clock, synchronous="OFF")
     migrate(driver)
     ledger = Ledger(driver, ids=SeededIds(11), durability=PATIENT)
-    crew = Crew(ledger, clock, warehouse, slots=12)
+    crew = Crew(ledger, clock, warehouse, slots=16)
     with ledger.transaction() as tx:
         processes.register(
             tx, public_id=ledger.ids.new("p"), machine=Crew.machine, pid=4700, pid_started=1, role="supervisor"
