@@ -228,6 +228,7 @@ def test_what_may_run_only_once_is_waited_for_and_never_given_back(
         running.worker.drain()
         if is_patient:
             gate.opened.set()
+        running.wait()
     assert outcomes(world) == ["ok" if is_patient else "failed"]
     gate.opened.set()
     join_slots()
