@@ -19,6 +19,7 @@ from pondage.engine.spark_executor import SparkExecutor
 from pondage.ledger import advance, extracts, jobs, processes, reap, work
 from pondage.ledger.component_results import commit_component
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.segments import Fenced
 from pondage.ledger.work import Work
 from pondage.plan.flow import PlannedFlow
 from pondage.plan.stored_job import stored_job
@@ -124,9 +125,15 @@ class Fleet:
         """Do a piece of work; False when this worker was lost with it."""
         log = AttemptLog(self._root / "logs" / f"{held.claim.dispatch}-{held.claim.epoch}.log")
         attempt = Attempt(held, log, clock=time.monotonic, on_phase=lambda _phase: None)
-        with bound(log):
-            result = self.executor.execute(attempt)
-        log.close()
+        try:
+            with bound(log):
+                result = self.executor.execute(attempt)
+        except Fenced:
+            # The flow has panicked meanwhile, and what ran in it was cancelled.
+            self.executor.discard(attempt)
+            return True
+        finally:
+            log.close()
         assert isinstance(result, ComponentResult)
         if not self._dies(held):
             commit_component(self.ledger, held, result, process=process)
