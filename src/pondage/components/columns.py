@@ -15,6 +15,7 @@ from pondage.components.declaring import (
     declared,
     fields_of,
     parameters,
+    require_read,
     table_of,
 )
 from pondage.define.component import component
@@ -115,6 +116,15 @@ def cast(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataF
     )
 
 
+def _derived(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    """What is computed has the type that Spark finds; what it is computed of must come in, or be computed before."""
+    columns = params["columns"]
+    assert isinstance(columns, Mapping)
+    for number, text in enumerate(columns.values()):
+        require_read(inputs, "input", text, beside=list(columns)[:number])
+    return {}
+
+
 @component(
     "derive",
     inputs={"input": ANY_TABLE},
@@ -123,6 +133,7 @@ def cast(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataF
     after=(),
     globals=(),
     deterministic=True,
+    schema=_derived,
     exposed=True,
 )
 def derive(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from pondage.define.component import WrongInput
 from pondage.define.types import Field, Type, parse_type
+from pondage.expr.nodes import Name, Node, children
+from pondage.expr.parse import compile_text
+from pondage.expr.tokens import ExprSyntax
 
 NAME: dict[str, object] = {"type": "string", "minLength": 1}
 NAMES: dict[str, object] = {"type": "array", "items": NAME, "minItems": 1}
@@ -22,6 +25,8 @@ FILE: dict[str, object] = {"type": "string", "minLength": 1, "format": "file"}
 """A tree names a location of the project and a file below it; a path is for jobs."""
 
 PASSING = {"main": ANY_TABLE}
+ROOTS = ("global", "context")
+"""What an expression names beside columns."""
 
 
 def parameters(*required: str, **properties: Mapping[str, object]) -> dict[str, object]:
@@ -64,7 +69,28 @@ def require_fields(inputs: Mapping[str, str], port: str, names: object) -> None:
         raise WrongInput(port, f"Table<{{{wanted} | R}}>", f"there is no column {missing[0]!r}")
 
 
+def require_read(inputs: Mapping[str, str], port: str, *expressions: object, beside: Iterable[str] = ()) -> None:
+    """Raise WrongInput when an expression names a column that does not come in by a port, nor is one of `beside`."""
+    names = dict.fromkeys(name for text in expressions for name in _columns_of(str(text)))
+    require_fields(inputs, port, [name for name in names if name not in set(beside)])
+
+
+def _columns_of(text: str) -> list[str]:
+    """Give the columns that an expression names; none when it is wrong, which its own check says."""
+    try:
+        waiting: list[Node] = [compile_text(text)]
+    except ExprSyntax:
+        return []
+    names = []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Name) and node.name not in ROOTS:
+            names.append(node.name)
+        waiting += children(node)
+    return sorted(names)
+
+
 def same_as_input(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
-    """Say that the main output has the columns of the input."""
-    del params
+    """Say that the main output has the columns of the input, which a condition may only name."""
+    require_read(inputs, "input", *(params[key] for key in ("where", "that") if key in params))
     return {"main": inputs["input"]} if "input" in inputs else {}

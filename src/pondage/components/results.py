@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import EXPRESSION, parameters
+from pondage.components.declaring import EXPRESSION, parameters, require_read
 from pondage.define.component import component
 from pondage.define.port import Port
 from pondage.define.types import ERROR
@@ -21,6 +21,13 @@ ROWS = "Table<R>"
 _ROW = {"R": "row"}
 
 
+def _checked(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    rules = params["rules"]
+    assert isinstance(rules, Mapping)
+    require_read(inputs, "input", *rules.values())
+    return {}
+
+
 @component(
     "check_rows",
     vars=_ROW,
@@ -30,6 +37,7 @@ _ROW = {"R": "row"}
     after=(),
     globals=(),
     deterministic=True,
+    schema=_checked,
     exposed=True,
 )
 def check_rows(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port

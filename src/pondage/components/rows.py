@@ -14,6 +14,7 @@ from pondage.components.declaring import (
     declared,
     parameters,
     require_fields,
+    require_read,
     same_as_input,
     table_of,
 )
@@ -44,7 +45,7 @@ def filter_(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> Da
 
 
 def _both(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
-    del params
+    require_read(inputs, "input", params["where"])
     return {"main": inputs["input"], "reject": inputs["input"]} if "input" in inputs else {}
 
 
