@@ -34,11 +34,12 @@ class Site:
         """Answer the ledger that the server reads."""
         return self.filled.ledger
 
-    def token(self, level: str = "admin", *environments: str) -> str:
+    def token(self, level: str = "admin", *environments: str, lasts_us: int | None = None) -> str:
         """Make a token."""
+        bound = environments or (tokens.EVERYWHERE,)
         with self.ledger.transaction() as tx:
             return tokens.create(
-                tx, self.ledger.ids, name=f"a {level}", level=level, environments=environments or (tokens.EVERYWHERE,)
+                tx, self.ledger.ids, name=f"a {level}", level=level, environments=bound, lasts_us=lasts_us
             )[0]
 
     def claim(self, node: str) -> Work:

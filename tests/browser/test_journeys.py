@@ -64,6 +64,13 @@ def test_a_token_that_is_revoked_ends_what_it_opened(open_page: Open, at: Site) 
     assert tab.get_by_text("revoked").first.is_visible()
 
 
+def test_a_token_that_has_expired_opens_nothing_and_says_what_to_type(open_page: Open, at: Site) -> None:
+    tab = open_page(token=at.token("read", lasts_us=1))
+    tab.get_by_role("heading", name="This token does not open it").wait_for()
+    assert tab.get_by_text("expired").first.is_visible()
+    assert tab.get_by_text("pondage token create").first.is_visible()
+
+
 def test_a_token_that_is_too_weak_sees_and_cannot_act_and_is_told_why(open_page: Open, at: Site) -> None:
     run = newest(at, "payments_matched", "failed")
     tab = open_page("run", level="read", run=run)

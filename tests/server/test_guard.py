@@ -142,6 +142,28 @@ def test_an_unknown_a_revoked_and_a_malformed_token_are_refused(client: As, worl
         assert client(None).get("/v1/status", headers={"authorization": wrong}).status == 401
 
 
+def test_a_token_that_has_expired_is_refused(client: As, world: World) -> None:
+    with world.ledger.transaction() as tx:
+        made, row = tokens.create(
+            tx, world.ledger.ids, name="guest", level="read", environments=("main",), lasts_us=5_000_000
+        )
+    asking = {"authorization": f"Bearer {made}"}
+    assert client(None).get("/v1/status", headers=asking).status == 200
+    with world.ledger.reading() as tx:
+        assert tokens.is_valid(tx, row.id)
+    world.clock.time += 5_000_000
+    assert client(None).get("/v1/status", headers=asking).json["code"] == "BAD_TOKEN"
+    with world.ledger.reading() as tx:
+        assert not tokens.is_valid(tx, row.id), "its open WebSockets are closed by this"
+
+
+def test_a_token_is_made_to_expire_over_http(client: As) -> None:
+    body = {"name": "guest", "level": "read", "environments": ["main"], "lasts_us": 3_600_000_000}
+    row = client("admin").post("/v1/tokens", body).json["row"]
+    assert row["expires_at"] - row["created_at"] == 3_600_000_000
+    assert client("admin").post("/v1/tokens", {**body, "lasts_us": 0}).status == 400
+
+
 def test_the_ledger_keeps_no_token_only_its_hash(world: World) -> None:
     made = token_of(world, "admin")
     with world.ledger.reading() as tx:

@@ -1141,6 +1141,7 @@ export interface TokenRow {
   environments: string[];
   created_at: number;
   revoked_at: number | null;
+  expires_at: number | null;
 }
 
 export interface TrendPoint {

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from pondage.cli.desk import about, desk
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
+
+if TYPE_CHECKING:
+    from pondage.ledger.tokens import TokenRow
 
 LEVELS = ("read", "demand", "operate", "admin")
 
@@ -24,20 +29,34 @@ def token() -> None:
 @click.option("--for", "environments", multiple=True, metavar="ENV", help="Bound to this environment (else: --env).")
 @click.option("--everywhere", is_flag=True, help="Bound to every environment, future ones too.")
 @click.option("--name", default="", help="Who or what it is for: the audit says it.")
+@click.option("--expires", metavar="DURATION", help="After this it is refused: 12h, 30d. Left out: never.")
 @json_option
 @pass_settings
 def create(
-    settings: Settings, level: str, environments: tuple[str, ...], everywhere: bool, name: str, is_json: bool
+    settings: Settings,
+    level: str,
+    environments: tuple[str, ...],
+    everywhere: bool,
+    name: str,
+    expires: str | None,
+    is_json: bool,
 ) -> None:
     """Make a token and print it, for the only time. The ledger keeps its hash."""
     from pondage.cli.asks import keeping
     from pondage.cli.output import print_json
+    from pondage.define.duration import parsed_duration
     from pondage.define.names import checked_name
 
     with desk(settings) as opened:
         chosen = tuple(checked_name(each, what="environment") for each in environments) or (opened.environment,)
         bound = ("*",) if everywhere else chosen
-        made = opened.ask(keeping.make_token, name=name or f"{level} token", level=level, environments=bound)
+        made = opened.ask(
+            keeping.make_token,
+            name=name or f"{level} token",
+            level=level,
+            environments=bound,
+            lasts_us=None if expires is None else parsed_duration(expires, what="--expires"),
+        )
     row = made.row
     if is_json:
         print_json(made)
@@ -71,11 +90,21 @@ def list_(settings: Settings, is_json: bool) -> None:
             row.level,
             ", ".join(row.environments),
             age_text(row.created_at, now),
-            "valid" if row.revoked_at is None else f"revoked {age_text(row.revoked_at, now)}",
+            _state(row, now),
         )
         for row in rows
     ]
     print_table(settings, ("TOKEN", "NAME", "LEVEL", "ENVIRONMENTS", "MADE", "STATE"), lines)
+
+
+def _state(row: TokenRow, now: int) -> str:
+    from pondage.views.words import age_text
+
+    if row.revoked_at is not None:
+        return f"revoked {age_text(row.revoked_at, now)}"
+    if row.expires_at is None:
+        return "valid"
+    return f"{'expired' if row.expires_at <= now else 'expires'} {age_text(row.expires_at, now)}"
 
 
 @token.command("revoke", cls=Verb)

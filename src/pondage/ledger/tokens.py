@@ -16,6 +16,7 @@ from pondage.ledger.ids import Ids
 LEVELS = ("read", "demand", "operate", "admin")
 EVERYWHERE = "*"
 PREFIX = "pondage_"
+_VALID = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,62}\Z")
 
 
@@ -28,14 +29,26 @@ class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
     environments: tuple[str, ...]
     created_at: int
     revoked_at: int | None
+    expires_at: int | None = None
 
     def may_see(self, environment: str) -> bool:
         """Answer whether the token is bound to this environment."""
         return EVERYWHERE in self.environments or environment in self.environments
 
 
-def create(tx: Transaction, ids: Ids, *, name: str, level: str, environments: tuple[str, ...]) -> tuple[str, TokenRow]:
-    """Make a token and answer it, for the only time; raises `DefinitionError` for a name that is no plain text."""
+def create(
+    tx: Transaction,
+    ids: Ids,
+    *,
+    name: str,
+    level: str,
+    environments: tuple[str, ...],
+    lasts_us: int | None = None,
+) -> tuple[str, TokenRow]:
+    """Make a token and answer it, for the only time; raises `DefinitionError` for a name that is no plain text.
+
+    With `lasts_us` it is refused after so many microseconds, by the database's clock.
+    """
     if not _NAME.match(name):
         raise DefinitionError(
             f"{name!r} is no name for a token",
@@ -47,16 +60,18 @@ def create(tx: Transaction, ids: Ids, *, name: str, level: str, environments: tu
     token = PREFIX + secrets.token_urlsafe(32)
     public_id = ids.new("t")
     tx.write(
-        """INSERT INTO tokens (public_id, name, hash, level, environments, created_at)
-           VALUES (:public_id, :name, :hash, :level, :environments, :now)""",
+        """INSERT INTO tokens (public_id, name, hash, level, environments, created_at, expires_at)
+           VALUES (:public_id, :name, :hash, :level, :environments, :now, :expires_at)""",
         public_id=public_id,
         name=name,
         hash=digest(token),
         level=level,
         environments=msgspec.json.encode(environments).decode(),
+        expires_at=None if lasts_us is None else tx.now + lasts_us,
     )
-    row = TokenRow(id=public_id, name=name, level=level, environments=environments, created_at=tx.now, revoked_at=None)
-    return token, row
+    row = tx.row("SELECT * FROM tokens WHERE public_id = :id", id=public_id)
+    assert row is not None
+    return token, _row(row)
 
 
 def digest(token: str) -> str:
@@ -65,9 +80,9 @@ def digest(token: str) -> str:
 
 
 def bearer(tx: Transaction, token: str) -> TokenRow | None:
-    """Answer whose token this is; None when it is unknown or revoked."""
+    """Answer whose token this is; None when it is unknown, revoked or expired."""
     wanted = digest(token)
-    row = tx.row("SELECT * FROM tokens WHERE hash = :hash AND revoked_at IS NULL", hash=wanted)
+    row = tx.row(f"SELECT * FROM tokens WHERE hash = :hash AND {_VALID}", hash=wanted)
     if row is None or not hmac.compare_digest(text(row, "hash"), wanted):
         return None
     return _row(row)
@@ -97,6 +112,7 @@ def _row(row: Row) -> TokenRow:
         environments=msgspec.json.decode(text(row, "environments"), type=tuple[str, ...]),
         created_at=number(row, "created_at"),
         revoked_at=number_or_none(row, "revoked_at"),
+        expires_at=number_or_none(row, "expires_at"),
     )
 
 
@@ -108,6 +124,6 @@ def secret_hash(tx: Transaction, public_id: str) -> str:
 
 
 def is_valid(tx: Transaction, public_id: str) -> bool:
-    """Answer whether a token exists and is not revoked."""
-    row = tx.row("SELECT id FROM tokens WHERE public_id = :id AND revoked_at IS NULL", id=public_id)
+    """Answer whether a token exists and is neither revoked nor expired."""
+    row = tx.row(f"SELECT id FROM tokens WHERE public_id = :id AND {_VALID}", id=public_id)
     return row is not None

@@ -103,7 +103,9 @@ class Guard:
         if found is None:
             self._failures.failed(address)
             LOG.warning("a wrong token came from %r", address)
-            raise Refused(401, "BAD_TOKEN", "the token is unknown or revoked", hint="pondage token create --level read")
+            raise Refused(
+                401, "BAD_TOKEN", "the token is unknown, revoked or expired", hint="pondage token create --level read"
+            )
         self._failures.succeeded(token)
         return found
 
@@ -119,7 +121,9 @@ class Guard:
                 return tokens.is_valid(tx, row.id)
 
         if not await run_in_threadpool(look):
-            raise Refused(401, "BAD_TOKEN", "the token is unknown or revoked", hint="pondage token create --level read")
+            raise Refused(
+                401, "BAD_TOKEN", "the token is unknown, revoked or expired", hint="pondage token create --level read"
+            )
         return row
 
 

@@ -26,12 +26,17 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     environments: tuple[str, ...]
 
 
+LONGEST_US = 10 * 366 * 24 * 3600 * 1_000_000
+"""Ten years; a token that lasts longer does not expire."""
+
+
 class NewToken(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a new token is for."""
 
     name: str
     level: Literal["read", "demand", "operate", "admin"]
     environments: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=100)]
+    lasts_us: Annotated[int, msgspec.Meta(ge=1, le=LONGEST_US)] | None = None
 
 
 class MadeToken(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +74,12 @@ def _create(call: Call) -> MadeToken:
         raise Refused(403, "FORBIDDEN", "a token cannot give more than it has itself")
     with call.ledger.transaction() as tx:
         token, row = tokens.create(
-            tx, call.ledger.ids, name=sent.name, level=sent.level, environments=sent.environments
+            tx,
+            call.ledger.ids,
+            name=sent.name,
+            level=sent.level,
+            environments=sent.environments,
+            lasts_us=sent.lasts_us,
         )
         environment = actors.environment(tx, call.environment, is_created=True)
         assert environment is not None

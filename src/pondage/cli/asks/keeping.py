@@ -61,10 +61,14 @@ def tokens(here: Session) -> list[TokenRow]:
 
 
 @asks("POST /v1/tokens")
-def make_token(here: Session, *, name: str, level: str, environments: Sequence[str]) -> MadeToken:
+def make_token(
+    here: Session, *, name: str, level: str, environments: Sequence[str], lasts_us: int | None = None
+) -> MadeToken:
     """Make a token."""
     with here.ledger.transaction() as tx:
-        token, row = ledger_tokens.create(tx, here.ledger.ids, name=name, level=level, environments=tuple(environments))
+        token, row = ledger_tokens.create(
+            tx, here.ledger.ids, name=name, level=level, environments=tuple(environments), lasts_us=lasts_us
+        )
         found = actors.environment(tx, here.environment, is_created=True)
         assert found is not None
         history.audit(tx, environment=found, who=who(), verb="token create", target=row.id, note=row.name)

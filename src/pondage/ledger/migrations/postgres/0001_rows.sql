@@ -494,6 +494,7 @@ CREATE TABLE tokens (
     level text NOT NULL CHECK (level IN ('read', 'demand', 'operate', 'admin')),
     environments text NOT NULL,
     created_at bigint NOT NULL,
+    expires_at bigint,
     revoked_at bigint
 );
 

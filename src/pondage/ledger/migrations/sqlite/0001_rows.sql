@@ -491,6 +491,7 @@ CREATE TABLE tokens (
     level TEXT NOT NULL CHECK (level IN ('read', 'demand', 'operate', 'admin')),
     environments TEXT NOT NULL,
     created_at INTEGER NOT NULL,
+    expires_at INTEGER,
     revoked_at INTEGER
 );
 
