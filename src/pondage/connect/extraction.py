@@ -143,23 +143,19 @@ class _Sink(io.RawIOBase):
 
 
 def _arrow(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
-    sink = _Sink()
-    writer = None
-    for batch in batches:
-        writer = writer or pa.ipc.new_stream(sink, batch.schema)
-        if batch.num_rows:
-            writer.write_batch(batch)
-        yield sink.taken()
-    if writer is not None:
-        writer.close()
-    yield sink.taken()
+    return _written(batches, pa.ipc.new_stream)
 
 
 def _parquet(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    return _written(batches, pq.ParquetWriter)
+
+
+def _written(batches: Iterator[pa.RecordBatch], begin: Callable[[_Sink, pa.Schema], Any]) -> Iterator[bytes]:
+    """Give what a writer makes of batches, piece by piece; it begins with the first, which says the schema."""
     sink = _Sink()
     writer = None
     for batch in batches:
-        writer = writer or pq.ParquetWriter(sink, batch.schema)
+        writer = writer or begin(sink, batch.schema)
         if batch.num_rows:
             writer.write_batch(batch)
         yield sink.taken()
