@@ -35,8 +35,13 @@ class FakeWorkers:
     @contextmanager
     def attached(self, project: Project) -> Iterator[None]:
         ledger = open_ledger(project)
+        with ledger.transaction() as tx:
+            # Before anybody looks: a status must not count one more a moment later.
+            process = processes.register(
+                tx, public_id=ledger.ids.new("p"), machine="m", pid=1, pid_started=1, role="worker", slots=1
+            )
         stop = threading.Event()
-        thread = threading.Thread(target=self._work, args=(ledger, stop))
+        thread = threading.Thread(target=self._work, args=(ledger, process, stop))
         thread.start()
         try:
             yield
@@ -45,11 +50,7 @@ class FakeWorkers:
             thread.join()
             ledger.close()
 
-    def _work(self, ledger: Ledger, stop: threading.Event) -> None:
-        with ledger.transaction() as tx:
-            process = processes.register(
-                tx, public_id=ledger.ids.new("p"), machine="m", pid=1, pid_started=1, role="worker", slots=1
-            )
+    def _work(self, ledger: Ledger, process: int, stop: threading.Event) -> None:
         changes = ledger.driver.changes()
         while not stop.is_set():
             advance.advance_due(ledger, process=process)
