@@ -84,22 +84,23 @@ class _Loop:
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, name=name, daemon=True)
         self._thread.start()
+        self._guard = threading.Lock()
         self._is_stopped = False
 
     def ask(self, work: Coroutine[object, object, _Answer], timeout_s: float | None = ANSWER_S) -> _Answer:
         """Wait for an answer; raises `Refused` when the loop has ended or ends meanwhile."""
-        if self._is_stopped:
-            work.close()
-            raise Refused("the connection was closed", code="HUNG_UP")
+        with self._guard:
+            if self._is_stopped:
+                work.close()
+                raise Refused("the connection was closed", code="HUNG_UP")
+            asked = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
-            return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout_s)
+            return asked.result(timeout_s)
         except CancelledError:
             raise Refused("the connection was closed", code="HUNG_UP") from None
 
     def stop(self) -> None:
         """End the loop and everything in it. Calling it twice is harmless."""
-        if self._is_stopped:
-            return
 
         async def cancel() -> None:
             others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -107,9 +108,14 @@ class _Loop:
                 task.cancel()
             await asyncio.gather(*others, return_exceptions=True)
 
+        with self._guard:
+            if self._is_stopped:
+                return
+            # Whoever asked before is in the loop, and ended by this; whoever comes later is refused.
+            self._is_stopped = True
+            ended = asyncio.run_coroutine_threadsafe(cancel(), self.loop)
         with suppress(TimeoutError):
-            self.ask(cancel(), 5)
-        self._is_stopped = True
+            ended.result(5)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(5)
         if not self._thread.is_alive():
@@ -422,15 +428,13 @@ class AmqpTransport:
 
     async def _got(self, name: str) -> bytes | None:
         """Get one message and acknowledge it: what is lost after that, the worker hands out again in a new attempt."""
-        from aio_pika.exceptions import AMQPError
-
         try:
             if name not in self._queues:
                 # A channel for each: asking for a queue that is gone ends the channel on which it is asked.
                 channel = await self._connection.channel()
                 self._queues[name] = await channel.get_queue(name)
             message = await self._queues[name].get(fail=False)
-        except (AMQPError, RuntimeError) as error:
+        except Exception as error:  # the client raises the bare class when its connection ends
             self._queues.pop(name, None)
             raise Refused(f"the queue {name} is gone: {error}", code="HUNG_UP") from error
         if message is None:
