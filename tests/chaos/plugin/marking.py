@@ -65,6 +65,7 @@ class MarkingExecutor:
             attempt,
             attempt.work.component,
             config=self._config,
+            ledger=self._ledger,
             code=self._code,
             secrets=SecretStore(self._ledger, environment=attempt.work.claim.environment, key=""),
             opened=_no_spark,
