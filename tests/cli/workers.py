@@ -35,6 +35,14 @@ class FakeWorkers:
     @contextmanager
     def attached(self, project: Project) -> Iterator[None]:
         ledger = open_ledger(project)
+        try:
+            with self.at_work(ledger):
+                yield
+        finally:
+            ledger.close()
+
+    @contextmanager
+    def at_work(self, ledger: Ledger) -> Iterator[None]:
         with ledger.transaction() as tx:
             # Before anybody looks: a status must not count one more a moment later.
             process = processes.register(
@@ -48,7 +56,6 @@ class FakeWorkers:
         finally:
             stop.set()
             thread.join()
-            ledger.close()
 
     def _work(self, ledger: Ledger, process: int, stop: threading.Event) -> None:
         changes = ledger.driver.changes()

@@ -78,15 +78,11 @@ def deployed(world: World) -> None:
 @contextmanager
 def working(world: World) -> Iterator[None]:
     """Workers without Spark, on the other side."""
-    stop = threading.Event()
     ledger = world.open(99)
-    thread = threading.Thread(target=FakeWorkers()._work, args=(ledger, stop))
-    thread.start()
     try:
-        yield
+        with FakeWorkers().at_work(ledger):
+            yield
     finally:
-        stop.set()
-        thread.join()
         ledger.close()
 
 
