@@ -25,7 +25,9 @@ STRANGER = 54321
 """A user id that no machine gives a name to: the set-up and Spark must both do without one."""
 
 KEPT = re.compile(
-    r"PATH|LANG|PIP_.*|(https?|all|no)_proxy|SSL_CERT_(FILE|DIR)|(REQUESTS_CA|CURL_CA)_BUNDLE", re.IGNORECASE
+    r"PATH|LANG|PIP_.*|npm_config_.*|(https?|all|no)_proxy|SSL_CERT_(FILE|DIR)|(REQUESTS_CA|CURL_CA)_BUNDLE"
+    r"|NODE_EXTRA_CA_CERTS",
+    re.IGNORECASE,
 )
 
 PYTHONS = ["python3.11", "python3.12", "python3.13", "python3"]

@@ -15,6 +15,7 @@ from scripts.setup.process import run_watched
 
 OLDEST = 18
 LOCKED = ".pondage-lock"
+CERTIFICATES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 NPM = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1", "--fetch-timeout=60000"]
 
 
@@ -80,6 +81,10 @@ def _run(command: list[str], node: Node, directory: Path, installer: Installer, 
     # npm starts `node` by its name.
     variables["PATH"] = f"{node.program.parent}:{variables.get('PATH', '')}"
     variables.setdefault("npm_config_cache", str(installer.log.parent / "npm"))
+    # Node has a name of its own for the certificates that pip is told of.
+    trusted = next((variables[name] for name in CERTIFICATES if variables.get(name)), None)
+    if trusted is not None:
+        variables.setdefault("NODE_EXTRA_CA_CERTS", trusted)
     code, tail = run_watched(
         command,
         variables=variables,
