@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.site import Site, site
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -81,7 +82,7 @@ def open_page(browser: Browser, at: Site, monkeypatch: pytest.MonkeyPatch) -> It
         tab = window.new_page()
         if before is not None:
             tab.add_init_script(before)
-        tab.set_default_timeout(15_000)
+        tab.set_default_timeout(PATIENCE_S * 1000)
         tab.on("pageerror", lambda error: errors.append(str(error)))
         given = at.token(level) if token is None else token
         tab.goto(at.url(page, token=given, **params))

@@ -26,6 +26,7 @@ from pondage.views.plan import plan_view
 from pondage.views.runs import log_path
 from tests.browser.shop import SECONDS
 from tests.ledger.harness import content
+from tests.patience import PATIENCE_S
 
 SECOND = 1_000_000
 
@@ -178,7 +179,7 @@ def key(name: str) -> PondKey:
     return PondKey(f"{name}@{2 if name == 'sales' else 1}")
 
 
-def wait_until(condition: Callable[[], bool], *, what: str, patience_s: float = 20.0) -> None:
+def wait_until(condition: Callable[[], bool], *, what: str, patience_s: float = PATIENCE_S) -> None:
     """Wait for what another process or thread does."""
     deadline = time.monotonic() + patience_s
     while not condition():

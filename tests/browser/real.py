@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.patience import PATIENCE_S
+
 SOURCE = Path(__file__).parents[2] / "src"
 PONDAGE = "import sys; from pondage.cli.main import main; sys.exit(main(sys.argv[1:]))"
 SETTINGS = """
@@ -79,7 +81,7 @@ class Real:
             env=_environment(),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE_S,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -114,7 +116,7 @@ def real(root: Path) -> Iterator[Real]:
     finally:
         process.terminate()
         try:
-            process.wait(30)
+            process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

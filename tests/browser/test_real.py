@@ -10,11 +10,11 @@ import pytest
 from tests.browser.conftest import SCREENS
 from tests.browser.real import Real, real
 from tests.browser.test_pages import ALL_RULES, barriers
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-PATIENCE_MS = 60_000
 """Spark begins with the first work, and that takes as long as the machine is busy."""
 
 
@@ -28,7 +28,7 @@ def harbour(tmp_path_factory: pytest.TempPathFactory, browser: Browser, built: N
 @pytest.fixture
 def show(browser: Browser, harbour: Real) -> Iterator[Callable[[str], Page]]:
     window = browser.new_context(viewport={"width": 1440, "height": 1000}, accept_downloads=True)
-    window.set_default_timeout(PATIENCE_MS)
+    window.set_default_timeout(PATIENCE_S * 1000)
 
     def showing(query: str) -> Page:
         tab = window.new_page()

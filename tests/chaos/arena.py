@@ -28,11 +28,10 @@ from pondage.read.project import Project
 from tests.chaos.fault import PLUGIN, ROOT
 from tests.chaos.invariants import violations
 from tests.engine.projects import deployed_into, write_project
+from tests.patience import PATIENCE_S
 from tests.services.postgres import PostgresServer
 from tests.services.proxy import Proxy
 
-PATIENCE_S = 120.0
-"""So long it may take on a machine that does other things, too; only what never comes true takes it."""
 CHAINS = 3
 SETTINGS = """
 [worker]

@@ -14,8 +14,8 @@ from pathlib import Path
 from pondage.engine.config import config_of
 from pondage.ledger.ledger import Ledger
 from pondage.read.project import Project
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 90.0
 PLUGIN = Path(__file__).parent / "plugin"
 ROOT = Path(__file__).parents[2]
 

@@ -13,6 +13,7 @@ import pytest
 from pondage.engine.config import WorkerConfig
 from pondage.engine.supervisor import start_process
 from pondage.ledger import processes, reap
+from tests.patience import PATIENCE_S
 from tests.reaction.hosting import Hosting
 
 pytestmark = pytest.mark.spark
@@ -98,7 +99,7 @@ def test_a_worker_that_is_killed_at_its_commit_loses_and_repeats_no_micro_batch(
         desk.until(lambda: len(desk.batches()) >= 2, what="no boundaries")
         for rest in range(3):
             (desk.root / f"die-{moment}-{rest}").touch()
-        assert first.wait(60) == -signal.SIGKILL
+        assert first.wait(PATIENCE_S) == -signal.SIGKILL
         for file in desk.root.glob("die-*"):
             file.unlink()
         desk.reap(name)
@@ -107,7 +108,7 @@ def test_a_worker_that_is_killed_at_its_commit_loses_and_repeats_no_micro_batch(
         _, second = desk.work()
         desk.until(lambda: len(desk.batches()) >= known + 2, what="nobody reads on")
         second.terminate()
-        assert second.wait(60) == 0
+        assert second.wait(PATIENCE_S) == 0
         lines = [line.split(" ", 2) for line in desk.fires()]
         assert [int(batch) for _, batch, _ in lines] == list(range(len(lines)))
         values = [value for _, _, text in lines for value in msgspec.json.decode(text)]

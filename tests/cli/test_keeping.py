@@ -16,8 +16,7 @@ from pondage.ledger import processes
 from pondage.ledger.clock import HostClock
 from tests.cli.conftest import Call
 from tests.ledger.harness import World
-
-PATIENCE_S = 60.0
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture

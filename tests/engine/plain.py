@@ -16,9 +16,7 @@ from pondage.ledger.ledger import Durability
 from pondage.ledger.sqlite import SqliteDriver
 from pondage.ledger.work import Failure, Work
 from tests.ledger.harness import World, content
-
-PATIENCE_S = 20.0
-"""How long a test waits for a signal before it fails; nothing waits that long when all is well."""
+from tests.patience import PATIENCE_S
 
 
 class PlainExecutor:

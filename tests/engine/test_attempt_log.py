@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 from pondage.engine.attempt_log import AttemptHandler, AttemptLog, RoutedStream, bound
+from tests.patience import PATIENCE_S
 
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ([A-Z]+) (.*)")
 
@@ -42,7 +43,7 @@ def test_two_threads_print_each_to_its_own_attempt(tmp_path: Path) -> None:
         log = AttemptLog(tmp_path / f"{name}.log")
         with bound(log):
             print(f"{name} one ", end="", file=stream)
-            barrier.wait(10)
+            barrier.wait(PATIENCE_S)
             print("line", file=stream)
             print("half", end="", file=stream)
             stream.finish_line()
@@ -52,7 +53,7 @@ def test_two_threads_print_each_to_its_own_attempt(tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE_S)
     print("the process itself", file=stream)
     assert lines(tmp_path / "a.log") == [("INFO", "a one line"), ("INFO", "half")]
     assert lines(tmp_path / "b.log") == [("INFO", "b one line"), ("INFO", "half")]

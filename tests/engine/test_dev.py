@@ -18,8 +18,8 @@ from pondage.errors import PondageError
 from pondage.ledger import processes
 from pondage.ledger.ledger import Ledger
 from pondage.read.project import Project
-from tests.engine.plain import PATIENCE_S
 from tests.engine.projects import write_project
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import queue
 
 from pondage.engine.heartbeat import Heartbeat
 from pondage.ledger.driver import LedgerUnavailable
-from tests.engine.plain import PATIENCE_S
 from tests.ledger.harness import World
+from tests.patience import PATIENCE_S
 
 
 class Beating:

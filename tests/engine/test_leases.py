@@ -12,9 +12,10 @@ from pondage.define.durability import Durability
 from pondage.engine.aside import Aside
 from pondage.engine.executor import JobProgress
 from pondage.engine.leases import Leases
-from tests.engine.plain import PATIENCE_S, PlainExecutor, sqlite_world
+from tests.engine.plain import PlainExecutor, sqlite_world
 from tests.engine.test_watch import Watched
 from tests.ledger.harness import SECOND, World
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 import queue
 
 from pondage.engine.maintenance import Maintenance
-from tests.engine.plain import PATIENCE_S
 from tests.ledger.harness import World
+from tests.patience import PATIENCE_S
 
 
 class Counting:

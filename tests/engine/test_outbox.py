@@ -18,8 +18,9 @@ from pondage.kernel.demand.events import Tap
 from pondage.ledger import retention
 from pondage.ledger import work as ledger_work
 from pondage.ledger.retention import Published
-from tests.engine.plain import PATIENCE_S, engine_config
+from tests.engine.plain import engine_config
 from tests.ledger.harness import World, content, pond
+from tests.patience import PATIENCE_S
 
 
 class Shop:

@@ -11,8 +11,9 @@ from pondage.engine.config import WorkerConfig
 from pondage.engine.supervisor import LOST, Supervisor, come_back
 from pondage.kernel.demand.events import Tap
 from pondage.ledger import processes, work
-from tests.engine.plain import PATIENCE_S, engine_config, wait_for
+from tests.engine.plain import engine_config, wait_for
 from tests.ledger.harness import World, pond
+from tests.patience import PATIENCE_S
 
 
 class FakeChild:

@@ -9,8 +9,8 @@ from pondage.engine.timer import Timer
 from pondage.kernel.demand.events import Tap
 from pondage.ledger import actors, advance
 from pondage.ledger.driver import number
-from tests.engine.plain import PATIENCE_S
 from tests.ledger.harness import World, pond
+from tests.patience import PATIENCE_S
 
 
 def signal_later(world: World, *, seconds: float) -> None:

@@ -18,9 +18,10 @@ from pondage.kernel.demand.events import Kill, Pulse, Tap
 from pondage.ledger import claims, processes, queries
 from pondage.ledger import work as ledger_work
 from pondage.simulate.control_registry import TEST_REGISTRY
-from tests.engine.plain import PATIENCE_S, Gate, PlainExecutor, Running, join_slots, make_worker, sqlite_world, wait_for
+from tests.engine.plain import Gate, PlainExecutor, Running, join_slots, make_worker, sqlite_world, wait_for
 from tests.ledger.harness import World, content, pond
 from tests.ledger_jobs.harness import Jobs, component_result, job
+from tests.patience import PATIENCE_S
 
 
 def chain() -> list:

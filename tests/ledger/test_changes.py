@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pondage.ledger.clock import HostClock
 from pondage.ledger.sqlite import SqliteDriver
+from tests.patience import PATIENCE_S
 
 
 def test_a_watch_that_somebody_else_closes_ends_its_wait_and_looks_no_more(tmp_path: Path) -> None:
@@ -14,7 +15,7 @@ def test_a_watch_that_somebody_else_closes_ends_its_wait_and_looks_no_more(tmp_p
     waiting = threading.Thread(target=lambda: waited.append(watch.wait(60.0)))
     waiting.start()
     watch.close()
-    waiting.join(10.0)
+    waiting.join(PATIENCE_S)
     assert waited == [False]
     assert not watch.wait(60.0)
     driver.close()

@@ -13,6 +13,7 @@ from pondage.kernel.demand.events import Deploy, Pulse, Remove, Tap
 from pondage.ledger import actors, advance, executions, leases, pools
 from pondage.ledger.driver import Transaction
 from tests.ledger.harness import World, pond
+from tests.patience import PATIENCE_S
 
 
 def test_a_pond_that_is_removed_while_it_runs_takes_its_work_along(world: World) -> None:
@@ -131,8 +132,8 @@ def test_a_deploy_waits_for_whoever_steps_its_catchment(world: World) -> None:
     with other.transaction() as tx:
         assert actors.lock(tx, 1, is_waiting=True) is not None
         thread.start()
-        assert began.wait(10)
+        assert began.wait(PATIENCE_S)
         while not tx.rows("SELECT pid FROM pg_locks WHERE NOT granted"):
             assert thread.is_alive(), "it did not wait"
-    thread.join(30)
+    thread.join(PATIENCE_S)
     assert [row["name"] for row in world.rows("SELECT name FROM ponds ORDER BY id")] == ["orders", "sales"]

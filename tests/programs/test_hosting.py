@@ -23,6 +23,7 @@ from pondage.ledger.driver import LedgerUnavailable, Transaction
 from pondage.ledger.segments import Reader
 from pondage.read.tree import load_tree
 from tests.ledger.harness import SECOND
+from tests.patience import PATIENCE_S
 from tests.programs.harness import ProgramWorld, arrow
 from tests.services.postgres import wait_until
 
@@ -141,7 +142,7 @@ def test_a_program_that_ignores_its_end_is_killed_with_what_it_started(
     wait_until(lambda: (hosted.folder / "child").exists() and (hosted.folder / "child").read_text().strip() != "")
     child = int((hosted.folder / "child").read_text())
     hosted.attempt.take_away("it was cancelled", 0.0)
-    thread.join(60)
+    thread.join(PATIENCE_S)
     assert isinstance(ended[0], Crashed)
     wait_until(lambda: not _is_running(child))
 
@@ -245,7 +246,7 @@ def test_a_writer_waits_while_its_edge_holds_more_rows_than_it_may_and_goes_on_w
     wait_until(lambda: attempt.is_parked)
     assert len(flow.read(held)) == 2, "four rows are more than three"
     reap.crash(flow.run.world.ledger, process=flow.run.worker.id, token=reader.claim.token, reason="killed")
-    writing.join(30)
+    writing.join(PATIENCE_S)
     assert len(flow.read(held)) == 3, "nobody reads: segments pile up on the disk"
 
 

@@ -21,6 +21,7 @@ from pondage.ledger.reactors import ReactorRow
 from pondage.read.archive import pack_project
 from pondage.read.project import Project, load_project
 from pondage.read.reader import read_declared
+from tests.patience import PATIENCE_S
 
 SETTINGS = """
 [project]
@@ -128,7 +129,7 @@ class Hosting:
         row = self.row
         return 0 if row is None else row.epoch
 
-    def client(self, patience_s: float = 30.0) -> LiveClient:
+    def client(self, patience_s: float = PATIENCE_S) -> LiveClient:
         with self.ledger.reading() as tx:
             environment = actors.environment(tx, "main")
         assert environment is not None
@@ -148,7 +149,7 @@ class Hosting:
 
     def until(self, condition: Callable[[], bool], *, what: str) -> None:
         """Wait for something that another process does."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while not condition():
             assert time.monotonic() < deadline, f"{what}; logs: {self.logs()[-3000:]}"
             time.sleep(0.02)

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from pondage.engine.live.client import Connection
+from tests.patience import PATIENCE_S
 from tests.reaction.hosting import Hosting, hosting
 
 PIPELINE = 24
@@ -46,7 +47,7 @@ class Pusher(threading.Thread):
         row = self.world.row
         try:
             assert row is not None
-            connection = Connection(row.address, timeout_s=10)
+            connection = Connection(row.address, timeout_s=PATIENCE_S)
         except OSError:
             time.sleep(0.02)
             return number

@@ -13,8 +13,7 @@ from pondage.engine.live.embedded import LiveReactor
 from pondage.engine.live.owned import OwnedReactor
 from pondage.ledger import actors, processes, reactors
 from pondage.ledger.ledger import Ledger
-
-PATIENCE_S = 60
+from tests.patience import PATIENCE_S
 
 
 class Feeder(Protocol):

@@ -16,6 +16,7 @@ import pytest
 from pondage.engine.live.socket import LiveSocket
 from pondage.kernel.reaction.effects import Fired
 from pondage.ledger import reactors
+from tests.patience import PATIENCE_S
 from tests.reaction.hosting import Hosting, hosting
 
 
@@ -38,7 +39,7 @@ def test_a_host_takes_a_push_fires_and_another_host_takes_over_with_its_state(wo
     assert row is not None
     assert row.epoch == 2
     second.terminate()
-    assert second.wait(20) == 0
+    assert second.wait(PATIENCE_S) == 0
     row = world.row
     assert row is not None
     assert row.owner is None
@@ -63,7 +64,7 @@ def test_producers_that_hang_die_or_flood_harm_nobody(world: Hosting) -> None:
     hanging, dying, flooding = (socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(3))
     try:
         for each in (hanging, dying, flooding):
-            each.settimeout(60)
+            each.settimeout(PATIENCE_S)
             each.connect(path)
         hanging.sendall(b'{"op": "push", "reactor": "qu')
         dying.sendall(b'{"op": "push", "reactor": "quote", "sour')
@@ -153,7 +154,7 @@ def test_sigterm_drains_and_nothing_of_the_queue_is_lost(world: Hosting) -> None
     for number in range(5):
         world.push(number)
     host.send_signal(signal.SIGTERM)
-    assert host.wait(20) == 0
+    assert host.wait(PATIENCE_S) == 0
     assert [line.split()[2] for line in world.fires()] == ["0", "1", "2", "3", "4"]
 
 
@@ -187,7 +188,7 @@ async def _watched(folder: Path, effects: list[Fired]) -> list[object]:
         for effect in effects:
             host.watchers[0](effect)
         host.stopped.set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             answers += [msgspec.json.decode(line) async for line in reader]
         writer.close()
         return answers

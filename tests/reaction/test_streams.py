@@ -16,6 +16,7 @@ import pytest
 from pondage.connect.streams import directory, rows
 from pondage.errors import DefinitionError
 from pondage.streams import ArrivedFile, Directory, Rows
+from tests.patience import PATIENCE_S
 from tests.reaction import streaming
 from tests.reaction.streaming import Feeder
 
@@ -95,8 +96,8 @@ def test_a_source_that_hangs_is_lost_after_a_while(feeder: Feeder, monkeypatch: 
     held = threading.Event()
     monkeypatch.setattr(directory, "ANSWER_S", 0.05)
     monkeypatch.setattr(rows, "ANSWER_S", 0.05)
-    monkeypatch.setattr(Directory, "_look", lambda *_: held.wait(20))
-    monkeypatch.setattr(rows._Sqlite, "_look", lambda *_: held.wait(20))
+    monkeypatch.setattr(Directory, "_look", lambda *_: held.wait(PATIENCE_S))
+    monkeypatch.setattr(rows._Sqlite, "_look", lambda *_: held.wait(PATIENCE_S))
     try:
         streaming.run(_hanging(feeder, held))
     finally:

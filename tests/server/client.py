@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 import msgspec
 from starlette.types import ASGIApp, Message
 
+from tests.patience import PATIENCE_S
+
 
 class Answer(msgspec.Struct, frozen=True):
     """What the application answered."""
@@ -113,7 +115,7 @@ class Socket:
 
     async def __aexit__(self, *_: object) -> None:
         self._in.put_nowait({"type": "websocket.disconnect", "code": 1000})
-        await asyncio.wait_for(self._task, 10)
+        await asyncio.wait_for(self._task, PATIENCE_S)
 
     async def receive(self) -> Any:
         """Wait for the next message, which is JSON."""

@@ -9,6 +9,7 @@ from pondage.server.serving import ServeOptions, bound, serving
 from pondage.server.table import Service
 from pondage.views.status import status
 from tests.ledger.harness import World, pond
+from tests.patience import PATIENCE_S
 from tests.server.conftest import token_of
 from tests.server.watching import Watching
 
@@ -22,7 +23,7 @@ def runs(ledger: Ledger) -> dict[str, int]:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not is_so():
             await asyncio.sleep(0.02)
 

@@ -31,6 +31,7 @@ from pondage.server.limits import FAILURES
 from pondage.server.serving import ServeOptions, bound, first_token, serving, url_of
 from pondage.server.table import Service
 from tests.ledger.harness import World
+from tests.patience import PATIENCE_S
 from tests.server.conftest import token_of
 
 
@@ -42,7 +43,7 @@ def served(service: Service) -> Iterator[int]:
 
 
 def ask(port: int, path: str, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     try:
         connection.request("GET", path, headers=headers or {})
         answer = connection.getresponse()
@@ -141,7 +142,7 @@ def test_serve_prints_its_address_answers_and_ends_well_when_told_to(project: Pa
         assert said is not None
         status, _ = ask(int(said[1]), "/v1/tokens", {"authorization": f"Bearer {said[2]}"})
         server.send_signal(signal.SIGTERM)
-        assert server.wait(30) == 0
+        assert server.wait(PATIENCE_S) == 0
     assert status == 200
 
 

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +14,9 @@ from pondage import tracing
 from pondage.errors import PondageError
 from tests.engine.plain import PlainExecutor, Running, make_worker
 from tests.ledger.harness import World
+from tests.patience import PATIENCE_S
 from tests.server.conftest import As
+from tests.services.postgres import wait_until
 
 
 @pytest.fixture
@@ -57,14 +58,10 @@ def test_a_request_that_is_refused_says_so_and_names_no_token(client: As, spans:
 def test_an_execution_is_a_span_with_what_was_done(
     world: World, client: As, spans: InMemorySpanExporter, tmp_path: Path
 ) -> None:
-    done = threading.Event()
     executor = PlainExecutor()
     client("demand").post("/v1/ponds/orders/pulse", {})
     with Running(make_worker(world, tmp_path, executor)):
-        for _ in range(200):
-            if named(spans, "execution"):
-                break
-            done.wait(0.05)
+        wait_until(lambda: bool(named(spans, "execution")))
     (execution,) = named(spans, "execution")
     assert execution.attributes is not None
     assert execution.attributes["pondage.node"] == "orders"
@@ -76,7 +73,7 @@ def test_nothing_is_traced_and_nothing_imported_unless_it_is_asked_for() -> None
         "with tracing.span('x'): tracing.note(a=1)\n"
         "assert not tracing.begin('server') and not any('opentelemetry' in name for name in sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)}, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)}, timeout=PATIENCE_S)
 
 
 def test_whoever_asks_without_the_packages_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from pondage.spark import command
 from pondage.spark.java import find_java
 from tests.chaos.fault import PLUGIN, ROOT, parent_of
+from tests.patience import PATIENCE_S
 from tests.services.postgres import _free_port, wait_until
 
 WORKERS = 2
@@ -171,7 +172,7 @@ def end(processes: Iterable[subprocess.Popen[bytes]]) -> None:
         process.terminate()
     for process in asked:
         try:
-            process.wait(20)
+            process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -15,8 +15,8 @@ from pondage.errors import LedgerError
 from pondage.ledger.driver import Driver, LedgerUnavailable, Transaction
 from pondage.ledger.ledger import Ledger
 from tests.ledger.harness import World
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 120.0
 MOST_STATEMENTS = 80
 EVERY = int(os.environ.get("PONDAGE_TEST_CUTS", "3"))
 """The tests cut before every third statement; PONDAGE_TEST_CUTS=1 cuts before each, which takes three times as long."""

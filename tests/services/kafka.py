@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from pondage.spark.archive import cache_directory
 from pondage.spark.java import find_java
+from tests.patience import PATIENCE_S
 from tests.services.postgres import _free_port, wait_until
 
 VERSION = "4.2.1"
@@ -63,13 +64,13 @@ class KafkaServer:
     def new_topic(self, name: str, partitions: int = 1) -> str:
         """Create a topic and wait until it can be written."""
         for future in self.admin.create_topics([NewTopic(name, partitions, 1)]).values():
-            future.result(timeout=30)
+            future.result(timeout=PATIENCE_S)
         return name
 
     def grow_topic(self, name: str, partitions: int) -> None:
         """Give a topic more partitions and wait until all can be written."""
         for future in self.admin.create_partitions([NewPartitions(name, partitions)]).values():
-            future.result(timeout=30)
+            future.result(timeout=PATIENCE_S)
         wait_until(lambda: len(self.admin.list_topics(name, timeout=5).topics[name].partitions) == partitions)
 
     def close(self) -> None:
@@ -89,7 +90,7 @@ class KafkaServer:
         return [self._java, HEAP, "-XX:+UseSerialGC", "-cp", self._class_path, program, *arguments]
 
     def _call(self, program: str, *arguments: str) -> None:
-        done = subprocess.run(self._command(program, *arguments), capture_output=True, check=False, timeout=60)
+        done = subprocess.run(self._command(program, *arguments), capture_output=True, check=False, timeout=PATIENCE_S)
         assert done.returncode == 0, done.stderr.decode()[-2000:]
 
 

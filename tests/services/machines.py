@@ -17,12 +17,12 @@ import psycopg
 from pondage.ledger.ledger import Ledger
 from pondage.read.project import Project, load_project
 from tests.engine.projects import write_project
+from tests.patience import PATIENCE_S
 from tests.services.postgres import PostgresServer
 from tests.services.proxy import Proxy
 
 PLUGIN = Path(__file__).parent / "plugin"
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 120.0
 
 _PONDAGE = "import sys; from pondage.cli.main import main; sys.exit(main())"
 _numbers = count(1)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import psycopg
 
+from tests.patience import PATIENCE_S
+
 NOBODY = 65534
 
 
@@ -37,7 +39,7 @@ class PostgresServer:
     def start(self) -> None:
         """Start the server and wait until it answers."""
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=200"
-        self._run("pg_ctl", "-D", self.data, "-l", self.data / "log", "-w", "-t", "60", "-o", options, "start")
+        self._run("pg_ctl", "-D", self.data, "-l", self.data / "log", "-w", "-t", "120", "-o", options, "start")
 
     def stop(self, mode: str = "immediate") -> None:
         """Stop the server; `immediate` is what a power cut looks like."""
@@ -70,7 +72,7 @@ class PostgresServer:
             stderr=subprocess.STDOUT,
             text=True,
             cwd="/",
-            timeout=120,
+            timeout=PATIENCE_S,
             env={**os.environ, "LC_ALL": "C"},
             **as_other,  # type: ignore[call-overload]
         )
@@ -99,7 +101,7 @@ def _free_port() -> int:
         return port
 
 
-def wait_until(condition: object, timeout_s: float = 60.0) -> None:
+def wait_until(condition: object, timeout_s: float = PATIENCE_S) -> None:
     """Wait for a condition that will come true; a timeout is a failure, not a measurement."""
     assert callable(condition)
     deadline = time.monotonic() + timeout_s

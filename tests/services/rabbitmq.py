@@ -45,7 +45,7 @@ class RabbitServer:
         """Start the broker, again with what it had, and wait until it speaks AMQP."""
         self._process = self._start([str(self._scripts / "rabbitmq-server")], "server.log")
         try:
-            wait_until(self._answers, timeout_s=120)
+            wait_until(self._answers)
         except BaseException:
             self.close()
             raise

@@ -19,6 +19,7 @@ from pondage.ledger.migrate import migrate
 from pondage.ledger.postgres import PostgresDriver
 from tests.engine.plain import PlainExecutor, join_slots, make_worker
 from tests.ledger.harness import Worker, World, pond
+from tests.patience import PATIENCE_S
 from tests.services.postgres import PostgresServer, wait_until
 from tests.services.proxy import Proxy
 
@@ -94,7 +95,7 @@ def test_whoever_waits_for_an_answer_is_told_when_the_connections_are_cut(databa
 
     thread = threading.Thread(target=ask)
     thread.start()
-    assert waiting.wait(30)
+    assert waiting.wait(PATIENCE_S)
     while thread.is_alive():
         driver.sever()
         thread.join(0.05)
@@ -119,7 +120,7 @@ def test_behind_a_dead_network_a_process_fences_itself_by_its_clock(database: st
     heartbeat = Heartbeat(world.ledger, process.id, fence_after_s=2.0, state=lambda: "", on_lost=on_lost)
     heartbeat.start()
     proxy.cut()
-    assert told.wait(60)
+    assert told.wait(PATIENCE_S)
     assert len(lost) == 1
     assert lost[0].startswith("it could not reach the ledger")
     heartbeat.stop()

@@ -7,6 +7,7 @@ from pondage.ledger import feed
 from pondage.ledger.verbs import environment_id
 from pondage.views import feed as views
 from tests.ledger.harness import MakeDriver, World, pond
+from tests.patience import PATIENCE_S
 
 
 def test_what_a_transaction_wrote_that_is_still_open_is_read_later_and_never_skipped(make_driver: MakeDriver) -> None:
@@ -25,12 +26,12 @@ def test_what_a_transaction_wrote_that_is_still_open_is_read_later_and_never_ski
                    SELECT actor, :now, '[]', '["early@1"]', '[]' FROM ponds WHERE name = 'early'"""
             )
             is_written.set()
-            assert may_commit.wait(20)
+            assert may_commit.wait(PATIENCE_S)
 
     thread = threading.Thread(target=slow)
     thread.start()
     try:
-        assert is_written.wait(20)
+        assert is_written.wait(PATIENCE_S)
         world.send(Kill(pond="late@1"))
         with ledger.reading() as tx:
             marks = feed.marks(tx, ledger)

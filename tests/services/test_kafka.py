@@ -18,6 +18,7 @@ from pondage.define.run import Run, Unchanged
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
 from pondage.spark.driver import SparkDriver
+from tests.patience import PATIENCE_S
 from tests.services.kafka import KafkaServer
 from tests.services.postgres import wait_until
 from tests.spark.pipeline import Pipeline
@@ -159,7 +160,7 @@ def test_messages_that_were_deleted_unread_are_said_and_not_skipped(
 ) -> None:
     produce(kafka, topic, range(10))
     for future in kafka.admin.delete_records([TopicPartition(topic, 0, 4)]).values():
-        future.result(timeout=30)
+        future.result(timeout=PATIENCE_S)
     run = Run(freshness_us=0, positions=Kept({"from": {}, "to": {"0": 1, "1": 5}}))
     with pytest.raises(PondageError, match="3 messages were deleted unread"):
         sources.kafka(spark, run, kafka.url, topic)

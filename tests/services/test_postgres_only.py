@@ -18,6 +18,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.migrate import migrate
 from pondage.ledger.postgres import PostgresDriver
 from tests.ledger.harness import Worker, World, pond
+from tests.patience import PATIENCE_S
 from tests.services.postgres import PostgresServer, wait_until
 
 
@@ -130,7 +131,7 @@ def test_a_commit_elsewhere_ends_a_wait(postgres: PostgresServer) -> None:
     world = real_world(postgres, "wake", Durability())
     watching = PostgresDriver(postgres.url, schema="wake")
     changes = watching.changes()
-    changes.wait(5)
+    changes.wait(PATIENCE_S)
     woken = threading.Event()
 
     def wait() -> None:
@@ -141,7 +142,7 @@ def test_a_commit_elsewhere_ends_a_wait(postgres: PostgresServer) -> None:
     thread = threading.Thread(target=wait)
     thread.start()
     world.deploy(pond("orders"))
-    assert woken.wait(30)
+    assert woken.wait(PATIENCE_S)
     thread.join()
     changes.close()
     world.ledger.close()
@@ -165,12 +166,12 @@ def test_two_starters_migrate_once(postgres: PostgresServer) -> None:
 def test_a_wait_ends_as_soon_as_somebody_rings(postgres: PostgresServer) -> None:
     driver = PostgresDriver(postgres.url)
     changes = driver.changes()
-    assert changes.wait(30), "it begins to listen"
+    assert changes.wait(PATIENCE_S), "it begins to listen"
     ended: list[bool] = []
     thread = threading.Thread(target=lambda: ended.append(changes.wait(600)))
     thread.start()
     changes.wake()
-    thread.join(30)
+    thread.join(PATIENCE_S)
     assert ended == [True]
     assert not changes.wait(0), "it rang once"
     driver.close()

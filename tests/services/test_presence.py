@@ -77,7 +77,7 @@ def test_a_process_that_was_cut_off_inside_a_transaction_is_taken_for_dead_all_t
                 assert processes.is_alive(tx, worker.id)
             else:
                 assert executions.close(tx, execution=work.claim.execution, token=work.claim.token, outcome="ok")
-            wait_until(lambda: bool(reap.reap_stale(other, process=None)), 20)
+            wait_until(lambda: bool(reap.reap_stale(other, process=None)))
 
     with pytest.raises(LedgerUnavailable):
         fall_silent()

@@ -21,6 +21,7 @@ from pondage.program import Job, serve
 from pondage.program.transport import JobDesc, Transport
 from tests.ledger.harness import World
 from tests.ledger_jobs.conftest import make_driver, world  # noqa: F401 - on SQLite: the ledger is not what is tested
+from tests.patience import PATIENCE_S
 from tests.programs.harness import ProgramWorld
 from tests.programs.test_conformance import *  # noqa: F403
 from tests.services.postgres import _free_port, wait_until
@@ -111,14 +112,14 @@ def test_a_message_is_acknowledged_only_when_its_segment_is_committed(
 
     def slow(port: str, frame: bytes) -> None:
         entered.set()
-        gate.wait(30)
+        gate.wait(PATIENCE_S)
         commit(port, frame)
 
     monkeypatch.setattr(session, "put", slow)
     client = wire.open(session)
     client.take()
     client.put("out", b"kept")
-    assert entered.wait(30)
+    assert entered.wait(PATIENCE_S)
     queue = wire.queue
     queue.close()  # the worker dies before its commit: the message was never acknowledged, so it is lost to nobody
     assert flow.read(held) == []
@@ -162,11 +163,11 @@ def test_executors_that_run_elsewhere_compete_for_jobs_and_each_job_is_done_once
     for thread in executors:
         thread.start()
     for thread in hosts:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     for link in links:
         link.drain()
     for thread in executors:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert sum(done) == 3
     ok = ComponentResult(members=(MemberResult(instance="x"),))
     assert [results[attempt.token] for attempt, _, _ in jobs] == [ok] * 3
@@ -185,7 +186,7 @@ def test_the_loss_of_the_broker_is_a_crash_and_the_next_attempt_goes_on(
     thread.start()
     wait_until(lambda: flow.read(attempt.work) == [b"A"])
     rabbitmq.stop()
-    thread.join(60)
+    thread.join(PATIENCE_S)
     rabbitmq.start()
     assert isinstance(ended[0], Crashed)
     assert "broker" in ended[0].reason

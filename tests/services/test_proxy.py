@@ -5,10 +5,9 @@ from __future__ import annotations
 import socket
 from contextlib import closing
 
+from tests.patience import PATIENCE_S
 from tests.services.postgres import _free_port
 from tests.services.proxy import Proxy
-
-PATIENCE_S = 60.0
 
 
 def test_a_server_that_was_down_is_reached_again() -> None:

@@ -4,6 +4,7 @@ import asyncio
 
 import aio_pika
 
+from tests.patience import PATIENCE_S
 from tests.services.rabbitmq import RabbitServer
 
 
@@ -26,7 +27,7 @@ async def _take(url: str) -> bytes:
     async with await aio_pika.connect(url) as connection:
         channel = await connection.channel()
         queue = await channel.declare_queue("outlives", durable=True)
-        message = await queue.get(timeout=30)
+        message = await queue.get(timeout=PATIENCE_S)
         assert message is not None
         await message.ack()
         return message.body

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from scripts import test as suites
+from tests.patience import PATIENCE_S
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.a" name="test_good"/>
@@ -130,7 +131,7 @@ def test_when_the_runner_is_told_to_end_fixtures_end_and_no_other_suite_begins(t
         assert runner.stdout is not None
         assert any("it has begun" in line for line in runner.stdout)
         runner.terminate()
-        runner.communicate(timeout=60)
+        runner.communicate(timeout=PATIENCE_S)
     finally:
         if runner.poll() is None:
             os.killpg(runner.pid, signal.SIGKILL)

@@ -14,8 +14,7 @@ from pondage.define.definition import ExpectationDefinition, ReadDefinition, Rip
 from pondage.define.run import Run
 from pondage.define.snapshot import SnapshotContent
 from pondage.spark.ripple import RippleWork
-
-PATIENCE_S = 90.0
+from tests.patience import PATIENCE_S
 
 
 def until(condition: Callable[[], Any], what: str = "the condition") -> Any:

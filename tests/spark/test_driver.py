@@ -12,13 +12,14 @@ from pyspark.sql import functions as F  # noqa: N812
 from pondage.errors import PondageError
 from pondage.spark.driver import Progress, SparkDriver
 from pondage.spark.ripple import run_ripple
+from tests.patience import PATIENCE_S
 from tests.spark.support import until, work
 
 pytestmark = pytest.mark.spark
 
 
 def test_attempts_side_by_side_share_nothing(driver: SparkDriver) -> None:
-    meeting = threading.Barrier(4, timeout=60)
+    meeting = threading.Barrier(4, timeout=PATIENCE_S)
 
     def attempt(number: int) -> tuple[set[str], str, list[str], str, int]:
         with driver.attempt(f"side-{number}", f"attempt {number}") as session:

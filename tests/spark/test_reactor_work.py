@@ -17,6 +17,7 @@ from pondage.engine.spark_executor import SparkExecutor
 from pondage.engine.worker import Ending, Worker
 from pondage.ledger import advance, reactor_work
 from pondage.spark.driver import SparkDriver
+from tests.patience import PATIENCE_S
 from tests.reaction.hosting import Hosting
 
 pytestmark = pytest.mark.spark
@@ -139,7 +140,7 @@ class Desk(Hosting):
     def close(self) -> None:
         for worker, thread in getattr(self, "workers", []):
             worker.end(Ending.RELEASE, "the test is over")
-            thread.join(30)
+            thread.join(PATIENCE_S)
         super().close()
 
 
@@ -171,7 +172,7 @@ def test_each_micro_batch_is_one_boundary_whoever_reads_the_stream(made: Callabl
     desk.until(lambda: len(desk.fires()) == 2, what="no boundaries")
     assert desk.source("clicks")["health"] == "Live"
     first.drain()
-    thread.join(30)
+    thread.join(PATIENCE_S)
     desk.put(4)
     desk.until(lambda: desk.source("clicks")["health"] == "Disconnected", what="the stream seems to be read")
     desk.work()

@@ -21,6 +21,7 @@ from pondage.ledger.component_results import commit_component
 from pondage.ledger.segments import Stream
 from pondage.ledger.work import Work
 from pondage.spark.driver import SparkDriver
+from tests.patience import PATIENCE_S
 from tests.services.postgres import wait_until
 from tests.spark.flow_world import FlowWorld, node_states, rows, tree
 
@@ -194,8 +195,8 @@ def test_a_producer_and_its_consumer_run_at_once_and_the_consumer_holds_no_slot_
     wait_until(lambda: consumer.is_parked)
     writing = threading.Thread(target=work_on, args=(producer,))
     writing.start()  # it ends only when the consumer has read its first segment
-    writing.join(120)
-    reading.join(120)
+    writing.join(PATIENCE_S)
+    reading.join(PATIENCE_S)
     assert not consumer.is_parked
     for attempt in (producer, consumer):
         assert commit_component(world.ledger, attempt.work, results[attempt.work.claim.node], process=world.process)
@@ -221,8 +222,8 @@ def test_a_writer_whose_reader_is_behind_waits_at_the_limit_of_its_edge(world: F
     wait_until(lambda: producer.is_parked)
     assert len(in_stream(world, spark, run, "t")) < 4, "the writer waits before its last segment"
     gate.touch()
-    writing.join(120)
-    reading.join(120)
+    writing.join(PATIENCE_S)
+    reading.join(PATIENCE_S)
     for attempt in (producer, consumer):
         assert commit_component(world.ledger, attempt.work, results[attempt.work.claim.node], process=world.process)
     assert world.detail(run).flow.run.state == "OK"
@@ -289,7 +290,7 @@ def test_the_first_row_of_a_stream_stops_whoever_it_leads_to_also_its_own_source
     wait_until(lambda: _is_stopped(world, producer))
     producer.ask_to_stop()  # what a worker's next look at the ledger does
     for thread in threads:
-        thread.join(120)
+        thread.join(PATIENCE_S)
     for attempt in (producer, consumer):
         assert commit_component(world.ledger, attempt.work, results[attempt.work.claim.node], process=world.process)
     assert world.detail(run).flow.run.state == "OK"
@@ -323,7 +324,7 @@ def test_a_worker_with_one_slot_runs_the_writer_that_its_waiting_reader_waits_fo
         wait_until(lambda: world.detail(run).flow.run.ended_at is not None)
     finally:
         worker.drain()
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert world.detail(run).flow.run.state == "OK"
     assert in_stream(world, spark, run, "s") == [[(0, 3)], [(1, 15)], [(2, 36)], [(-1, 36)], []]
 
