@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+import re
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
+
+from pondage.define.definition import WindowDefinition
+from pondage.kernel.demand.events import Pulse
+from pondage.kernel.demand.shape import PondKey
 from tests.cli.conftest import Call
-from tests.ledger.harness import World
+from tests.ledger.harness import World, pond
 
 
 def test_the_table_names_what_each_table_is_made_of(world: World, call: Call) -> None:
@@ -32,3 +39,17 @@ def test_an_unknown_name_gets_an_error_with_the_next_step(world: World, call: Ca
     said = call("lineage", "reprots")
     assert said.code == 1
     assert "did you mean 'reports'" in said.err
+
+
+def test_data_of_a_window_is_as_old_as_the_window_and_not_in_the_future(world: World, call: Call) -> None:
+    windows = (WindowDefinition(start="02:00"),)
+    world.clock.time = time.time_ns() // 1_000
+    world.deploy(msgspec.structs.replace(pond("orders"), windows=windows), pond("sales", sources={"orders": True}))
+    world.send(Pulse(pond=PondKey("sales@1")))
+    world.worker().drain()
+    for line in ("lineage sales", "lineage sales#1", "show sales"):
+        said = call(*line.split())
+        assert said.code == 0
+        assert " ago" in said.out, line
+        assert not re.search(r"\bin \d", said.out), line
+    assert re.search(r"freshness +.* ago\)\ngood until +.*\(in \d", call("show", "sales#1").out)

@@ -12,6 +12,7 @@ import pondage
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
 from pondage.views.logs import LogsView
+from pondage.views.runs import RunDetailView
 from pondage.views.runs import RunDetailView, RunsView
 from pondage.views.show import PondShow, SnapshotShow
 from pondage.views.status import StatusView
@@ -94,6 +95,19 @@ def test_a_shown_run_has_its_attempts_and_outputs(world: World, call: Call) -> N
     assert "completed" in said.out
     assert "clean" in said.out
     assert "orders@1#1" in said.out
+
+
+def test_a_shown_run_names_the_logs_that_are_there_and_no_others(world: World, project: Path, call: Call) -> None:
+    world.send(Pulse(pond=PondKey("sales@1")))
+    world.worker().drain()
+    clean, _ = msgspec.json.decode(call("logs", "sales", "--json").out, type=LogsView).files
+    place = project / ".pondage" / "warehouse" / clean.path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("2026-11-15T17:40:01.123Z INFO hello\n")
+    attempts = [line.split() for line in call("show", "sales#1").out.splitlines() if line.startswith(("clean ", "sales "))]
+    assert [(words[0], words[-1]) for words in attempts if words[1] == "1"] == [("clean", str(place)), ("sales", "-")]
+    view = msgspec.json.decode(call("show", "sales#1", "--json").out, type=RunDetailView)
+    assert [each.executions[0].log for each in view.attempts] == [clean.path, None]
 
 
 def test_logs_print_the_lines_of_a_ripple(world: World, project: Path, call: Call) -> None:

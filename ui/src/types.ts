@@ -417,6 +417,7 @@ export interface InputView {
   table: string;
   run: string;
   freshness: number;
+  delay: number;
 }
 
 export interface JobChange {
@@ -511,6 +512,7 @@ export interface LineageTable {
   snapshot: string | null;
   run: string | null;
   freshness: number | null;
+  delay: number;
   is_spliced: boolean;
 }
 
@@ -770,6 +772,7 @@ export interface PublishedView {
   snapshot: string;
   run: string;
   freshness: number;
+  delay: number;
   rows: number;
   bytes: number;
   batches: number | null;
@@ -1045,6 +1048,7 @@ export interface SnapshotShow {
   ripple: string;
   run: string;
   freshness: number;
+  delay: number;
   kind: string;
   path: string;
   files: string[];

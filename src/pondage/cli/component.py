@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def component() -> None:
-    """The components that jobs are built of: the library's, and those of this project."""
+    """The components that jobs and flows are built of, and the queues in which their work waits for a worker."""
 
 
 @component.command("list", cls=Verb)

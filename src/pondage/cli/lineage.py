@@ -55,7 +55,7 @@ def _print(settings: Settings, view: LineageView) -> None:
             _place(each.distance),
             ", ".join(dict.fromkeys(reads.get(each.table, []))) or "-",
             each.run or ("-" if each.is_deployed else "not deployed"),
-            "-" if each.freshness is None else age_text(each.freshness, view.at),
+            "-" if each.freshness is None else age_text(each.freshness - each.delay, view.at),
         )
         for each in sorted(view.tables, key=lambda each: (each.distance, each.table))
     ]

@@ -47,6 +47,11 @@ def _moment(at: int | None, now: int) -> str:
     return "" if at is None else f"{moment_text(at)} ({age_text(at, now)})"
 
 
+def _fresh(freshness: int | None, delay: int | None, now: int) -> str:
+    """Answer the moment that data describes: between windows it stays as good as new until the next one, `delay` later."""
+    return "" if freshness is None else _moment(freshness - (delay or 0), now)
+
+
 def _print_pond(settings: Settings, view: PondShow, warehouse: Path) -> None:
     print_pairs(
         settings,
@@ -67,7 +72,7 @@ def _print_pond(settings: Settings, view: PondShow, warehouse: Path) -> None:
             ("pool", view.pool or ""),
             ("labels", ", ".join(view.labels)),
             ("mode", view.mode),
-            ("freshness", _moment(view.freshness, view.at) or "never"),
+            ("freshness", _fresh(view.freshness, view.delay, view.at) or "never"),
             ("current run", (view.current_run or "") + (f" (from {view.read_from})" if view.read_from else "")),
             ("code", view.archive[:12]),
         ],
@@ -104,7 +109,7 @@ def _print_ripple(settings: Settings, view: PondShow, ripple: RippleShow, wareho
             ("checked", "; ".join(_checked(each) for each in published.expectations) if published else ""),
             ("table", ripple.table if published else ""),
             ("data", _data(published) if published else ""),
-            ("fresh", _moment(published.freshness, view.at) if published else ""),
+            ("fresh", _fresh(published.freshness, published.delay, view.at) if published else ""),
             ("snapshot", published.snapshot if published else ""),
             ("files", published.path if published else ""),
             ("stable name", str(warehouse / (published.link or published.stable)) if published else ""),
@@ -148,8 +153,8 @@ def _print_run(settings: Settings, view: RunDetailView, warehouse: Path) -> None
             ("started", _moment(run.started_at, view.at)),
             ("ended", _moment(run.ended_at, view.at)),
             ("took", "" if run.duration_us is None else duration_text(run.duration_us)),
-            ("freshness", _moment(run.freshness, view.at)),
-            ("delay", duration_text(run.delay) if run.delay else ""),
+            ("freshness", _fresh(run.freshness, run.delay, view.at)),
+            ("good until", _moment(run.freshness, view.at) if run.delay else ""),
             (
                 "reads",
                 ", ".join(f"{pin.source}#{pin.number}" if pin.run else f"{pin.source}: none" for pin in view.pins),
@@ -200,7 +205,7 @@ def _print_snapshot(settings: Settings, view: SnapshotShow) -> None:
         [
             ("snapshot", f"{view.id} of {view.pond}.{view.ripple}"),
             ("run", view.run),
-            ("freshness", _moment(view.freshness, view.at)),
+            ("freshness", _fresh(view.freshness, view.delay, view.at)),
             ("made", _moment(view.created_at, view.at)),
             ("data", f"{count_text(view.rows, 'row')}, {size_text(view.bytes)}, {count_text(len(view.files), 'file')}"),
             ("files", f"{view.path}{' (deleted)' if view.is_deleted else ''}"),
@@ -218,7 +223,7 @@ def _print_snapshot(settings: Settings, view: SnapshotShow) -> None:
             settings,
             ("AS", "TABLE", "SNAPSHOT", "RUN", "FRESH"),
             [
-                (name, each.table, each.snapshot, each.run, age_text(each.freshness, view.at))
+                (name, each.table, each.snapshot, each.run, age_text(each.freshness - each.delay, view.at))
                 if (each := view.read.get(name))
                 else (name, "-", snapshot or "none", "-", "-")
                 for name, snapshot in view.inputs.items()

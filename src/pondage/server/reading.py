@@ -22,7 +22,7 @@ from pondage.views.environments import EnvironmentDetailView, EnvironmentsView, 
 from pondage.views.graph import GraphView, graph
 from pondage.views.lineage import read_lineage
 from pondage.views.lineage_data import Direction, LineageView
-from pondage.views.logs import LogsView, locate, with_lines
+from pondage.views.logs import LogsView, locate, with_found_logs, with_lines
 from pondage.views.processes import ProcessView, alive
 from pondage.views.reactors import ReactorWhyView, named_reactor, why_reactor
 from pondage.views.rhythm import RhythmView, rhythm
@@ -161,12 +161,14 @@ def _runs(call: Call) -> run_views.RunsView:
 
 def _run(call: Call) -> run_views.RunDetailView:
     with call.ledger.reading() as tx:
-        return run_views.run(tx, call.environment, call.path["run"])
+        found = run_views.run(tx, call.environment, call.path["run"])
+    return with_found_logs(found, call.service.warehouse)
 
 
 def _show(call: Call) -> object:
     with call.ledger.reading() as tx:
-        return show(tx, call.environment, call.path["subject"])
+        found = show(tx, call.environment, call.path["subject"])
+    return with_found_logs(found, call.service.warehouse) if isinstance(found, run_views.RunDetailView) else found
 
 
 def _logs(call: Call) -> LogsView:

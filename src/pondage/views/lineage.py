@@ -193,7 +193,8 @@ class _Graph:
         if found is None:
             return plain
         row = self._tx.row(
-            """SELECT r.public_id AS run, r.is_spliced AS is_spliced, o.freshness AS freshness, s.public_id AS snapshot
+            """SELECT r.public_id AS run, r.is_spliced AS is_spliced, r.delay AS delay, o.freshness AS freshness,
+                      s.public_id AS snapshot
                FROM run_outputs o JOIN runs r ON r.id = o.run JOIN snapshots s ON s.id = o.snapshot
                WHERE o.node = :ripple AND o.run =
                      (SELECT id FROM runs WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT 1)
@@ -208,6 +209,7 @@ class _Graph:
             snapshot=text(row, "snapshot"),
             run=text(row, "run"),
             freshness=number(row, "freshness"),
+            delay=number(row, "delay"),
             is_spliced=bool(row["is_spliced"]),
         )
 

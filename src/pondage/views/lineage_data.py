@@ -30,6 +30,7 @@ class LineageTable(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: str | None = None
     run: str | None = None
     freshness: int | None = None
+    delay: int = 0
     is_spliced: bool = False
 
 
@@ -71,7 +72,7 @@ class LineageView(msgspec.Struct, frozen=True, kw_only=True):
 Found = tuple[list[LineageTable], set[LineageEdge], bool]
 
 _READ = """SELECT s.public_id AS snapshot, s.inputs AS inputs, s.freshness AS freshness, r.public_id AS run,
-                  r.is_spliced AS is_spliced, t.ripple AS ripple, p.name AS name, p.major AS major
+                  r.delay AS delay, r.is_spliced AS is_spliced, t.ripple AS ripple, p.name AS name, p.major AS major
            FROM snapshots s JOIN runs r ON r.id = s.run JOIN datasets t ON t.id = s.dataset
            JOIN ponds p ON p.id = t.pond WHERE s.id = :id"""
 
@@ -112,6 +113,7 @@ def _sources(tx: Transaction, starts: list[int]) -> Found:
                 snapshot=text(row, "snapshot"),
                 run=text(row, "run"),
                 freshness=number(row, "freshness"),
+                delay=number(row, "delay"),
                 is_spliced=bool(row["is_spliced"]),
             )
             inputs = msgspec.json.decode(text(row, "inputs"), type=dict[str, int | None])

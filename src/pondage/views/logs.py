@@ -15,7 +15,7 @@ from pondage.define.names import pond_key
 from pondage.ledger import actors
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, text, text_or_none
 from pondage.views import find
-from pondage.views.runs import log_path
+from pondage.views.runs import RunDetailView, log_path
 
 _LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z) ([A-Z]+) (.*)", re.DOTALL)
 NEWEST_RUNS = 20
@@ -183,6 +183,21 @@ def _written(file: LogFile) -> LogLine:
         run=file.run,
         attempt=file.attempt,
     )
+
+
+def with_found_logs(view: RunDetailView, warehouse: Path) -> RunDetailView:
+    """Answer a Run that names only the logs that are there."""
+    attempts = [
+        msgspec.structs.replace(
+            attempt,
+            executions=tuple(
+                each if each.log is None or (warehouse / each.log).is_file() else msgspec.structs.replace(each, log=None)
+                for each in attempt.executions
+            ),
+        )
+        for attempt in view.attempts
+    ]
+    return msgspec.structs.replace(view, attempts=tuple(attempts))
 
 
 def with_lines(view: LogsView, warehouse: Path, *, most: int) -> LogsView:

@@ -62,7 +62,7 @@ class RunsView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExecutionView(msgspec.Struct, frozen=True, kw_only=True):
-    """One try of a dispatch by one process. `log` is relative to the warehouse."""
+    """One try of a dispatch by one process. `log` is relative to the warehouse; null when it said nothing."""
 
     epoch: int
     outcome: str | None

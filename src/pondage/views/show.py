@@ -38,6 +38,7 @@ class PublishedView(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: str
     run: str
     freshness: int
+    delay: int
     rows: int
     bytes: int
     batches: int | None = None
@@ -112,6 +113,7 @@ class InputView(msgspec.Struct, frozen=True, kw_only=True):
     table: str
     run: str
     freshness: int
+    delay: int
 
 
 class SnapshotShow(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +130,7 @@ class SnapshotShow(msgspec.Struct, frozen=True, kw_only=True):
     ripple: str
     run: str
     freshness: int
+    delay: int
     kind: str
     path: str
     files: tuple[str, ...]
@@ -237,7 +240,7 @@ def table_name(definition: PondDefinition, ripple: str) -> str:
 
 
 _PUBLISHED = """SELECT o.node AS node, o.freshness AS freshness, s.public_id AS public_id, s.content AS content,
-                       r.public_id AS run, s.id AS id
+                       r.public_id AS run, r.delay AS delay, s.id AS id
                 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot JOIN runs r ON r.id = o.run
                 WHERE o.run = :run ORDER BY o.id"""
 
@@ -283,6 +286,7 @@ def _published(tx: Transaction, row: Row | None, folder: str) -> PublishedView |
         snapshot=text(row, "public_id"),
         run=text(row, "run"),
         freshness=number(row, "freshness"),
+        delay=number(row, "delay"),
         rows=content.rows if manifest is None else manifest.rows,
         bytes=content.bytes if manifest is None else manifest.bytes,
         batches=None if manifest is None else len(manifest.members),
@@ -302,7 +306,7 @@ def _read_text(read: ReadDefinition) -> str:
 
 _SNAPSHOT = """SELECT s.public_id AS public_id, s.freshness AS freshness, s.kind AS kind, s.content AS content,
                       s.inputs AS inputs, s.created_at AS created_at, s.tombstoned_at AS tombstoned_at,
-                      r.public_id AS run, t.ripple AS ripple, p.name AS name, p.major AS major, d.body AS body
+                      r.public_id AS run, r.delay AS delay, t.ripple AS ripple, p.name AS name, p.major AS major, d.body AS body
                FROM snapshots s JOIN runs r ON r.id = s.run JOIN datasets t ON t.id = s.dataset
                JOIN ponds p ON p.id = t.pond JOIN definitions d ON d.id = r.definition WHERE s.id = :id"""
 
@@ -322,6 +326,7 @@ def _snapshot(tx: Transaction, environment: str, identity: int) -> SnapshotShow:
                 table=table_key(pond_key(text(found, "name"), number(found, "major")), text(found, "ripple")),
                 run=text(found, "run"),
                 freshness=number(found, "freshness"),
+                delay=number(found, "delay"),
             )
     definition = msgspec.json.decode(text(row, "body"), type=PondDefinition)
     ripple = next((each for each in definition.ripples if each.name == text(row, "ripple")), None)
@@ -333,6 +338,7 @@ def _snapshot(tx: Transaction, environment: str, identity: int) -> SnapshotShow:
         ripple=text(row, "ripple"),
         run=text(row, "run"),
         freshness=number(row, "freshness"),
+        delay=number(row, "delay"),
         kind=text(row, "kind"),
         path=content.path,
         files=tuple(file.name for file in content.files),

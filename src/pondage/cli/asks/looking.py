@@ -15,7 +15,7 @@ from pondage.views import runs as run_views
 from pondage.views.checks import ChecksView, read_checks
 from pondage.views.lineage import read_lineage
 from pondage.views.lineage_data import Direction, LineageView
-from pondage.views.logs import LogLine, LogsView, locate, read_lines, with_lines
+from pondage.views.logs import LogLine, LogsView, locate, read_lines, with_found_logs, with_lines
 from pondage.views.reactors import ReactorWhyView, named_reactor, state_of, why_reactor
 from pondage.views.show import PondShow, SnapshotShow
 from pondage.views.show import show as read_show
@@ -65,7 +65,8 @@ def runs(here: Session, *, pond: str | None = None, state: str | None = None, li
 def show(here: Session, *, subject: str) -> PondShow | run_views.RunDetailView | SnapshotShow:
     """Ask for a Pond, a Run or a snapshot in full."""
     with here.ledger.reading() as tx:
-        return read_show(tx, here.environment, subject)
+        found = read_show(tx, here.environment, subject)
+    return with_found_logs(found, here.warehouse) if isinstance(found, run_views.RunDetailView) else found
 
 
 @asks("GET /v1/logs")
