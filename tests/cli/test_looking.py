@@ -12,7 +12,6 @@ import pondage
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
 from pondage.views.logs import LogsView
-from pondage.views.runs import RunDetailView
 from pondage.views.runs import RunDetailView, RunsView
 from pondage.views.show import PondShow, SnapshotShow
 from pondage.views.status import StatusView
@@ -104,7 +103,9 @@ def test_a_shown_run_names_the_logs_that_are_there_and_no_others(world: World, p
     place = project / ".pondage" / "warehouse" / clean.path
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text("2026-11-15T17:40:01.123Z INFO hello\n")
-    attempts = [line.split() for line in call("show", "sales#1").out.splitlines() if line.startswith(("clean ", "sales "))]
+    attempts = [
+        line.split() for line in call("show", "sales#1").out.splitlines() if line.startswith(("clean ", "sales "))
+    ]
     assert [(words[0], words[-1]) for words in attempts if words[1] == "1"] == [("clean", str(place)), ("sales", "-")]
     view = msgspec.json.decode(call("show", "sales#1", "--json").out, type=RunDetailView)
     assert [each.executions[0].log for each in view.attempts] == [clean.path, None]

@@ -8,7 +8,7 @@ from pondage.cli.asking import answer_of
 from pondage.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from pondage.cli.projects import Read
+    from pondage.cli.asks.uploads import Read
     from pondage.ledger.branching import Choice
     from pondage.views.plan import PlanView
 

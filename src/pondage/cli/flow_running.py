@@ -179,21 +179,12 @@ def cleanup(settings: Settings, run_id: str, is_json: bool) -> None:
 
 
 def _carry_on(settings: Settings, opened: Desk, start: Callable[[], str], *, is_followed: bool, is_json: bool) -> None:
-    from pondage.cli.job_following import follow_run
-    from pondage.cli.output import print_json
+    from pondage.cli.job_following import started_run
 
-    if not is_followed:
-        started = start()
-        if is_json:
-            print_json({"run": started})
-        else:
-            click.echo(f"{started} was submitted; follow it: pondage flow watch {started}")
-        return
-    with opened.workers():
-        started = start()
-        follow_run(settings, opened, started, is_quiet=is_json)
-        view = _read(opened, started)
-    _print_end(settings, view, is_json=is_json)
+    begun = "was submitted; follow it: pondage flow watch"
+    ended = started_run(settings, opened, start, begun=begun, is_followed=is_followed, is_json=is_json)
+    if ended is not None:
+        _print_end(settings, _read(opened, ended.run.id), is_json=is_json)
 
 
 def _read(opened: Desk, run_id: str) -> FlowDetail:

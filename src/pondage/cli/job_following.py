@@ -13,7 +13,7 @@ import click
 from pondage.cli.desk import Desk
 from pondage.cli.job_tables import COMPONENT_COLUMNS, component_rows, headline
 from pondage.cli.live import DRAW_EVERY_S, READ_AGAIN_S
-from pondage.cli.output import console, is_terminal, rich_table
+from pondage.cli.output import console, is_terminal, print_json, rich_table
 from pondage.cli.settings import Settings
 from pondage.views.jobs import JobRunDetail
 from pondage.views.words import moment_text
@@ -22,6 +22,21 @@ if TYPE_CHECKING:
     from types import FrameType
 
 Show = Callable[[JobRunDetail], None]
+
+
+def started_run(
+    settings: Settings, opened: Desk, start: Callable[[], str], *, begun: str, is_followed: bool, is_json: bool
+) -> JobRunDetail | None:
+    """Start a run and follow it to its end; one that nobody follows is only said to have `begun`, and None answered."""
+    run = start()  # before workers begin, which takes its time: what is refused is refused at once
+    if is_followed:
+        with opened.workers():
+            return follow_run(settings, opened, run, is_quiet=is_json)
+    if is_json:
+        print_json({"run": run})
+    else:
+        click.echo(f"{run} {begun} {run}")
+    return None
 
 
 def follow_run(settings: Settings, opened: Desk, run: str, *, is_quiet: bool = False) -> JobRunDetail:

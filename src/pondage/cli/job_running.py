@@ -163,19 +163,13 @@ def kill_run(opened: Desk, run_id: str) -> None:
 
 
 def _carry_on(settings: Settings, opened: Desk, start: Callable[[], str], *, is_followed: bool, is_json: bool) -> None:
-    from pondage.cli.job_following import follow_run
+    from pondage.cli.job_following import started_run
     from pondage.cli.output import print_json
 
-    if not is_followed:
-        started = start()
-        if is_json:
-            print_json({"run": started})
-        else:
-            click.echo(f"{started} has started; see it: pondage job show {started}")
+    begun = "has started; see it: pondage job show"
+    view = started_run(settings, opened, start, begun=begun, is_followed=is_followed, is_json=is_json)
+    if view is None:
         return
-    started = start()  # before workers begin, which takes its time: what is refused is refused at once
-    with opened.workers():
-        view = follow_run(settings, opened, started, is_quiet=is_json)
     if is_json:
         print_json(view)
     else:

@@ -56,7 +56,11 @@ VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("lineage", "pondage.cli.lineage:lineage", "Where a table or a column comes from, and where it goes."),
             ("job", "pondage.cli.job:job", "Check, draw, play and run jobs: control flow inside a run."),
             ("flow", "pondage.cli.flow:flow", "Check and run trees of programs that are written as data."),
-            ("component", "pondage.cli.component:component", "What jobs and flows are built of, and the queues of their work."),
+            (
+                "component",
+                "pondage.cli.component:component",
+                "What jobs and flows are built of, and the queues of their work.",
+            ),
             ("type", "pondage.cli.types:types", "What travels between components: meaning and serialisation."),
             ("mailbox", "pondage.cli.mailbox:mailbox", "For programs of flows that are shell scripts: their ports."),
             ("simulate", "pondage.cli.simulate:simulate", "Play the Ponds in virtual time, without Spark."),

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.asks.uploads import Read
 from pondage.cli.desk import Desk, desk
 from pondage.cli.planning import print_plan
 from pondage.cli.session import Session, open_project, refuse_server
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
-    from pondage.define.definition import PondDefinition
-    from pondage.define.reaction import ReactorDefinition
     from pondage.ledger.branching import Choice
-    from pondage.ledger.job_plans import StoredJob
     from pondage.plan.values import Deployed, Plan
     from pondage.read.project import Project
     from pondage.views.plan import PlanView
@@ -165,17 +162,6 @@ def make(opened: Session, choice: Choice | None = None) -> tuple[Plan, list[Depl
         reactors=declared.reactors,
         choice=None if choice is None else msgspec.structs.replace(choice, parents=opened.project.parents),
     )
-
-
-class Read(TypedDict):
-    """A project as its files say, with its code: what a plan and a deploy are made of."""
-
-    project: str
-    archive: bytes
-    ponds: Sequence[PondDefinition]
-    reactors: Sequence[ReactorDefinition]
-    jobs: Mapping[str, StoredJob]
-    pools: Mapping[str, int]
 
 
 def read_project(project: Project, *, has_jobs: bool = True) -> Read:

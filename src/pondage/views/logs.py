@@ -191,7 +191,9 @@ def with_found_logs(view: RunDetailView, warehouse: Path) -> RunDetailView:
         msgspec.structs.replace(
             attempt,
             executions=tuple(
-                each if each.log is None or (warehouse / each.log).is_file() else msgspec.structs.replace(each, log=None)
+                each
+                if each.log is None or (warehouse / each.log).is_file()
+                else msgspec.structs.replace(each, log=None)
                 for each in attempt.executions
             ),
         )

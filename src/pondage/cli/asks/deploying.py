@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
+from pondage.cli.asks.uploads import Chosen
 from pondage.cli.desk import asks
 from pondage.cli.session import Session
-from pondage.define.definition import PondDefinition
-from pondage.define.reaction import ReactorDefinition
-from pondage.ledger.branching import Choice
-from pondage.ledger.job_plans import StoredJob
 from pondage.ledger.verbs import who
 from pondage.views.analysis import InferredSchema
 from pondage.views.deploying import Analysing, Declared, begin_analysis, deploy_declared, plan_inferred
@@ -18,62 +16,21 @@ from pondage.views.plan import PlanView
 
 
 @asks("POST /v1/plan")
-def plan(
-    here: Session,
-    *,
-    project: str,
-    archive: bytes,
-    ponds: Sequence[PondDefinition],
-    reactors: Sequence[ReactorDefinition],
-    jobs: Mapping[str, StoredJob],
-    pools: Mapping[str, int],
-    choice: Choice,
-    inferred: Sequence[InferredSchema] | None = None,
-) -> PlanView:
+def plan(here: Session, *, inferred: Sequence[InferredSchema] | None = None, **read: Unpack[Chosen]) -> PlanView:
     """Ask what a deploy would change, with the schemas that a worker found."""
-    declared = Declared(
-        project=project, archive=archive, ponds=ponds, reactors=reactors, jobs=jobs, pools=pools, choice=choice
-    )
-    return plan_inferred(here.ledger, here.environment, declared, inferred)
+    return plan_inferred(here.ledger, here.environment, Declared(**read), inferred)
 
 
 @asks("POST /v1/analyses", kept=("timeout_s",))
-def analysis(
-    here: Session,
-    *,
-    project: str,
-    archive: bytes,
-    ponds: Sequence[PondDefinition],
-    reactors: Sequence[ReactorDefinition],
-    jobs: Mapping[str, StoredJob],
-    pools: Mapping[str, int],
-    choice: Choice,
-    timeout_s: float,
-) -> Analysing:
+def analysis(here: Session, *, timeout_s: float, **read: Unpack[Chosen]) -> Analysing:
     """Ask for the schemas of what would compute anew."""
-    declared = Declared(
-        project=project, archive=archive, ponds=ponds, reactors=reactors, jobs=jobs, pools=pools, choice=choice
-    )
-    return begin_analysis(here.ledger, here.environment, declared, timeout_s=timeout_s)[0]
+    return begin_analysis(here.ledger, here.environment, Declared(**read), timeout_s=timeout_s)[0]
 
 
 @asks("POST /v1/deploy")
-def deploy(
-    here: Session,
-    *,
-    project: str,
-    archive: bytes,
-    ponds: Sequence[PondDefinition],
-    reactors: Sequence[ReactorDefinition],
-    jobs: Mapping[str, StoredJob],
-    pools: Mapping[str, int],
-    choice: Choice,
-) -> PlanView:
+def deploy(here: Session, **read: Unpack[Chosen]) -> PlanView:
     """Put it in force."""
-    declared = Declared(
-        project=project, archive=archive, ponds=ponds, reactors=reactors, jobs=jobs, pools=pools, choice=choice
-    )
-    return deploy_declared(here.ledger, here.environment, declared)
+    return deploy_declared(here.ledger, here.environment, Declared(**read))
 
 
 @asks("POST /v1/ponds/{pond}/rollback")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Unpack
 
 import msgspec
 
+from pondage.cli.asks.uploads import Read
 from pondage.cli.desk import asks
 from pondage.cli.session import Session
-from pondage.define.definition import PondDefinition
-from pondage.define.reaction import ReactorDefinition
 from pondage.errors import NotFound
 from pondage.ledger import queries
-from pondage.ledger.job_plans import StoredJob
 from pondage.ledger.planning import planned
 from pondage.ledger.trials import submit_sample
 from pondage.plan.planning import checked
@@ -49,28 +48,22 @@ def query(here: Session, *, sql: str, limit: int, as_of: int | str | None = None
 
 
 @asks("POST /v1/samples")
-def sample(
-    here: Session,
-    *,
-    project: str,
-    archive: bytes,
-    ponds: Sequence[PondDefinition],
-    reactors: Sequence[ReactorDefinition],
-    jobs: Mapping[str, StoredJob],
-    pools: Mapping[str, int],
-    pond: str,
-    ripple: str | None,
-    rows: int,
-    limit: int,
-) -> Accepted:
+def sample(here: Session, *, pond: str, ripple: str | None, rows: int, limit: int, **read: Unpack[Read]) -> Accepted:
     """Ask for code of the files to be tried on a few rows."""
-    del jobs, pools
-    plan, _ = planned(here.ledger, here.environment, project=project, ponds=ponds, reactors=reactors)
+    plan, _ = planned(
+        here.ledger, here.environment, project=read["project"], ponds=read["ponds"], reactors=read["reactors"]
+    )
     definition = declared_pond(checked(plan), pond, ripple or "")
     return Accepted(
         id=known_as(
             submit_sample(
-                here.ledger, here.environment, definition, archive=archive, ripple=ripple, rows=rows, limit=limit
+                here.ledger,
+                here.environment,
+                definition,
+                archive=read["archive"],
+                ripple=ripple,
+                rows=rows,
+                limit=limit,
             )
         )
     )
