@@ -48,7 +48,7 @@ def _moment(at: int | None, now: int) -> str:
 
 
 def _fresh(freshness: int | None, delay: int | None, now: int) -> str:
-    """Answer the moment that data describes: between windows it stays as good as new until the next one, `delay` later."""
+    """Answer the moment that data describes; between windows it stays as good as new for the `delay` after it."""
     return "" if freshness is None else _moment(freshness - (delay or 0), now)
 
 

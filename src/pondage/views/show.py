@@ -306,7 +306,8 @@ def _read_text(read: ReadDefinition) -> str:
 
 _SNAPSHOT = """SELECT s.public_id AS public_id, s.freshness AS freshness, s.kind AS kind, s.content AS content,
                       s.inputs AS inputs, s.created_at AS created_at, s.tombstoned_at AS tombstoned_at,
-                      r.public_id AS run, r.delay AS delay, t.ripple AS ripple, p.name AS name, p.major AS major, d.body AS body
+                      r.public_id AS run, r.delay AS delay, t.ripple AS ripple, p.name AS name, p.major AS major,
+                      d.body AS body
                FROM snapshots s JOIN runs r ON r.id = s.run JOIN datasets t ON t.id = s.dataset
                JOIN ponds p ON p.id = t.pond JOIN definitions d ON d.id = r.definition WHERE s.id = :id"""
 
