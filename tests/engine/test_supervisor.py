@@ -6,13 +6,17 @@ import os
 import threading
 from pathlib import Path
 
+import msgspec
+import pytest
+
 from pondage.engine import identity
 from pondage.engine.config import WorkerConfig
-from pondage.engine.supervisor import LOST, Supervisor, come_back
+from pondage.engine.supervisor import KILL_AFTER_S, LOST, Supervisor, come_back
 from pondage.kernel.demand.events import Tap
 from pondage.ledger import processes, work
 from tests.engine.plain import engine_config, wait_for
 from tests.ledger.harness import World, pond
+from tests.ledger_jobs.harness import TEST_REGISTRY, Jobs, job
 from tests.patience import PATIENCE_S
 
 
@@ -24,6 +28,7 @@ class FakeChild:
         self.pid = os.getpid()
         self.code: int | None = None
         self.terminated = 0
+        self.looks = 0
         self.ends_when_asked = True
         with world.ledger.transaction() as tx:
             self.process = processes.register(
@@ -32,6 +37,7 @@ class FakeChild:
             )  # fmt: skip
 
     def poll(self) -> int | None:
+        self.looks += 1
         return self.code
 
     def terminate(self) -> None:
@@ -178,6 +184,51 @@ def test_draining_twice_asks_the_children_twice(world: World, tmp_path: Path) ->
     assert told_twice.wait(PATIENCE_S)
     thread.join(PATIENCE_S)
     assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("is_once", [True, False])
+def test_a_draining_supervisor_waits_out_the_grace_of_work_that_may_run_only_once_and_of_no_other(
+    world: World, tmp_path: Path, is_once: bool
+) -> None:
+    source = msgspec.structs.replace(TEST_REGISTRY["source"], restartable=not is_once)
+    Jobs(world).start(job("components: [{name: a, type: source}]", registry={**TEST_REGISTRY, "source": source}))
+    supervised, durability = Supervised(world, tmp_path), world.ledger.durability
+    thread = threading.Thread(target=supervised.supervisor.run, daemon=True)
+    thread.start()
+    wait_for(world, lambda: len(supervised.children) == 1)
+    (child,) = supervised.children
+    child.ends_when_asked = False
+    claim(world, child)
+    supervised.supervisor.drain()
+    wait_for(world, lambda: child.terminated == 1)
+    supervised.now_s = durability.drain_s + KILL_AFTER_S
+    if is_once:
+        for until_s in (supervised.now_s, durability.termination_grace_s + KILL_AFTER_S - 1):
+            supervised.now_s, looks = until_s, child.looks
+            wait_for(world, lambda looks=looks: child.looks > looks + 2)
+            assert child.code is None, "it has been looked at since, and nobody has killed it"
+        supervised.now_s += 1
+    thread.join(PATIENCE_S)
+    assert (thread.is_alive(), child.code, child.terminated) == (False, -9, 1)
+
+
+def test_being_told_twice_ends_the_wait_for_work_that_may_run_only_once(world: World, tmp_path: Path) -> None:
+    source = msgspec.structs.replace(TEST_REGISTRY["source"], restartable=False)
+    Jobs(world).start(job("components: [{name: a, type: source}]", registry={**TEST_REGISTRY, "source": source}))
+    supervised = Supervised(world, tmp_path)
+    thread = threading.Thread(target=supervised.supervisor.run, daemon=True)
+    thread.start()
+    wait_for(world, lambda: len(supervised.children) == 1)
+    (child,) = supervised.children
+    child.ends_when_asked = False
+    claim(world, child)
+    supervised.supervisor.drain()
+    wait_for(world, lambda: child.terminated == 1)
+    supervised.supervisor.drain()
+    wait_for(world, lambda: child.terminated == 2)
+    supervised.now_s = KILL_AFTER_S
+    thread.join(PATIENCE_S)
+    assert (thread.is_alive(), child.code) == (False, -9)
 
 
 def test_a_machine_that_was_lost_comes_back_under_a_new_identity(world: World) -> None:

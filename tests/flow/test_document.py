@@ -34,6 +34,8 @@ ITEMS: dict[str, tuple[str, ...]] = {
             "test_work_that_ran_out_of_memory_is_done_again_with_the_next_size_and_counts_against_nothing"
         ),
         "tests/ledger_jobs/test_queues.py::test_the_depth_of_a_queue_is_known_to_whoever_starts_workers",
+        "tests/engine/test_children.py::test_a_queue_gets_as_many_workers_as_its_depth_needs_within_its_bounds",
+        "tests/engine/test_children.py::test_work_that_needs_more_memory_gets_a_worker_that_has_it",
         "tests/connect/test_kubernetes.py::test_the_number_of_workers_follows_the_queue_of_the_component",
     ),
     "a python library to simplify writing progdefs": (
@@ -46,6 +48,7 @@ ITEMS: dict[str, tuple[str, ...]] = {
     "machine specs": (
         "tests/connect/test_kubernetes.py::test_what_a_component_declares_is_what_its_container_gets",
         "tests/ledger_jobs/test_queues.py::test_components_that_are_placed_differently_are_not_fused",
+        "tests/ledger_jobs/test_work.py::test_labels_and_code_decide_who_may_run_a_component",
     ),
     "a static input, a const node": (
         "tests/spark/test_flows.py::test_a_constant_becomes_rows_of_its_type_and_a_second_reader_gets_them_too",
@@ -92,6 +95,10 @@ ITEMS: dict[str, tuple[str, ...]] = {
     "stop accepting new jobs on termination": (
         "tests/programs/test_hosting.py::test_after_sigterm_the_job_at_hand_is_finished_and_no_other_is_taken",
         "tests/engine/test_worker.py::test_what_may_run_only_once_is_waited_for_and_never_given_back",
+        (
+            "tests/engine/test_supervisor.py::"
+            "test_a_draining_supervisor_waits_out_the_grace_of_work_that_may_run_only_once_and_of_no_other"
+        ),
     ),
     "pipe from panic": (
         "tests/spark/test_flows.py::test_a_wired_panic_is_handled_and_its_row_says_what_happened",

@@ -134,7 +134,7 @@ def test_a_panic_is_told_with_its_last_line_and_ends_the_program(flow: ProgramWo
 def test_a_program_that_ignores_its_end_is_killed_with_what_it_started(
     flow: ProgramWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pondage.engine.programs.hosting.END_GRACE_S", 0.2)
+    monkeypatch.setattr("pondage.engine.programs.guard.END_GRACE_S", 0.2)
     hosted = Hosted(flow, "sh", "-c", "trap '' TERM; sh -c 'echo $$ > child; exec sleep 1000'; sleep 1000")
     ended: list[object] = []
     thread = threading.Thread(target=lambda: ended.append(hosted.run()))

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -18,11 +17,10 @@ import msgspec
 from pondage.define.component_work import ComponentResult, MemberResult
 from pondage.engine.attempt import Attempt
 from pondage.engine.executor import Crashed
+from pondage.engine.programs import guard
 from pondage.engine.programs.session import ProgramSession
 from pondage.errors import PondageError
 
-END_GRACE_S = 5.0
-"""How long a program has between SIGTERM and SIGKILL once its execution is over."""
 LOOK_S = 0.05
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "PYTHONPATH")
 """What a program sees of the worker's environment: the rest may be secret."""
@@ -118,6 +116,7 @@ class _Running:
             places = environment["PYTHONPATH"].split(os.pathsep)
             environment["PYTHONPATH"] = os.pathsep.join(str(Path(place).absolute()) for place in places)
         environment |= {**host.variables, "PONDAGE_QUEUE": queue.url, "PONDAGE_JOBS": queue.mailbox}
+        self._guard = guard.Guard()
         try:
             self._process = subprocess.Popen(
                 session.program.command,
@@ -126,9 +125,10 @@ class _Running:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
+                process_group=self._guard.group,
             )
         except OSError as error:
+            self._guard.end()
             raise PondageError(
                 f"{session.program.command[0]} cannot be started: {error.strerror}",
                 code="NO_PROGRAM",
@@ -143,20 +143,16 @@ class _Running:
         while (status := self._process.poll()) is None:
             if asked_s is None and self._must_end():
                 asked_s = time.monotonic()
-                self._signal(signal.SIGTERM)
-            if asked_s is not None and time.monotonic() - asked_s > END_GRACE_S:
-                self._signal(signal.SIGKILL)
+                self._guard.signal(signal.SIGTERM)
+            if asked_s is not None and time.monotonic() - asked_s > guard.END_GRACE_S:
+                self._guard.signal(signal.SIGKILL)
             time.sleep(LOOK_S)
-        self._signal(signal.SIGKILL)  # whatever it started and left behind
-        self._saying.join(END_GRACE_S)
+        self._guard.end()  # with whatever it started and left behind
+        self._saying.join(guard.END_GRACE_S)
         return status
 
     def _must_end(self) -> bool:
         return self._session.failure is not None or self._queue.lost is not None or _is_gone(self._attempt)
-
-    def _signal(self, number: signal.Signals) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, number)
 
     def _tell_output(self) -> None:
         assert self._process.stdout is not None
