@@ -121,7 +121,8 @@ def test_a_rolling_restart_under_load_counts_no_crash_and_loses_nothing(
         for machine in machines:
             machine.ask_to_end()
         assert [machine.wait_ended() for machine in machines] == [0, 0, 0]
-        assert made.count("SELECT 1 FROM processes WHERE dead_at IS NULL") == 0
+        left = made.rows("SELECT public_id, role, pid, state, heartbeat_at FROM processes WHERE dead_at IS NULL")
+        assert left == [], "a machine that has ended has said good-bye for all its processes"
 
 
 def test_a_run_finishes_on_the_code_it_started_with_though_that_was_removed(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+
+import psycopg
 import pytest
 
 from pondage.define.durability import Durability
@@ -88,3 +92,86 @@ def test_a_process_that_was_cut_off_inside_a_transaction_is_taken_for_dead_all_t
     assert not worker.finish(work), "its late commit is fenced"
     for driver in made:
         driver.close()
+
+
+def presence(postgres: PostgresServer, schema: str) -> Ledger:
+    postgres.new_schema(schema)
+    driver = PostgresDriver(postgres.url, schema=schema)
+    migrate(driver)
+    return Ledger(driver)
+
+
+def until_held_up(postgres: PostgresServer, act: Callable[[], object]) -> threading.Thread:
+    """Begin to act in a thread, and answer it when a lock keeps it from going on."""
+    thread = threading.Thread(target=act)
+    thread.start()
+    with psycopg.connect(postgres.url, autocommit=True) as watch:
+        held_up = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        wait_until(lambda: watch.execute(held_up).fetchone() is not None)
+    return thread
+
+
+def register(ledger: Ledger, public_id: str) -> int:
+    with ledger.transaction() as tx:
+        return processes.register(tx, public_id=public_id, machine="m", pid=1, pid_started=1, role="worker")
+
+
+def living(ledger: Ledger) -> list[str]:
+    with ledger.reading() as tx:
+        return [row.public_id for row in processes.alive(tx)]
+
+
+@pytest.mark.parametrize("ending", ["leaves", "is buried"])
+def test_who_ends_while_its_last_beat_is_being_written_is_dead_all_the_same(
+    postgres: PostgresServer, ending: str
+) -> None:
+    """Found by a rolling restart on a slow disk: the good-bye passed over a row that a beat held."""
+    ledger = presence(postgres, f"last_beat_{ending[:2]}")
+    process = register(ledger, "pleaving")
+
+    def end() -> None:
+        if ending == "is buried":
+            row = next(row for row in rows if row.id == process)
+            reap.reap_process(ledger, row, reason="it ended")
+            return
+        with ledger.transaction() as tx:
+            processes.leave(tx, process)
+
+    with ledger.reading() as tx:
+        rows = processes.alive(tx)
+    with ledger.transaction() as tx:
+        assert processes.beat(tx, process)
+        tx.row("SELECT 1")
+        leaving = until_held_up(postgres, end)
+    leaving.join()
+    assert living(ledger) == []
+    ledger.close()
+
+
+def test_a_child_that_ended_while_it_was_being_registered_is_not_left_as_a_living_one(
+    postgres: PostgresServer,
+) -> None:
+    """Its commit may arrive after its parent has seen it end."""
+    ledger = presence(postgres, "half_registered")
+    parent = register(ledger, "pparent")
+
+    def bury() -> None:
+        reap.bury(ledger, public_id="pchild", role="worker", reason="it ended", reaper=parent)
+
+    with ledger.transaction() as tx:
+        processes.register(tx, public_id="pchild", machine="m", pid=2, pid_started=1, role="worker")
+        tx.row("SELECT 1")
+        burying = until_held_up(postgres, bury)
+    burying.join()
+    assert living(ledger) == ["pparent"]
+    ledger.close()
+
+
+def test_a_child_that_ended_before_it_was_registered_cannot_be_registered_later(postgres: PostgresServer) -> None:
+    ledger = presence(postgres, "never_registered")
+    parent = register(ledger, "pparent")
+    assert reap.bury(ledger, public_id="pchild", role="worker", reason="it ended", reaper=parent) is None
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        register(ledger, "pchild")
+    assert living(ledger) == ["pparent"]
+    ledger.close()

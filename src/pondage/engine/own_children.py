@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from typing import Protocol
 
@@ -49,3 +50,10 @@ def start_process(config: WorkerConfig) -> subprocess.Popen[bytes]:
         "pondage.engine.worker", config,
         output=logs / f"worker-{config.public_id}.log", directory=config.engine.state,
     )  # fmt: skip
+
+
+def ended(code: int) -> str:
+    """Answer how a child ended, for people."""
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit code {code}"

@@ -26,7 +26,7 @@ from pondage.engine.leases import Leases
 from pondage.engine.live.keeper import LiveKeeper
 from pondage.engine.maintenance import Maintenance, Service
 from pondage.engine.outbox import Outbox
-from pondage.engine.own_children import OwnChild, WorkerProcess, start_process
+from pondage.engine.own_children import OwnChild, WorkerProcess, ended, start_process
 from pondage.engine.parent import ParentWatch
 from pondage.engine.reaper import Reaper
 from pondage.engine.remote_queries import RemoteQueries
@@ -35,6 +35,7 @@ from pondage.engine.spawn import receive
 from pondage.engine.sweeper import Sweeper
 from pondage.engine.telling import teller
 from pondage.engine.timer import Timer
+from pondage.errors import LedgerError
 from pondage.ledger import executions, processes, queues, reap, retention
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.patience import persist
@@ -174,11 +175,12 @@ class Supervisor:
             code = child.process.poll()
             if code is None:
                 continue
-            with self._ledger.reading() as tx:
-                row = next((row for row in processes.alive(tx) if row.public_id == child.public_id), None)
-            reaped = row and reap.reap_process(self._ledger, row, reason=_ended(code), reaper=self._process)
-            if reaped:
-                self._say(f"worker {child.public_id} {_ended(code)}; it held {reaped.executions}")
+            reason = ended(code)
+            reaped = reap.bury(
+                self._ledger, public_id=child.public_id, role="worker", reason=reason, reaper=self._process
+            )
+            if reaped is not None:
+                self._say(f"worker {child.public_id} {reason}; it held {reaped.executions}")
                 RemoteQueries(self._config.spark.remote).end(reaped.tokens)
             # Only now: when the ledger did not answer, the next look tries again.
             del self._children[child.public_id]
@@ -273,16 +275,28 @@ class Supervisor:
             if self._clock() >= deadline_s and (told > 1 or not self._may_wait_on(deadline_s)):
                 self._kill_children()
             self._changes.wait(0.2)
-            self.bury()
-            if live is not None:
-                live.bury(reaper=self._process)
+            try:
+                self.bury()
+                if live is not None:
+                    live.bury(reaper=self._process)
+            except LedgerError as error:
+                _log.warning("cannot take back what workers held: %s", error)
         if self._is_lost:
             return LOST
-        with self._ledger.transaction() as tx:
-            for row in processes.alive(tx):
-                if row.id == self._process:
-                    processes.declare_dead(tx, row, unless_beaten=False)
+        self._say_goodbye()
         return 0
+
+    def _say_goodbye(self) -> None:
+        """Tell the ledger that this supervisor is no more; nothing is left of the machine then."""
+        # First: a beat that finds itself declared dead takes that for an accident.
+        self._heartbeat.stop()
+        give_up_s = self._clock() + KILL_AFTER_S
+
+        def leave() -> None:
+            with self._ledger.transaction() as tx:
+                processes.leave(tx, self._process)
+
+        persist(leave, give_up=lambda: self._clock() >= give_up_s)
 
     def _may_wait_on(self, deadline_s: float) -> bool:
         """Answer whether somebody here still runs what may run only once, and has time left for it."""
@@ -357,12 +371,6 @@ def come_back(serve: Callable[[], int], *, is_over: Callable[[], bool], say: Cal
         # Not when it can be read: a full disk can. Coming back takes a row of our own, so that is what is tried.
         code = persist(serve, give_up=is_over)
     return code
-
-
-def _ended(code: int) -> str:
-    if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
-    return f"ended with exit code {code}"
 
 
 def main() -> int:

@@ -294,6 +294,8 @@ class Worker:
 
     def _leave(self, reason: str) -> None:
         """Tell the ledger that this process is no more. What it still holds ends crashed: nothing is left behind."""
+        # First: a beat that finds itself declared dead takes that for an accident.
+        self._heartbeat.stop()
         with self._ledger.reading() as tx:
             own = [row for row in processes.alive(tx) if row.id == self._process]
         for row in own:

@@ -15,10 +15,11 @@ STARTED = CLOCK.replace("clock_timestamp", "transaction_timestamp")
 _LOCKS = {
     "lock": "FOR NO KEY UPDATE",
     "lock skip": "FOR NO KEY UPDATE SKIP LOCKED",
+    "exclusive": "FOR UPDATE",
     "exclusive skip": "FOR UPDATE SKIP LOCKED",
     "share": "FOR KEY SHARE",
 }
-_MARK = re.compile(r"/\*(lock skip|lock|exclusive skip|share)(?: of (\w+))?\*/")
+_MARK = re.compile(r"/\*(lock skip|lock|exclusive skip|exclusive|share)(?: of (\w+))?\*/")
 _TIME = re.compile(r"(?<!:):(?:clock|now)\b")
 _NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 

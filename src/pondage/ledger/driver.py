@@ -2,8 +2,8 @@
 
 Statements are written once, in the SQL that both databases share, with two conventions that a driver resolves:
 `:now` is the transaction's time (and `:clock` the time of the statement), and the comments `/*lock*/`, `/*lock skip*/`,
-`/*exclusive skip*/` and `/*share*/` stand for row locks, which SQLite does not need because its transactions exclude
-each other.
+`/*exclusive*/`, `/*exclusive skip*/` and `/*share*/` stand for row locks, which SQLite does not need because its
+transactions exclude each other.
 """
 
 from __future__ import annotations

@@ -102,14 +102,38 @@ def stale(tx: Transaction, *, older_than_us: int, not_id: int | None) -> list[Pr
     ]
 
 
+def bar(tx: Transaction, *, public_id: str, role: str) -> None:
+    """Keep a process that has ended from being registered: what it asked for may still be under way.
+
+    A registration that is being committed is waited for; one that comes later finds its name taken, by a dead row.
+    """
+    tx.change(
+        """INSERT INTO processes (public_id, machine, boot, pid, pid_started, role, state, registered_at, heartbeat_at,
+                                  dead_at)
+           VALUES (:public_id, '', :boot, 0, 0, :role, 'never registered', :now, :beat, :now)
+           ON CONFLICT (public_id) DO NOTHING""",
+        public_id=public_id,
+        boot=tx.boot,
+        role=role,
+        beat=tx.beat,
+    )
+
+
+def leave(tx: Transaction, process: int) -> None:
+    """Say good-bye for the process that calls this, which holds nothing any more."""
+    for row in alive(tx):
+        if row.id == process:
+            declare_dead(tx, row, unless_beaten=False)
+
+
 def declare_dead(tx: Transaction, process: ProcessRow, *, unless_beaten: bool = True) -> bool:
     """Mark a process dead. False when somebody else did, or when it beat since it was looked at.
 
-    From this row's lock on, no claim of that process can slip in: a claim takes the row first.
+    From this row's lock on, no claim of that process can slip in: a claim takes the row first. Whoever only suspects
+    goes on when the row is held, and looks again later; whoever knows waits: a last beat may just be written.
     """
-    row = tx.row(
-        "SELECT heartbeat_at FROM processes WHERE id = :id AND dead_at IS NULL /*exclusive skip*/", id=process.id
-    )
+    lock = "/*exclusive skip*/" if unless_beaten else "/*exclusive*/"
+    row = tx.row(f"SELECT heartbeat_at FROM processes WHERE id = :id AND dead_at IS NULL {lock}", id=process.id)
     if row is None or (unless_beaten and number(row, "heartbeat_at") != process.heartbeat_at):
         return False
     return tx.change("UPDATE processes SET dead_at = :now WHERE id = :id AND dead_at IS NULL", id=process.id) == 1

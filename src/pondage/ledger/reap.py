@@ -103,6 +103,20 @@ def reap_process(
     return Reaped(process=dead.public_id, role=dead.role, executions=len(held), reason=reason, tokens=tokens)
 
 
+def bury(ledger: Ledger, *, public_id: str, role: str, reason: str, reaper: int) -> Reaped | None:
+    """Take back what a child held that has ended: its parent has seen it. None when it left nothing behind.
+
+    After this its row is dead, whatever the child was doing when it ended: registering, beating, or claiming.
+    """
+    with ledger.transaction() as tx:
+        processes.bar(tx, public_id=public_id, role=role)
+        row = next((row for row in processes.alive(tx) if row.public_id == public_id), None)
+    if row is None:
+        return None
+    _evict(ledger, row)
+    return reap_process(ledger, row, reason=reason, reaper=reaper)
+
+
 def abandon(ledger: Ledger, *, process: int, tokens: list[str]) -> int:
     """Give back claims of a living process that it does not know about, because their answer was lost; count them."""
     count = 0

@@ -88,11 +88,9 @@ class LiveKeeper:
             code = child.process.poll()
             if code is None:
                 continue
-            with self._ledger.reading() as tx:
-                row = next((row for row in processes.alive(tx) if row.public_id == child.public_id), None)
-            if row is not None:
-                reap.reap_process(self._ledger, row, reason=f"ended with exit code {code}", reaper=reaper)
-                self._say(f"live host {child.public_id} ended with exit code {code}")
+            reason = f"ended with exit code {code}"
+            if reap.bury(self._ledger, public_id=child.public_id, role="live", reason=reason, reaper=reaper):
+                self._say(f"live host {child.public_id} {reason}")
             del self._children[child.public_id]
             if not child.is_ending:
                 now_s = self._clock()

@@ -94,7 +94,7 @@ class LiveHost:
                     await asyncio.wait_for(self._woken.wait(), durability.poll_s)
                 # Under load somebody commits every few milliseconds: look at many changes at once.
                 await asyncio.sleep(BREATH_S)
-            return await self._finish()
+            return await self._finish(heartbeat)
         finally:
             self._is_ending = True
             self._changes.wake()
@@ -224,7 +224,7 @@ class LiveHost:
             if local is not None:
                 shutil.rmtree(local, ignore_errors=True)
 
-    async def _finish(self) -> int:
+    async def _finish(self, heartbeat: Heartbeat) -> int:
         if self._lost is not None:
             _log.error("this live host must stop: %s", self._lost)
             await asyncio.gather(*(owned.lose(self._lost) for owned in self._owned.values()))
@@ -232,6 +232,8 @@ class LiveHost:
         for owned in list(self._owned.values()):
             self._start_draining(owned)
         await asyncio.gather(*self._draining)
+        # First: a beat that finds itself declared dead takes that for an accident.
+        await asyncio.to_thread(heartbeat.stop)
         await asyncio.to_thread(self._unregister)
         return 0
 
@@ -251,9 +253,7 @@ class LiveHost:
 
     def _unregister(self) -> None:
         with self._ledger.transaction() as tx:
-            for row in processes.alive(tx):
-                if row.id == self._process:
-                    processes.declare_dead(tx, row, unless_beaten=False)
+            processes.leave(tx, self._process)
             reactors.free(tx, self._process)
 
 
