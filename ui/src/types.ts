@@ -816,6 +816,7 @@ export interface ReactorChange {
   change: "added" | "changed" | "removed" | "unchanged";
   version_from: string | null;
   version_to: string | null;
+  is_rebound: boolean;
 }
 
 export interface ReactorView {

@@ -39,7 +39,8 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
         sign, color = _SIGNS[reactor.change]
         fg = None if color == "dim" else color
         version = reactor.version_to or reactor.version_from
-        line = f"  {sign} reactor {reactor.name} {version} {reactor.change}"
+        how = " (its graphs, while it runs)" if reactor.is_rebound else ""
+        line = f"  {sign} reactor {reactor.name} {version} {reactor.change}{how}"
         click.echo(styled(line, settings, fg=fg, dim=color == "dim"))
     for message in view.messages:
         click.echo(f"  note: {message.text}")

@@ -66,6 +66,11 @@ class Hooks(msgspec.Struct):
     query: Callable[..., object] | None = None
     gather: Callable[..., object] | None = None
 
+    @property
+    def given(self) -> list[Callable[..., object]]:
+        """Answer those that the author has declared."""
+        return [hook for hook in msgspec.structs.astuple(self) if hook is not None]
+
 
 class AnyAccumulator:
     """An accumulator whose type of boundary does not matter: what a reactor and a host need of it."""
@@ -82,6 +87,10 @@ class AnyAccumulator:
 
     def decode(self, text: bytes) -> object:
         """Give what a JSON text says as the boundary's type; raises InvalidBoundary."""
+        raise NotImplementedError
+
+    def described(self) -> str:
+        """Give the boundary's type as a text: equal texts mean that values of one fit the other."""
         raise NotImplementedError
 
 
@@ -180,6 +189,10 @@ class Accumulator(AnyAccumulator, Generic[T]):
     def decode(self, text: bytes) -> T:
         """Give what a JSON text says as the boundary's type; raises InvalidBoundary."""
         return self.boundary.decode(text)
+
+    def described(self) -> str:
+        """Give the boundary's type as a text: equal texts mean that values of one fit the other."""
+        return self.boundary.described()
 
     def init(self, function: Hook) -> Hook:
         """Call this with the checkpoint (the last offset, or None) whenever the accumulator starts."""

@@ -47,6 +47,13 @@ class BoundaryType(Generic[T]):
         except msgspec.ValidationError as error:
             raise _invalid(error) from error
 
+    def described(self) -> str:
+        """Give the type as a text: equal texts mean that values of one fit the other."""
+        try:
+            return msgspec.json.encode(msgspec.json.schema(self.type)).decode()
+        except TypeError:  # a type that JSON Schema has no word for
+            return repr(self.type)
+
     def decode(self, text: bytes | str) -> T:
         """Give what a JSON text says; raises InvalidBoundary."""
         try:

@@ -99,6 +99,8 @@ class ReactorDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """For each of the declaration's jobs the planned job, as JSON."""
     code: str = ""
     """The code that it runs with; empty before it is deployed."""
+    basis: str = ""
+    """The digest of everything but the graphs: while it is the same, others are bound to the reactor as it runs."""
 
     @property
     def name(self) -> str:

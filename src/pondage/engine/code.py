@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import TypeVar
 
 from pondage.define.component import definition_of
@@ -29,7 +29,11 @@ class CodeError(PondageError):
 
 
 class DeployedCode:
-    """The author's modules of one archive. They are imported when first needed, once for the process."""
+    """The author's modules of one archive. They are imported when first needed, once for the process.
+
+    A process may import several archives, one after the other: modules of the last one stand where Python looks for
+    them, those of others live on in the functions that use them.
+    """
 
     def __init__(self, ledger: Ledger, digest: str, directory: Path) -> None:
         self._ledger = ledger
@@ -37,6 +41,7 @@ class DeployedCode:
         self._directory = directory
         self._lock = threading.Lock()
         self._place: Path | None = None
+        self._modules: dict[str, ModuleType] = {}
 
     def place(self) -> Path:
         """Answer where the code is, after making it importable before everything else."""
@@ -45,11 +50,21 @@ class DeployedCode:
                 place = self._directory / self._digest
                 if not place.is_dir():
                     unpack(work.archive(self._ledger, self._digest), place, digest=self._digest)
-                # In front, so that no installed module of the same name is taken for the author's.
-                sys.path.insert(0, os.fspath(place))
-                importlib.invalidate_caches()
                 self._place = place
+            self._put_first(self._place)
             return self._place
+
+    def _put_first(self, place: Path) -> None:
+        """Import from here before everything else, and nothing from an archive that was imported from before."""
+        if os.fspath(place) in sys.path:
+            return
+        others = [path for path in sys.path if Path(path).parent == self._directory]
+        sys.path[:] = [os.fspath(place), *(path for path in sys.path if path not in others)]
+        for name, module in list(sys.modules.items()):
+            origin = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), None)
+            if origin is not None and any(Path(origin).is_relative_to(other) for other in others):
+                del sys.modules[name]
+        importlib.invalidate_caches()
 
     def shown(self, place: str | None) -> str | None:
         """Answer a place in the unpacked code as the author knows it: `ponds.py:7`, relative to the project."""
@@ -73,8 +88,17 @@ class DeployedCode:
         return found
 
     def _found(self, entry: str, kind: type[Declared]) -> Declared:
-        place = self.place()
         module_name, _, attribute = entry.partition(":")
+        module = self._modules.get(module_name) or self._imported(module_name)
+        found = getattr(module, attribute, None)
+        if not isinstance(found, kind):
+            raise CodeError(
+                f"{entry} of the deployed code is no {kind.__name__}", hint="deploy it again with `pondage deploy`"
+            )
+        return found
+
+    def _imported(self, module_name: str) -> ModuleType:
+        place = self.place()
         try:
             module = importlib.import_module(module_name)
         except ModuleNotFoundError as error:
@@ -89,9 +113,5 @@ class DeployedCode:
                 f"module {module_name} was imported from {origin}, not from the deployed code",
                 hint="give the module a name that no installed package has",
             )
-        found = getattr(module, attribute, None)
-        if not isinstance(found, kind):
-            raise CodeError(
-                f"{entry} of the deployed code is no {kind.__name__}", hint="deploy it again with `pondage deploy`"
-            )
-        return found
+        self._modules[module_name] = module
+        return module

@@ -12,7 +12,7 @@ from pondage.define.names import pond_key
 from pondage.define.reaction import ReactorDefinition
 from pondage.ledger import actors, reactors, snapshots
 from pondage.ledger.driver import Transaction
-from pondage.plan.reactors import DeployedReactor, check_reactors
+from pondage.plan.reactors import DeployedReactor, check_reactors, is_same_but_for_graphs
 from pondage.plan.stored_job import StoredJob
 
 
@@ -22,7 +22,7 @@ def deployed_reactors(tx: Transaction, environment: str) -> list[DeployedReactor
     if identity is None:
         return []
     return [
-        DeployedReactor(declaration=row.declaration, digest=row.digest, project=row.project)
+        DeployedReactor(declaration=row.declaration, digest=row.digest, project=row.project, basis=row.basis)
         for row in reactors.deployed(tx, identity)
         if not row.is_removed
     ]
@@ -39,13 +39,16 @@ def put_reactors(
 ) -> None:
     """Put a project's reactors in force, inside the transaction of a deploy; raises RegistryError.
 
-    One whose functions and declaration are as they were keeps its code, and goes on undisturbed.
+    One whose functions and declaration are as they were keeps its code, and goes on undisturbed. One of which only the
+    graphs are others stays with its live host, which binds them while it runs.
     """
     check_reactors(definitions, deployed_reactors(tx, environment_name), project=project, environment=environment_name)
     before = {row.name: row for row in reactors.deployed(tx, environment) if row.project == project}
     for each in definitions:
         known = before.pop(each.name, None)
-        if known is None or known.is_removed or known.digest != each.digest:
+        is_there = known is not None and not known.is_removed
+        if known is None or not is_there or known.digest != each.digest:
+            is_rebound = known is not None and is_there and is_same_but_for_graphs(known.basis, each.basis)
             reactors.put(
                 tx,
                 environment=environment,
@@ -55,6 +58,8 @@ def put_reactors(
                 digest=each.digest,
                 code=each.code or code,
                 jobs=[_with_code(job, each.code or code) for job in each.jobs],
+                basis=each.basis,
+                host=known.host if known is not None and is_rebound else None,
             )
     for row in before.values():
         reactors.remove(tx, row.actor)
@@ -63,7 +68,14 @@ def put_reactors(
 def reactors_of(tx: Transaction, environment: int, project: str) -> list[ReactorDefinition]:
     """Answer the reactors that are in force for a project, as a later deploy could bring them back."""
     return [
-        ReactorDefinition(declaration=row.declaration, entry=row.entry, digest=row.digest, jobs=row.jobs, code=row.code)
+        ReactorDefinition(
+            declaration=row.declaration,
+            entry=row.entry,
+            digest=row.digest,
+            jobs=row.jobs,
+            code=row.code,
+            basis=row.basis,
+        )
         for row in reactors.deployed(tx, environment)
         if row.project == project and not row.is_removed
     ]

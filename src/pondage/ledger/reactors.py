@@ -54,6 +54,8 @@ class ReactorRow(msgspec.Struct, frozen=True, kw_only=True):
     entry: str
     digest: str
     code: str
+    host: str
+    """The code whose live hosts run it; other than `code` when only its graphs were deployed since."""
     health: str
     epoch: int
     owner: int | None
@@ -61,6 +63,8 @@ class ReactorRow(msgspec.Struct, frozen=True, kw_only=True):
     is_removed: bool
     jobs: tuple[str, ...] = ()
     """For each of the declaration's jobs the planned job, as JSON."""
+    basis: str = ""
+    """The digest of everything but its graphs."""
 
 
 class ReactorSignal(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +76,8 @@ class ReactorSignal(msgspec.Struct, frozen=True, kw_only=True):
 
 _SELECT = """SELECT r.actor AS actor, r.environment AS environment, e.name AS environment_name, r.name AS name,
                     r.project AS project, r.declaration AS declaration, r.entry AS entry, r.digest AS digest,
-                    r.code AS code, r.jobs AS jobs, r.health AS health, a.epoch AS epoch, a.owner AS owner,
+                    r.code AS code, r.basis AS basis, r.host AS host, r.jobs AS jobs, r.health AS health,
+                    a.epoch AS epoch, a.owner AS owner,
                     coalesce(p.address, '') AS address, r.removed_at AS removed_at
              FROM reactors r JOIN actors a ON a.id = r.actor JOIN environments e ON e.id = r.environment
              LEFT JOIN processes p ON p.id = a.owner AND p.dead_at IS NULL """
@@ -88,8 +93,13 @@ def put(
     digest: str = "",
     code: str = "",
     jobs: Sequence[str] = (),
+    basis: str = "",
+    host: str | None = None,
 ) -> int:
-    """Deploy a reactor, or another declaration or code of one; answer its actor. Its state stays."""
+    """Deploy a reactor, or another declaration or code of one; answer its actor. Its state stays.
+
+    Live hosts of the code `host` (when none is given, of its own) run it.
+    """
     tx.write(
         """INSERT INTO actors (environment, kind, key) VALUES (:environment, 'reactor', :name)
            ON CONFLICT DO NOTHING""",
@@ -104,11 +114,13 @@ def put(
     assert row is not None
     actor = number(row, "id")
     tx.write(
-        """INSERT INTO reactors (actor, environment, name, project, declaration, entry, digest, code, jobs, deployed_at)
-           VALUES (:actor, :environment, :name, :project, :declaration, :entry, :digest, :code, :jobs, :now)
+        """INSERT INTO reactors (actor, environment, name, project, declaration, entry, digest, basis, code, host,
+                                 jobs, deployed_at)
+           VALUES (:actor, :environment, :name, :project, :declaration, :entry, :digest, :basis, :code, :host,
+                   :jobs, :now)
            ON CONFLICT (actor) DO UPDATE SET project = excluded.project, declaration = excluded.declaration,
-             entry = excluded.entry, digest = excluded.digest, code = excluded.code, jobs = excluded.jobs,
-             deployed_at = excluded.deployed_at, removed_at = NULL""",
+             entry = excluded.entry, digest = excluded.digest, basis = excluded.basis, code = excluded.code,
+             host = excluded.host, jobs = excluded.jobs, deployed_at = excluded.deployed_at, removed_at = NULL""",
         actor=actor,
         environment=environment,
         name=declaration.name,
@@ -116,7 +128,9 @@ def put(
         declaration=msgspec.json.encode(declaration).decode(),
         entry=entry,
         digest=digest,
+        basis=basis,
         code=code,
+        host=code if host is None else host,
         jobs=msgspec.json.encode(list(jobs)).decode(),
     )
     return actor
@@ -226,6 +240,12 @@ def cannot_start(tx: Transaction, lease: Lease, error: str) -> None:
         history.record(tx, environment=lease.environment, kind="reactor not started", payload=said)
 
 
+def cannot_rebind(tx: Transaction, lease: Lease, error: str) -> None:
+    """Note why a reactor goes on with the graphs of the deploy before."""
+    said = {"reactor": lease.name, "error": error}
+    history.record(tx, environment=lease.environment, kind="reactor not rebound", payload=said)
+
+
 def listen(tx: Transaction, process: int, address: str) -> None:
     """Write down where a live host listens."""
     tx.write("UPDATE processes SET address = :address WHERE id = :id", address=address, id=process)
@@ -258,6 +278,8 @@ def _reactor(row: Row) -> ReactorRow:
         entry=text(row, "entry"),
         digest=text(row, "digest"),
         code=text(row, "code"),
+        host=text(row, "host"),
+        basis=text(row, "basis"),
         health=text(row, "health"),
         epoch=number(row, "epoch"),
         owner=number_or_none(row, "owner"),

@@ -17,15 +17,20 @@ class DeployedReactor(msgspec.Struct, frozen=True, kw_only=True):
     declaration: ReactorDeclaration
     digest: str
     project: str
+    basis: str = ""
 
 
 class ReactorChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What happens to one reactor. One that changes is drained, and started again with the state of its sources."""
+    """What happens to one reactor. One that changes is drained, and started again with the state of its sources.
+
+    `is_rebound`: only its graphs change, and they do so while it runs, from the next fire on.
+    """
 
     name: str
     change: Literal["added", "changed", "removed", "unchanged"]
     version_from: str | None = None
     version_to: str | None = None
+    is_rebound: bool = False
 
 
 def reactor_changes(
@@ -72,4 +77,10 @@ def _change(declared: ReactorDefinition, before: DeployedReactor | None) -> Reac
         change="unchanged" if is_same else "changed",
         version_from=before.declaration.version,
         version_to=version,
+        is_rebound=not is_same and is_same_but_for_graphs(before.basis, declared.basis),
     )
+
+
+def is_same_but_for_graphs(before: str, after: str) -> bool:
+    """Answer whether two reactors, by the digests of all but their graphs, need only other graphs to be the same."""
+    return bool(before) and before == after

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -51,18 +50,22 @@ def reactor_definition(
         _require_condition(each.when, place)
     jobs = [reactor_job(each.file, reactor.place, root, own, digests, types) for each in reactor.declaration.jobs]
     _require_hooks(reactor, place)
-    parts = [
-        msgspec.json.encode(reactor.declaration).decode(),
-        *(digests.of_function(function) for function in _functions(reactor)),
+    basis = digest_of(
+        msgspec.json.encode(msgspec.structs.replace(reactor.declaration, graphs=(), description="")).decode(),
+        *(digests.of_function(hook) for source in reactor.sources for hook in source.hooks.given),
         *(_configured(source) for source in reactor.sources),
+        *(source.described() for source in reactor.sources),
+        "" if reactor.publish is None or reactor.publish.schema is None else reactor.publish.schema.described(),
         *(digest for _, digest in jobs),
-    ]
+    )
+    graphs = (digests.of_function(each) for runner in reactor.graphs.values() for each in runner.functions)
     return ReactorDefinition(
         declaration=reactor.declaration,
         entry=entry,
-        digest=digest_of(*parts),
+        digest=digest_of(basis, msgspec.json.encode(reactor.declaration).decode(), *graphs),
         place=place,
         jobs=tuple(job for job, _ in jobs),
+        basis=basis,
     )
 
 
@@ -90,15 +93,6 @@ def published_pond(reactor: Reactor, found: ReactorDefinition) -> PondDefinition
         place=found.place,
         feed=FeedDefinition(reactor=reactor.name, period_us=publish.declaration.every or 0, schema=schema),
     )
-
-
-def _functions(reactor: Reactor) -> Iterator[Callable[..., object]]:
-    for runner in reactor.graphs.values():
-        yield from runner.functions
-    for source in reactor.sources:
-        hooks = source.hooks
-        found = (hooks.init, hooks.process, hooks.poll, hooks.flush, hooks.query, hooks.gather)
-        yield from (each for each in found if each is not None)
 
 
 def _require_condition(when: str | None, place: str) -> None:

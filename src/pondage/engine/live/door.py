@@ -54,6 +54,8 @@ class Door:
             return await self._acknowledged(lambda cid: UndecodableEvent(source, None, refusal, cid))
         if checked is NOTHING:
             return Ack(accepted=True)
+        if self._accumulators[source] is not accumulator:  # other graphs were bound while its hook waited
+            checked = self._accumulators[source].check(msgspec.to_builtins(checked))
         return await self._acknowledged(lambda cid: Push(source, checked, cid, offset, f))
 
     def offer(self, source: str, value: object) -> None:

@@ -6,7 +6,7 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import cast
+from typing import NamedTuple, cast
 
 from pondage.define.graph import Fire, GraphRunner
 from pondage.engine.live.latencies import Latencies
@@ -19,6 +19,18 @@ Result = Callable[[Fire, str, object], None]
 THREADS = 8
 
 
+class _Former(NamedTuple):
+    """What an attempt runs that was begun before other graphs were bound."""
+
+    attempt: tuple[int, int]
+    runners: Mapping[str, GraphRunner]
+    on_result: Result | None
+
+    def is_of(self, fire: Fire) -> bool:
+        """Answer whether this is that attempt."""
+        return self.attempt == (fire.id, fire.attempt)
+
+
 class Graphs:
     """The graphs that run. A report counts only while the run that it belongs to is the one that is known (H3)."""
 
@@ -28,13 +40,27 @@ class Graphs:
         self._on_result = on_result
         self.latencies = Latencies()
         self._running: dict[tuple[int, int, str], asyncio.Future[object]] = {}
+        self._former: _Former | None = None
         self._threads: ThreadPoolExecutor | None = None
+
+    def rebind(
+        self, runners: Mapping[str, GraphRunner], on_result: Result | None, open_fire: tuple[int, int] | None
+    ) -> None:
+        """Run these graphs from the next attempt on; the open one (fire, attempt) keeps those of its beginning."""
+        if open_fire is None:
+            self._former = None
+        elif self._former is None or self._former.attempt != open_fire:
+            self._former = _Former(open_fire, self._runners, self._on_result)
+        self._runners, self._on_result = dict(runners), on_result
 
     def start(self, effect: StartFire) -> None:
         """Run the graphs of a fire."""
         fire = Fire(effect.fire, effect.attempt, effect.reason, effect.unhealthy)
+        runners: Mapping[str, GraphRunner] = self._runners
+        if self._former is not None and self._former.is_of(fire):
+            runners = self._former.runners
         for graph in effect.graphs:
-            runner = self._runners.get(graph)
+            runner = runners.get(graph)
             if runner is not None and runner.is_dispatched:
                 continue  # A worker has it: the ledger tells how it ended.
             if runner is None:
@@ -98,9 +124,12 @@ class Graphs:
         self._end(fire, graph, None if error else future.result(), None if error is None else _text(error))
 
     def _end(self, fire: Fire, graph: str, result: object, error: str | None) -> None:
-        if error is None and self._on_result is not None:
+        on_result = self._on_result
+        if self._former is not None and self._former.is_of(fire):
+            on_result = self._former.on_result
+        if error is None and on_result is not None:
             try:
-                self._on_result(fire, graph, result)
+                on_result(fire, graph, result)
             except Exception as wrong:  # noqa: BLE001 - a result that cannot be taken in is a failed fire
                 error = _text(wrong)
         self._report(Done(fire.id, fire.attempt, graph, error is None, error))

@@ -21,6 +21,10 @@ class Handing:
         self._inputs: dict[int, dict[str, object]] = {}
         self.has_jobs = bool(declared.jobs)
 
+    def rebind(self, row: ReactorRow) -> None:
+        """Dispatch with the code of another deploy, from the next fire on."""
+        self._row = row
+
     @property
     def said(self) -> frozenset[type]:
         """Answer the effects that `row_of` must see."""

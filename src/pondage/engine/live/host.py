@@ -16,9 +16,10 @@ from pondage.engine.live.latencies import Latencies
 from pondage.engine.live.output import DirectOutput, Output
 from pondage.engine.live.pump import Clock, Pump
 from pondage.engine.live.sources import Answered, Sources
+from pondage.engine.live.typed import retype
 from pondage.kernel.reaction import Condition, Effect, Event, ReactorShape, State, new_state, next_deadline
 from pondage.kernel.reaction import effects as e
-from pondage.kernel.reaction.events import Begin, Shutdown, Tick
+from pondage.kernel.reaction.events import Begin, Bind, Shutdown, Tick, Unbind
 from pondage.kernel.reaction.facts import Facts
 from pondage.ledger.reactors import LedgerRow
 
@@ -116,6 +117,28 @@ class ReactorHost:
     def say(self, row: LedgerRow) -> None:
         """Tell the ledger something, together with what was decided so far."""
         self._output.say(row)
+
+    def rebind(
+        self,
+        shape: ReactorShape,
+        *,
+        graphs: Mapping[str, GraphRunner],
+        accumulators: Mapping[str, AnyAccumulator],
+        on_result: Result | None,
+    ) -> None:
+        """Bind the graphs of another deploy, from the next fire on. Sources, queues, offsets and commands stay."""
+        if self._dropped is not None:
+            return
+        self.flush()  # what was offered is of the types before
+        fire, bound = self.state.facts.fire, list(self.state.facts.graphs)
+        self.state.rebind(shape)
+        retype(self.state, accumulators)
+        self._graphs.rebind(graphs, on_result, None if fire is None else (fire.id, fire.attempt))
+        self._sources.rebind(accumulators)
+        for graph in (each for each in shape.graphs if each not in bound):
+            self.feed(Bind(graph))
+        for graph in (each for each in bound if each not in shape.graphs):
+            self.feed(Unbind(graph))
 
     def throttle_all(self, on: bool) -> None:
         """Let every source wait, or go on: the journal cannot keep up with what they bring."""

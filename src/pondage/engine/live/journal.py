@@ -162,6 +162,7 @@ class JournalOutput:
         self._lazy_s = lazy_s
         self._said = said
         self._rows_of = rows_of
+        self._declaration: str | None = None
         self._pending: list[AnyRecord] = []
         self._rows: list[LedgerRow] = []
         self._held: list[Effect] = []
@@ -203,6 +204,11 @@ class JournalOutput:
                 continue
             self._pump.perform(effect)
 
+    def declare(self, declaration: str) -> None:
+        """Go on under another declaration: the next commit is the full state, and says so."""
+        self._declaration = declaration
+        self._ask()
+
     def say(self, row: LedgerRow) -> None:
         """Tell the ledger something, in the same transaction as the records so far; alone, it need not be at once."""
         self._rows.append(row)
@@ -212,11 +218,13 @@ class JournalOutput:
     def commit(self) -> None:
         """Begin to write what is pending. Called by the schedule; also when there is nothing, or a write under way."""
         self._is_scheduled = False
-        if self._flight is not None or self._is_over or not (self._pending or self._rows):
+        if self._flight is not None or self._is_over or not self._has_pending:
             return
         records, rows = self._pending, tuple(self._rows)
         self._since_full += len(records)
+        declaration, self._declaration = self._declaration, None
         is_full = self._since_full >= FULL_EVERY and self._bytes_since_full >= self._full_bytes
+        is_full = is_full or declaration is not None
         # Between two steps the facts are the fold of every record so far, this group's too.
         blob = encode_records([Full(self._pump.state.facts)] if is_full else records)
         self._bytes_since_full += len(blob)
@@ -226,7 +234,7 @@ class JournalOutput:
         self._released, self._held = self._held, []
         self._firm = [0, self._firm[0]]
         self._seq += 1
-        self._flight = Batch(seq=self._seq, records=blob, is_full=is_full, rows=rows)
+        self._flight = Batch(seq=self._seq, records=blob, is_full=is_full, rows=rows, declaration=declaration)
         self._write(self._flight, self._written)
 
     def abandon(self) -> None:
@@ -235,12 +243,16 @@ class JournalOutput:
 
     async def close(self) -> None:
         """Wait until everything is written."""
-        while (self._flight is not None or self._pending or self._rows) and not self._is_over:
+        while (self._flight is not None or self._has_pending) and not self._is_over:
             self._idle.clear()
             self.commit()
             if self._flight is not None:
                 await self._idle.wait()
         self._is_over = True
+
+    @property
+    def _has_pending(self) -> bool:
+        return bool(self._pending or self._rows or self._declaration)
 
     def _log(self, record: AnyRecord) -> None:
         self._pending.append(record)
@@ -311,7 +323,7 @@ class JournalOutput:
         self._firm[1] = 0
         self._starts_held -= sum(isinstance(each, (StartFire, CancelFire)) for each in released)
         was_failing, self._backoff = self._backoff is not None, None
-        if self._pending:
+        if self._pending or self._declaration:
             self._ask()
         elif self._rows:
             self._later(ROWS_WAIT_S, self.commit)

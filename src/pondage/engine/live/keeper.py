@@ -70,7 +70,7 @@ class LiveKeeper:
         """Look once. Called by the supervisor's main thread."""
         self.bury(reaper=reaper)
         with self._ledger.reading() as tx:
-            needed = {row.code for row in reactors.deployed(tx)}
+            needed = {row.host for row in reactors.deployed(tx)}
             beats = {row.public_id: tx.beat - row.heartbeat_at for row in processes.alive(tx)}
         self._kill_silent(beats)
         serving = {child.code for child in self.children if not child.is_ending}

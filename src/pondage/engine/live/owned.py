@@ -62,9 +62,8 @@ class OwnedReactor(Door):
         self.is_lost = False
         self._ledger = ledger
         self._reactor = reactor
-        self._publisher: Publisher | None = None
-        if row.declaration.publish is not None and reactor.publish is not None:
-            self._publisher = Publisher(ledger, row, lease, reactor.publish, warehouse=warehouse)
+        self._warehouse = warehouse
+        self._publisher = self._new_publisher()
         self._handing = Handing(row)
         self._dead_fires: list[reactor_jobs.DeadFire] = []
         self._ponds = [each.name for each in row.declaration.accumulators if each.kind == "pond"]
@@ -160,6 +159,18 @@ class OwnedReactor(Door):
         is_dead = any(each.fire == fire for each in self._dead_fires)
         return {"fire": fire, "outcome": "failed" if is_dead else "ok"}
 
+    def rebind(self, row: ReactorRow, reactor: Reactor) -> None:
+        """Bind the graphs of another deploy to the reactor as it runs: from the next fire on, with all of its state."""
+        self.row, self._reactor = row, reactor
+        self._accumulators = {source.name: source for source in reactor.sources}
+        self._publisher = self._new_publisher()
+        self._handing.rebind(row)
+        self.host.rebind(
+            self._shape(), graphs=reactor.graphs, accumulators=self._accumulators, on_result=self._on_result()
+        )
+        if isinstance(self._output, JournalOutput):
+            self._output.declare(msgspec.json.encode(row.declaration).decode())
+
     async def drain(self, drain_us: int) -> None:
         """Stop in order: fire on for at most so long, write and carry over everything."""
         if not self.is_lost:
@@ -179,7 +190,7 @@ class OwnedReactor(Door):
 
     async def _live(self, *, after_crash: str | None = None) -> None:
         declaration, loop = self.row.declaration, asyncio.get_running_loop()
-        shape = shape_of(declaration, reduces=checked_reduces(self._accumulators), is_durable=self.is_durable)
+        shape = self._shape()
         facts: Facts | None = None
         output: Output = DirectOutput(self._say)
         if self._journal is not None:
@@ -197,7 +208,7 @@ class OwnedReactor(Door):
             accumulators=self._accumulators,
             facts=facts,
             output=output,
-            on_result=None if self._publisher is None else self._keep_result,
+            on_result=self._on_result(),
         )
         if isinstance(output, JournalOutput):
             output.on_pressure = host.throttle_all
@@ -256,9 +267,21 @@ class OwnedReactor(Door):
         level = "power" if self.row.declaration.durable == "power" else "process"
         return FileJournal(journal_path(driver.path, self.lease.actor), self.lease, level=level)
 
-    def _keep_result(self, fire: Fire, graph: str, value: object) -> None:
-        assert self._publisher is not None
-        self.host.say(self._publisher.result_row(fire, graph, value))
+    def _shape(self) -> ReactorShape:
+        reduces = checked_reduces(self._accumulators)
+        return shape_of(self.row.declaration, reduces=reduces, is_durable=self.is_durable)
+
+    def _new_publisher(self) -> Publisher | None:
+        given = self._reactor.publish
+        if self.row.declaration.publish is None or given is None:
+            return None
+        return Publisher(self._ledger, self.row, self.lease, given, warehouse=self._warehouse)
+
+    def _on_result(self) -> Callable[[Fire, str, object], None] | None:
+        publisher = self._publisher
+        if publisher is None:
+            return None
+        return lambda fire, graph, value: self.host.say(publisher.result_row(fire, graph, value))
 
     def _told(self, effect: Effect) -> None:
         for row in self._rows_of(effect) if type(effect) in self._said_of else ():

@@ -1,4 +1,4 @@
-"""A live host: a process that owns reactors of one code archive, runs them on a loop, and answers a local socket.
+"""A live host: a process that owns the reactors of one deploy, runs them on a loop, and answers a local socket.
 
 `python -m pondage.engine.live.process` is started by a supervisor, which gives it a `WorkerConfig` through a pipe. It
 imports the author's code and never starts Spark.
@@ -16,6 +16,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+from pondage.define.reactor import Reactor
 from pondage.engine import identity
 from pondage.engine.code import DeployedCode
 from pondage.engine.config import WorkerConfig
@@ -33,6 +34,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.reactor_ponds import Followed
 from pondage.ledger.reactors import Lease, ReactorRow, ReactorSignal
 from pondage.ledger.sqlite import SqliteDriver
+from pondage.plan.reactors import is_same_but_for_graphs
 
 ROLE = "live"
 BREATH_S = 0.02
@@ -44,12 +46,15 @@ _log = logging.getLogger(__name__)
 
 
 class LiveHost:
-    """Claims free reactors of its code, drains those that a deploy changed, and hands over what the ledger says."""
+    """Claims free reactors of its code, hands over what the ledger says, and follows deploys.
+
+    Graphs that a deploy changed are bound to the reactor as it runs; a reactor that is another otherwise is drained.
+    """
 
     def __init__(self, config: WorkerConfig, ledger: Ledger) -> None:
         self._config = config
         self._ledger = ledger
-        self._code = DeployedCode(ledger, config.code, config.engine.state / "code")
+        self._codes: dict[str, DeployedCode] = {}
         self._owned: dict[int, OwnedReactor] = {}
         self._failed: dict[int, float] = {}
         self._draining: set[asyncio.Task[None]] = set()
@@ -129,16 +134,46 @@ class LiveHost:
             if owned.is_lost or tokens.get(actor) != owned.lease.token:
                 await owned.lose("its lease is another's")
                 del self._owned[actor]
-            elif row is None or row.is_removed or row.code != self._config.code or row.digest != owned.row.digest:
+            elif row is None or not self._stays(row, owned.row):
                 self._start_draining(owned)
             else:
+                if row.digest != owned.row.digest:
+                    await self._rebind(owned, row)
                 owned.tell(signals.get(actor, []))
                 owned.follow(followed.get(actor, []))
         now = asyncio.get_running_loop().time()
         for row in rows:
-            is_free = row.owner is None and row.code == self._config.code and row.actor not in self._owned
+            is_free = row.owner is None and row.host == self._config.code and row.actor not in self._owned
             if is_free and self._failed.get(row.actor, 0.0) <= now:
                 await self._take(row)
+
+    def _stays(self, row: ReactorRow, before: ReactorRow) -> bool:
+        """Answer whether a reactor goes on here: as it is, or with other graphs."""
+        if row.is_removed or row.host != self._config.code:
+            return False
+        return row.digest == before.digest or is_same_but_for_graphs(before.basis, row.basis)
+
+    async def _rebind(self, owned: OwnedReactor, row: ReactorRow) -> None:
+        if self._failed.get(row.actor, 0.0) > asyncio.get_running_loop().time():
+            return
+        try:
+            owned.rebind(row, await asyncio.to_thread(self._reactor, row))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's module may raise anything: it is told
+            _log.exception("reactor %s goes on with the graphs before: those of the deploy cannot be bound", row.name)
+            self._failed[row.actor] = asyncio.get_running_loop().time() + TRY_AGAIN_S
+            await asyncio.to_thread(self._not_bound, owned.lease, error)
+        else:
+            _log.info("reactor %s has the graphs of code %s from its next fire on", row.name, row.code[:12])
+
+    def _reactor(self, row: ReactorRow) -> Reactor:
+        """Import a reactor, in another thread than the loop's."""
+        if row.code not in self._codes:
+            self._codes[row.code] = DeployedCode(self._ledger, row.code, self._config.engine.state / "code")
+        return self._codes[row.code].reactor(row.entry)
+
+    def _not_bound(self, lease: Lease, error: BaseException) -> None:
+        with self._ledger.transaction() as tx:
+            reactors.cannot_rebind(tx, lease, _said(error))
 
     def _look(
         self,
@@ -166,7 +201,7 @@ class LiveHost:
             await asyncio.to_thread(self._forget, lease)
             return
         try:
-            reactor = await asyncio.to_thread(self._code.reactor, row.entry)
+            reactor = await asyncio.to_thread(self._reactor, row)
             owned = OwnedReactor(self._ledger, row, lease, reactor, warehouse=self._config.engine.warehouse)
             await owned.start()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's module may raise anything: it is told
@@ -187,11 +222,10 @@ class LiveHost:
                 return reactors.claimed(tx, token=token)
 
     def _refuse(self, lease: Lease, error: BaseException) -> None:
-        message = error.message if isinstance(error, PondageError) else f"{type(error).__name__}: {error}"
         with self._ledger.transaction() as tx:
             if isinstance(error, Fenced):
                 reactors.raise_epoch(tx, lease, error.epoch)
-            reactors.cannot_start(tx, lease, message)
+            reactors.cannot_start(tx, lease, _said(error))
             reactors.release(tx, lease)
 
     def _start_draining(self, owned: OwnedReactor) -> None:
@@ -255,6 +289,10 @@ class LiveHost:
         with self._ledger.transaction() as tx:
             processes.leave(tx, self._process)
             reactors.free(tx, self._process)
+
+
+def _said(error: BaseException) -> str:
+    return error.message if isinstance(error, PondageError) else f"{type(error).__name__}: {error}"
 
 
 def _ignored(handle: object) -> None:

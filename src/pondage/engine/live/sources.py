@@ -32,6 +32,10 @@ class Sources:
         self._going: dict[str, asyncio.Event] = {name: asyncio.Event() for name in accumulators}
         self._offsets: dict[str, int | None] = {}
 
+    def rebind(self, accumulators: Mapping[str, AnyAccumulator]) -> None:
+        """Go on with the same sources of another deploy: what reads goes on, what comes is of the new types."""
+        self._accumulators = dict(accumulators)
+
     def start(self, effect: StartSource) -> None:
         """Begin an incarnation. Without an `init` hook it has started at once."""
         name = effect.source
@@ -120,8 +124,7 @@ class Sources:
                 await events.aclose()
 
     async def _take(self, name: str, events: Events) -> None:
-        accumulator = self._accumulators[name]
-        is_connected = not getattr(accumulator.source, "says_connected", False)
+        is_connected = not getattr(self._accumulators[name].source, "says_connected", False)
         if is_connected:
             self._feed(Accumulator(name, "connected"))
         while True:
@@ -140,7 +143,9 @@ class Sources:
                 arrived = event if isinstance(event, Arrived) else Arrived(event[1], event[0])
                 self._offsets[name] = arrived.offset
                 cid = None if arrived.settle is None else self._expect(partial(_settle, arrived.settle))
-                self._offer(await event_of(accumulator, arrived, cid))
+                accumulator = self._accumulators[name]
+                made = await event_of(accumulator, arrived, cid)
+                self._offer(made if self._accumulators[name] is accumulator else self._of_now(made))
 
     async def _poll(self, name: str) -> None:
         accumulator = self._accumulators[name]
@@ -153,7 +158,16 @@ class Sources:
         except Exception as error:  # noqa: BLE001 - a poll that raises disconnects its source until a good one
             self._feed(Polled(name, None, f"{type(error).__name__}: {error}"))
             return
-        self._feed(Polled(name, value))
+        self._feed(Polled(name, value if self._accumulators[name] is accumulator else self._typed(name, value)))
+
+    def _of_now(self, event: Event) -> Event:
+        """Give an event whose value was made while other graphs were bound the type that they expect."""
+        if not isinstance(event, Push):
+            return event
+        return msgspec.structs.replace(event, value=self._typed(event.source, event.value))
+
+    def _typed(self, name: str, value: object) -> object:
+        return None if value is None else self._accumulators[name].check(msgspec.to_builtins(value))
 
 
 async def boundary_of(accumulator: AnyAccumulator, raw: object) -> object:

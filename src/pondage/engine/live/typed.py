@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+from collections import deque
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -11,18 +12,32 @@ from pondage.define.accumulator import AnyAccumulator
 from pondage.define.boundary import InvalidBoundary
 from pondage.kernel.reaction.facts import Entry, Facts
 from pondage.kernel.reaction.shape import Reduce
+from pondage.kernel.reaction.state import State
 
 Convert = Callable[[object], object]
 
 
-def typed_facts(facts: Facts, accumulators: Mapping[str, AnyAccumulator]) -> Facts:
-    """Give the values of recovered facts their types, in place. What does not fit its type any more stays as it is."""
-    converts = {name: entry_converter(each) for name, each in accumulators.items()}
+def retype(state: State, accumulators: Mapping[str, AnyAccumulator]) -> None:
+    """Give the values of a reactor that runs the types of another deploy: its functions know no others."""
+    typed_facts(state.facts, accumulators, before=msgspec.to_builtins)
+    for name, source in state.sources.items():
+        check = _lenient(accumulators[name].check)
+        source.parked = deque(
+            msgspec.structs.replace(push, value=check(msgspec.to_builtins(push.value))) for push in source.parked
+        )
+
+
+def typed_facts(facts: Facts, accumulators: Mapping[str, AnyAccumulator], *, before: Convert | None = None) -> Facts:
+    """Give the values of recovered facts their types, in place. What does not fit its type any more stays as it is.
+
+    `before` makes plain values of them first, where they are of other types.
+    """
+    converts = {name: _after(before, entry_converter(each)) for name, each in accumulators.items()}
     for name, source in facts.sources.items():
         accumulator = accumulators.get(name)
         if accumulator is None:
             continue
-        item, value = _lenient(accumulator.check), converts[name]
+        item, value = _after(before, _lenient(accumulator.check)), converts[name]
         source.cur, source.good = _typed(source.cur, value), _typed(source.good, value)
         source.queue = [msgspec.structs.replace(entry, value=value(entry.value)) for entry in source.queue]
         source.buffer = [msgspec.structs.replace(each, value=item(each.value)) for each in source.buffer]
@@ -66,6 +81,10 @@ def entry_converter(accumulator: AnyAccumulator) -> Convert:
         returned = typing.get_type_hints(flush).get("return")
         return (lambda value: value) if returned is None else _lenient(lambda value: msgspec.convert(value, returned))
     return item
+
+
+def _after(before: Convert | None, convert: Convert) -> Convert:
+    return convert if before is None else lambda value: convert(before(value))
 
 
 def _lenient(convert: Convert) -> Convert:

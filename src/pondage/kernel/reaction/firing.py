@@ -119,12 +119,15 @@ def run_again(state: State) -> None:
     if fire is None:
         return
     adopted = [graph for graph in fire.pending if graph in state.shape.dispatched]
-    graphs = [graph for graph in fire.pending if graph not in adopted]
+    lost = [graph for graph in fire.pending if graph not in adopted]
+    graphs = _still_bound(state, fire, lost)
     if not graphs:
         if not adopted:
             end_attempt(state, fire, fire.done, next(iter(fire.errors.values()), None))
-        else:
-            _arm_timeout(state)
+            return
+        if lost:
+            state.record(r.Again(fire.id, fire.attempt + 1, [], state.now))
+        _arm_timeout(state)
         return
     if fire.crashes >= state.shape.crash_attempts:
         pending = dict(fire.pending)
@@ -134,6 +137,15 @@ def run_again(state: State) -> None:
         return
     state.record(r.Again(fire.id, fire.attempt + 1, graphs, state.now))
     _announce(state, graphs, is_early=False)
+
+
+def _still_bound(state: State, fire: Fire, graphs: list[str]) -> list[str]:
+    """Leave out graphs that a deploy took away while the fire was open; when all were, it runs what is bound now."""
+    bound = state.facts.graphs
+    left = [graph for graph in graphs if graph in bound]
+    if left or not graphs:
+        return left
+    return [graph for graph in bound if graph not in fire.done and graph not in fire.pending] if bound else graphs
 
 
 def _start_automatic(state: State) -> bool:

@@ -138,6 +138,12 @@ class State:
         self.timers: dict[Timer, int] = {}
         self.next_at: int | None = None
 
+    def rebind(self, shape: ReactorShape) -> None:
+        """Go on with functions of another deploy; which graphs are bound is said by events."""
+        self.shape = shape
+        for name, source in self.sources.items():
+            source.shape = shape.sources[name]
+
     def record(self, record: AnyRecord) -> None:
         """Make a durable change: the record goes to the journal and changes the facts, here as in every fold."""
         if self.is_durable:
