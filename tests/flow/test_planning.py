@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from pondage.define.flow import FlowRefused
+from pondage.define.port import Port
 from pondage.define.type_registry import BUILT_IN, TypeEntry
 from pondage.kernel.control.effects import Run
 from pondage.kernel.control.events import Start
@@ -146,6 +148,26 @@ def test_a_named_type_is_met_by_its_name_and_seen_through_by_generic_programs() 
     assert found is not None
     flow = plan_flow(found, PROGRAMS, types={**BUILT_IN, order.key: order})
     assert flow.extract_types == {"x": "Table<{id: bigint, who: string}>", "y": "Table<Order@2>"}
+
+
+def test_what_an_external_program_must_give_is_in_the_plan_with_every_name_and_variable_put_in() -> None:
+    order = TypeEntry(name="Order", version="2.1.0", definition="{id: bigint, who: string}")
+    outputs = {"out": Port("Stream<{id: bigint | R}>"), "more": Port("Table<{order: Order@2, n: int}>")}
+    outside = msgspec.structs.replace(PROGRAMS["external"], command=("true",), outputs=outputs)
+    document = tree(
+        {"c": {"const": {"type": "Table<Order@2>", "value": []}}, "e": {"prog": "external"}, "k": {"prog": "keep"}},
+        ["c.out", "e.in"], ["e.out", "k.in"], x="e.more", y="k.out",
+    )  # fmt: skip
+    found = load_tree(json.dumps(document)).tree
+    assert found is not None
+    plan = plan_flow(found, {**PROGRAMS, "external": outside}, types={**BUILT_IN, order.key: order}).plan
+    (gives,) = [one.gives for one in plan.components if one.gives]
+    assert gives == {
+        "more": "Table<{order: {id: bigint, who: string}, n: int}>",
+        "out": "Stream<{id: bigint, who: string}>",
+    }
+    (read_whole,) = [data.type for data in plan.data if data.type]
+    assert read_whole == gives["out"], "also without any segment its columns are known"
 
 
 def test_equal_trees_have_equal_hashes_and_any_change_another() -> None:

@@ -32,17 +32,19 @@ connections: {data: [w.out -> x.in, x.out -> r.in]}
 """
 
 
-def components(out: str, command: tuple[str, ...]) -> dict[str, ComponentDefinition]:
+def components(out: str, command: tuple[str, ...], reads: str, vars_: dict[str, str]) -> dict[str, ComponentDefinition]:
     """A writer whose segments are followed, and whatever the program gives."""
     prog = definition_of(
         external_program(
-            "prog", command=command, transport="unix" if command else "amqp", inputs={"in": "Stream<Any>"},
-            outputs={"out": out}, deterministic=True,
+            "prog", command=command, transport="unix" if command else "amqp", inputs={"in": out if vars_ else reads},
+            outputs={"out": out}, deterministic=True, vars=vars_,
         )
     )  # fmt: skip
     assert prog is not None
-    feed = ComponentDefinition(name="feed", outputs={"out": Port(type="Stream<Any>")}, mode="stream")
-    eat = ComponentDefinition(name="eat", inputs={"in": Port(type=out)}, mode="stream", deterministic=True)
+    feed = ComponentDefinition(name="feed", outputs={"out": Port(type=reads)}, mode="stream")
+    eat = ComponentDefinition(
+        name="eat", inputs={"in": Port(type=reads if vars_ else out)}, mode="stream", deterministic=True
+    )
     return {"prog": prog, "feed": feed, "eat": eat}
 
 
@@ -76,11 +78,19 @@ class ProgramWorld:
             log.close()
 
     def start(
-        self, out: str = "Bytes<text/plain>", *, command: tuple[str, ...] = ("true",), rows: int | None = None
+        self,
+        out: str = "Bytes<text/plain>",
+        *,
+        command: tuple[str, ...] = ("true",),
+        rows: int | None = None,
+        reads: str = "Stream<Any>",
+        vars: dict[str, str] | None = None,  # noqa: A002 - the manifest's word
     ) -> str:
         """Begin a run; with `rows`, the reader may be that far behind."""
         edge = "x.out -> r.in" if rows is None else f"{{from: x.out, to: r.in, max_in_flight_rows: {rows}}}"
-        return self.run.start(job(FLOW.replace("x.out -> r.in", edge), registry=components(out, command)))
+        return self.run.start(
+            job(FLOW.replace("x.out -> r.in", edge), registry=components(out, command, reads, vars or {}))
+        )
 
     def claimed(self, node: str) -> Work:
         while node not in self._held:
@@ -127,6 +137,6 @@ def _no_table(*_given: object) -> bytes:
     raise AssertionError("there is no table here")
 
 
-def arrow(**columns: list[object]) -> bytes:
+def arrow(**columns: object) -> bytes:
     """Rows as they travel."""
     return packed(pa.table(columns))[0]

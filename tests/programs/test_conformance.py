@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
+import pyarrow as pa
 import pytest
 
 from pondage.define.component_work import ComponentResult, MemberResult
@@ -17,6 +18,7 @@ from tests.patience import PATIENCE_S
 from tests.programs.harness import ProgramWorld, Wire, arrow
 from tests.services.postgres import wait_until
 
+ERRORS = pa.struct([(name, pa.string()) for name in ("code", "message", "detail")])
 ALL_BYTES = bytes(range(256)) * 4096
 
 
@@ -108,6 +110,7 @@ def test_bytes_that_are_no_frame_are_a_panic(flow: ProgramWorld, wire: Wire, fra
         ("Stream<{n: bigint}>", arrow(n=[1, 2]), arrow(n=[1, 2])[:40]),
         ("Table<{n: bigint}>", arrow(n=[1]), b"n\n1\n"),
         ("Value<{n: bigint}>", b'{"n": 1}', b"{n: 1}"),
+        ("Stream<Any>", arrow(n=[1]), b""),
     ],
 )
 def test_data_that_is_not_of_its_type_is_a_panic(
@@ -119,6 +122,68 @@ def test_data_that_is_not_of_its_type_is_a_panic(
     assert session.failure is None
     wire.raw("put", "out", b"\x00" + bad)
     assert failure(session) == "DECODE_ERROR"
+
+
+ROW = pa.struct([("a", pa.int64()), ("b", pa.list_(pa.string()))])
+
+
+@pytest.mark.parametrize(
+    ("type_", "good", "bad", "got"),
+    [
+        ("Stream<{n: bigint}>", arrow(n=[1]), arrow(n=["1"]), "Stream<{n: string}>"),
+        ("Stream<{n: bigint}>", arrow(n=[1]), arrow(m=[1]), "Stream<{m: bigint}>"),
+        ("Table<{n: bigint}>", arrow(n=[1]), arrow(n=[1], more=[None]), "Table<{n: bigint, more: void}>"),
+        (
+            "Table<{a: bigint, b: string}>",
+            arrow(a=[1], b=["x"]),
+            arrow(b=["x"], a=[1]),
+            "Table<{b: string, a: bigint}>",
+        ),
+        ("Table<{n: bigint not null}>", arrow(n=[1]), arrow(n=[1, None]), "Table<{n: bigint}>"),
+        ("Table<{n: int}>", arrow(n=pa.array([1], pa.int32())), arrow(n=[1]), "Table<{n: bigint}>"),
+        (
+            "Stream<{row: {a: bigint not null, b: array<string>}}>",
+            arrow(row=pa.array([None, {"a": 1, "b": ["x"]}], ROW)),
+            arrow(row=pa.array([{"a": None, "b": []}], ROW)),
+            "Stream<{row: {a: bigint, b: array<string>}}>",
+        ),
+        (
+            "Table<Result<{n: bigint}>>",
+            arrow(ok=[{"n": 1}], err=pa.array([None], ERRORS)),
+            arrow(ok=[{"n": 1}]),
+            "Table<{ok: {n: bigint}}>",
+        ),
+        ("Value<{n: bigint}>", b'{"n": 1}', b'{"n": "one"}', "/n: wanted bigint, got 'one'"),
+        ("Value<array<int>>", b"[1]", b"{}", "got {}"),
+    ],
+)
+def test_rows_of_another_type_than_the_port_s_are_a_panic_that_shows_both(
+    flow: ProgramWorld, wire: Wire, type_: str, good: bytes, bad: bytes, got: str
+) -> None:
+    session, client = opened(flow, wire, type_)
+    client.put("out", good)
+    wire.raw("put", "out", b"\x00" + bad)
+    assert failure(session) == "DECODE_ERROR"
+    assert session.failure is not None
+    told = session.failure.message
+    want = type_.replace(
+        "Result<{n: bigint}>", "{ok: {n: bigint}, err: {code: string, message: string, detail: string}}"
+    )
+    assert told.startswith(f"x.out: wanted {want}")
+    assert got in told
+
+
+def test_what_a_variable_of_the_program_stands_for_is_known_when_its_inputs_are(flow: ProgramWorld, wire: Wire) -> None:
+    flow.start("Stream<{id: bigint | R}>", reads="Stream<{id: bigint, name: string}>", vars={"R": "row"})
+    flow.claimed("w")
+    session = flow.session(flow.attempt(flow.claimed("x")))
+    client = wire.open(session)
+    client.take()
+    client.put("out", arrow(id=[1], name=["x"]))
+    wire.raw("put", "out", b"\x00" + arrow(id=[1], name=[2]))
+    assert failure(session) == "DECODE_ERROR"
+    assert session.failure is not None
+    assert "wanted Stream<{id: bigint, name: string}>, got" in session.failure.message
 
 
 def test_a_panic_says_why(flow: ProgramWorld, wire: Wire) -> None:

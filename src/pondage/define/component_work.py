@@ -84,6 +84,9 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     transport: str = "unix"
     inputs: dict[str, str] = {}
     outputs: dict[str, str] = {}
+    """What its outputs are in this run, as far as its planner knew."""
+    vars: dict[str, str] = {}
+    """The variables that are left in these types."""
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):

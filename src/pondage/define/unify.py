@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from pondage.define.types import ANY, ERROR, Field, Type, parse_type, parts, resolved
 
 _WIDER = {
@@ -52,6 +54,21 @@ def structure_of(given: Type, structures: Structures) -> Type | None:
         return structures.get(f"{given.head}@{given.version.partition('.')[0]}")
     fitting = [one for key, one in structures.items() if key.partition("@")[0] == given.head]
     return fitting[0] if len(fitting) == 1 else None
+
+
+def explained(given: Type, structures: Structures) -> Type:
+    """Put in what Results and named types consist of, everywhere inside a type; a name that nobody explains is Any."""
+    inside = structure_of(given, structures)
+    if inside is not None:
+        return explained(inside, structures)
+    # The media type of Bytes is an argument, too, but no type.
+    if given.is_named or given.head == "Bytes":
+        return ANY if given.is_named else given
+    return msgspec.structs.replace(
+        given,
+        arguments=tuple(explained(one, structures) for one in given.arguments),
+        fields=tuple(Field(one.name, explained(one.type, structures), one.is_nullable) for one in given.fields),
+    )
 
 
 class _Meeting:

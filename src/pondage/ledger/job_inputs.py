@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 
 import msgspec
 
@@ -63,15 +64,16 @@ def follows(definition: ComponentDefinition, port: str) -> bool:
     return definition.is_external or declared.type.startswith("Stream")
 
 
-def program_of(definition: ComponentDefinition, code: str) -> Program:
-    """Answer an external program; its hash names its mailbox."""
+def program_of(definition: ComponentDefinition, code: str, gives: Mapping[str, str]) -> Program:
+    """Answer an external program; its hash names its mailbox. `gives` is what its outputs are in this run."""
     manifest = msgspec.json.encode([pondage.__version__, code, definition])
     return Program(
         hash=hashlib.sha256(manifest).hexdigest(),
         command=definition.command,
         transport=definition.transport,
         inputs={name: port.type for name, port in definition.inputs.items()},
-        outputs={name: port.type for name, port in definition.outputs.items()},
+        outputs={name: port.type for name, port in definition.outputs.items()} | dict(gives),
+        vars=definition.vars,
     )
 
 
@@ -133,7 +135,7 @@ class _Resolution:
             }
             | self._pinned(shape.name),
             writes=writes,
-            program=program_of(definition, self._version.code(shape)) if definition.is_external else None,
+            program=program_of(definition, self._version.code(shape), shape.gives) if definition.is_external else None,
             publishes=self._publishes(shape.name),
         )
 

@@ -31,7 +31,7 @@ from pondage.plan.job_groups import fused_groups
 from pondage.plan.job_iterators import iterator_shape
 from pondage.plan.job_races import warn_of_races
 from pondage.plan.job_scopes import Layout, lay_out, planned_scopes, planned_subs
-from pondage.plan.job_types import EdgeType, GraphTypes, check_types
+from pondage.plan.job_types import GraphTypes, check_types
 from pondage.plan.job_waits import self_waiting
 
 
@@ -92,7 +92,7 @@ def plan_graph(
     graph: Graph, findings: Findings, types: GraphTypes, config: JobConfig, *, fuses: bool
 ) -> JobPlan | None:
     """Plan a graph that was checked: a job's or a tree's. None when something is found to be wrong with it."""
-    return _Planner(config, findings, types.edges, fuses=fuses).level(graph)
+    return _Planner(config, findings, types, fuses=fuses).level(graph)
 
 
 def hashed(plan: JobPlan) -> JobPlan:
@@ -101,9 +101,7 @@ def hashed(plan: JobPlan) -> JobPlan:
 
 
 class _Planner:
-    def __init__(
-        self, config: JobConfig, findings: Findings, types: Mapping[tuple[str, str], EdgeType], *, fuses: bool
-    ) -> None:
+    def __init__(self, config: JobConfig, findings: Findings, types: GraphTypes, *, fuses: bool) -> None:
         self.config = config
         self.findings = findings
         self.types = types
@@ -193,14 +191,23 @@ class _Planner:
             after=definition.after if definition else None,
             globals=definition.globals if definition else None,
             labels=call.labels,
+            gives=self._gives(vertex, read),
             sub=layout.sub_of[vertex.name],
             scope=layout.scope_of[vertex.name],
             iterator=iterator_shape(call, self.config) if vertex.is_iterator else None,
         )
         return msgspec.structs.replace(component, digest=_component_digest(component, definition, inbound, fed, body))
 
+    def _gives(self, vertex: Vertex, read: set[str]) -> dict[str, str]:
+        if vertex.definition is None or not vertex.definition.is_external:
+            return {}
+        wanted = read | {port for name, port in self.types.outputs if name == vertex.name} - {PANIC_PORT}
+        found = {port: self.types.explained(vertex.name, port) for port in natural_order(wanted)}
+        return {port: type_ for port, type_ in found.items() if type_}
+
     def _data(self, data: Data, place: dict[str, int]) -> DataEdge:
-        found = self.types.get((f"{data.source}.{data.source_port}", f"{data.target}.{data.target_port}"))
+        found = self.types.edges.get((f"{data.source}.{data.source_port}", f"{data.target}.{data.target_port}"))
+        is_read_whole = found is not None and found.type.startswith("Stream") and not found.is_stream
         return DataEdge(
             source=place[data.source],
             source_port=data.source_port,
@@ -210,7 +217,7 @@ class _Planner:
             gathers=data.gathers,
             max_in_flight_rows=data.max_in_flight_rows,
             max_in_flight_bytes=data.max_in_flight_bytes,
-            type=found.type if found is not None and found.type.startswith("Stream") and not found.is_stream else "",
+            type=self.types.explained(data.source, data.source_port) if is_read_whole else "",
         )
 
 

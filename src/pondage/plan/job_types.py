@@ -13,7 +13,7 @@ from pondage.define.component import Schema, WrongInput
 from pondage.define.job import Place, TypeClash
 from pondage.define.port import INFER, PANIC_PORT, Port, declared_port
 from pondage.define.types import ANY, PANIC, Type, TypeSyntax, has_any, is_concrete, parse_type, resolved
-from pondage.define.unify import Bindings, Mismatch, Structures, unify
+from pondage.define.unify import Bindings, Mismatch, Structures, explained, unify
 from pondage.kernel.control.shape import Virtual
 from pondage.plan.job_graph import Data, Findings, Graph, Vertex, topological
 from pondage.plan.job_params import fits
@@ -35,6 +35,12 @@ class GraphTypes(msgspec.Struct, frozen=True):
     edges: dict[tuple[str, str], EdgeType]
     outputs: dict[tuple[str, str], Type | None]
     unresolved: list[str]
+    structures: Structures = {}
+
+    def explained(self, name: str, port: str) -> str:
+        """Answer what comes out of an output with every name put in; nothing when only Spark knows."""
+        found = self.outputs.get((name, port))
+        return "" if found is None else str(explained(found, self.structures))
 
 
 def check_types(
@@ -92,7 +98,7 @@ class _Pass:
             self._outputs(vertex, bindings)
         for data in self.graph.stops:
             self._meet(self.graph.vertices[data.target], data, _STOPPER, {})
-        return GraphTypes(self.edges, self.outputs, self.unresolved)
+        return GraphTypes(self.edges, self.outputs, self.unresolved, self.structures)
 
     def _declared(self, vertex: Vertex, port: Port, place: Place) -> Type | None:
         """Give a declared type with the component's own variables, or None when Spark must tell."""

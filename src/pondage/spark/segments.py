@@ -62,16 +62,6 @@ def unpacked(data: bytes) -> pa.Table:
     return table
 
 
-def rows_in(data: bytes, type_: str) -> int:
-    """Answer how many rows the bytes of a segment hold, having checked that they are what the type says."""
-    if type_.startswith("Bytes"):
-        return 1
-    if type_.startswith("Value"):
-        value_in(data)
-        return 1
-    return int(unpacked(data).num_rows)
-
-
 def value_in(data: bytes) -> object:
     """Answer a value that travels as JSON."""
     try:

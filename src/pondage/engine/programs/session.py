@@ -10,11 +10,13 @@ import msgspec
 
 from pondage.define.component_work import ComponentTask, Input, Program, Stored, Streamed
 from pondage.define.frames import END, FrameError, framed, milliseconds, unframed
+from pondage.define.port import ANY_TABLE
 from pondage.engine.attempt import Attempt
 from pondage.engine.streams import StreamPorts
 from pondage.errors import PondageError
 from pondage.program.transport import JobDesc
-from pondage.spark.segments import DecodeError, read_bytes, rows_in
+from pondage.spark.segment_types import checked_rows, port_type
+from pondage.spark.segments import DecodeError, read_bytes
 
 STREAM_BITS = 128
 
@@ -32,6 +34,7 @@ class ProgramSession:
         assert member.program is not None
         self.program: Program = member.program
         self.outputs = member.writes
+        self._types = {port: port_type(text, self.program.vars) for port, text in self.program.outputs.items()}
         self._attempt = attempt
         self._member = member
         self._streams = streams
@@ -98,11 +101,8 @@ class ProgramSession:
             raise PondageError(f"{port}: only outputs of components can be fed to a program", code="BAD_INPUT")
         found = self._streams.take(port, source)
         if isinstance(found, Stored):
-            return self._table(found, self._type_of(port))
+            return self._table(found, self.program.inputs.get(port, ANY_TABLE))
         return None if found is None else read_bytes(found)
-
-    def _type_of(self, port: str) -> str:
-        return self.program.inputs.get(port) or self.program.outputs.get(port) or "Table<Any>"
 
     def put(self, port: str, frame: bytes) -> None:
         """Commit a segment, or with `0x01` the end of an output. When this returns it is durable."""
@@ -112,7 +112,7 @@ class ProgramSession:
             if data is None:
                 self._streams.close(port)
             elif port in self.outputs:
-                self._streams.put(port, data, rows_in(data, self._type_of(port)))
+                self._streams.put(port, data, checked_rows(data, self._types[port]))
         except (FrameError, DecodeError) as error:
             told = f"{self._member.instance}.{port}: {error.message}"
             raise self._failed(PondageError(told, code="DECODE_ERROR")) from None

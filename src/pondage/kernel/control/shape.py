@@ -88,6 +88,8 @@ class PlanComponent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     after: tuple[str, ...] | None = None
     globals: tuple[str, ...] | None = None
     labels: tuple[str, ...] = ()
+    gives: dict[str, str] = {}
+    """Of an external program: what each of its outputs is, with every name and variable put in."""
     digest: str = ""
     """Of its definition, its params and all that leads to it: equal digests mean that its results can be kept."""
     sub: int = 0
