@@ -266,3 +266,32 @@ def test_a_resumed_run_takes_over_the_streams_of_what_it_need_not_repeat(run: Jo
     assert found.segments == (segment("a"),)
     with run.world.ledger.reading() as tx:
         assert job_pruning.kept_tokens(tx, [writer.claim.token]) == {writer.claim.token}
+
+
+def test_a_run_shows_what_its_streams_hold_and_whether_more_will_come(run: Jobs) -> None:
+    started = run.start(job(PAIR, registry=STREAMS))
+
+    def shown() -> list[tuple[str, str, int | None, int | None]]:
+        return [(one.component, one.state, one.segments, one.rows) for one in run.show(started).streams]
+
+    # What nobody reads is not written: `c` has no stream.
+    assert shown() == [("p", "open", 0, 0)]
+    writer = claimed(run, "p")
+    put(run, writer, 0, segment("a", rows=3))
+    put(run, writer, 1, segment("b", rows=4))
+    assert shown() == [("p", "open", 2, 7)]
+    put(run, writer, 2, END)
+    assert shown() == [("p", "ended", 2, 7)]
+    finish(run, writer)
+    with run.world.ledger.transaction() as tx:
+        tx.change("DELETE FROM segments")
+    assert shown() == [("p", "deleted", None, None)]
+
+
+def test_a_stream_whose_writer_failed_before_its_end_is_shown_as_lost(run: Jobs) -> None:
+    started = run.start(job(PAIR, registry=STREAMS))
+    writer = claimed(run, "p")
+    put(run, writer, 0, segment("a"))
+    finish(run, writer, raises="no more")
+    (one,) = run.show(started).streams
+    assert (one.component, one.port, one.state, one.segments, one.bytes) == ("p", "out", "lost", 1, 10)

@@ -13,6 +13,7 @@ import pytest
 from pondage.cli import session
 from pondage.cli.flow_files import stored_tree
 from pondage.cli.main import main, program
+from pondage.define.segment import END
 from pondage.engine import dev
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger import actors
@@ -20,6 +21,7 @@ from pondage.ledger.job_deploys import deploy_jobs
 from pondage.ledger.jobs import start_job
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.sqlite import SqliteDriver
+from pondage.plan.stored_job import stored_job
 from pondage.read.project import load_project
 from pondage.server.serving import ServeOptions, bound, serving
 from pondage.server.table import Service
@@ -28,8 +30,10 @@ from pondage.views.answers import CheckView
 from pondage.views.logs import locate
 from tests.cli import workers
 from tests.cli.conftest import Said
+from tests.flow.programs import PROGRAMS, planned
 from tests.ledger.harness import World, pond
 from tests.ledger_jobs.harness import Jobs, job
+from tests.ledger_jobs.test_streams import PAIR, STREAMS, claimed, finish, put, segment
 from tests.server.conftest import token_of
 from tests.server.test_jobs import TEXT
 
@@ -45,9 +49,9 @@ READING = {
     "env list": ["env list"],
     "env show": ["env show main"],
     "job list": ["job list", "job list nightly --limit 1"],
-    "job show": ["job show nightly"],
+    "job show": ["job show nightly", "job show ticking"],
     "flow list": ["flow list", "flow list ready --limit 1"],
-    "flow show": ["flow show ready"],
+    "flow show": ["flow show ready", "flow show streaming"],
     "flow watch": ["flow watch ready"],
     "component queues": ["component queues", "component queues --all"],
     "reactor list": ["reactor list"],
@@ -158,6 +162,7 @@ def fill(world: World, warehouse: Path) -> None:
     stored, archive = stored_tree(load_project(Path.cwd()), "ready.json", name=None)
     start_job(world.ledger, "main", stored, archive=archive)
     Jobs(world).drain()
+    stream(world)
     with world.ledger.transaction() as tx:
         actors.environment(tx, "dev", is_created=True)
         files = locate(tx, "main", None).files
@@ -165,6 +170,37 @@ def fill(world: World, warehouse: Path) -> None:
         place = warehouse / file.path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text("2026-05-04T06:00:00+00:00 INFO one line\nanother\n")
+
+
+def stream(world: World) -> None:
+    """A job and a flow with streams: one that has ended, and one that nobody wrote, as after a clean-up."""
+    run = Jobs(world)
+    nodes = {"t": {"prog": "ticks"}, "s": {"prog": "scan"}}
+    extract = {"all": {"from": "s.out", "format": "ndjson"}}
+    flow = planned({"version": 1, "nodes": nodes, "edges": [["t.out", "s.in"]], "extract": extract})
+    plan = msgspec.structs.replace(flow.plan, name="streaming")
+    ticking = PAIR.replace("name: pair", "name: ticking").replace("name: p,", "name: t,").replace("p.out", "t.out")
+    for one in (stored_job(plan, PROGRAMS, flow=flow.facts), job(ticking, registry=STREAMS)):
+        run.start(one)
+        writer = claimed(run, "t")
+        put(run, writer, 0, segment("first", rows=1200))
+        put(run, writer, 1, segment("second"))
+        put(run, writer, 2, END)
+        assert finish(run, writer)
+        run.drain()
+
+
+def test_the_streams_of_a_run_are_shown(pair: Twins, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = msgspec.json.decode(said(capsys, pair.far("flow", "show", "streaming", "--json")).out)
+    assert shown["flow"]["streams"] == [
+        {"component": "t", "port": "out", "state": "ended", "segments": 2, "rows": 1201, "bytes": 20},
+        {"component": "s", "port": "out", "state": "deleted", "segments": None, "rows": None, "bytes": None},
+    ]
+    told = said(capsys, ["job", "show", "ticking"]).out.split("streams\n")[1].splitlines()
+    assert [line.split() for line in told[:2]] == [
+        ["STREAM", "STATE", "SEGMENTS", "ROWS", "SIZE"],
+        ["t.out", "ended", "2", "1,201", "20", "B"],
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -449,6 +449,7 @@ export interface JobRunDetail {
   globals: Record<string, unknown>;
   metrics: JobMetrics;
   at: number;
+  streams: StreamView[];
 }
 
 export interface JobRunView {
@@ -1095,6 +1096,15 @@ export interface StatusView {
   processes: ProcessView[];
   has_more: boolean;
   reactors: ReactorView[];
+}
+
+export interface StreamView {
+  component: string;
+  port: string;
+  state: string;
+  segments: number | null;
+  rows: number | null;
+  bytes: number | null;
 }
 
 export interface SubjobView {

@@ -193,7 +193,7 @@ def _print_end(settings: Settings, view: JobRunDetail) -> None:
 
 
 def _print(settings: Settings, view: JobRunDetail, *, is_json: bool) -> None:
-    from pondage.cli.job_tables import COMPONENT_COLUMNS, component_rows, headline
+    from pondage.cli.job_tables import COMPONENT_COLUMNS, component_rows, headline, print_streams
     from pondage.cli.output import print_json, print_pairs, print_table, print_title
     from pondage.views.words import size_text
 
@@ -216,6 +216,7 @@ def _print(settings: Settings, view: JobRunDetail, *, is_json: bool) -> None:
     )
     click.echo()
     print_table(settings, COMPONENT_COLUMNS, component_rows(view), numbers=("ROWS",))
+    print_streams(settings, view)
     if view.globals:
         print_title("globals", settings)
         print_pairs(settings, [(key, _text(value)) for key, value in sorted(view.globals.items())])

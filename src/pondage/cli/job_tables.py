@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pondage.cli.output import Cell, Row
+from pondage.cli.output import Cell, Row, print_table, print_title
+from pondage.cli.settings import Settings
 from pondage.views.jobs import ComponentView, JobRunDetail, JobRunView, JobView
-from pondage.views.words import duration_text, moment_text
+from pondage.views.words import duration_text, moment_text, size_text
 
 COMPONENT_COLUMNS = ("COMPONENT", "STATE", "TOOK", "ROWS", "NOTE")
 RUN_COLUMNS = ("RUN", "JOB", "STATE", "STARTED", "TOOK", "COMPONENTS", "NOTE")
@@ -29,6 +30,23 @@ def component_rows(view: JobRunDetail) -> list[Row]:
         )
         for one in view.components
     ]
+
+
+def print_streams(settings: Settings, view: JobRunDetail) -> None:
+    """Print a row for each stream of a run, when it has any."""
+    if not view.streams:
+        return
+    print_title("streams", settings)
+    rows = [
+        (f"{one.component}.{one.port}", one.state, _figure(one.segments), _figure(one.rows),
+         "" if one.bytes is None else size_text(one.bytes))
+        for one in view.streams
+    ]  # fmt: skip
+    print_table(settings, ("STREAM", "STATE", "SEGMENTS", "ROWS", "SIZE"), rows, numbers=("SEGMENTS", "ROWS", "SIZE"))
+
+
+def _figure(found: int | None) -> str:
+    return "" if found is None else f"{found:,}"
 
 
 def _note(one: ComponentView) -> str:

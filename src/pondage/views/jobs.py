@@ -18,6 +18,7 @@ from pondage.ledger.job_runs import JobRunRow, RunRows
 from pondage.ledger.ledger import Ledger
 from pondage.views import find
 from pondage.views.job_metrics import JobMetrics, job_metrics
+from pondage.views.streams import StreamView, streams
 
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +106,7 @@ class JobRunDetail(msgspec.Struct, frozen=True, kw_only=True):
     globals: dict[str, object]
     metrics: JobMetrics
     at: int
+    streams: tuple[StreamView, ...] = ()
 
 
 class _Trace(msgspec.Struct):
@@ -189,6 +191,7 @@ def job_run(tx: Transaction, ledger: Ledger, environment: str, given: str) -> Jo
         else values_of(level.view if isinstance(level, LevelRow) else "", rows.get),
         metrics=job_metrics(tx, run, version),
         at=tx.now,
+        streams=streams(tx, run.id, version, ((one.name, one.state) for one in components)),
     )
 
 
