@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 from datetime import UTC, date, datetime
@@ -19,6 +20,7 @@ from pondage.connect import extraction
 from pondage.define.flow import Extract, Format
 from pondage.define.segment import Segment
 from pondage.define.snapshot import DataFile, SnapshotContent
+from pondage.errors import LedgerError
 from pondage.ledger.extracts import Extractable
 from pondage.ledger.job_runs import JobRunRow
 
@@ -115,13 +117,15 @@ def test_a_value_is_one_line_and_bytes_are_bytes(tmp_path: Path) -> None:
     assert encoded("bytes", octets, type_="Bytes<image/png>") == b"\x00\x01"
 
 
+def segment(place: Path, *ids: int) -> Segment:
+    found = pa.table({"id": pa.array(ids, pa.int64())})
+    with pa.OSFile(str(place), "wb") as sink, pa.ipc.new_stream(sink, found.schema) as writer:
+        writer.write_table(found)
+    return Segment(ref=str(place), rows=len(ids), sha256=hashlib.sha256(place.read_bytes()).hexdigest())
+
+
 def test_segments_of_a_stream_are_put_together_in_their_order(tmp_path: Path) -> None:
-    pieces = []
-    for number in range(3):
-        found = pa.Table.from_pylist([{"id": number}], pa.schema([("id", pa.int64())]))
-        with pa.OSFile(str(tmp_path / str(number)), "wb") as sink, pa.ipc.new_stream(sink, found.schema) as writer:
-            writer.write_table(found)
-        pieces.append(Segment(ref=str(tmp_path / str(number)), rows=1))
+    pieces = [segment(tmp_path / str(number), number) for number in range(3)]
     assert encoded("ndjson", *pieces) == b'{"id":0}\n{"id":1}\n{"id":2}\n'
     with pa.ipc.open_stream(encoded("arrow", *pieces)) as reader:
         assert reader.read_all().to_pydict() == {"id": [0, 1, 2]}
@@ -139,6 +143,41 @@ def test_the_same_bytes_come_from_every_offset(tmp_path: Path, form: Format, mon
     assert len(whole) > 100
     for offset in (0, 1, 7, len(whole) // 2, len(whole) - 1, len(whole), len(whole) + 5):
         assert b"".join(extraction.extracted(ledger, one(form), offset=offset)) == whole[offset:]
+
+
+def test_a_stream_without_any_segment_has_the_columns_of_its_type() -> None:
+    type_ = "Stream<{id: bigint, name: string}>"
+    assert encoded("csv", type_=type_) == b"id,name\n"
+    assert pq.read_table(pa.BufferReader(encoded("parquet", type_=type_))).schema.names == ["id", "name"]
+    with pa.ipc.open_stream(encoded("arrow", type_=type_)) as reader:
+        assert reader.read_all().num_rows == 0
+    assert encoded("ndjson", type_=type_) == b""
+
+
+@pytest.mark.parametrize("type_", ["Stream<{id: bigint}>", "Bytes<text/plain>", "table"])
+def test_files_that_have_gone_or_were_changed_are_an_error_with_a_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, type_: str
+) -> None:
+    if type_ == "table":
+        content = table(tmp_path / "t", {"id": "long"}, [{"id": 1}])
+        piece, file = content, tmp_path / "t" / content.files[0].name
+    else:
+        piece, file = segment(tmp_path / "0", 1), tmp_path / "0"
+    monkeypatch.setattr(extraction, "_pieces", lambda *_: iter([piece]))
+    ledger: Any = None
+    extract = one("ndjson", type_)
+
+    def code() -> str:
+        with pytest.raises(LedgerError) as caught:
+            list(extraction.extracted(ledger, extract))
+        assert "x of flow f1" in str(caught.value)
+        return caught.value.code
+
+    assert list(extraction.extracted(ledger, extract))
+    file.write_bytes(b"something else")
+    assert code() == "EXTRACT_DAMAGED"
+    file.unlink()
+    assert code() == "EXTRACT_GONE"
 
 
 def test_a_place_that_nobody_can_read_is_told() -> None:

@@ -8,10 +8,14 @@ from pondage.define.component import ComponentDefinition
 from pondage.define.component_work import ComponentResult, MemberResult, Streamed
 from pondage.define.port import Port
 from pondage.define.segment import END, Segment
+from pondage.errors import LedgerError
 from pondage.kernel.streams import Placed
-from pondage.ledger import job_pruning, jobs, reap, segments
+from pondage.ledger import extracts, job_pruning, jobs, reap, segments
 from pondage.ledger.segments import Fenced, Reader, Stream
 from pondage.ledger.work import Work
+from pondage.plan.stored_job import stored_job
+from pondage.views.flows import flow_run
+from tests.flow.programs import PROGRAMS, planned
 from tests.ledger.harness import SECOND
 from tests.ledger_jobs.harness import Jobs, job
 
@@ -266,6 +270,48 @@ def test_a_resumed_run_takes_over_the_streams_of_what_it_need_not_repeat(run: Jo
     assert found.segments == (segment("a"),)
     with run.world.ledger.reading() as tx:
         assert job_pruning.kept_tokens(tx, [writer.claim.token]) == {writer.claim.token}
+
+
+def test_a_run_whose_streams_were_cleaned_up_is_not_resumed_without_them(run: Jobs) -> None:
+    started = run.start(job(RESUMED, registry=STREAMS))
+    writer = claimed(run, "p")
+    put(run, writer, 0, segment("a"))
+    put(run, writer, 1, END)
+    finish(run, writer)
+    finish(run, claimed(run, "w"), raises="it went wrong")
+    run.world.clock.time += 31 * 86_400 * SECOND
+    job_pruning.mark(run.world.ledger)
+    assert run.world.one("SELECT count(*) FROM segments") == 0
+    with pytest.raises(LedgerError) as caught:
+        jobs.resume(run.world.ledger, "main", started, is_intact=lambda _content: True)
+    assert caught.value.code == "RESUME_HASH_MISMATCH"
+    assert run.world.one("SELECT count(*) FROM job_runs") == 1, "nothing of it was written"
+
+
+def test_a_stream_is_kept_as_long_as_its_extract_and_the_others_as_long_as_runs(run: Jobs) -> None:
+    nodes = {"t": {"prog": "ticks"}, "s": {"prog": "scan"}}
+    extract = {"all": {"from": "s.out", "format": "ndjson", "retention": "40d"}}
+    flow = planned({"version": 1, "nodes": nodes, "edges": [["t.out", "s.in"]], "extract": extract})
+    started = run.start(stored_job(flow.plan, PROGRAMS, flow=flow.facts))
+    for held in (claimed(run, "t"), claimed(run, "s")):
+        put(run, held, 0, segment(held.claim.node))
+        put(run, held, 1, END)
+        finish(run, held)
+
+    def passed(days: int) -> tuple[list[str], str]:
+        run.world.clock.time += days * 86_400 * SECOND
+        job_pruning.mark(run.world.ledger)
+        with run.world.ledger.reading() as tx:
+            (shown,) = flow_run(tx, run.world.ledger, "main", started).extracts
+        return [str(row["instance"]) for row in run.world.rows("SELECT DISTINCT instance FROM segments")], shown.state
+
+    assert passed(29) == (["s", "t"], "ready")
+    assert passed(2) == (["s"], "ready")
+    assert passed(10) == ([], "gone")
+    with run.world.ledger.reading() as tx, pytest.raises(LedgerError) as caught:
+        extracts.find(tx, run.world.ledger, "main", started, "all")
+    assert caught.value.code == "EXTRACT_GONE"
+    assert job_pruning.prune(run.world.ledger) == 1
 
 
 def test_a_run_shows_what_its_streams_hold_and_whether_more_will_come(run: Jobs) -> None:

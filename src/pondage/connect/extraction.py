@@ -5,11 +5,15 @@ The bytes depend on the rows and their files alone, so that whoever was cut off 
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 from pyarrow import fs
 from pyarrow import parquet as pq
@@ -17,6 +21,8 @@ from pyarrow import parquet as pq
 from pondage.connect.arrow_rows import arrow_schema, csv_line, json_line, rows_of
 from pondage.define.segment import Segment
 from pondage.define.snapshot import SnapshotContent
+from pondage.define.type_json import spark_json
+from pondage.define.types import TypeSyntax, parse_type
 from pondage.errors import LedgerError, PondageError
 from pondage.ledger import extracts
 from pondage.ledger.extracts import Extractable
@@ -34,12 +40,13 @@ def extracted(
     Raises `LedgerError` when the rest will never come or has gone, or, without `wait`, when it has not come yet.
     """
     left = offset
-    for chunk in _encoded(one, _pieces(ledger, one, wait)):
-        if left >= len(chunk):
-            left -= len(chunk)
-            continue
-        yield chunk[left:]
-        left = 0
+    with _told(one):
+        for chunk in _encoded(one, _pieces(ledger, one, wait)):
+            if left >= len(chunk):
+                left -= len(chunk)
+                continue
+            yield chunk[left:]
+            left = 0
 
 
 def extracted_rows(ledger: Ledger, one: Extractable) -> Iterator[dict[str, Any]]:
@@ -47,6 +54,21 @@ def extracted_rows(ledger: Ledger, one: Extractable) -> Iterator[dict[str, Any]]
     for piece in _pieces(ledger, one, None):
         for batch in _batches(piece):
             yield from rows_of(batch)
+
+
+@contextmanager
+def _told(one: Extractable) -> Iterator[None]:
+    """Say what happened to the files: they may go while they are read, because their time is over or by some hand."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise extracts.gone(one.run, one.name, one.extract, why=f"there is no file {error.filename or error}") from None
+    except (pa.ArrowException, OSError) as error:
+        raise LedgerError(
+            f"{one.name} of flow {one.run.public_id} cannot be read: {error}",
+            hint="look at the disk of the warehouse, and submit the tree again",
+            code="EXTRACT_DAMAGED",
+        ) from None
 
 
 def _pieces(ledger: Ledger, one: Extractable, wait: Callable[[], None] | None) -> Iterator[Piece]:
@@ -80,15 +102,29 @@ def _encoded(one: Extractable, pieces: Iterator[Piece]) -> Iterator[bytes]:
         "ndjson": _ndjson,
         "csv": _csv,
     }
-    yield from writers[one.extract.format](batch for piece in pieces for batch in _batches(piece))
+    yield from writers[one.extract.format](_all_batches(one, pieces))
+
+
+def _all_batches(one: Extractable, pieces: Iterator[Piece]) -> Iterator[pa.RecordBatch]:
+    """Give the rows of all pieces; a stream without any has the columns of its type."""
+    first = next(pieces, None)
+    if first is None:
+        yield from _no_rows(one.type)
+        return
+    for piece in chain([first], pieces):
+        yield from _batches(piece)
+
+
+def _no_rows(type_: str) -> Iterator[pa.RecordBatch]:
+    with suppress(TypeSyntax, IndexError):  # nobody knows its columns
+        schema = arrow_schema(msgspec.json.encode(spark_json(parse_type(type_).arguments[0])).decode())
+        yield pa.RecordBatch.from_pylist([], schema)
 
 
 def _plain(piece: Piece) -> Iterator[bytes]:
     """Give a Value as JSON, or Bytes: between executions they are a table of one row, or the bytes of a segment."""
     if isinstance(piece, Segment):
-        file_system, path = _place(piece.ref)
-        with file_system.open_input_stream(path) as stream:
-            yield stream.read()
+        yield _read(piece)
         return
     for batch in _batches(piece):
         for value in batch.column(0).to_pylist():
@@ -98,8 +134,7 @@ def _plain(piece: Piece) -> Iterator[bytes]:
 def _batches(piece: Piece) -> Iterator[pa.RecordBatch]:
     """Give the rows of a piece in the order of its files; there is always one batch, so that columns are known."""
     if isinstance(piece, Segment):
-        file_system, path = _place(piece.ref)
-        with file_system.open_input_stream(path) as stream, pa.ipc.open_stream(stream) as reader:
+        with pa.ipc.open_stream(pa.BufferReader(_read(piece))) as reader:
             yield pa.RecordBatch.from_pylist([], reader.schema)
             yield from reader
         return
@@ -110,6 +145,16 @@ def _batches(piece: Piece) -> Iterator[pa.RecordBatch]:
         with file_system.open_input_file(path) as source:
             for batch in pq.ParquetFile(source).iter_batches(BATCH_ROWS):
                 yield pa.Table.from_batches([batch]).select(schema.names).cast(schema).combine_chunks().to_batches()[0]
+
+
+def _read(segment: Segment) -> bytes:
+    """Answer the bytes of a segment, which must be those that were committed."""
+    file_system, path = _place(segment.ref)
+    with file_system.open_input_stream(path) as stream:
+        data: bytes = stream.read()
+    if hashlib.sha256(data).hexdigest() != segment.sha256:
+        raise pa.ArrowInvalid(f"{segment.ref} is not what was written")
+    return data
 
 
 def _place(name: str) -> tuple[fs.FileSystem, str]:

@@ -41,7 +41,7 @@ def find(tx: Transaction, ledger: Ledger, environment: str, given: str, name: st
         known = ", ".join(facts.extracts) if facts is not None and facts.extracts else "nothing"
         raise NotFound(f"flow {run.public_id} has no extract {name!r}; it has {known}", code="NO_SUCH_EXTRACT")
     if run.ended_at is not None and run.ended_at + extract.kept_us < tx.now:
-        raise _gone(run, name, extract)
+        raise gone(run, name, extract)
     return Extractable(run=run, name=name, extract=extract, type=facts.types.get(name, ""))
 
 
@@ -51,7 +51,7 @@ def pieces(tx: Transaction, one: Extractable, *, seen: int) -> Pieces:
     table = run_tables.find(tx, one.run.id, node, port)
     if table is not None:
         if table.is_marked:
-            raise _gone(one.run, one.name, one.extract)
+            raise gone(one.run, one.name, one.extract)
         return Pieces(found=(table.content,) if seen == 0 else (), is_complete=True)
     entries = segments.read(tx, Stream(one.run.id, node, port))
     if entries and entries[-1].is_eos:
@@ -68,7 +68,7 @@ def _require_hope(tx: Transaction, one: Extractable) -> None:
     state = row.state if isinstance(row, ComponentRow) else State.WAIT
     over = tx.row("SELECT state FROM job_runs WHERE id = :id AND ended_at IS NOT NULL", id=one.run.id)
     if state is State.OK:
-        raise _gone(one.run, one.name, one.extract)
+        raise gone(one.run, one.name, one.extract)
     if state.is_final or over is not None:
         told = state.value if state.is_final else f"{state.value}, and the flow is over"
         raise LedgerError(
@@ -78,9 +78,10 @@ def _require_hope(tx: Transaction, one: Extractable) -> None:
         )
 
 
-def _gone(run: JobRunRow, name: str, extract: Extract) -> LedgerError:
+def gone(run: JobRunRow, name: str, extract: Extract, *, why: str = "") -> LedgerError:
+    """Answer the error for what was there and is not any more."""
     return LedgerError(
-        f"{name} of flow {run.public_id} has gone: it is kept for {extract.retention} after the end",
+        f"{name} of flow {run.public_id} has gone: {why or f'it is kept for {extract.retention} after the end'}",
         hint="submit the tree again",
         code="EXTRACT_GONE",
     )

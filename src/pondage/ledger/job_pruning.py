@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.driver import Transaction, batches, number, numbered, text
+from pondage.ledger.driver import Row, Transaction, batches, number, numbered, text
 from pondage.ledger.ledger import Ledger
 
 BATCH = 200
@@ -30,13 +30,39 @@ _MARKED = """tombstoned_at IS NULL AND
 
 
 def mark(ledger: Ledger) -> None:
-    """Mark the tables of runs that are out of retention, before a file of them is touched."""
+    """Mark the tables of runs that are out of retention, before a file of them is touched, and let streams go."""
+    _expire_streams(ledger)
     with ledger.reading() as tx:
         limit = limit_of(tx, ledger)
         if tx.row(f"SELECT id FROM run_tables WHERE {_MARKED} LIMIT 1", limit=limit) is None:
             return
     with ledger.transaction() as tx:
         tx.change(f"UPDATE run_tables SET tombstoned_at = :now WHERE {_MARKED}", limit=limit)
+
+
+def _expire_streams(ledger: Ledger) -> None:
+    """Forget the segments whose time is over; their files are nobody's from then on, which a vacuum finds."""
+    with ledger.reading() as tx:
+        doomed = [row for row in tx.rows(_ENDED_STREAMS) if _is_over(tx, ledger, row)]
+    for row in doomed:
+        with ledger.transaction() as tx:
+            tx.change(
+                "DELETE FROM segments WHERE run = :run AND instance = :instance AND port = :port",
+                run=number(row, "run"),
+                instance=text(row, "instance"),
+                port=text(row, "port"),
+            )
+
+
+_ENDED_STREAMS = """SELECT DISTINCT s.run AS run, s.instance AS instance, s.port AS port, r.ended_at AS ended_at,
+                           r.definition AS definition
+                    FROM segments s JOIN job_runs r ON r.id = s.run WHERE r.ended_at IS NOT NULL"""
+
+
+def _is_over(tx: Transaction, ledger: Ledger, row: Row) -> bool:
+    version, ended_at = ledger.job(tx, number(row, "definition")), number(row, "ended_at")
+    kept_us = version.kept_us(text(row, "instance"), text(row, "port"))
+    return ended_at < limit_of(tx, ledger) if kept_us is None else ended_at + kept_us < tx.now
 
 
 def sweepable(tx: Transaction, *, before: int) -> list[DoomedTable]:

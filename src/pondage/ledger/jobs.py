@@ -11,12 +11,14 @@ from pondage.errors import LedgerError, NotFound
 from pondage.kernel.control import Index, collect, difference
 from pondage.kernel.control.events import Event, Kill, Restore, Start
 from pondage.kernel.control.resume import Difference, is_resumable
-from pondage.kernel.control.state import RunRow
+from pondage.kernel.control.shape import Virtual
+from pondage.kernel.control.state import RunRow, State
 from pondage.ledger import actors, advance, flow_constants, history, job_plans, job_runs, run_tables, segments
 from pondage.ledger.driver import Transaction
-from pondage.ledger.job_plans import StoredJob
+from pondage.ledger.job_plans import JobVersion, StoredJob
 from pondage.ledger.job_runs import JobRunRow, RunRows
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.segments import Stream
 
 _START = Start()
 
@@ -114,6 +116,7 @@ def resume(
         new_id = _new_id(ledger, job)
         run = _insert(tx, old.environment, new_id, job, definition, context, resumed_from=old.id, reason="resumed")
         _take_over(tx, old, run, restore, is_intact)
+        _require_streams(tx, version, run, restore)
         history.audit(
             tx,
             environment=old.environment,
@@ -237,3 +240,19 @@ def _take_over(
             )
         run_tables.insert(tx, new.id, table)
     segments.take_over(tx, old=old.id, new=new.id, instances=sorted(restore.components))
+
+
+def _require_streams(tx: Transaction, version: JobVersion, new: JobRunRow, restore: Restore) -> None:
+    """Raise when a stream of what is not repeated has gone: whoever reads it would wait for ever, or see nothing."""
+    for instance, row in restore.components.items():
+        shape = version.shape_of(instance)
+        if row.state is not State.OK or shape.virtual is not Virtual.NONE or version.definition(shape).mode != "stream":
+            continue
+        for port in version.writes(shape, is_fused=False):
+            _, has_ended = segments.end_of(tx, Stream(new.id, instance, port))
+            if not has_ended:
+                raise LedgerError(
+                    f"the stream {port} of {instance} has gone: it was cleaned up, or its retention is over",
+                    hint="run the job again from the beginning",
+                    code="RESUME_HASH_MISMATCH",
+                )

@@ -74,7 +74,9 @@ def _extracts(tx: Transaction, run: JobRunRow, version: JobVersion, detail: JobR
         table = run_tables.find(tx, run.id, one.node, one.port)
         stream = segments.read(tx, Stream(run.id, one.node, one.port))
         kept_us = version.kept_us(one.node, one.port)
-        is_ready = (table is not None and not table.is_marked) or (bool(stream) and stream[-1].is_eos)
+        until = None if run.ended_at is None or kept_us is None else run.ended_at + kept_us
+        is_there = (table is not None and not table.is_marked) or (bool(stream) and stream[-1].is_eos)
+        is_ready = is_there and (until is None or until >= tx.now)
         sizes = [(table.content.rows, table.content.bytes)] if table is not None else _sizes(stream)
         has_ended = states[one.node] not in ("WAIT", "RUNNING") or run.ended_at is not None
         lost = "gone" if states[one.node] == "OK" else "lost"
@@ -87,7 +89,7 @@ def _extracts(tx: Transaction, run: JobRunRow, version: JobVersion, detail: JobR
                 state="ready" if is_ready else lost if has_ended else "waiting",
                 rows=sum(rows for rows, _ in sizes) if is_ready else None,
                 bytes=sum(size for _, size in sizes) if is_ready else None,
-                until=None if run.ended_at is None or kept_us is None else run.ended_at + kept_us,
+                until=until,
             )
         )
     return tuple(found)
