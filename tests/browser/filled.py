@@ -18,6 +18,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.migrate import migrate
 from pondage.ledger.sqlite import SqliteDriver
 from pondage.ledger.work import Work
+from tests.browser.flowing import flows
 from tests.browser.history import SECOND, TRACE, Crew, JumpingClock, key, put, tell
 from tests.browser.shop import HOUR, MINUTE, many, shop
 from tests.ledger.harness import pond
@@ -37,6 +38,8 @@ class Filled:
     warehouse: Path
     failed_job: str
     running_job: str
+    ended_flow: str
+    open_flow: str
 
 
 def filled(database: Path, warehouse: Path) -> Filled:
@@ -53,6 +56,7 @@ def filled(database: Path, warehouse: Path) -> Filled:
             tx, public_id=ledger.ids.new("p"), machine=Crew.machine, pid=4700, pid_started=1, role="supervisor"
         )
     _shop(ledger, crew, now)
+    ended_flow, open_flow = flows(ledger, crew)
     failed, running = _jobs(ledger, crew)
     # The second begins while the first is at its second Ripple.
     for before in (170 * SECOND, 110 * SECOND):
@@ -66,7 +70,8 @@ def filled(database: Path, warehouse: Path) -> Filled:
     with ledger.transaction() as tx:
         processes.beat(tx, crew.process, state="ready")
     return Filled(
-        ledger=ledger, clock=clock, crew=crew, warehouse=warehouse, failed_job=failed, running_job=running
+        ledger=ledger, clock=clock, crew=crew, warehouse=warehouse, failed_job=failed, running_job=running,
+        ended_flow=ended_flow, open_flow=open_flow,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import msgspec
 from pondage.define.definition import PondDefinition
 from pondage.define.names import PondKey
 from pondage.define.snapshot import SnapshotContent
+from pondage.engine.progress import summary_text
 from pondage.kernel.demand.events import Event
 from pondage.ledger import advance, executions, processes, verbs, work
 from pondage.ledger.clock import HostClock
@@ -22,6 +23,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.planning import planned
 from pondage.ledger.work import Failure, Work
 from pondage.plan.planning import checked
+from pondage.spark.backend import Stage
 from pondage.views.plan import plan_view
 from pondage.views.runs import log_path
 from tests.browser.shop import SECONDS
@@ -100,7 +102,8 @@ class Crew:
             self.fail(held, error)
         else:
             self.say(held, "INFO written and checked")
-            assert work.commit_written(self.ledger, held, self._content(held), process=self.process)
+            told = msgspec.structs.replace(held, summary=self._summary(held))
+            assert work.commit_written(self.ledger, told, self._content(held), process=self.process)
 
     def fail(self, held: Work, message: str) -> None:
         """End it with the error of an author."""
@@ -139,6 +142,17 @@ class Crew:
         at = datetime.fromtimestamp(self._now() / SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         with file.open("a", encoding="utf-8") as opened:
             opened.write(f"{at} {line}\n")
+
+    def _summary(self, held: Work) -> str | None:
+        """What Spark did: it reads, shuffles, and writes."""
+        seconds, first = SECONDS.get(held.claim.node, 30), 3 * held.claim.execution
+        return summary_text(
+            (
+                Stage(id=first, tasks=12, work_us=seconds * 900_000, read_bytes=seconds * 3_100_000),
+                Stage(id=first + 1, tasks=200, work_us=seconds * 2_300_000, shuffled_bytes=seconds * 2_400_000),
+                Stage(id=first + 2, tasks=8, work_us=seconds * 300_000, shuffled_bytes=seconds * 900_000),
+            )
+        )
 
     def _content(self, held: Work) -> SnapshotContent:
         rows = 1_000 * SECONDS.get(held.claim.node, 30) + self._random.randrange(5_000)

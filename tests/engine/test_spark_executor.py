@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from pondage.engine.attempt import Attempt
@@ -24,7 +25,7 @@ from pondage.ledger import work as ledger_work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.work import Work
 from pondage.spark import query, ripple
-from pondage.spark.driver import Progress, SparkDriver
+from pondage.spark.driver import Progress, Stage, SparkDriver
 from pondage.spark.query import QueryResult
 from tests.engine.plain import engine_config
 from tests.engine.projects import deployed_into, write_project
@@ -66,6 +67,9 @@ class PretendedDriver:
 
     def progress(self, token: str) -> Progress:
         return Progress(jobs=1, stages=2, tasks_done=3, tasks_all=4)
+
+    def stages(self, token: str, *, most: int) -> tuple[Stage, ...]:
+        return (Stage(id=4, tasks=3, work_us=50),)[:most]
 
     def cancel(self, token: str) -> None:
         self.tokens.append(f"cancel {token}")
@@ -220,6 +224,7 @@ def test_the_driver_is_asked_only_when_there_is_one(
     attempt = bench.attempt()
     monkeypatch.setattr(ripple, "run_ripple", lambda session, given: content(attempt.work))
     bench.executor.execute(attempt)
+    assert msgspec.json.decode(attempt.summary or "")["done"][0]["tasks"] == 3, "what Spark did is committed with it"
     bench.executor.cancel("t1")
     assert driver.tokens[-1] == "cancel t1"
     assert bench.executor.progress("t1") == JobProgress(jobs=1, stages=2, tasks_done=3, tasks_all=4)

@@ -15,6 +15,7 @@ from pondage.ledger.segments import Fenced, Reader, Stream
 from pondage.ledger.work import Work
 from pondage.plan.stored_job import stored_job
 from pondage.views.flows import flow_run
+from pondage.views.streams import ReaderView
 from tests.flow.programs import PROGRAMS, planned
 from tests.ledger.harness import SECOND
 from tests.ledger_jobs.harness import Jobs, job
@@ -341,3 +342,27 @@ def test_a_stream_whose_writer_failed_before_its_end_is_shown_as_lost(run: Jobs)
     finish(run, writer, raises="no more")
     (one,) = run.show(started).streams
     assert (one.component, one.port, one.state, one.segments, one.bytes) == ("p", "out", "lost", 1, 10)
+
+
+def test_a_run_shows_how_far_each_reader_of_a_stream_is_and_who_waits(run: Jobs) -> None:
+    started = run.start(job(PAIR, registry=STREAMS))
+    writer = claimed(run, "p")
+    put(run, writer, 0, segment("a", rows=3))
+    put(run, writer, 1, segment("b", rows=4))
+    held = claimed(run, "c")
+    at = attach(run, held, stream_of(writer))
+    with run.world.ledger.transaction() as tx:
+        segments.move(tx, held.claim, at, 2)
+        segments.wait_for_more(tx, held.claim, at)
+
+    def reader() -> ReaderView:
+        ((found,),) = (one.readers for one in run.show(started).streams)
+        return found
+
+    assert reader() == ReaderView(component="c", port="in", read=2, waits="reader")
+    put(run, writer, 2, END)
+    finish(run, writer)
+    with run.world.ledger.transaction() as tx:
+        segments.move(tx, held.claim, at, 3)
+    finish(run, held)
+    assert reader() == ReaderView(component="c", port="in", read=2)

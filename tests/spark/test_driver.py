@@ -85,6 +85,19 @@ def test_progress_counts_the_tasks_of_the_attempt_only(spark: SparkSession, driv
     assert driver.progress("unknown") == Progress()
 
 
+def test_the_stages_of_an_attempt_are_known_when_it_has_ended(
+    spark: SparkSession, driver: SparkDriver, token: str
+) -> None:
+    assert driver.stages(token, most=9) == ()
+    spark.range(1000, numPartitions=3).groupBy((F.col("id") % 7).alias("x")).count().collect()
+    stages = until(lambda: len(seen := driver.stages(token, most=9)) >= 2 and seen, "both stages")
+    assert [stage.id for stage in stages] == sorted(stage.id for stage in stages)
+    assert (stages[0].tasks, stages[0].failed) == (3, 0)
+    assert all(stage.shuffled_bytes > 0 for stage in stages)
+    assert driver.stages(token, most=1) == stages[-1:]
+    assert driver.stages("unknown", most=9) == ()
+
+
 def test_cancel_stops_a_long_job_and_nobody_elses(driver: SparkDriver, place: Callable[[], Path]) -> None:
     def endless(spark: SparkSession) -> object:
         # One task: it leaves a core for the neighbour, since pools act only where a task ends.

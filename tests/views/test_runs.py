@@ -1,8 +1,10 @@
+import msgspec
 import pytest
 
 from pondage.errors import NotFound
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
+from pondage.ledger import executions
 from pondage.views.runs import RunDetailView, RunsView, run, runs
 from tests.ledger.harness import SECOND, World
 
@@ -100,3 +102,26 @@ def test_the_beginning_of_several_runs_is_refused(world: World) -> None:
 def test_an_environment_without_a_deploy_has_no_runs(world: World) -> None:
     with world.ledger.reading() as tx:
         assert runs(tx, "nowhere").runs == ()
+
+
+def test_a_run_that_is_over_still_tells_what_spark_did_for_it_or_how_far_it_came(world: World) -> None:
+    world.send(Pulse(pond=PondKey("orders@1")))
+    worker = world.worker()
+    first = worker.claim()
+    assert first is not None
+    did = '{"phase":"done","stages":1,"tasks_done":3,"tasks_all":3,"done":[{"id":7,"tasks":3,"work_us":900}]}'
+    worker.finish(msgspec.structs.replace(first, summary=did))
+    (execution,) = one(world, "orders#1").attempts[0].executions
+    assert execution.progress is not None
+    assert [(stage.id, stage.tasks, stage.work_us) for stage in execution.progress.done] == [(7, 3, 900)]
+    world.clock.time += 10 * SECOND
+    world.send(Pulse(pond=PondKey("orders@1")))
+    second = worker.claim()
+    assert second is not None
+    with world.ledger.transaction() as tx:
+        came = '{"phase":"writing","tasks_done":1,"tasks_all":3}'
+        executions.put_progress(tx, execution=second.claim.execution, token=second.claim.token, progress=came)
+    worker.fail(second)
+    (execution,) = one(world, "orders#2").attempts[0].executions
+    assert execution.progress is not None
+    assert (execution.progress.tasks_done, execution.progress.done) == (1, ())

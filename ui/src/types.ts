@@ -195,6 +195,7 @@ export interface ComponentView {
   ended_at: number | null;
   trace: string | null;
   outputs: JobsOutputView[];
+  progress: Progress | null;
 }
 
 export interface Demand {
@@ -745,6 +746,7 @@ export interface Progress {
   stages: number;
   tasks_done: number;
   tasks_all: number;
+  done: StageView[];
 }
 
 export interface ProjectBack {
@@ -848,6 +850,14 @@ export interface ReadPondView {
   is_own: boolean;
   read_from: string;
   run: string | null;
+}
+
+export interface ReaderView {
+  component: string;
+  port: string;
+  read: number;
+  waits: "" | "reader" | "writer";
+  error: string | null;
 }
 
 export interface Reason {
@@ -1078,6 +1088,16 @@ export interface Span {
   reason: string;
 }
 
+export interface StageView {
+  id: number;
+  tasks: number;
+  failed: number;
+  work_us: number;
+  read_bytes: number;
+  shuffled_bytes: number;
+  spilled_bytes: number;
+}
+
 export interface Started {
   run: string;
 }
@@ -1105,6 +1125,7 @@ export interface StreamView {
   segments: number | null;
   rows: number | null;
   bytes: number | null;
+  readers: ReaderView[];
 }
 
 export interface SubjobView {

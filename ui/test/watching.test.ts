@@ -5,8 +5,9 @@ import { quantile } from "../src/reactors/histogram";
 import { causeText } from "../src/runs/causes";
 import { columnsText, placed } from "../src/runs/graph";
 import { marksOf } from "../src/runs/scale";
+import { flowing, flowingLines } from "../src/runs/streams";
 import { lanesOf } from "../src/timeline/lanes";
-import type { Span, TimelineView } from "../src/types";
+import type { Span, StreamView, TimelineView } from "../src/types";
 
 test("a cause is told in words, and an unknown one as it is", () => {
   assert.equal(causeText("DATA_STARVED(input)"), "nothing came to its input “input”");
@@ -62,4 +63,14 @@ test("a pointer leads to its place in the text, or to the nearest that is there"
   assert.deepEqual(shown("/nodes/missing"), [2, '{"a": {"prog": "x"}}']);
   assert.equal(shown("")?.[0], 1);
   assert.equal(rangeOf("{oops", "/a"), null);
+});
+
+test("what flows over an edge of a plan is that of all instances of its ends", () => {
+  const stream = (source: string, target: string, more: Partial<StreamView> = {}): StreamView => ({
+    source, target, state: "ended", segments: 2, rows: 10, bytes: 100, read: 2, waits: "", error: null, ...more,
+  });
+  const flows = flowing([stream("a.out", "b.in"), stream("each[#0].out", "b.in"), stream("each[#1].out", "b.in", { state: "open", read: 0 }), stream("b.out", "")]);
+  assert.deepEqual([...flows.keys()], ["a.out b.in", "each.out b.in"]);
+  assert.deepEqual(flows.get("each.out b.in"), { segments: 4, rows: 20, read: 2, state: "open" });
+  assert.deepEqual(flows.get("a.out b.in") && flowingLines(stream("", "", { segments: 1 })), ["1 segment", "10 rows · ended"]);
 });

@@ -28,6 +28,8 @@ class Attempt:
         self.progressed_s = self.began_s
         self.phase = ""
         self.written_progress = ""
+        self.summary: str | None = None
+        """What Spark did for it, once that is known: it is committed with the outcome."""
         self.taken_away: str | None = None
         self.taken_away_s: float | None = None
         self.is_written = threading.Event()

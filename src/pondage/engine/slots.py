@@ -8,6 +8,8 @@ import threading
 import time
 from collections.abc import Callable
 
+import msgspec
+
 from pondage.define.component_work import ComponentResult
 from pondage.engine.attempt import Attempt
 from pondage.engine.attempt_log import bound
@@ -258,7 +260,7 @@ class Slots:
                 return failure
 
     def _commit(self, attempt: Attempt, result: Result | Failure) -> bool:
-        ledger, work = self._ledger, attempt.work
+        ledger, work = self._ledger, msgspec.structs.replace(attempt.work, summary=attempt.summary)
         match result:
             case Written(content=content):
                 attempt.log.add("INFO", f"wrote {content.rows:,} rows, {content.bytes:,} bytes")

@@ -22,6 +22,7 @@ from pondage.engine.lineage import LineageKeeper
 from pondage.engine.local import local_warehouse
 from pondage.engine.places import code_directory, snapshot_path
 from pondage.engine.probe import Probe, probe_of
+from pondage.engine.progress import MOST_STAGES, summary_text
 from pondage.errors import PondageError
 from pondage.ledger import work as ledger_work
 from pondage.ledger.compaction import CompactTask
@@ -73,6 +74,18 @@ class SparkExecutor:
         An Inlet's probe comes first. When it answers as it did for the last snapshot, nothing else is done; one that
         does not ask for `spark` does not even start it.
         """
+        try:
+            return self._execute(attempt)
+        finally:
+            self._sum_up(attempt)
+
+    def _sum_up(self, attempt: Attempt) -> None:
+        """Keep what Spark did for people who look at the Run later."""
+        work = attempt.work
+        if self._driver is not None and (work.ripple is not None or work.component is not None):
+            attempt.summary = summary_text(self._driver.stages(attempt.token, most=MOST_STAGES))
+
+    def _execute(self, attempt: Attempt) -> Result:
         work = attempt.work
         if work.component is not None:
             return component_executor.execute(

@@ -9,6 +9,7 @@ import msgspec
 
 from pondage.engine.attempt import Attempt
 from pondage.engine.executor import Executor
+from pondage.engine.progress import progress_text
 from pondage.engine.slots import Slots
 from pondage.ledger import executions, leases
 from pondage.ledger.ledger import Ledger
@@ -20,16 +21,6 @@ TIMEOUT_SLACK_S = 2.0
 """How much longer than the timeout the ledger waits: a worker that can ends the attempt itself, with the place."""
 
 _log = logging.getLogger(__name__)
-
-
-class ProgressText(msgspec.Struct, frozen=True, kw_only=True):
-    """What `executions.progress` holds."""
-
-    phase: str
-    jobs: int
-    stages: int
-    tasks_done: int
-    tasks_all: int
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,13 +141,7 @@ class Watch:
             attempt.take_away("it was cancelled or given to another process", now_s)
 
     def _progress(self, attempt: Attempt) -> str:
-        jobs = self._executor.progress(attempt.token)
-        return msgspec.json.encode(
-            ProgressText(
-                phase=attempt.phase, jobs=jobs.jobs, stages=jobs.stages,
-                tasks_done=jobs.tasks_done, tasks_all=jobs.tasks_all,
-            )
-        ).decode()  # fmt: skip
+        return progress_text(attempt.phase, self._executor.progress(attempt.token))
 
     def _stop(self, attempt: Attempt, now_s: float) -> None:
         # Again each second: a cancel stops the jobs of the moment, not the attempt's next one.

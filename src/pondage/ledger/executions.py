@@ -120,17 +120,29 @@ def outcome_of(tx: Transaction, token: str) -> str | None:
 
 
 def close(
-    tx: Transaction, *, execution: int, token: str, outcome: Outcome, pool: str = "", error: str | None = None
+    tx: Transaction,
+    *,
+    execution: int,
+    token: str,
+    outcome: Outcome,
+    pool: str = "",
+    error: str | None = None,
+    summary: str | None = None,
 ) -> bool:
-    """Close an execution that the holder of this token still holds. False means fenced: somebody else closed it."""
+    """Close an execution that the holder of this token still holds. False means fenced: somebody else closed it.
+
+    `summary` takes the place of its progress; without one the last that was written stays, as how far it came.
+    """
     is_closed = (
         tx.change(
-            """UPDATE executions SET completed_at = :now, outcome = :outcome, error = :error, progress = NULL
+            """UPDATE executions SET completed_at = :now, outcome = :outcome, error = :error,
+                                     progress = coalesce(:summary, progress)
                WHERE id = :id AND token = :token AND completed_at IS NULL""",
             id=execution,
             token=token,
             outcome=outcome,
             error=error,
+            summary=summary,
         )
         == 1
     )
@@ -159,7 +171,7 @@ def cancel(tx: Transaction, dispatch: int) -> None:
         tx.change(f"DELETE FROM availabilities WHERE execution IN ({marks})", **values)
         # Only those: one that appeared since still has its availability.
         for row in tx.rows(
-            f"""UPDATE executions SET completed_at = :now, outcome = 'cancelled', progress = NULL
+            f"""UPDATE executions SET completed_at = :now, outcome = 'cancelled'
                 WHERE id IN ({marks}) AND completed_at IS NULL RETURNING id""",
             **values,
         ):

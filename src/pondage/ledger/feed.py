@@ -78,7 +78,7 @@ def running(tx: Transaction, environment: int) -> dict[tuple[str, str | int], tu
     found: dict[tuple[str, str | int], tuple[object, ...]] = {}
     for row in tx.rows(_RUNNING, environment=environment):
         key = _subject(row)
-        found[key] = (*found.get(key, ()), (row["id"], row["progress"], row["state"]))
+        found[key] = (*found.get(key, ()), (row["id"], row["progress"], row["state"], row["put"]))
     return found
 
 
@@ -89,7 +89,8 @@ def _subject(row: Row) -> tuple[str, str | int]:
 
 
 _RUNNING = """
-SELECT e.id AS id, e.progress AS progress, w.state AS state, d.actor AS actor, p.name AS name, p.major AS major
+SELECT e.id AS id, e.progress AS progress, w.state AS state, d.actor AS actor, p.name AS name, p.major AS major,
+       (SELECT max(s.seq) FROM segments s WHERE s.execution = e.id) AS put
 FROM executions e JOIN dispatches d ON d.id = e.dispatch JOIN processes w ON w.id = e.process
 LEFT JOIN runs r ON r.id = d.run LEFT JOIN ponds p ON p.id = r.pond
 WHERE e.completed_at IS NULL AND e.process IS NOT NULL AND d.environment = :environment AND d.actor IS NOT NULL

@@ -73,6 +73,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     compact: CompactTask | None = None
     fire: FireTask | None = None
     stream: StreamTask | None = None
+    summary: str | None = None
+    """When it has ended: what Spark did for it, as `executions.progress` keeps it."""
 
 
 def _nothing(_tx: Transaction) -> None:
@@ -384,8 +386,9 @@ def commit(
         nonlocal is_advanced
         with ledger.transaction() as tx:
             is_ours = executions.close(
-                tx, execution=claim.execution, token=claim.token, outcome=outcome, pool=claim.pool, error=error
-            )
+                tx, execution=claim.execution, token=claim.token, outcome=outcome, pool=claim.pool, error=error,
+                summary=work.summary,
+            )  # fmt: skip
             if not is_ours:
                 # Our own commit may have landed and only its answer was lost: the row then shows what we wrote.
                 return executions.outcome_of(tx, claim.token) == outcome

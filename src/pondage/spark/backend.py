@@ -19,6 +19,18 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     tasks_all: int = 0
 
 
+class Stage(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage of an attempt that has ended. `work_us` is the time of all its tasks together."""
+
+    id: int
+    tasks: int
+    failed: int = 0
+    work_us: int = 0
+    read_bytes: int = 0
+    shuffled_bytes: int = 0
+    spilled_bytes: int = 0
+
+
 class Backend(Protocol):
     """A way to run attempts on Spark. All methods may be called from any thread."""
 
@@ -37,6 +49,9 @@ class Backend(Protocol):
 
     def progress(self, token: str) -> Progress:
         """Answer the progress of the jobs under the token; all zero when none is known."""
+
+    def stages(self, token: str, most: int) -> tuple[Stage, ...]:
+        """Answer the newest stages that Spark ran under the token, in order; none when that is not known."""
 
     def add_python_path(self, paths: tuple[str, ...]) -> None:
         """Let Python workers that start from now on import from these places too."""

@@ -15,7 +15,7 @@ import sys
 import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
@@ -23,7 +23,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from pondage.errors import PondageError
-from pondage.spark.backend import Progress
+from pondage.spark.backend import Progress, Stage
 from pondage.spark.jvm import Jvm, SparkStartError
 from pondage.spark.settings import is_known_user
 
@@ -120,6 +120,20 @@ class ClassicBackend:
                 tasks_done += stage.numCompletedTasks
                 tasks_all += stage.numTasks
         return Progress(jobs=len(jobs), stages=stages, tasks_done=tasks_done, tasks_all=tasks_all)
+
+    def stages(self, token: str, most: int) -> tuple[Stage, ...]:
+        """See `Backend`. A stage that was skipped, because its output existed already, is none."""
+        tracker, store = self._context.statusTracker(), self._context._jsc.sc().statusStore()
+        known = [job for job_id in self.jobs(token) if (job := tracker.getJobInfo(job_id)) is not None]
+        newest = sorted({int(stage) for job in known for stage in job.stageIds})[-most:]
+        found = []
+        for number in newest:
+            # One that Spark has forgotten, or never began, is an error there.
+            with suppress(Py4JError):
+                stage = store.lastStageAttempt(number)
+                if int(stage.numCompleteTasks()):
+                    found.append(_stage(number, stage))
+        return tuple(found)
 
     def jobs(self, token: str) -> tuple[int, ...]:
         """Answer the ids of the jobs that Spark remembers of a token, running and ended."""
@@ -248,3 +262,16 @@ def stopped_after(session: SparkSession, timeout_s: float, *, what: str) -> Iter
         watcher.join()
         with suppress(Py4JError, OSError):
             context.removeJobTag(tag)
+
+
+def _stage(number: int, stage: Any) -> Stage:
+    """Read a stage of Spark's own status; each field is a question to the JVM."""
+    return Stage(
+        id=number,
+        tasks=int(stage.numTasks()),
+        failed=int(stage.numFailedTasks()),
+        work_us=int(stage.executorRunTime()) * 1000,
+        read_bytes=int(stage.inputBytes()),
+        shuffled_bytes=int(stage.shuffleReadBytes()) + int(stage.shuffleWriteBytes()),
+        spilled_bytes=int(stage.diskBytesSpilled()),
+    )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pondage.errors import PondageError
-from pondage.spark.backend import Progress
+from pondage.spark.backend import Progress, Stage
 from pondage.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
@@ -88,6 +88,11 @@ class ConnectBackend:
         """See `Backend`: a client is not told."""
         del token
         return Progress()
+
+    def stages(self, token: str, most: int) -> tuple[Stage, ...]:
+        """See `Backend`: a client is not told."""
+        del token, most
+        return ()
 
     def add_python_path(self, paths: tuple[str, ...]) -> None:
         """See `Backend`. Sessions that are opened from now on get the code."""

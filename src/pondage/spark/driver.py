@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pondage.spark.archive import archive_for, cache_directory
-from pondage.spark.backend import Backend, Progress
+from pondage.spark.backend import Backend, Progress, Stage
 from pondage.spark.java import find_java
 from pondage.spark.settings import SparkSettings, session_conf
 from pondage.spark.workspace import Workspace
@@ -151,6 +151,14 @@ class SparkDriver:
         with suppress(OSError):
             return self._backend.progress(token)
         return Progress()
+
+    def stages(self, token: str, *, most: int) -> tuple[Stage, ...]:
+        """Answer the newest stages that Spark ran for the attempt: none when it is unknown or the driver has died."""
+        if not self.is_alive():
+            return ()
+        with suppress(OSError):
+            return self._backend.stages(token, most)
+        return ()
 
     def add_python_path(self, *paths: Path) -> None:
         """Let user-defined functions import modules from these places (deployed code) in their Python workers."""

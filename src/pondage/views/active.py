@@ -14,14 +14,27 @@ from pondage.ledger.driver import Row, Transaction, number, number_or_none, text
 RippleProgressState = Literal["waiting", "queued", "running", "done", "reused", "failed", "cancelled"]
 
 
+class StageView(msgspec.Struct, frozen=True, kw_only=True):
+    """What Spark did in one stage; `work_us` is the time of all its tasks together."""
+
+    id: int
+    tasks: int
+    failed: int = 0
+    work_us: int = 0
+    read_bytes: int = 0
+    shuffled_bytes: int = 0
+    spilled_bytes: int = 0
+
+
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far an attempt is, as its worker last wrote it."""
+    """How far an attempt is, as its worker last wrote it; `done` are its newest stages when it has ended."""
 
     phase: str = ""
     jobs: int = 0
     stages: int = 0
     tasks_done: int = 0
     tasks_all: int = 0
+    done: tuple[StageView, ...] = ()
 
 
 class RippleView(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from pondage.ledger.job_plans import JobVersion
 from pondage.ledger.job_runs import JobRunRow, RunRows
 from pondage.ledger.ledger import Ledger
 from pondage.views import find
+from pondage.views.active import Progress, read_progress
 from pondage.views.job_metrics import JobMetrics, job_metrics
 from pondage.views.streams import StreamView, streams
 
@@ -85,6 +86,8 @@ class ComponentView(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: int | None = None
     trace: str | None = None
     outputs: tuple[OutputView, ...] = ()
+    progress: Progress | None = None
+    """How far Spark is with it, or how far it came."""
 
 
 class SubjobView(msgspec.Struct, frozen=True, kw_only=True):
@@ -227,7 +230,8 @@ def _instances(tx: Transaction, ledger: Ledger, run: JobRunRow) -> list[Componen
 
 
 _WORK = """SELECT d.inputs AS inputs, d.created_at AS created_at, d.closed_at AS closed_at, d.crashes AS crashes,
-                  e.claimed_at AS claimed_at, e.completed_at AS completed_at, e.error AS error
+                  e.claimed_at AS claimed_at, e.completed_at AS completed_at, e.error AS error,
+                  e.progress AS progress
            FROM dispatches d LEFT JOIN executions e
                 ON e.id = (SELECT max(x.id) FROM executions x WHERE x.dispatch = d.id)
            WHERE d.kind = 'component' AND d.actor = :actor ORDER BY d.id"""
@@ -263,6 +267,7 @@ def _worked(component: ComponentView, row: Row) -> ComponentView:
         started_at=claimed,
         ended_at=ended,
         trace=_traces.decode(error).trace if error is not None and component.state == "ERROR" else None,
+        progress=read_progress(text_or_none(row, "progress")),
     )
 
 

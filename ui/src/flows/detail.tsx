@@ -1,53 +1,31 @@
 // One flow: its tree with types and states, why nodes failed, what can be fetched, and how to stop it or go on.
 import { useState } from "react";
-import { apiUrl, Refusal, token, useGet, type Problem } from "../api";
-import { useWorld } from "../live";
+import { apiUrl, Refusal, token, type Problem } from "../api";
 import { Action } from "../parts/action";
-import { Age, Command, Duration, Elapsed, Loaded, PageHead, Panel, StateChip, Trouble } from "../parts/basics";
+import { Command, Loaded, Panel, StateChip, Trouble } from "../parts/basics";
+import { Failure } from "../parts/failure";
 import { Link } from "../parts/link";
 import { Logs } from "../parts/logs";
 import { go, here, hrefOf } from "../router";
 import { causeText } from "../runs/causes";
-import { Graph } from "../runs/graph";
+import { JobHead, Plan, useComponent, useRun } from "../runs/of_job";
+import { Streams } from "../runs/streams";
 import type { ExtractView, FlowDetail, JobGraphView, Started } from "../types";
 import { momentText, numberText, sizeText } from "../words";
 
 export function Flow({ run }: { run: string }) {
-  const known = useWorld().runs.get(run);
-  const version = known === undefined ? "" : `${known.state}/${JSON.stringify(known.counts)}`;
-  const found = useGet<FlowDetail>(`flows/${encodeURIComponent(run)}`, {}, version);
-  const graph = useGet<JobGraphView>(`jobs/runs/${encodeURIComponent(run)}/graph`);
-  return <Loaded from={found}>{(data) => <Shown data={data} graph={graph.data} reload={found.reload} />}</Loaded>;
+  const { found, graph } = useRun<FlowDetail>("flows", run);
+  return <Loaded from={found}>{(data) => <Shown data={data} graph={graph} reload={found.reload} />}</Loaded>;
 }
 
 function Shown({ data, graph, reload }: { data: FlowDetail; graph: JobGraphView | null; reload: () => void }) {
-  const { run, components } = data.flow;
-  const [chosen, setChosen] = useState("");
+  const { run, components, streams } = data.flow;
+  const chosen = useComponent();
   const isOpen = run.ended_at === null;
   const at = `flows/${encodeURIComponent(run.id)}`;
   return (
     <div className="stack">
-      <PageHead
-        title={
-          <>
-            {run.job} <code className="faint">{run.id}</code> <StateChip state={run.state} />
-          </>
-        }
-        lead={
-          <>
-            {run.reason} · began <Age at={run.started_at} /> ·{" "}
-            {isOpen ? (
-              <>
-                runs for <Elapsed since={run.started_at} />
-              </>
-            ) : (
-              <>
-                took <Duration us={(run.ended_at ?? run.started_at) - run.started_at} />
-              </>
-            )}
-          </>
-        }
-      >
+      <JobHead run={run}>
         {isOpen ? (
           <Action label="Stop" path={`${at}/stop`} level="operate" twin={`pondage flow stop ${run.id}`} onDone={reload} />
         ) : run.state === "OK" ? null : (
@@ -63,22 +41,11 @@ function Shown({ data, graph, reload }: { data: FlowDetail; graph: JobGraphView 
         {isOpen || data.cleaned_at !== null ? null : (
           <Action label="Clean up" path={`${at}/cleanup`} level="operate" twin={`pondage flow cleanup ${run.id}`} onDone={reload} />
         )}
-      </PageHead>
+      </JobHead>
       {data.panics.map((panic) => (
-        <section key={panic.node} className="trouble failure" role="alert">
-          <p>
-            <strong>{panic.node} failed:</strong> {panic.message} <code className="faint">{panic.code}</code>
-          </p>
-          {panic.detail === "" ? null : (
-            <details>
-              <summary>Traceback</summary>
-              <pre className="trace">{panic.detail.trimEnd()}</pre>
-            </details>
-          )}
-        </section>
+        <Failure key={panic.node} title={`${panic.node} failed: ${panic.message}`} code={panic.code} trace={panic.detail} />
       ))}
-      <Panel title="The tree" aside="what travels is on the edges">
-        {graph === null ? <p className="loading">Reading …</p> : <Graph graph={graph} components={components} chosen={chosen} onChoose={setChosen} />}
+      <Plan title="The tree" aside="what travels is on the edges" graph={graph} components={components} streams={streams}>
         <ul className="lines">
           {components
             .filter((each) => each.cause !== "" && each.state !== "ERROR")
@@ -90,7 +57,8 @@ function Shown({ data, graph, reload }: { data: FlowDetail; graph: JobGraphView 
               </li>
             ))}
         </ul>
-      </Panel>
+      </Plan>
+      <Streams streams={streams} />
       <Panel title="What can be fetched">
         {data.extracts.length === 0 ? <p className="soft">The tree names no extract.</p> : <Extracts run={run.id} extracts={data.extracts} />}
       </Panel>

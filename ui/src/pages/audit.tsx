@@ -3,9 +3,10 @@ import { useEffect, useState } from "react";
 import { get, useGet } from "../api";
 import { useWorld } from "../live";
 import { Age, Empty, Loaded, PageHead, Panel, Tag } from "../parts/basics";
+import { Filters, Find, fits, Only, Select } from "../parts/filters";
 import { Link } from "../parts/link";
 import { Word } from "../parts/word";
-import { change, usePlace } from "../router";
+import { usePlace } from "../router";
 import type { AuditLine, AuditView } from "../types";
 import { momentText } from "../words";
 import type { Page } from "./page";
@@ -21,43 +22,23 @@ function Audit() {
     <>
       <PageHead title={<Word of="audit">Audit</Word>} lead="Who did what, when, and why. Rows are only ever added." />
       <Panel>
-        <div className="filters">
-          <label>
-            <span>Find</span>
-            <input
-              type="search"
-              value={params.find ?? ""}
-              placeholder="a person, a Pond or a note"
-              onChange={(event) => change({ find: event.target.value }, { replace: true })}
-            />
-          </label>
-          <label>
-            <span>Verb</span>
-            <select value={params.verb ?? ""} onChange={(event) => change({ verb: event.target.value })}>
-              <option value="">any</option>
-              {VERBS.map((verb) => (
-                <option key={verb}>{verb}</option>
-              ))}
-            </select>
-          </label>
-          {params.target === undefined ? null : (
-            <Tag>
-              only {params.target} <Link params={{ target: null }}>show all</Link>
-            </Tag>
-          )}
-        </div>
-        <Loaded from={found}>{(data) => <Lines first={data} find={(params.find ?? "").toLowerCase()} />}</Loaded>
+        <Filters>
+          <Find hint="a person, a Pond or a note" />
+          <Select of="verb" label="Verb" none="any" options={VERBS} />
+          <Only of="target">{params.target}</Only>
+        </Filters>
+        <Loaded from={found}>{(data) => <Lines first={data} />}</Loaded>
       </Panel>
     </>
   );
 }
 
-function Lines({ first, find }: { first: AuditView; find: string }) {
+function Lines({ first }: { first: AuditView }) {
   const { params } = usePlace();
   const [more, setMore] = useState<AuditView | null>(null);
   useEffect(() => setMore(null), [params.verb, params.target]);
   const lines = more === null ? first.lines : [...first.lines, ...more.lines.filter((line) => !first.lines.some((each) => each.id === line.id))];
-  const shown = lines.filter((line) => find === "" || [line.who, line.verb, line.target, line.note].some((text) => text.toLowerCase().includes(find)));
+  const shown = lines.filter((line) => fits(params.find, line.who, line.verb, line.target, line.note));
   const last = lines.at(-1);
   const hasMore = more === null ? first.has_more : more.has_more;
   if (shown.length === 0) {

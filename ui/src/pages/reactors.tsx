@@ -92,8 +92,8 @@ function Reactor({ reactor }: { reactor: ReactorView }) {
           facts={[
             [<Word key="fire" of="fire">Fires</Word>, known === null ? null : `${numberText(known.fires)}, ${numberText(known.ok)} well, ${numberText(known.bad)} badly`],
             ["Last fire", known?.last_fire ? <LastFire key="last" last={known.last_fire} /> : null],
-            ["Fires when", reactor.criteria === "all" ? "every source has something new" : "any source has something new"],
-            ["Strategy", reactor.strategy],
+            [<Word key="criteria" of="criteria">Fires when</Word>, reactor.criteria === "all" ? "every source has something new" : "any source has something new"],
+            [<Word key="strategy" of="strategy" />, reactor.strategy],
             ["Durable", reactor.durable],
             ["Graphs", reactor.graphs.join(", ")],
             [<Word key="epoch" of="epoch" />, reactor.is_owned ? String(reactor.epoch) : null],
@@ -201,7 +201,9 @@ function Sources({ sources }: { sources: Readonly<Record<string, SourceState>> }
         <thead>
           <tr>
             <th>Source</th>
-            <th>Health</th>
+            <th>
+              <Word of="health" />
+            </th>
             <th>
               <Word of="dirty">News</Word>
             </th>

@@ -2,15 +2,18 @@
 import { useGet } from "../api";
 import { useWorld } from "../live";
 import { Action } from "../parts/action";
-import { Age, Duration, Elapsed, Empty, Facts, Loaded, PageHead, Panel, StateChip, Tag } from "../parts/basics";
+import { Empty, Facts, Loaded, PageHead, Panel, StateChip, Tag } from "../parts/basics";
+import { Failure } from "../parts/failure";
 import { Link, PondLink } from "../parts/link";
 import { Logs } from "../parts/logs";
 import { Word } from "../parts/word";
 import { usePlace } from "../router";
 import { Gantt, type Bar } from "../runs/gantt";
 import { JobRun } from "../runs/job";
+import { RunLead } from "../runs/lead";
+import { Stages, Working } from "../runs/stages";
 import type { AttemptView, ExecutionView, FailureView, RunDetailView } from "../types";
-import { momentText, numberText, shortName, sizeText } from "../words";
+import { countText, momentText, numberText, shortName, sizeText } from "../words";
 import type { Page } from "./page";
 
 function Run() {
@@ -46,36 +49,24 @@ function Detail({ data, reload }: { data: RunDetailView; reload: () => void }) {
             <PondLink pond={run.pond} /> <span className="faint">#{run.number}</span> <StateChip state={run.state} />
           </>
         }
-        lead={
-          <>
-            {run.reason} · began <Age at={run.started_at} />
-            {isOpen ? (
-              <>
-                {" "}
-                · runs for <Elapsed since={run.started_at} />
-              </>
-            ) : (
-              <>
-                {" "}
-                · took <Duration us={run.duration_us ?? 0} />
-              </>
-            )}
-          </>
-        }
+        lead={<RunLead run={run} />}
       >
         <RunActions pond={run.pond} state={run.state} onDone={reload} />
       </PageHead>
       <div className="stack">
-        {trace === null ? null : <Failure error={trace} ripple={run.ripple} />}
+        {trace === null ? null : <Failure title={trace.message} code={trace.code} text={placeText(trace, run.ripple)} trace={trace.trace} />}
         <Panel title={<Word of="attempt">Attempts</Word>} aside="hatched: it waited">
           {attempts.length === 0 ? <p className="soft">Nothing had to be executed: every result was taken again.</p> : null}
           <Gantt bars={attempts.flatMap((attempt) => barsOf(attempt, numberOf(attempt, attempts)))} />
-          <Stages attempts={attempts} />
+          <Working parts={attempts.flatMap((attempt) => attempt.executions.filter((each) => each.outcome === null).map((each) => ({ name: attempt.ripple, progress: each.progress })))} />
         </Panel>
         <div className="columns">
-          <Panel title="Log">
-            <Logs subject={run.id} isLive={isOpen} />
-          </Panel>
+          <div className="stack">
+            <Panel title="Log">
+              <Logs subject={run.id} isLive={isOpen} />
+            </Panel>
+            <Stages parts={attempts.flatMap((attempt) => attempt.executions.filter((each) => each.outcome !== null).map((each) => ({ name: labelOf(attempt, numberOf(attempt, attempts), each), progress: each.progress })))} />
+          </div>
           <div className="stack">
             <Panel title={<Word of="pin">What it reads</Word>}>
               {pins.length === 0 ? <p className="soft">An Inlet: it reads from outside.</p> : null}
@@ -104,7 +95,7 @@ function Detail({ data, reload }: { data: RunDetailView; reload: () => void }) {
                   <li key={output.ripple} className="line">
                     <strong>{output.ripple}</strong>
                     <span className="line-text number">
-                      {numberText(output.rows)} rows
+                      {countText(output.rows, "row")}
                       {output.table_rows !== null && output.table_rows !== output.rows ? ` of ${numberText(output.table_rows)}` : ""}
                     </span>
                     <span className="line-end">{sizeText(output.bytes)}</span>
@@ -159,25 +150,8 @@ function RunActions({ pond, state, onDone }: { pond: string; state: string; onDo
   return <Action label="Run again" path={`${at}/pulse`} level="demand" twin={`pondage pulse ${name}`} onDone={onDone} />;
 }
 
-export function Failure({ error, ripple }: { error: FailureView; ripple: string | null }) {
-  return (
-    <section className="trouble failure" role="alert">
-      <p>
-        <strong>{error.message}</strong> <code className="faint">{error.code}</code>
-      </p>
-      {ripple === null && error.place === null ? null : (
-        <p className="soft">
-          {ripple === null ? "" : `Ripple ${ripple}`} {error.place === null ? "" : `at ${error.place}`}
-        </p>
-      )}
-      {error.trace === null ? null : (
-        <details open>
-          <summary>Traceback</summary>
-          <pre className="trace">{error.trace.trimEnd()}</pre>
-        </details>
-      )}
-    </section>
-  );
+function placeText(error: FailureView, ripple: string | null): string {
+  return [ripple === null ? "" : `Ripple ${ripple}`, error.place === null ? "" : `at ${error.place}`].filter((text) => text !== "").join(" ");
 }
 
 function newestTrace(attempts: readonly AttemptView[]): FailureView | null {
@@ -226,27 +200,6 @@ function barsOf(attempt: AttemptView, number: number): Bar[] {
 function labelOf(attempt: AttemptView, number: number, each: ExecutionView): string {
   const tries = [number > 1 ? `attempt ${number}` : "", each.epoch > 1 ? `try ${each.epoch}` : ""];
   return [attempt.ripple, ...tries.filter((text) => text !== "")].join(" · ");
-}
-
-/** How far Spark is with what is open. */
-function Stages({ attempts }: { attempts: readonly AttemptView[] }) {
-  const open = attempts.flatMap((attempt) =>
-    attempt.executions.flatMap((each) => (each.outcome === null && each.progress !== null ? [{ ripple: attempt.ripple, ...each.progress }] : [])),
-  );
-  if (open.length === 0) return null;
-  return (
-    <ul className="stages">
-      {open.map((each) => (
-        <li key={each.ripple}>
-          <strong>{each.ripple}</strong>
-          <progress value={each.tasks_done} max={Math.max(1, each.tasks_all)} aria-label={`Tasks of ${each.ripple}`} />
-          <span className="number soft">
-            {each.phase} · {numberText(each.tasks_done)} of {numberText(each.tasks_all)} tasks · {each.stages} stages in {each.jobs} Spark jobs
-          </span>
-        </li>
-      ))}
-    </ul>
-  );
 }
 
 export const run: Page = { id: "run", title: "Run", under: "runs", Component: Run };

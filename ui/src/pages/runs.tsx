@@ -5,6 +5,7 @@ import type { World } from "../feed";
 import { useWorld } from "../live";
 import { Age, Choice, Duration, Elapsed, Empty, Loaded, PageHead, Panel, StateChip } from "../parts/basics";
 import { Action } from "../parts/action";
+import { Filters, Find, fits, Only, Select } from "../parts/filters";
 import { Link, PondLink } from "../parts/link";
 import { Word } from "../parts/word";
 import { change, go, here, hrefOf, usePlace } from "../router";
@@ -15,6 +16,7 @@ import type { Page } from "./page";
 const COLUMNS = 24;
 const LIMIT = 1000;
 const STATES = ["completed", "failed", "running", "dropped", "subsumed", "killed"];
+const JOB_STATES = ["RUNNING", "OK", "ERROR", "ABORTED"];
 type View = "grid" | "list" | "jobs";
 const LEADS: Record<View, string> = {
   grid: "Each bar is one time that a Pond was computed. The newest are on the right.",
@@ -37,14 +39,14 @@ function Runs() {
           label="How to show them"
           value={view}
           options={[["grid", "Grid"], ["list", "List"], ["jobs", "Jobs"]]}
-          onChange={(chosen) => change({ view: chosen === "grid" ? null : chosen, job: null })}
+          onChange={(chosen) => change({ view: chosen === "grid" ? null : chosen, job: null, state: (chosen === "jobs") === (view === "jobs") ? params.state : null })}
         />
       </PageHead>
       {view === "jobs" ? (
         <Jobs world={world} />
       ) : (
         <Panel>
-          <Filters />
+          <RunFilters />
           <Loaded from={runs}>{(data) => (view === "list" ? <List data={data} /> : <Grid data={data} world={world} />)}</Loaded>
         </Panel>
       )}
@@ -63,47 +65,23 @@ function versionOf(world: World): string {
   return `${ended}/${open}`;
 }
 
-function Filters() {
+function RunFilters() {
   const { params } = usePlace();
   return (
-    <div className="filters">
-      <label>
-        <span>Find</span>
-        <input
-          type="search"
-          value={params.find ?? ""}
-          placeholder="a Pond or a reason"
-          onChange={(event) => change({ find: event.target.value }, { replace: true })}
-        />
-      </label>
-      <label>
-        <span>State</span>
-        <select value={params.state ?? ""} onChange={(event) => change({ state: event.target.value })}>
-          <option value="">any</option>
-          {STATES.map((state) => (
-            <option key={state}>{state}</option>
-          ))}
-        </select>
-      </label>
-      {params.pond === undefined ? null : (
-        <span className="tag">
-          only {shortName(params.pond)}{" "}
-          <Link params={{ pond: null }} title="Show every Pond">
-            show all
-          </Link>
-        </span>
-      )}
-    </div>
+    <Filters>
+      <Find hint="a Pond or a reason" />
+      <Select of="state" label="State" none="any" options={STATES} />
+      <Only of="pond">{shortName(params.pond ?? "")}</Only>
+    </Filters>
   );
 }
 
-function matches(run: RunView, find: string): boolean {
-  return [run.pond, run.reason, run.id, run.error?.message ?? ""].some((text) => text.toLowerCase().includes(find));
+function matches(run: RunView, find: string | undefined): boolean {
+  return fits(find, run.pond, run.reason, run.id, run.error?.message ?? "");
 }
 
 function Grid({ data, world }: { data: RunsView; world: World }) {
   const { params } = usePlace();
-  const find = (params.find ?? "").toLowerCase();
   const rows = useMemo(() => {
     const byPond = new Map<string, RunView[]>();
     for (const run of data.runs) {
@@ -115,7 +93,7 @@ function Grid({ data, world }: { data: RunsView; world: World }) {
     const keys = asked ? [...byPond.keys()] : [...new Set([...world.ponds.keys(), ...byPond.keys()])];
     return keys.sort().map((key) => [key, (byPond.get(key) ?? []).toReversed()] as const);
   }, [data, world.ponds, params.state, params.pond]);
-  const shown = rows.filter(([key, runs]) => find === "" || key.includes(find) || runs.some((run) => matches(run, find)));
+  const shown = rows.filter(([key, runs]) => fits(params.find, key) || runs.some((run) => matches(run, params.find)));
   if (shown.length === 0) return <NoRuns />;
   return (
     <div className="scroll">
@@ -174,8 +152,7 @@ function titleOf(run: RunView): string {
 
 function List({ data }: { data: RunsView }) {
   const { params } = usePlace();
-  const find = (params.find ?? "").toLowerCase();
-  const shown = data.runs.filter((run) => find === "" || matches(run, find)).slice(0, 200);
+  const shown = data.runs.filter((run) => matches(run, params.find)).slice(0, 200);
   if (shown.length === 0) return <NoRuns />;
   return (
     <div className="scroll">
@@ -239,6 +216,8 @@ function Jobs({ world }: { world: World }) {
   const { params } = usePlace();
   const runs = [...world.runs.values()]
     .filter((run) => params.job === undefined || run.job === params.job)
+    .filter((run) => params.state === undefined || run.state === params.state)
+    .filter((run) => fits(params.find, run.job, run.id, run.reason, run.code ?? ""))
     .sort((one, other) => other.started_at - one.started_at);
   const deployed = useGet<JobsView>("jobs", { limit: 1 }, world.runs.size);
   return (
@@ -284,11 +263,17 @@ function Deployed({ jobs }: { jobs: readonly JobView[] }) {
 }
 
 function JobRuns({ runs }: { runs: readonly JobRunView[] }) {
+  const { params } = usePlace();
   return (
     <Panel title={<Word of="job">Runs of jobs</Word>} aside={countText(runs.length, "run")}>
+      <Filters>
+        <Find hint="a job, a run or a reason" />
+        <Select of="state" label="State" none="any" options={JOB_STATES} />
+        <Only of="job">{params.job}</Only>
+      </Filters>
       {runs.length === 0 ? (
-        <Empty title="No job has run" commands={["pondage job list", "pondage job run JOB"]}>
-          Jobs are files in the directory “jobs” of a project.
+        <Empty title="No run of a job fits" commands={["pondage job list", "pondage job run JOB"]}>
+          No job has run yet, or the filters leave nothing over. Jobs are files in the directory “jobs” of a project.
         </Empty>
       ) : (
         <div className="scroll">

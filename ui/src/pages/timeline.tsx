@@ -4,6 +4,7 @@ import { useGet } from "../api";
 import { useNow } from "../clock";
 import { useWorld } from "../live";
 import { Choice, Empty, Loaded, PageHead, Panel } from "../parts/basics";
+import { Filters, Find, Select } from "../parts/filters";
 import { Link, PondLink } from "../parts/link";
 import { Word } from "../parts/word";
 import { change, usePlace } from "../router";
@@ -54,29 +55,11 @@ function Timeline() {
         </div>
       </PageHead>
       <Panel>
-        <div className="filters">
-          <label>
-            <span>Find</span>
-            <input
-              type="search"
-              value={params.find ?? ""}
-              placeholder="a Pond or a job"
-              onChange={(event) => change({ find: event.target.value }, { replace: true })}
-            />
-          </label>
-          <label>
-            <span>Beside it</span>
-            <select value={params.simulation ?? ""} onChange={(event) => change({ simulation: event.target.value })}>
-              <option value="">no simulation</option>
-              {names.map((each) => (
-                <option key={each.id} value={each.id}>
-                  {each.name}
-                </option>
-              ))}
-            </select>
-          </label>
+        <Filters>
+          <Find hint="a Pond or a job" />
+          <Select of="simulation" label="Beside it" none="no simulation" options={names.map((each) => [each.id, each.name] as const)} />
           <Legend hasSimulation={planned.length > 0} />
-        </div>
+        </Filters>
         <Loaded from={found}>
           {(data) => <Lanes data={data} planned={planned} since={since} until={until} now={now} isNow={isNow} find={params.find ?? ""} />}
         </Loaded>

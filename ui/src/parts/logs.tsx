@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { apiUrl, post, Refusal, type Problem } from "../api";
 import type { LogLine, Ticket } from "../types";
 import { clockText, countText } from "../words";
+import { change, usePlace } from "../router";
 import { Choice, Trouble } from "./basics";
 
 const MOST = 2_000;
@@ -22,7 +23,8 @@ interface Said {
 export function Logs({ subject, ripple = "", isLive }: { subject: string; ripple?: string; isLive: boolean }) {
   const [lines, setLines] = useState<readonly LogLine[]>([]);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const [which, setWhich] = useState<Which>("all");
+  const { params } = usePlace();
+  const which: Which = params.log === "warnings" || params.log === "errors" ? params.log : "all";
   const [isFollowing, setFollowing] = useState(true);
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -68,7 +70,7 @@ export function Logs({ subject, ripple = "", isLive }: { subject: string; ripple
               {isFollowing ? "Stop scrolling" : "Scroll along"}
             </button>
           ) : null}
-          <Choice label="Which lines" value={which} onChange={setWhich} options={[["all", "All"], ["warnings", "Warnings"], ["errors", "Errors"]]} />
+          <Choice label="Which lines" value={which} onChange={(log) => change({ log: log === "all" ? null : log }, { replace: true })} options={[["all", "All"], ["warnings", "Warnings"], ["errors", "Errors"]]} />
         </div>
       </div>
       {problem === null ? null : <Trouble problem={problem} />}

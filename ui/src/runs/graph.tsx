@@ -1,11 +1,18 @@
 // A small drawing of a plan: components in columns by how far they are from the beginning, edges between them.
 import { useMemo } from "react";
-import type { ComponentView, GraphEdge, JobGraphView } from "../types";
+import type { ComponentView, GraphEdge, JobGraphView, StreamView } from "../types";
+import { flowing, flowingLines, type Flowing } from "./streams";
 
-const WIDTH = 150;
+const WIDEST = 150;
+const NARROWEST = 92;
 const HEIGHT = 46;
 const ACROSS = 110;
 const DOWN = 22;
+/** Between columns where segments are drawn on the edges. */
+const STREAM_ACROSS = 128;
+/** So many segments are drawn one by one; more of them are one strip, in parts. */
+const MOST_SEGMENTS = 8;
+const SEGMENT = 9;
 
 export interface Placed {
   name: string;
@@ -13,10 +20,11 @@ export interface Placed {
   of: string;
   x: number;
   y: number;
+  width: number;
 }
 
 /** Place every component one column behind the last one that leads to it. A cycle (a stop) does not delay. Pure. */
-export function placed(graph: Pick<JobGraphView, "nodes" | "edges">): Placed[] {
+export function placed(graph: Pick<JobGraphView, "nodes" | "edges">, across = ACROSS): Placed[] {
   const column = new Map(graph.nodes.map((node) => [node.name, 0]));
   const leading = graph.edges.filter((edge) => edge.kind !== "stop" && column.has(edge.source) && column.has(edge.target));
   for (let turn = 0; turn < graph.nodes.length; turn += 1) {
@@ -31,27 +39,35 @@ export function placed(graph: Pick<JobGraphView, "nodes" | "edges">): Placed[] {
     if (!hasMoved) break;
   }
   const taken = new Map<number, number>();
+  const longest = Math.max(0, ...graph.nodes.map((node) => Math.max(node.name.length, typeText(node).length * 0.9)));
+  const width = Math.round(Math.min(WIDEST, Math.max(NARROWEST, longest * 8 + 24)));
   return graph.nodes.map((node) => {
     const at = column.get(node.name) ?? 0;
     const row = taken.get(at) ?? 0;
     taken.set(at, row + 1);
-    return { name: node.name, type: node.type, of: node.of, x: at * (WIDTH + ACROSS), y: row * (HEIGHT + DOWN) };
+    return { name: node.name, type: node.type, of: node.of, x: at * (width + across), y: row * (HEIGHT + DOWN), width };
   });
+}
+
+function typeText(node: { type: string; of: string }): string {
+  return node.of === "" ? node.type : `${node.type} · each of ${node.of}`;
 }
 
 interface GraphProps {
   graph: Pick<JobGraphView, "nodes" | "edges">;
   components?: readonly ComponentView[];
+  streams?: readonly StreamView[] | undefined;
   chosen?: string;
   onChoose?: (name: string) => void;
 }
 
-export function Graph({ graph, components = [], chosen = "", onChoose }: GraphProps) {
-  const nodes = useMemo(() => placed(graph), [graph]);
+export function Graph({ graph, components = [], streams = [], chosen = "", onChoose }: GraphProps) {
+  const nodes = useMemo(() => placed(graph, streams.length > 0 ? STREAM_ACROSS : ACROSS), [graph, streams.length > 0]);
+  const flows = useMemo(() => flowing(streams), [streams]);
   const byName = new Map(nodes.map((node) => [node.name, node]));
   const states = new Map<string, string>();
   for (const each of components) states.set(each.name.split("[#")[0] ?? each.name, each.state.toLowerCase());
-  const width = Math.max(...nodes.map((node) => node.x)) + WIDTH + 4;
+  const width = Math.max(...nodes.map((node) => node.x + node.width)) + 4;
   const height = Math.max(...nodes.map((node) => node.y)) + HEIGHT + 30;
   return (
     <div className="scroll">
@@ -64,7 +80,9 @@ export function Graph({ graph, components = [], chosen = "", onChoose }: GraphPr
         {graph.edges.map((edge, position) => {
           const from = byName.get(edge.source);
           const to = byName.get(edge.target);
-          return from === undefined || to === undefined ? null : <Edge key={position} edge={edge} from={from} to={to} />;
+          return from === undefined || to === undefined ? null : (
+            <Edge key={position} edge={edge} from={from} to={to} flow={flows.get(endsOf(edge))} />
+          );
         })}
         {nodes.map((node) => (
           <g
@@ -79,12 +97,12 @@ export function Graph({ graph, components = [], chosen = "", onChoose }: GraphPr
               if (event.key === "Enter") onChoose?.(node.name === chosen ? "" : node.name);
             }}
           >
-            <rect width={WIDTH} height={HEIGHT} rx="8" />
+            <rect width={node.width} height={HEIGHT} rx="8" />
             <text x="12" y="20">
               {short(node.name)}
             </text>
             <text x="12" y="36" className="job-type">
-              {short(node.of === "" ? node.type : `${node.type} · each of ${node.of}`)}
+              {short(typeText(node))}
             </text>
           </g>
         ))}
@@ -93,9 +111,15 @@ export function Graph({ graph, components = [], chosen = "", onChoose }: GraphPr
   );
 }
 
-function Edge({ edge, from, to }: { edge: GraphEdge; from: Placed; to: Placed }) {
+/** The ends of a data edge with their ports, as streams are called. */
+function endsOf(edge: GraphEdge): string {
+  const [output = "", input = ""] = edge.label.split(" → ");
+  return `${edge.source}.${output} ${edge.target}.${input}`;
+}
+
+function Edge({ edge, from, to, flow }: { edge: GraphEdge; from: Placed; to: Placed; flow: Flowing | undefined }) {
   const isBack = to.x <= from.x;
-  const start = { x: from.x + WIDTH, y: from.y + HEIGHT / 2 };
+  const start = { x: from.x + from.width, y: from.y + HEIGHT / 2 };
   const end = { x: to.x, y: to.y + HEIGHT / 2 };
   const bend = isBack ? ACROSS : Math.max(24, (end.x - start.x) / 2);
   const isControl = edge.kind !== "data" && edge.kind !== "stop";
@@ -110,9 +134,29 @@ function Edge({ edge, from, to }: { edge: GraphEdge; from: Placed; to: Placed })
       >
         <title>{`${edge.source} → ${edge.target}: ${edge.label}${edge.type === "" ? "" : ` (${edge.type})`}`}</title>
       </path>
-      <text x={(start.x + end.x) / 2} y={(start.y + end.y) / 2 + shift + (isControl ? 13 : -5)} textAnchor="middle">
+      <text x={(start.x + end.x) / 2} y={(start.y + end.y) / 2 + shift + (isControl ? 13 : flow === undefined ? -5 : -8)} textAnchor="middle">
         {short(text, 18)}
       </text>
+      {flow === undefined ? null : <Segments flow={flow} x={(start.x + end.x) / 2} y={(start.y + end.y) / 2 + shift} />}
+    </g>
+  );
+}
+
+/** The segments of a stream on its edge: those that were read are filled, the others are on their way. */
+function Segments({ flow, x, y }: { flow: Flowing; x: number; y: number }) {
+  const drawn = flow.state === "deleted" ? 0 : Math.min(MOST_SEGMENTS, flow.segments);
+  const read = flow.segments === 0 ? 0 : Math.floor((drawn * flow.read) / flow.segments);
+  const left = x - (drawn * SEGMENT) / 2;
+  return (
+    <g className={`segments segments-${flow.state}`} role="img" aria-label={flowingLines(flow).join(", ")}>
+      {Array.from({ length: drawn }, (_, position) => (
+        <rect key={position} className={position >= drawn - read ? "segment-read" : "segment"} x={left + position * SEGMENT} y={y - 3.5} width={SEGMENT - 2} height="7" rx="1.5" />
+      ))}
+      {flowingLines(flow).map((line, position) => (
+        <text key={line} x={x} y={y + 17 + 13 * position} textAnchor="middle">
+          {line}
+        </text>
+      ))}
     </g>
   );
 }

@@ -1,9 +1,8 @@
 // A run of a job: its components over time, the edges between them, why some were skipped, and how to go on.
-import { useMemo, useState } from "react";
-import { useGet } from "../api";
-import { useWorld } from "../live";
+import { useMemo } from "react";
 import { Action } from "../parts/action";
-import { Age, Duration, Elapsed, Facts, Loaded, PageHead, Panel, StateChip } from "../parts/basics";
+import { Facts, Loaded, Panel, StateChip } from "../parts/basics";
+import { Failure } from "../parts/failure";
 import { Link } from "../parts/link";
 import { Logs } from "../parts/logs";
 import { Word } from "../parts/word";
@@ -12,74 +11,45 @@ import type { ComponentView, JobGraphView, JobRunDetail, Started } from "../type
 import { numberText } from "../words";
 import { causeText } from "./causes";
 import { Gantt, type Bar } from "./gantt";
-import { Graph } from "./graph";
+import { JobHead, Plan, useComponent, useRun } from "./of_job";
+import { Stages, Working } from "./stages";
+import { Streams } from "./streams";
 
 export function JobRun({ run }: { run: string }) {
-  const known = useWorld().runs.get(run);
-  const version = known === undefined ? "" : `${known.state}/${JSON.stringify(known.counts)}`;
-  const found = useGet<JobRunDetail>(`jobs/runs/${encodeURIComponent(run)}`, {}, version);
-  const graph = useGet<JobGraphView>(`jobs/runs/${encodeURIComponent(run)}/graph`);
-  return <Loaded from={found}>{(data) => <Detail data={data} graph={graph.data} />}</Loaded>;
+  const { found, graph } = useRun<JobRunDetail>("jobs/runs", run);
+  return <Loaded from={found}>{(data) => <Detail data={data} graph={graph} />}</Loaded>;
 }
 
 function Detail({ data, graph }: { data: JobRunDetail; graph: JobGraphView | null }) {
   const { run, components } = data;
-  const [chosen, setChosen] = useState("");
-  const isOpen = run.ended_at === null;
-  const failed = components.filter((each) => each.state === "ERROR");
+  const chosen = useComponent();
   const bars = useMemo(() => components.flatMap(barOf), [components]);
   return (
     <>
-      <PageHead
-        title={
-          <>
-            {run.job} <code className="faint">{run.id}</code> <StateChip state={run.state} />
-          </>
-        }
-        lead={
-          <>
-            {run.reason} · began <Age at={run.started_at} /> ·{" "}
-            {isOpen ? (
-              <>
-                runs for <Elapsed since={run.started_at} />
-              </>
-            ) : (
-              <>
-                took <Duration us={(run.ended_at ?? run.started_at) - run.started_at} />
-              </>
-            )}
-          </>
-        }
-      >
+      <JobHead run={run}>
         <Verbs data={data} />
-      </PageHead>
+      </JobHead>
       <div className="stack">
         {run.halted === null ? null : <section className="trouble" role="alert">{run.halted}</section>}
-        {failed.map((each) => (
-          <section key={each.name} className="trouble failure" role="alert">
-            <p>
-              <strong>{each.name} failed</strong> <code className="faint">{each.code}</code>
-            </p>
-            {each.cause === "" ? null : <p className="soft">{each.cause}</p>}
-            {each.trace === null ? null : (
-              <details open>
-                <summary>Traceback</summary>
-                <pre className="trace">{each.trace.trimEnd()}</pre>
-              </details>
-            )}
-          </section>
-        ))}
-        <Panel title="How it unfolds" aside="solid: data · coloured: control">
-          {graph === null ? <p className="loading">Reading …</p> : <Graph graph={graph} components={components} chosen={chosen} onChoose={setChosen} />}
-        </Panel>
+        {components
+          .filter((each) => each.state === "ERROR")
+          .map((each) => (
+            <Failure key={each.name} title={`${each.name} failed`} code={each.code} text={each.cause} trace={each.trace} />
+          ))}
+        <Plan title="How it unfolds" aside="solid: data · coloured: control" graph={graph} components={components} streams={data.streams} />
+        <Streams streams={data.streams} />
         <Panel title={<Word of="component">Components</Word>} aside="hatched: it waited for a worker">
           <Gantt bars={bars} />
+          <Working parts={components.filter((each) => each.work === "running" && (each.progress?.tasks_all ?? 0) > 0)} />
           <Components components={components} chosen={chosen} />
         </Panel>
         <div className="columns">
-          <Panel title="Log">
-            <Logs subject={run.id} ripple={chosen} isLive={isOpen} />
-          </Panel>
+          <div className="stack">
+            <Panel title="Log" aside={chosen === "" ? undefined : <>only {chosen}</>}>
+              <Logs subject={run.id} ripple={chosen} isLive={run.ended_at === null} />
+            </Panel>
+            <Stages parts={components.filter((each) => each.work === "")} />
+          </div>
           <Panel title="Plan">
             <Facts
               facts={[

@@ -415,7 +415,7 @@ CREATE TABLE segments (
     created_at bigint NOT NULL,
     PRIMARY KEY (run, instance, port, seq)
 );
-CREATE INDEX segments_of_execution ON segments (execution);
+CREATE INDEX segments_of_execution ON segments (execution, seq);
 -- How far each reader of a stream is. `is_waited`: it waits for the next segment; `is_blocking`: the writer waits for it.
 CREATE TABLE cursors (
     run bigint NOT NULL REFERENCES job_runs,

@@ -1,0 +1,114 @@
+"""Flows whose nodes stream, as the page looks at them: one that is over, one that is open, one that broke."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.define.component_work import ComponentResult, MemberResult
+from pondage.define.segment import END, Segment
+from pondage.ledger import jobs, segments
+from pondage.ledger.component_results import commit_component
+from pondage.ledger.job_plans import StoredJob, stored_job
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.segments import Reader, Stream
+from pondage.ledger.work import Work
+from tests.browser.history import TRACE, Crew
+from tests.flow.programs import PROGRAMS, planned
+
+TREE = {
+    "version": 1,
+    "nodes": {
+        "clicks": {"prog": "ticks"},
+        "cleaned": {"prog": "scan"},
+        "scored": {"prog": "external"},
+        "checked": {"prog": "unwrap"},
+        "kept": {"prog": "sink"},
+    },
+    "edges": [
+        ["clicks.out", "cleaned.in"],
+        ["cleaned.out", "scored.in"],
+        ["scored.out", "checked.in"],
+        ["checked.ok", "kept.in"],
+        ["checked.err", "kept.in"],
+    ],
+    "extract": {"scores": {"from": "checked.ok", "format": "ndjson"}},
+}
+
+
+def flows(ledger: Ledger, crew: Crew) -> tuple[str, str]:
+    """Answer the id of a flow that is over and of one that goes on for ever; a third one failed."""
+    stored = _stored()
+    ended = _start(ledger, stored, "score_monday", "by hand")
+    held = _claimed(crew)
+    for node, count in (("clicks", 14), ("cleaned", 14), ("scored", 5), ("checked", 5)):
+        _put(ledger, held[node], "ok" if node == "checked" else "out", count, ends=True)
+    for writer, port, reader in EDGES:
+        _read(ledger, held[writer], port, held[reader], "in", 99)
+    for node in ("clicks", "cleaned", "scored", "checked"):
+        _finish(ledger, crew, held[node])
+    for late in _claimed(crew).values():
+        _finish(ledger, crew, late)
+    _start(ledger, stored, "score_tuesday", "by hand")
+    held = _claimed(crew)
+    _put(ledger, held["clicks"], "out", 3)
+    _finish(ledger, crew, held["clicks"], raises="the shop closed the connection")
+    going = _start(ledger, stored, "score_now", "token shop (t3)")
+    held = _claimed(crew)
+    for node, count in (("clicks", 40), ("cleaned", 37), ("scored", 6)):
+        _put(ledger, held[node], "out", count)
+    for (writer, port, reader), count in zip(EDGES, (37, 21, 6), strict=False):
+        _read(ledger, held[writer], port, held[reader], "in", count, waits=reader == "checked")
+    return ended, going
+
+
+EDGES = (("clicks", "out", "cleaned"), ("cleaned", "out", "scored"), ("scored", "out", "checked"))
+
+
+def _stored() -> StoredJob:
+    found = planned(TREE, fuses=False)
+    return stored_job(found.plan, PROGRAMS, flow=found.facts)
+
+
+def _start(ledger: Ledger, stored: StoredJob, name: str, reason: str) -> str:
+    named = msgspec.structs.replace(stored, plan=msgspec.structs.replace(stored.plan, name=name))
+    return jobs.start_job(ledger, "main", named, context={}, reason=reason)
+
+
+def _claimed(crew: Crew) -> dict[str, Work]:
+    found = {}
+    while (held := crew.claim()) is not None:
+        assert crew.clock.at is not None
+        crew.clock.at += 300_000
+        found[held.claim.node] = held
+    return found
+
+
+def _put(ledger: Ledger, held: Work, port: str, count: int, *, ends: bool = False) -> None:
+    assert held.component is not None
+    stream = Stream(held.component.run, held.claim.node, port)
+    for seq in range(count):
+        entry = Segment(ref=f"/w/{seq}", rows=120 + seq, bytes=4_100 + 7 * seq, sha256=f"{seq}")
+        with ledger.transaction() as tx:
+            segments.append(tx, held.claim, stream, seq, entry)
+    if ends:
+        with ledger.transaction() as tx:
+            segments.append(tx, held.claim, stream, count, END)
+
+
+def _read(ledger: Ledger, writer: Work, port: str, reader: Work, into: str, count: int, *, waits: bool = False) -> None:
+    assert writer.component is not None
+    at = Reader(Stream(writer.component.run, writer.claim.node, port), reader.claim.node, into)
+    with ledger.transaction() as tx:
+        segments.attach(tx, reader.claim, at)
+        segments.move(tx, reader.claim, at, count)
+        if waits:
+            segments.wait_for_more(tx, reader.claim, at)
+
+
+def _finish(ledger: Ledger, crew: Crew, held: Work, raises: str | None = None) -> None:
+    assert crew.clock.at is not None
+    crew.clock.at += 900_000
+    trace = None if raises is None else TRACE.format(node=held.claim.node, message=raises)
+    code = "" if raises is None else "ConnectionError"
+    result = MemberResult(instance=held.claim.node, raises=raises, code=code, trace=trace)
+    assert commit_component(ledger, held, ComponentResult(members=(result,)), process=crew.process)
