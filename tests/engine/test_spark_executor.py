@@ -25,7 +25,7 @@ from pondage.ledger import work as ledger_work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.work import Work
 from pondage.spark import query, ripple
-from pondage.spark.driver import Progress, Stage, SparkDriver
+from pondage.spark.driver import Progress, SparkDriver, Stage
 from pondage.spark.query import QueryResult
 from tests.engine.plain import engine_config
 from tests.engine.projects import deployed_into, write_project

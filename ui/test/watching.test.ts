@@ -5,7 +5,7 @@ import { quantile } from "../src/reactors/histogram";
 import { causeText } from "../src/runs/causes";
 import { columnsText, placed } from "../src/runs/graph";
 import { marksOf } from "../src/runs/scale";
-import { flowing, flowingLines } from "../src/runs/streams";
+import { flowing, flowingLines } from "../src/runs/flowing";
 import { lanesOf } from "../src/timeline/lanes";
 import type { Span, StreamView, TimelineView } from "../src/types";
 

@@ -1,7 +1,7 @@
 // A small drawing of a plan: components in columns by how far they are from the beginning, edges between them.
 import { useMemo } from "react";
 import type { ComponentView, GraphEdge, JobGraphView, StreamView } from "../types";
-import { flowing, flowingLines, type Flowing } from "./streams";
+import { flowing, flowingLines, type Flowing } from "./flowing";
 
 const WIDEST = 150;
 const NARROWEST = 92;
