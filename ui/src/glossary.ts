@@ -61,7 +61,7 @@ export const GLOSSARY = {
   segment: ["Segment", "A piece of a stream: some rows in a file of their own."],
   open: ["Open", "Its writer has not said yet that this was all."],
   ended: ["Ended", "Its writer has said that this was all."],
-  broken: ["Broken", "Its writer ended without saying that this was all."],
+  lost: ["Lost", "Whoever makes it failed before it was complete."],
   deleted: ["Deleted", "It was there, and was cleaned up."],
   port: ["Port", "Where data goes into a component or comes out of it; each has a type."],
   type: ["Type", "What may travel over an edge: Table, Stream, Value or Bytes, and of what."],

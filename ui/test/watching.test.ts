@@ -66,11 +66,11 @@ test("a pointer leads to its place in the text, or to the nearest that is there"
 });
 
 test("what flows over an edge of a plan is that of all instances of its ends", () => {
-  const stream = (source: string, target: string, more: Partial<StreamView> = {}): StreamView => ({
-    source, target, state: "ended", segments: 2, rows: 10, bytes: 100, read: 2, waits: "", error: null, ...more,
+  const stream = (component: string, more: Partial<StreamView> = {}): StreamView => ({
+    component, port: "out", state: "ended", segments: 2, rows: 10, bytes: 100, readers: [{ component: "b", port: "in", read: 2, waits: "", error: null }], ...more,
   });
-  const flows = flowing([stream("a.out", "b.in"), stream("each[#0].out", "b.in"), stream("each[#1].out", "b.in", { state: "open", read: 0 }), stream("b.out", "")]);
+  const flows = flowing([stream("a"), stream("each[#0]"), stream("each[#1]", { state: "open" }), stream("b", { readers: [] })]);
   assert.deepEqual([...flows.keys()], ["a.out b.in", "each.out b.in"]);
-  assert.deepEqual(flows.get("each.out b.in"), { segments: 4, rows: 20, read: 2, state: "open" });
-  assert.deepEqual(flows.get("a.out b.in") && flowingLines(stream("", "", { segments: 1 })), ["1 segment", "10 rows · ended"]);
+  assert.deepEqual(flows.get("each.out b.in"), { segments: 4, rows: 20, read: 4, state: "open" });
+  assert.deepEqual(flowingLines({ segments: 1, rows: 10, read: 0, state: "ended" }), ["1 segment", "10 rows · ended"]);
 });
