@@ -49,8 +49,10 @@ def streams(
     for name, state in states:
         shape = version.shape_of(name)
         if state in _BEGUN and shape.virtual is Virtual.NONE and version.definition(shape).mode == "stream":
-            for port in version.writes(shape, is_fused=False):
-                found.append(_read(_stream(name, port, state, known), readers.get((name, port), [])))
+            found += [
+                _read(_stream(name, port, state, known), readers.get((name, port), []))
+                for port in version.writes(shape, is_fused=False)
+            ]
     return tuple(found)
 
 
