@@ -13,10 +13,15 @@ import pytest
 from pondage.cli import session
 from pondage.cli.flow_files import stored_tree
 from pondage.cli.main import main, program
+from pondage.define.component import ComponentDefinition
+from pondage.define.exposed import Exposed
+from pondage.define.port import Port
 from pondage.define.segment import END
+from pondage.define.type_registry import TypeEntry
 from pondage.engine import dev
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger import actors
+from pondage.ledger.deploy import deploy, deployed
 from pondage.ledger.job_deploys import deploy_jobs
 from pondage.ledger.jobs import start_job
 from pondage.ledger.ledger import Ledger
@@ -53,7 +58,12 @@ READING = {
     "flow list": ["flow list", "flow list ready --limit 1"],
     "flow show": ["flow show ready", "flow show streaming"],
     "flow watch": ["flow watch ready"],
+    "flow check": ["flow check ready.json", "flow check tools.json"],
+    "component list": ["component list"],
+    "component show": ["component show sharpen", "component show filter"],
     "component queues": ["component queues", "component queues --all"],
+    "type list": ["type list"],
+    "type show": ["type show Tool", "type show Table"],
     "reactor list": ["reactor list"],
     "alert list": ["alert list", "alert list --open -n 1"],
     "token list": ["token list"],
@@ -72,6 +82,25 @@ TREE = {
     "edges": [["some.out", "big.input"]],
     "extract": {"clean": {"from": "big.main", "format": "ndjson"}},
 }
+ROW = "{name: string}"
+TOOLBOX = Exposed(
+    components=(
+        ComponentDefinition(
+            name="sharpen",
+            doc="Sharpens.",
+            exposed=True,
+            entry="tools:sharpen",
+            outputs={"main": Port(type="Table<Tool>")},
+        ),
+    ),
+    types={"Tool@1": TypeEntry(name="Tool", version="1", definition=ROW, doc="A tool.")},
+)
+"""What another project has deployed for trees."""
+TOOLS = {
+    "version": 1,
+    "nodes": {"some": {"prog": "sharpen@1"}},
+    "extract": {"tools": {"from": "some.main", "format": "ndjson"}},
+}
 ELSEWHERE = {"reactor state", "reactor dead", "reactor history", "reactor watch", "flow extract"}
 """What needs a live host is compared in test_remote_reactors, what gives bytes in test_remote."""
 CHANGING = {
@@ -83,8 +112,7 @@ CHANGING = {
 }  # fmt: skip
 """What changes something: tested in test_remote."""
 OF_FILES = {
-    "init", "import-sdp", "test", "warmup", "job graph", "job trace", "job validate", "flow check", "component list",
-    "component show", "component manifest", "type list", "type show",
+    "init", "import-sdp", "test", "warmup", "job graph", "job trace", "job validate", "component manifest",
     "conform control", "conform demand", "conform reaction", "mailbox close", "mailbox health", "mailbox panic",
     "mailbox pop", "mailbox put", "mailbox take", "mailbox wait-stop",
 }  # fmt: skip
@@ -163,6 +191,13 @@ def fill(world: World, warehouse: Path) -> None:
     start_job(world.ledger, "main", stored, archive=archive)
     Jobs(world).drain()
     stream(world)
+    Path("tools.json").write_text(json.dumps(TOOLS))
+    with world.ledger.reading() as tx:
+        before = deployed(tx, world.ledger, "main")
+    deploy(
+        world.ledger, "main", project="tools", definitions=[], removed=[], archive=b"t", summary="{}", expected=before,
+        exposed=TOOLBOX,
+    )  # fmt: skip
     with world.ledger.transaction() as tx:
         actors.environment(tx, "dev", is_created=True)
         files = locate(tx, "main", None).files

@@ -155,32 +155,6 @@ export interface Comparing {
   answer: string | null;
 }
 
-export interface ComponentDefinition {
-  name: string;
-  version: string;
-  doc: string;
-  kind: "iterator" | "plain";
-  mode: "stream" | "table";
-  inputs: Record<string, Port>;
-  outputs: Record<string, Port>;
-  vars: Record<string, string>;
-  params: Record<string, unknown>;
-  startable: boolean;
-  after: string[] | null;
-  globals: string[] | null;
-  deterministic: boolean;
-  restartable: boolean;
-  exposed: boolean;
-  entry: string;
-  archive: string;
-  resources: Resources;
-  scaling: Scaling;
-  image: string;
-  dockerfile: string;
-  command: string[];
-  transport: "amqp" | "unix";
-}
-
 export interface ComponentView {
   name: string;
   type: string;
@@ -265,6 +239,14 @@ export interface ExpectationResult {
   broken: number | null;
   value: number | null;
   is_set_aside: boolean;
+}
+
+export interface ExposedChange {
+  kind: "component" | "type";
+  name: string;
+  change: "added" | "changed" | "removed" | "unchanged";
+  version_from: string | null;
+  version_to: string | null;
 }
 
 export interface ExtractView {
@@ -489,6 +471,44 @@ export interface KeptSecret {
   is_new: boolean;
 }
 
+export interface KnownComponent {
+  name: string;
+  version: string;
+  doc: string;
+  kind: "iterator" | "plain";
+  mode: "stream" | "table";
+  inputs: Record<string, Port>;
+  outputs: Record<string, Port>;
+  vars: Record<string, string>;
+  params: Record<string, unknown>;
+  startable: boolean;
+  after: string[] | null;
+  globals: string[] | null;
+  deterministic: boolean;
+  restartable: boolean;
+  exposed: boolean;
+  entry: string;
+  archive: string;
+  digest: string;
+  resources: Resources;
+  scaling: Scaling;
+  image: string;
+  dockerfile: string;
+  command: string[];
+  transport: "amqp" | "unix";
+  project: string;
+}
+
+export interface KnownType {
+  name: string;
+  version: string;
+  definition: string;
+  doc: string;
+  serialisation: string;
+  is_built_in: boolean;
+  project: string;
+}
+
 export interface LastRunView {
   id: string;
   number: number;
@@ -613,6 +633,7 @@ export interface PlanView {
   reactors: ReactorChange[];
   is_analyzed: boolean;
   jobs: JobChange[];
+  exposed: ExposedChange[];
   parent: string | null;
   borrowed: string[];
 }

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 import msgspec
 
 from pondage.cli.desk import desk
+from pondage.cli.known import listed_components
 from pondage.cli.output import print_json, print_pairs, print_table, print_title
 from pondage.cli.registry import known_components
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
-from pondage.define.component import ComponentDefinition, Registry
+from pondage.define.component import ComponentDefinition
 from pondage.define.port import Port
 
 if TYPE_CHECKING:
+    from pondage.views.components import KnownComponent
     from pondage.views.queues import QueueView
+
+_Component = TypeVar("_Component", bound=ComponentDefinition)
 
 
 @click.group()
@@ -27,14 +32,15 @@ def component() -> None:
 @json_option
 @pass_settings
 def list_components(settings: Settings, is_json: bool) -> None:
-    """List all components with their ports."""
-    found = sorted(known_components().values(), key=lambda one: one.name)
+    """List all components with their ports: the library's, those that are deployed for trees, and this project's."""
+    found = listed_components()
     if is_json:
         print_json([msgspec.to_builtins(one) for one in found])
         return
-    columns = ("NAME", "VERSION", "INPUTS", "OUTPUTS", "")
+    columns = ("NAME", "VERSION", "OF", "INPUTS", "OUTPUTS", "")
     rows = [
-        (one.name, one.version, _short(one.inputs), _short(one.outputs), one.doc.partition("\n")[0]) for one in found
+        (one.name, one.version, _owner(one), _short(one.inputs), _short(one.outputs), one.doc.partition("\n")[0])
+        for one in found
     ]
     print_table(settings, columns, rows)
 
@@ -45,7 +51,7 @@ def list_components(settings: Settings, is_json: bool) -> None:
 @pass_settings
 def show(settings: Settings, name: str, is_json: bool) -> None:
     """Show one component: what it does, its ports, its parameters."""
-    found = _known(known_components(), name)
+    found = _known({one.name: one for one in listed_components()}, name)
     if is_json:
         print_json(msgspec.to_builtins(found))
         return
@@ -125,14 +131,14 @@ def manifest(settings: Settings, names: tuple[str, ...], image: str, namespace: 
     click.echo(kubernetes.manifest([_known(known, name) for name in names], cluster), nl=False)
 
 
-def _known(known: Registry, name: str) -> ComponentDefinition:
+def _known(known: Mapping[str, _Component], name: str) -> _Component:
     """Answer a component; raises `NotFound` with what may have been meant."""
     from pondage.errors import NotFound
     from pondage.views.words import nearest
 
     if name not in known:
         close = nearest(name, known)
-        hint = f"did you mean {close}?" if close else "see them all: pondage component list"
+        hint = f"did you mean {close}?" if close else "deploy the project that exposes it: pondage deploy"
         raise NotFound(f"there is no component {name!r}", hint=hint)
     return known[name]
 
@@ -156,12 +162,20 @@ def _line(one: QueueView) -> tuple[str, ...]:
     )
 
 
-def _facts(found: ComponentDefinition) -> list[tuple[str, str]]:
+def _owner(found: KnownComponent) -> str:
+    """Answer where a component is from; one of this folder may not be in force yet."""
+    if not found.project:
+        return "library"
+    return found.project if found.archive else f"{found.project}, not deployed"
+
+
+def _facts(found: KnownComponent) -> list[tuple[str, str]]:
     def written(names: tuple[str, ...] | None) -> str:
         return "anything" if names is None else ", ".join(names) or "nothing"
 
     return [
-        ("code", found.entry),
+        ("of", _owner(found)),
+        ("code", found.entry or " ".join(found.command)),
         ("in trees", "yes" if found.exposed else "no: it is for jobs only"),
         ("deterministic", "yes: it may be fused with its neighbours" if found.deterministic else "no"),
         ("after-variables", written(found.after)),

@@ -10,19 +10,30 @@ from pondage.define.flow import MAX_DOCUMENT, FlowRefused
 from pondage.define.job import JobProblem
 
 if TYPE_CHECKING:
+    from pondage.cli.desk import Desk
+    from pondage.define.component import Registry
+    from pondage.define.flow import Tree
+    from pondage.define.type_registry import TypeRegistry
     from pondage.plan.flow import PlannedFlow
     from pondage.plan.stored_job import StoredJob
     from pondage.read.project import Project
 
 REFUSED = 4
 STANDARD_INPUT = "-"
+_UNKNOWN = ("UNKNOWN_PROG", "SCHEMA", "PARAMS_SCHEMA")
+"""Problems that may be none with what is deployed: a program, or the name of a type."""
 
 
 def planned_tree(file: str, *, name: str | None = None) -> PlannedFlow:
-    """Load and plan a tree with what the project knows; raises FlowRefused with everything that is wrong."""
-    from pondage.cli.registry import known_components, known_types, this_project
-    from pondage.components.registry import built_in_schemas
-    from pondage.plan.flow import plan_flow
+    """Load and plan a tree with the library, the project's files and what is deployed; raises FlowRefused with
+    everything that is wrong. Nobody is asked what is deployed when the tree fits without it.
+    """
+    return _planned(file, name, None)[0]
+
+
+def _planned(file: str, name: str | None, opened: Desk | None) -> tuple[PlannedFlow, Registry, str]:
+    from pondage.cli.known import deployed
+    from pondage.cli.registry import known_components, known_types
     from pondage.read.tree import load_tree, load_tree_file
 
     if file == STANDARD_INPUT:
@@ -31,29 +42,52 @@ def planned_tree(file: str, *, name: str | None = None) -> PlannedFlow:
         loaded = load_tree_file(Path(file))
     if loaded.tree is None:
         raise FlowRefused(loaded.problems)
+    chosen = name or ("flow" if file == STANDARD_INPUT else Path(file).stem)
+    try:
+        return _plan(loaded.tree, known_components(), known_types(), chosen)
+    except FlowRefused as error:
+        found = deployed(opened) if any(one.code in _UNKNOWN for one in error.problems) else None
+        if found is None:
+            raise
+    return _plan(loaded.tree, {**found[0], **known_components()}, {**found[1], **known_types()}, chosen)
+
+
+def _plan(tree: Tree, registry: Registry, types: TypeRegistry, name: str) -> tuple[PlannedFlow, Registry, str]:
+    from pondage.cli.registry import this_project
+    from pondage.components.registry import built_in_schemas
+    from pondage.plan.flow import plan_flow
+    from pondage.plan.flow_code import code_of
+
     project = this_project()
-    return plan_flow(
-        loaded.tree,
-        known_components(),
+    registry, code = code_of(tree, registry)
+    planned = plan_flow(
+        tree,
+        registry,
         schemas=built_in_schemas(),
-        types=known_types(),
+        types=types,
         locations=project.locations if project is not None else {},
         secrets=project.secrets if project is not None else {},
-        name=name or ("flow" if file == STANDARD_INPUT else Path(file).stem),
+        name=name,
     )
+    return planned, registry, code
 
 
-def stored_tree(project: Project, file: str, *, name: str | None) -> tuple[StoredJob, bytes]:
-    """Answer a tree as it is stored, and the project's code that it runs with; raises FlowRefused."""
-    from pondage.cli.registry import known_components
+def stored_tree(
+    project: Project | None, file: str, *, name: str | None, opened: Desk | None = None
+) -> tuple[StoredJob, bytes]:
+    """Answer a tree as it is stored, and the project's code that it runs with; raises FlowRefused.
+
+    No code comes with a tree whose programs are all deployed, nor outside of a project.
+    """
     from pondage.plan.stored_job import stored_job
     from pondage.read.archive import pack_project
 
-    planned = planned_tree(file, name=name)
-    archive = pack_project(project)
+    planned, registry, code = _planned(file, name, opened)
     source = "" if file == STANDARD_INPUT else Path(file).name
-    stored = stored_job(planned.plan, known_components(), archive=archive.digest, file=source, flow=planned.facts)
-    return stored, archive.data
+    archive = None if code or project is None else pack_project(project)
+    digest = code if archive is None else archive.digest
+    stored = stored_job(planned.plan, registry, archive=digest, file=source, flow=planned.facts)
+    return stored, b"" if archive is None else archive.data
 
 
 def problem_line(problem: JobProblem) -> str:

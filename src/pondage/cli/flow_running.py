@@ -31,13 +31,15 @@ def submit(settings: Settings, file: str, name: str | None, is_followed: bool, i
     """
     from pondage.cli.asks import jobs
     from pondage.cli.flow_files import refuse, stored_tree
+    from pondage.cli.registry import this_project
     from pondage.define.flow import FlowRefused
     from pondage.define.names import checked_name
 
     with desk(settings) as opened:
         try:
             chosen = None if name is None else checked_name(name, what="flow")
-            stored, archive = stored_tree(opened.project, file, name=chosen)
+            project = opened.project if settings.server is None else this_project()
+            stored, archive = stored_tree(project, file, name=chosen, opened=opened)
         except FlowRefused as error:
             refuse(error, is_json=is_json)
 

@@ -42,6 +42,11 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
         how = " (its graphs, while it runs)" if reactor.is_rebound else ""
         line = f"  {sign} reactor {reactor.name} {version} {reactor.change}{how}"
         click.echo(styled(line, settings, fg=fg, dim=color == "dim"))
+    for one in view.exposed:
+        if one.change != "unchanged":
+            sign, color = _SIGNS[one.change]
+            line = f"  {sign} {one.kind} {one.name} {one.version_to or one.version_from} {one.change}"
+            click.echo(styled(line, settings, fg=color))
     for message in view.messages:
         click.echo(f"  note: {message.text}")
     for line in _afterwards(view, is_deployed=is_deployed):

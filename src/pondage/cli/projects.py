@@ -110,7 +110,8 @@ def deploy(
     is_all: bool,
     is_json: bool,
 ) -> None:
-    """Put the Ponds of this project into the ledger, with their code, and the jobs in its directory `jobs`.
+    """Put the Ponds of this project into the ledger, with their code, the jobs in its directory `jobs`, and what it
+    exposes to trees.
 
     A deploy asks for nothing: changed code runs when somebody wants its result. Runs that have started finish with
     the code they started with. Refused as a whole when the plan has a problem, or somebody else deployed meanwhile.
@@ -167,6 +168,8 @@ def make(opened: Session, choice: Choice | None = None) -> tuple[Plan, list[Depl
 def read_project(project: Project, *, has_jobs: bool = True) -> Read:
     """Read the files of a project, in a process of its own, and pack its code."""
     from pondage.cli.job_files import project_jobs
+    from pondage.cli.registry import not_of_library
+    from pondage.define.exposed import exposed_by
     from pondage.read.archive import pack_project
     from pondage.read.reader import read_declared
 
@@ -178,6 +181,7 @@ def read_project(project: Project, *, has_jobs: bool = True) -> Read:
         reactors=declared.reactors,
         jobs=project_jobs(project) if has_jobs else {},
         pools=project.pools,
+        exposed=exposed_by(not_of_library(declared.components), project.types),
     )
 
 
@@ -210,6 +214,8 @@ def _next_command(opened: Desk, view: PlanView) -> str:
     found = opened.ask(looking.status)
     if not found.ponds and view.reactors:
         return "pondage reactor list" if found.processes else "pondage dev (in another terminal)"
+    if not found.ponds and view.exposed:
+        return "pondage component list, or pondage flow submit FILE"
     outlet = next((pond.name for pond in found.ponds if pond.kind == "outlet"), None)
     name = outlet or next((pond.key.partition("@")[0] for pond in view.ponds), "POND")
     return f"pondage run {name}" if found.processes else f"pondage dev (in another terminal), then pondage run {name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,11 +62,17 @@ def _own() -> tuple[ComponentDefinition, ...]:
 @lru_cache(maxsize=4)
 def _read(root: Path, _digest: str) -> tuple[ComponentDefinition, ...]:
     """Read a project's components once for each state of its code: importing it takes a process."""
-    from pondage.errors import DefinitionError
     from pondage.read.project import load_project
     from pondage.read.reader import read_declared
 
-    own = tuple(read_declared(load_project(root)).components)
+    return not_of_library(read_declared(load_project(root)).components)
+
+
+def not_of_library(components: Iterable[ComponentDefinition]) -> tuple[ComponentDefinition, ...]:
+    """Answer components of a project; raises DefinitionError when one takes a name of the library."""
+    from pondage.errors import DefinitionError
+
+    own = tuple(components)
     for one in own:
         if one.name in built_in():
             raise DefinitionError(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 import msgspec
 
+from pondage.cli.known import listed_types
 from pondage.cli.output import print_json, print_pairs, print_table
-from pondage.cli.registry import known_types
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 from pondage.define.type_registry import TypeEntry, TypeRegistry
 
@@ -20,13 +20,13 @@ def types() -> None:
 @json_option
 @pass_settings
 def list_types(settings: Settings, is_json: bool) -> None:
-    """List all types."""
-    found = known_types()
+    """List all types: built in, deployed, and of this project."""
+    found = {one.key: one for one in listed_types()}
     if is_json:
         print_json([_as_json(one, found) for one in found.values()])
         return
-    rows = [(key, one.definition, one.doc) for key, one in found.items()]
-    print_table(settings, ("NAME", "CONSISTS OF", ""), rows)
+    rows = [(key, one.project or "built in", one.definition, one.doc) for key, one in found.items()]
+    print_table(settings, ("NAME", "OF", "CONSISTS OF", ""), rows)
 
 
 @types.command("show", cls=Verb)
@@ -38,7 +38,7 @@ def show(settings: Settings, name: str, is_json: bool) -> None:
     from pondage.errors import NotFound
     from pondage.views.words import nearest
 
-    known = known_types()
+    known = {one.key: one for one in listed_types()}
     fitting = [one for key, one in known.items() if name in (key, one.name, f"{one.name}@{one.version}")]
     if not fitting:
         close = nearest(name, known)
@@ -50,7 +50,7 @@ def show(settings: Settings, name: str, is_json: bool) -> None:
     for one in fitting:
         click.echo(f"{one.name} {one.version}".strip() + (f"\n\n{one.doc}\n" if one.doc else "\n"))
         facts = [("consists of", one.definition or "-"), ("as octets", one.serialisation)]
-        print_pairs(settings, [*facts, ("declared", "built in" if one.is_built_in else "pondage.toml")])
+        print_pairs(settings, [*facts, ("declared", f"by project {one.project}" if one.project else "built in")])
 
 
 def _as_json(entry: TypeEntry, known: TypeRegistry) -> dict[str, object]:

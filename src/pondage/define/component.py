@@ -72,6 +72,9 @@ class ComponentDefinition(msgspec.Struct, frozen=True, kw_only=True):
     exposed: bool = False
     entry: str = ""
     archive: str = ""
+    """The digest of the deployed code that it runs with; empty: that of the job."""
+    digest: str = ""
+    """Of its own code, so far as that can be told: another one means that it may do something else."""
     resources: Resources = Resources()
     scaling: Scaling = Scaling()
     image: str = ""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from pondage.define.definition import PondDefinition, Triggers
+from pondage.define.exposed import Exposed
 from pondage.define.names import PondKey, pond_key
 from pondage.define.reaction import ReactorDefinition
 from pondage.errors import LedgerError
@@ -16,6 +17,7 @@ from pondage.kernel.demand.state import Pacing
 from pondage.ledger import actors, advance, environments, history, pools, schedules
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Transaction, number, number_or_none, text
+from pondage.ledger.exposed import row_of
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.reactor_deploy import put_reactors, reactors_of, require_fed_contracts
 from pondage.plan.diamonds import tracked
@@ -58,6 +60,7 @@ def deploy(
     restored: int | None = None,
     pool_sizes: Mapping[str, int] | None = None,
     parent: str | None = None,
+    exposed: Exposed | None = None,
     who: str = "",
 ) -> str:
     """Put bound definitions in force and take Ponds away; answer the digest of the code archive.
@@ -65,6 +68,7 @@ def deploy(
     `expected` is what the plan was made against: when somebody else deployed since, this refuses and changes nothing.
     Raises `LedgerError` then. `reactors` of None leaves the reactors as they are. `restored` is the older deployment
     that a rollback brings back. `parent` is the environment that a new one reads where it has no Ponds of its own.
+    `exposed` of None leaves what the project gives to trees as it is.
     """
     digest = hashlib.sha256(archive).hexdigest()
     with ledger.transaction() as tx:
@@ -118,7 +122,11 @@ def deploy(
         kept = [definition_id for definition_id, _ in stored.values()]
         untouched = [one for key, one in former.items() if key not in stored and key not in removed]
         kept += [_store(tx, one) for one in untouched if one.project == project]
-        _record(tx, identity, project, digest, summary, who, definitions=kept, restored=restored)
+        if exposed is not None and restored is None:
+            exposed = exposed.with_code(digest)
+        _record(
+            tx, identity, project, digest, summary, who, definitions=kept, exposed=row_of(exposed), restored=restored
+        )
     return digest
 
 
@@ -335,17 +343,20 @@ def _record(
     who: str,
     *,
     definitions: list[int],
+    exposed: str | None,
     restored: int | None,
 ) -> None:
     tx.change(
-        """INSERT INTO deployments (environment, project, archive, plan, definitions, reactors, restored, deployed_at)
-           VALUES (:environment, :project, :archive, :plan, :definitions, :reactors, :restored, :now)""",
+        """INSERT INTO deployments (environment, project, archive, plan, definitions, reactors, exposed, restored,
+                                    deployed_at)
+           VALUES (:environment, :project, :archive, :plan, :definitions, :reactors, :exposed, :restored, :now)""",
         environment=environment,
         project=project,
         archive=digest,
         plan=summary,
         definitions=msgspec.json.encode(definitions).decode(),
         reactors=msgspec.json.encode(reactors_of(tx, environment, project)).decode(),
+        exposed=exposed,
         restored=restored,
     )
     history.record(tx, environment=environment, kind="deployment", payload={"project": project, "archive": digest})

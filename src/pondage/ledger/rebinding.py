@@ -7,6 +7,7 @@ from pondage.define.names import parsed_version
 from pondage.errors import LedgerError, NotFound
 from pondage.ledger import history
 from pondage.ledger.driver import Transaction, number, text
+from pondage.ledger.exposed import deployed_with
 from pondage.ledger.ledger import Ledger
 
 LOOKED_AT = 50
@@ -43,8 +44,8 @@ def rebind(ledger: Ledger, tx: Transaction, queue: int, *, to: str, environment:
 def _check(name: str, old: ComponentDefinition | None, new: ComponentDefinition | None, to: str) -> None:
     if new is None:
         raise LedgerError(
-            f"code {to[:12]} has no component {name} that a job names",
-            hint="deploy a job that uses it, then bind the queue again",
+            f"code {to[:12]} has no component {name} that it exposes or that a job names",
+            hint="deploy a project that exposes it, or a job that uses it, then bind the queue again",
             code="NO_COMPONENT",
         )
     if old is not None and parsed_version(old.version)[0] != parsed_version(new.version)[0]:
@@ -56,7 +57,7 @@ def _check(name: str, old: ComponentDefinition | None, new: ComponentDefinition 
 
 
 def _components(ledger: Ledger, tx: Transaction, code: str) -> dict[str, ComponentDefinition]:
-    """Answer the components of a code that jobs name: those deployed with it, and those run with it lately."""
+    """Answer the components of a code: those that trees may use, and those of jobs deployed or run with it lately."""
     rows = [
         *tx.rows(
             "SELECT definition FROM jobs WHERE archive = :code ORDER BY id DESC LIMIT :most", code=code, most=LOOKED_AT
@@ -70,4 +71,4 @@ def _components(ledger: Ledger, tx: Transaction, code: str) -> dict[str, Compone
     found: dict[str, ComponentDefinition] = {}
     for definition in dict.fromkeys(number(row, "definition") for row in rows):
         found = {**ledger.job(tx, definition).stored.components, **found}
-    return found
+    return {**deployed_with(tx, code), **found}

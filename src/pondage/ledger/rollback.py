@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.definition import PondDefinition
+from pondage.define.exposed import Exposed
 from pondage.define.names import PondKey
 from pondage.define.reaction import ReactorDefinition
 from pondage.errors import LedgerError, NotFound
@@ -15,6 +16,7 @@ from pondage.kernel.demand.events import Rollback
 from pondage.ledger import actors, manifests, snapshots, verbs, work
 from pondage.ledger.actors import PondRow
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, numbered, text
+from pondage.ledger.exposed import NOTHING, of_row
 from pondage.ledger.ledger import Ledger
 
 _ids = msgspec.json.Decoder(list[int])
@@ -35,6 +37,7 @@ class OlderDeployment(msgspec.Struct, frozen=True, kw_only=True):
     archive: bytes
     definitions: tuple[PondDefinition, ...]
     reactors: tuple[ReactorDefinition, ...] = ()
+    exposed: Exposed = NOTHING
 
 
 def roll_back_pond(ledger: Ledger, environment: str, pond: PondKey, run: int, *, by: str | None = None) -> str:
@@ -102,6 +105,7 @@ def previous_deployment(tx: Transaction, ledger: Ledger, environment: str, proje
         archive=work.stored_archive(tx, text(row, "archive")),
         definitions=tuple(ledger.definition(tx, each) for each in _ids.decode(text(row, "definitions"))),
         reactors=tuple(_reactors.decode(text(row, "reactors"))),
+        exposed=of_row(tx, identity, project, number(row, "id")),
     )
 
 

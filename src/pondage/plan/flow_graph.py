@@ -63,7 +63,8 @@ def _program(
     match = _PROG.match(node.prog)
     found = registry.get(match[1]) if match else None
     if match is None or found is None:
-        findings.wrong("UNKNOWN_PROG", f"there is no program {node.prog!r}", place)
+        hint = "deploy the project that exposes it (pondage deploy), or see them all: pondage component list"
+        findings.wrong("UNKNOWN_PROG", f"there is no program {node.prog!r}; {hint}", place)
         return None
     if not found.exposed or found.kind != "plain":
         findings.wrong("NOT_EXPOSED", f"{found.name} may not be used in trees", place)

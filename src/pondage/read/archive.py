@@ -165,6 +165,13 @@ def _code_files(project: Project) -> Iterator[Path]:
             yield path
 
 
+def program_files(root: Path) -> Iterator[Path]:
+    """Give the packed files of external programs, in order: what a program may use beside its declaration."""
+    for directory, directories, files in os.walk(root / PROGRAMS):
+        directories[:] = sorted(name for name in directories if not _is_skipped(name))
+        yield from (Path(directory) / name for name in sorted(files) if not name.startswith((".", "test_")))
+
+
 def _is_skipped(name: str) -> bool:
     return name.startswith(".") or name in _SKIPPED or name.endswith(".egg-info")
 

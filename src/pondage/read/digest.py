@@ -42,6 +42,15 @@ class Digests:
             walk.function(file, original)
         return digest_of(f"reads {reads!r}", *walk.parts)
 
+    def of_module(self, name: str) -> str:
+        """Answer the digest of a module of the project with what it imports; empty when the project has none such."""
+        file = self._files.of_module(name)
+        if file is None:
+            return ""
+        walk = _Walk(self._files, self._modules)
+        walk.module(file)
+        return digest_of(*walk.parts)
+
 
 def digest_of(*parts: str) -> str:
     """Answer the sha256 of texts, each set apart from the next."""

@@ -22,6 +22,7 @@ from pondage.define.reaction import ReactorDefinition
 from pondage.define.ripple import Ripple, SqlInputs
 from pondage.define.type_registry import TypeRegistry
 from pondage.errors import PondageError
+from pondage.read.component_digest import with_digest
 from pondage.read.digest import Digests, digest_of
 from pondage.read.exchange import Answer, Problem, Request
 from pondage.read.job_ripple import job_body
@@ -43,7 +44,7 @@ def inspected(request: Request) -> Answer:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded: it is the author's to read
             problems.append(_authors_problem(error, file, root))
     files = SourceFiles(root)
-    components = _found_components(modules)
+    components = _with_digests_of(_found_components(modules), Digests(files, sys.modules), root, problems)
     ponds: list[PondDefinition] = []
     for entry, pond in _found_ponds(modules).items():
         try:
@@ -96,6 +97,21 @@ def _found_components(modules: list[ModuleType]) -> list[tuple[ComponentDefiniti
                 definition = msgspec.structs.replace(definition, entry=f"{module.__name__}:{attribute}")
                 found[id(value)] = definition, value
     return list(found.values())
+
+
+def _with_digests_of(
+    found: list[tuple[ComponentDefinition, Callable[..., object]]],
+    digests: Digests,
+    root: Path,
+    problems: list[Problem],
+) -> list[tuple[ComponentDefinition, Callable[..., object]]]:
+    complete = []
+    for definition, function in found:
+        try:
+            complete.append((with_digest(definition, function, digests, root), function))
+        except PondageError as error:
+            problems.append(_problem(error, root))
+    return complete
 
 
 def _definition(

@@ -1,17 +1,16 @@
-"""Routes of components: what the library has, which queues wait for which code, and other code for a queue."""
+"""Routes of components: what jobs and trees are built of, which queues wait for which code, other code for a queue."""
 
 from __future__ import annotations
 
 import msgspec
 
-from pondage.components.registry import built_in
-from pondage.define.component import ComponentDefinition
 from pondage.errors import NotFound
 from pondage.ledger import actors, rebinding, retention
 from pondage.server.demanding import Plain
 from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.table import Call, Route
+from pondage.views.components import KnownComponent, KnownType, components, types
 from pondage.views.queues import QueuesView, Rebound, component_queues
 
 
@@ -27,15 +26,26 @@ class RebindBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
     to: str | None = None
 
 
-def _list(_call: Call) -> list[ComponentDefinition]:
-    return list(built_in().values())
+def _list(call: Call) -> list[KnownComponent]:
+    with call.ledger.reading() as tx:
+        return components(tx, call.environment)
 
 
-def _show(call: Call) -> ComponentDefinition:
-    found = built_in().get(call.path["name"])
+def _show(call: Call) -> KnownComponent:
+    found = next((one for one in _list(call) if one.name == call.path["name"]), None)
     if found is None:
-        raise NotFound(f"the library has no component {call.path['name'][:63]!r}", code="NO_COMPONENT")
+        raise NotFound(
+            f"there is no component {call.path['name'][:63]!r}",
+            hint="deploy the project that exposes it: pondage deploy",
+            code="NO_COMPONENT",
+        )
     return found
+
+
+def _types(call: Call) -> list[KnownType]:
+    project = call.service.project
+    with call.ledger.reading() as tx:
+        return types(tx, call.environment, None if project is None else project.types)
 
 
 def _queues(call: Call) -> QueuesView:
@@ -62,8 +72,16 @@ ROUTES = (
         path="/v1/components",
         level=Level.READ,
         handler=_list,
-        response=list[ComponentDefinition],
-        summary="The components of the library.",
+        response=list[KnownComponent],
+        summary="The components of the library, and those that projects expose to trees.",
+    ),
+    Route(
+        method="GET",
+        path="/v1/types",
+        level=Level.READ,
+        handler=_types,
+        response=list[KnownType],
+        summary="The types of ports: built in, and of projects.",
     ),
     Route(
         method="GET",
@@ -88,7 +106,7 @@ ROUTES = (
         path="/v1/components/{name}",
         level=Level.READ,
         handler=_show,
-        response=ComponentDefinition,
-        summary="A component of the library: ports and parameters.",
+        response=KnownComponent,
+        summary="A component: its ports and parameters.",
     ),
 )

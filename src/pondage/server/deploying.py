@@ -78,6 +78,7 @@ def _declared(call: Call, sent: PlanBody) -> Declared:
         reactors=sent.reactors,
         jobs=sent.jobs,
         pools=sent.pools,
+        exposed=sent.exposed,
         choice=choice,
     )
 
@@ -173,7 +174,7 @@ ROUTES = (
         may_begin=True,
         request=DeployBody,
         response=PlanView,
-        summary="Put Ponds, reactors and jobs in force, with their code.",
+        summary="Put Ponds, reactors, jobs and what trees may use in force, with their code.",
         limit_bytes=LARGE,
     ),
     Route(

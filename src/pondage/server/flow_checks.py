@@ -71,7 +71,7 @@ def _check(call: Call) -> FlowCheckView:
         planned = planned_tree(call, sent.text.encode(), name=sent.name)
     except FlowRefused as error:
         return FlowCheckView(ok=False, problems=tuple(_problem(one) for one in error.problems))
-    return _fits(planned)
+    return _fits(planned.flow)
 
 
 def _problem(one: JobProblem) -> FlowProblem:

@@ -8,13 +8,16 @@ from collections.abc import Iterator
 import msgspec
 
 from pondage.components.registry import built_in, built_in_schemas
+from pondage.define.component import Registry
 from pondage.define.flow import MAX_DOCUMENT, FlowRefused
 from pondage.define.job import JobProblem
 from pondage.define.names import checked_name
 from pondage.define.type_registry import BUILT_IN
 from pondage.ledger import extracts, flows, jobs
+from pondage.ledger.exposed import given
 from pondage.ledger.job_plans import StoredJob
 from pondage.plan.flow import PlannedFlow, plan_flow
+from pondage.plan.flow_code import code_of
 from pondage.plan.stored_job import stored_job
 from pondage.read.tree import load_tree
 from pondage.server.demanding import Plain
@@ -44,7 +47,7 @@ class ExtractQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class TreeBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A tree as its document says, of programs of the library, and the name of the flow."""
+    """A tree as its document says, of programs of the library and of what is deployed, and the name of the flow."""
 
     tree: msgspec.Raw
     name: str = "flow"
@@ -82,29 +85,42 @@ def _submit(call: Call) -> Started:
     return Started(run=run)
 
 
+class PlannedTree(msgspec.Struct, frozen=True, kw_only=True):
+    """A planned tree, with the components that it was planned with and the code that all of it runs with."""
+
+    flow: PlannedFlow
+    registry: Registry
+    code: str
+
+
 def _planned(call: Call, sent: TreeBody) -> StoredJob:
     try:
         planned = planned_tree(call, bytes(sent.tree), name=sent.name)
     except FlowRefused as error:
         raise _refused(error.problems) from error
-    return stored_job(planned.plan, built_in(), archive="", file="", flow=planned.facts)
+    return stored_job(planned.flow.plan, planned.registry, archive=planned.code, file="", flow=planned.flow.facts)
 
 
-def planned_tree(call: Call, document: bytes, *, name: str) -> PlannedFlow:
-    """Check a tree and plan it with what the library has; raises FlowRefused with everything that is wrong with it."""
+def planned_tree(call: Call, document: bytes, *, name: str) -> PlannedTree:
+    """Check a tree and plan it with the library and what is deployed; raises FlowRefused with all that is wrong."""
     name = checked_name(name, what="flow")
     project = call.service.project
     loaded = load_tree(document, file="the tree")
     if loaded.tree is None:
         raise FlowRefused(loaded.problems)
-    return plan_flow(
+    with call.ledger.reading() as tx:
+        deployed = given(tx, call.environment)
+    registry, code = code_of(loaded.tree, {**deployed.components, **built_in()})
+    planned = plan_flow(
         loaded.tree,
-        built_in(),
+        registry,
         schemas=built_in_schemas(),
-        types={**BUILT_IN, **({} if project is None else project.types)},
+        types={**BUILT_IN, **({} if project is None else project.types), **deployed.types},
         locations={} if project is None else project.locations,
+        secrets={} if project is None else project.secrets,
         name=name,
     )
+    return PlannedTree(flow=planned, registry=registry, code=code)
 
 
 def _refused(problems: list[JobProblem] | tuple[JobProblem, ...]) -> Refused:
@@ -163,7 +179,7 @@ ROUTES = (
         handler=_submit,
         request=TreeBody,
         response=Started,
-        summary="Check a tree of programs of the library, and run it.",
+        summary="Check a tree of programs of the library and of what is deployed, and run it.",
         status=202,
         limit_bytes=MAX_DOCUMENT + 10_000,
     ),

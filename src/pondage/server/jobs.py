@@ -6,6 +6,7 @@ import msgspec
 
 from pondage.engine.local import is_intact
 from pondage.ledger import jobs
+from pondage.ledger.exposed import given
 from pondage.ledger.job_deploys import deployed_job
 from pondage.ledger.job_plans import StoredJob
 from pondage.server.demanding import Plain
@@ -70,7 +71,7 @@ def _start(call: Call) -> Started:
 
 def _start_sent(call: Call) -> Started:
     sent = call.sent(JobRunBody)
-    check_job(sent.job, sent.archive)
+    _check(call, sent.job, sent.archive)
     run = jobs.start_job(
         call.ledger,
         call.environment,
@@ -99,7 +100,7 @@ def _kill(call: Call) -> JobRunDetail:
 def _resume(call: Call) -> Started:
     sent = call.sent(JobResume)
     if sent.job is not None:
-        check_job(sent.job, sent.archive)
+        _check(call, sent.job, sent.archive)
     run = jobs.resume(
         call.ledger,
         call.environment,
@@ -113,6 +114,12 @@ def _resume(call: Call) -> Started:
         note=sent.note,
     )
     return Started(run=run)
+
+
+def _check(call: Call, job: StoredJob, archive: bytes) -> None:
+    with call.ledger.reading() as tx:
+        deployed = given(tx, call.environment).archives
+    check_job(job, archive, deployed)
 
 
 def _found(call: Call) -> str:

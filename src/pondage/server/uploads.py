@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 
 import msgspec
 
+from pondage.components.registry import built_in
 from pondage.define.definition import PondDefinition
+from pondage.define.exposed import Exposed, check_exposed
 from pondage.define.names import checked_name, parsed_version
 from pondage.define.reaction import ReactorDefinition, problems_of
+from pondage.ledger.exposed import NOTHING
 from pondage.ledger.job_plans import StoredJob
 from pondage.read.archive import check_archive
 from pondage.server.demanding import Plain
@@ -27,6 +31,7 @@ class Upload(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reactors: list[ReactorDefinition] = msgspec.field(default_factory=list)
     jobs: dict[str, StoredJob] = msgspec.field(default_factory=dict)
     pools: dict[str, int] = msgspec.field(default_factory=dict)
+    exposed: Exposed = NOTHING
 
 
 def check_upload(upload: Upload) -> None:
@@ -38,7 +43,8 @@ def check_upload(upload: Upload) -> None:
     for number, reactor in enumerate(upload.reactors):
         _check_reactor(reactor, f"$.reactors[{number}]")
     for name, job in upload.jobs.items():
-        _check_job(name, job, digest)
+        _check_job(name, job, {digest})
+    _check_exposed(upload.exposed)
 
 
 def _check_pond(pond: PondDefinition, place: str) -> None:
@@ -60,14 +66,23 @@ def _check_reactor(reactor: ReactorDefinition, place: str) -> None:
         raise Refused(422, problem.code, f"reactor {reactor.name} is refused: {problem.code}", place=place)
 
 
-def check_job(job: StoredJob, archive: bytes) -> None:
-    """Raise what is wrong with a job that comes with its own code, or with none."""
-    _check_job(job.plan.name, job, check_archive(archive) if archive else "")
+def _check_exposed(exposed: Exposed) -> None:
+    check_exposed(exposed)
+    for one in exposed.components:
+        if one.name in built_in():
+            raise Refused(422, "DUPLICATE_NAME", f"component {one.name} has the name of one of the library")
+        if one.archive:
+            raise Refused(422, "FOREIGN_CODE", f"component {one.name} names code that was not sent with it")
 
 
-def _check_job(name: str, job: StoredJob, digest: str) -> None:
+def check_job(job: StoredJob, archive: bytes, deployed: Set[str] = frozenset()) -> None:
+    """Raise what is wrong with a job that comes with its own code, with none, or names code that is `deployed`."""
+    _check_job(job.plan.name, job, {check_archive(archive) if archive else "", *deployed})
+
+
+def _check_job(name: str, job: StoredJob, digests: Set[str]) -> None:
     codes = {job.archive, *(each.archive for each in job.components.values())}
-    if name != job.plan.name or not _PLAIN.match(name) or not codes <= {"", digest}:
+    if name != job.plan.name or not _PLAIN.match(name) or not codes <= {"", *digests}:
         raise Refused(422, "FOREIGN_CODE", f"job {name[:63]!r} names code that was not sent with it", place="$.jobs")
     for component in job.components.values():
         for port in component.outputs:

@@ -7,15 +7,19 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from pondage.define.definition import PondDefinition
+from pondage.define.exposed import Exposed
 from pondage.define.reaction import ReactorDefinition
 from pondage.errors import LedgerError
+from pondage.ledger import actors
 from pondage.ledger.branching import Choice, begin
 from pondage.ledger.deploy import deploy
+from pondage.ledger.exposed import NOTHING, former, own
 from pondage.ledger.job_deploys import deploy_jobs, job_changes
 from pondage.ledger.job_plans import StoredJob
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.planning import planned
 from pondage.ledger.trials import published_schemas, submit_infer
+from pondage.plan.exposed import exposed_changes
 from pondage.plan.graph import key_of
 from pondage.plan.planning import checked
 from pondage.plan.schemas import analysed
@@ -35,6 +39,7 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
     jobs: Mapping[str, StoredJob]
     pools: Mapping[str, int]
     choice: Choice | None = None
+    exposed: Exposed = NOTHING
 
 
 def plan_declared(ledger: Ledger, environment: str, declared: Declared) -> tuple[Plan, list[Deployed], PlanView]:
@@ -53,9 +58,13 @@ def plan_declared(ledger: Ledger, environment: str, declared: Declared) -> tuple
         return plan, found, plan_view(plan)
     view = plan_view(plan)
     with ledger.reading() as tx:
-        changes = job_changes(tx, environment, project=declared.project, jobs=declared.jobs)
-    is_same = all(change.change == "unchanged" for change in changes)
-    return plan, found, msgspec.structs.replace(view, jobs=changes, is_empty=view.is_empty and is_same)
+        jobs = job_changes(tx, environment, project=declared.project, jobs=declared.jobs)
+        is_new = bool(plan.parent) and actors.environment(tx, environment) is None
+        visible = plan.parent if is_new else environment
+        before = former(tx, visible, project=declared.project, declared=declared.exposed)
+    exposed = exposed_changes(declared.exposed, before)
+    is_same = all(one.change == "unchanged" for one in jobs) and all(one.change == "unchanged" for one in exposed)
+    return plan, found, msgspec.structs.replace(view, jobs=jobs, exposed=exposed, is_empty=view.is_empty and is_same)
 
 
 class Analysing(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +135,8 @@ def deploy_declared(
         deploy_jobs(
             ledger, environment, project=declared.project, jobs=declared.jobs, archive=declared.archive, who=who
         )
-    if plan.is_empty:
+    is_exposed = any(change.change != "unchanged" for change in view.exposed)
+    if plan.is_empty and not is_exposed:
         return view
     has_names = declared.choice is not None and bool(declared.choice.names)
     deploy(
@@ -142,6 +152,16 @@ def deploy_declared(
         reactors=None if has_names else declared.reactors,
         pool_sizes=declared.pools,
         parent=plan.parent or None,
+        exposed=declared.exposed if is_exposed or _has_own(ledger, environment, declared) else None,
         who=who,
     )
     return view
+
+
+def _has_own(ledger: Ledger, environment: str, declared: Declared) -> bool:
+    """Answer whether what the project exposes is of this environment, and goes along with its code."""
+    if declared.choice is not None and declared.choice.names:
+        return False
+    with ledger.reading() as tx:
+        identity = actors.environment(tx, environment)
+        return identity is not None and declared.project in own(tx, identity)

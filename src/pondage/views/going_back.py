@@ -10,12 +10,14 @@ from pondage.define.names import PondKey
 from pondage.errors import NotFound
 from pondage.ledger import actors, environments, work
 from pondage.ledger.deploy import deploy, deployed
+from pondage.ledger.exposed import NOTHING, of_projects
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.promotion import CannotPromote, Promoted, definition_of, promote
 from pondage.ledger.reactor_deploy import deployed_reactors
 from pondage.ledger.rollback import newest_run_of, previous_deployment, roll_back_pond
 from pondage.ledger.verbs import environment_id
 from pondage.plan.change import change_of
+from pondage.plan.exposed import exposed_changes
 from pondage.plan.planning import checked, make_plan
 from pondage.plan.reactors import reactor_changes
 from pondage.views import find
@@ -76,6 +78,7 @@ def back_to_deployment(
         older = previous_deployment(tx, ledger, environment, project)
         found = deployed(tx, ledger, environment)
         running = deployed_reactors(tx, environment)
+        current = of_projects(tx, environment)
         now = tx.now
     plan = checked(
         make_plan(
@@ -88,6 +91,9 @@ def back_to_deployment(
         )
     )
     view = plan_view(plan)
+    exposed = exposed_changes(older.exposed, current.get(project, NOTHING))
+    is_same = all(change.change == "unchanged" for change in exposed)
+    view = msgspec.structs.replace(view, exposed=exposed, is_empty=view.is_empty and is_same)
     # Going back is no change that a version should tell.
     kept = tuple(each for each in view.messages if each.kind != "version")
     view = msgspec.structs.replace(view, messages=kept)
@@ -104,6 +110,7 @@ def back_to_deployment(
         summary=msgspec.json.encode(view).decode(),
         expected=found,
         reactors=older.reactors,
+        exposed=older.exposed,
         pool_sizes=pools,
         restored=older.id,
         who=who,

@@ -9,6 +9,7 @@ import msgspec
 from pondage.define.definition import PondDefinition, Triggers
 from pondage.define.names import pond_key
 from pondage.ledger.job_deploys import JobChange
+from pondage.plan.exposed import ExposedChange
 from pondage.plan.reactors import ReactorChange
 from pondage.plan.values import Message, Plan, PondChange, Problem, RippleChange
 from pondage.views.words import duration_text
@@ -67,7 +68,7 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
 
     `recomputes` are the Ponds that compute anew when they are wanted next, each behind its Sources; `asking` are those
     of them, or below them, whose code has a standing trigger: they want it by themselves. `borrowed` are the project's
-    Ponds that are read from the environment `parent`.
+    Ponds that are read from the environment `parent`; `exposed` are the components and types that trees may use.
     """
 
     project: str
@@ -82,6 +83,7 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     reactors: tuple[ReactorChange, ...] = ()
     is_analyzed: bool = False
     jobs: tuple[JobChange, ...] = ()
+    exposed: tuple[ExposedChange, ...] = ()
     parent: str | None = None
     borrowed: tuple[str, ...] = ()
 

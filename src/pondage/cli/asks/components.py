@@ -1,4 +1,4 @@
-"""Asks about the queues of components."""
+"""Asks about components and types, and about the queues of components."""
 
 from __future__ import annotations
 
@@ -6,7 +6,23 @@ from pondage.cli.desk import asks
 from pondage.cli.session import Session
 from pondage.ledger import actors, rebinding, retention
 from pondage.ledger.verbs import who
+from pondage.views import components as views
+from pondage.views.components import KnownComponent, KnownType
 from pondage.views.queues import QueuesView, Rebound, component_queues
+
+
+@asks("GET /v1/components")
+def components(here: Session) -> list[KnownComponent]:
+    """Ask for the library, and what projects have deployed for trees."""
+    with here.ledger.reading() as tx:
+        return views.components(tx, here.environment)
+
+
+@asks("GET /v1/types")
+def types(here: Session) -> list[KnownType]:
+    """Ask for the types that are built in, and those of projects."""
+    with here.ledger.reading() as tx:
+        return views.types(tx, here.environment, here.project.types)
 
 
 @asks("GET /v1/components/queues")

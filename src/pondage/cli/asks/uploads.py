@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
     from pondage.define.definition import PondDefinition
+    from pondage.define.exposed import Exposed
     from pondage.define.reaction import ReactorDefinition
     from pondage.ledger.branching import Choice
     from pondage.ledger.job_plans import StoredJob
@@ -21,6 +22,7 @@ class Read(TypedDict):
     reactors: Sequence[ReactorDefinition]
     jobs: Mapping[str, StoredJob]
     pools: Mapping[str, int]
+    exposed: Exposed
 
 
 class Chosen(Read):

@@ -38,6 +38,8 @@ CREATE TABLE deployments (
     definitions text NOT NULL DEFAULT '[]',
     -- And its reactors, each with the code that it had.
     reactors text NOT NULL DEFAULT '[]',
+    -- The components and types that the project gives to trees since then; NULL: as before, or as above.
+    exposed text,
     -- For a rollback: the deployment whose state it brought back, so that the next one goes behind it.
     restored bigint REFERENCES deployments,
     deployed_at bigint NOT NULL

@@ -38,6 +38,8 @@ CREATE TABLE deployments (
     definitions TEXT NOT NULL DEFAULT '[]',
     -- And its reactors, each with the code that it had.
     reactors TEXT NOT NULL DEFAULT '[]',
+    -- The components and types that the project gives to trees since then; NULL: as before, or as above.
+    exposed TEXT,
     -- For a rollback: the deployment whose state it brought back, so that the next one goes behind it.
     restored INTEGER REFERENCES deployments,
     deployed_at INTEGER NOT NULL
