@@ -26,9 +26,9 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def make_driver(postgres: PostgresServer) -> Iterator[MakeDriver]:
-    """The same fixture as for SQLite, on a schema of its own."""
-    schema = f"test_{next(_numbers)}"
-    postgres.new_schema(schema)
+    """The same fixture as for SQLite, on a schema that is empty."""
+    schema = "test"
+    postgres.empty_schema(schema)
     made: list[Driver] = []
 
     def make(clock: FakeClock) -> Driver:

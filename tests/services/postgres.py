@@ -15,6 +15,8 @@ import psycopg
 from tests.patience import PATIENCE_S
 
 NOBODY = 65534
+QUICK = {"fsync": "off", "full_page_writes": "off", "wal_level": "minimal", "max_wal_senders": 0}
+"""Nothing here outlives a power cut of the machine; what is committed still outlives any death of the server."""
 
 
 class PostgresServer:
@@ -29,7 +31,7 @@ class PostgresServer:
             self.folder.chmod(0o755)
             self.data.mkdir()
             os.chown(self.data, NOBODY, NOBODY)
-        self._run("initdb", "-D", self.data, "-U", "pondage", "-A", "trust", "-E", "UTF8", "--locale=C")
+        self._run("initdb", "-D", self.data, "-U", "pondage", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
         self.start()
 
     @property
@@ -38,7 +40,8 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=200"
+        settings = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "''", "max_connections": 200, **QUICK}
+        options = " ".join([f"-p {self.port}", *(f"-c {name}={value}" for name, value in settings.items())])
         self._run("pg_ctl", "-D", self.data, "-l", self.data / "log", "-w", "-t", "120", "-o", options, "start")
 
     def stop(self, mode: str = "immediate") -> None:
@@ -49,6 +52,10 @@ class PostgresServer:
         """Make a schema, so that tests do not see each other's rows."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(f"CREATE SCHEMA {name}")
+
+    def empty_schema(self, name: str) -> None:
+        """Make a schema, or empty one that an earlier test has left."""
+        emptied(self.url, name)
 
     def end_connections(self, url: str) -> None:
         """End every connection to a database, as if their server processes had died."""
@@ -77,6 +84,35 @@ class PostgresServer:
             **as_other,  # type: ignore[call-overload]
         )
         assert done.returncode == 0, f"{program} failed: {done.stdout}"
+
+
+def emptied(url: str, schema: str) -> bool:
+    """Make a schema, or delete the rows of one that is there; answer whether it has tables.
+
+    To make the tables of a ledger takes longer than most tests, and to truncate them hardly less: each is a new file.
+    """
+    with psycopg.connect(url, autocommit=True, options=f"-c search_path={schema} -c lock_timeout=120s") as connection:
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}".encode())
+        tables = connection.execute(_TABLES, (GROWN_BYTES, schema)).fetchall()
+        grown = ", ".join(name for name, is_grown in tables if is_grown)
+        deletes = "".join(f"DELETE FROM {name};" for name, is_grown in tables if not is_grown)
+        connection.execute(f"SET session_replication_role = replica; {deletes}".encode())  # no foreign key is asked
+        if grown:
+            connection.execute(f"TRUNCATE {grown} CASCADE".encode())
+        connection.execute(_RESTART, (schema,))
+    return bool(tables)
+
+
+GROWN_BYTES = 256 * 1024
+"""A table that has grown larger is truncated, so that dead rows do not pile up."""
+_TABLES = """
+SELECT c.relname, pg_relation_size(c.oid) > %s FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relkind = 'r' AND c.relname <> 'schema_version'
+"""
+_RESTART = """
+SELECT setval(c.oid, 1, false) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relkind = 'S'
+"""
 
 
 def _binaries(folder: Path) -> Path:

@@ -9,7 +9,6 @@ from tests.ledger.test_growing_rules import *  # noqa: F403
 from tests.ledger.test_health import *  # noqa: F403
 from tests.ledger.test_keeping import *  # noqa: F403
 from tests.ledger.test_life_of_a_run import *  # noqa: F403
-from tests.ledger.test_migrations import *  # noqa: F403
 from tests.ledger.test_past import *  # noqa: F403
 from tests.ledger.test_pools import *  # noqa: F403
 from tests.ledger.test_probes import *  # noqa: F403

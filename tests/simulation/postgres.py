@@ -9,6 +9,7 @@ import psycopg
 from pondage.ledger.driver import Driver
 from pondage.ledger.migrate import migrate
 from pondage.ledger.postgres import Connection, PostgresDriver
+from tests.services.postgres import emptied
 from tests.simulation.scheduler import SimulatedClock
 
 WATCHES = """
@@ -78,16 +79,13 @@ class PostgresSchema:
         self._url = url
         self._schema = schema
         self._made: list[_ProcessDriver] = []
+        if emptied(url, schema):
+            return
+        driver = PostgresDriver(url, schema=schema, clock=SimulatedClock())
+        migrate(driver)
+        driver.close()
         with psycopg.connect(url, autocommit=True, options=f"-c search_path={schema}") as connection:
-            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-            tables = [str(row[0]) for row in connection.execute(_TABLES, (schema,)).fetchall()]
-            if not tables:
-                driver = PostgresDriver(url, schema=schema, clock=SimulatedClock())
-                migrate(driver)
-                driver.close()
-                connection.execute(WATCHES)
-            else:
-                connection.execute(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")
+            connection.execute(WATCHES)
 
     def connect(self, clock: SimulatedClock) -> Driver:
         driver = _ProcessDriver(self._url, self._schema, clock)
@@ -97,6 +95,3 @@ class PostgresSchema:
     def close(self) -> None:
         for driver in self._made:
             driver.close()
-
-
-_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename <> 'schema_version'"
