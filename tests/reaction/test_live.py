@@ -13,6 +13,7 @@ from pondage.engine.live.door import Ack
 from pondage.engine.live.embedded import LiveReactor
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.reaction.events import Tick
+from tests.patience import PATIENCE_S
 
 
 @dataclass
@@ -26,7 +27,7 @@ class Price(msgspec.Struct, frozen=True):
 
 def live_test(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
     def run() -> None:
-        asyncio.run(asyncio.wait_for(test(), 20))  # type: ignore[arg-type]
+        asyncio.run(asyncio.wait_for(test(), PATIENCE_S))  # type: ignore[arg-type]
 
     run.__name__ = test.__name__
     return run
@@ -200,6 +201,36 @@ async def test_a_stream_moves_its_offset_skips_and_keeps_what_cannot_be_decoded(
         assert (await live.command("redrive", "prices@3"))["error"] == "undecodable"
         assert live.state()["sources"]["prices"]["offset"] == 4  # type: ignore[index]
     assert (starts, log.reads) == ([None], [None])
+
+
+class Held:
+    """A stream that has something to give back at its end, which takes a while."""
+
+    def __init__(self) -> None:
+        self.is_given_back = False
+
+    async def read(self, after: int | None) -> AsyncIterator[tuple[int, object]]:
+        try:
+            yield 1, b'{"px": 1}'
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(100):
+                await asyncio.sleep(0)
+            self.is_given_back = True
+
+
+@live_test
+async def test_a_reactor_that_has_stopped_has_given_back_what_its_sources_held() -> None:
+    held = Held()
+    quote = Reactor("quote", sources=[Accumulator.stream("prices", Price, source=held)], strategy="sequential")
+
+    @quote.graph(inline=True)
+    def price(prices: Price) -> float:
+        return prices.px
+
+    async with quote.run() as live:
+        await fires(live, 1)
+    assert held.is_given_back
 
 
 @live_test

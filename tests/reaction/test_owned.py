@@ -22,6 +22,7 @@ from pondage.ledger import actors, processes, reactors
 from pondage.ledger.driver import LedgerUnavailable
 from pondage.ledger.journal import Batch, FileJournal
 from pondage.ledger.ledger import Ledger
+from tests.patience import PATIENCE_S
 
 LEVELS = [False, "process", "power"]
 
@@ -86,7 +87,7 @@ def at_each_level(test: Callable[[Desk], Awaitable[None]]) -> Callable[[Path, bo
     def run(tmp_path: Path, durable: bool | str) -> None:
         desk = Desk(tmp_path, durable)
         try:
-            asyncio.run(asyncio.wait_for(test(desk), 30))  # type: ignore[arg-type]
+            asyncio.run(asyncio.wait_for(test(desk), PATIENCE_S))  # type: ignore[arg-type]
         finally:
             desk.ledger.close()
 
@@ -201,7 +202,7 @@ def test_an_old_owner_is_fenced_and_stops(tmp_path: Path) -> None:
         await new.drain(1_000_000)
 
     desk = Desk(tmp_path, "power")
-    asyncio.run(asyncio.wait_for(play(desk), 30))
+    asyncio.run(asyncio.wait_for(play(desk), PATIENCE_S))
     desk.ledger.close()
 
 
@@ -236,7 +237,7 @@ def test_a_journal_that_fails_degrades_holds_answers_throttles_and_recovers(
     monkeypatch.setattr(FileJournal, "write", failing)
     monkeypatch.setattr(journal_module, "MOST_WAITING", 10)
     desk = Desk(tmp_path, "process")
-    asyncio.run(asyncio.wait_for(play(desk), 30))
+    asyncio.run(asyncio.wait_for(play(desk), PATIENCE_S))
     desk.ledger.close()
 
 
@@ -256,5 +257,5 @@ def test_a_file_that_is_locked_for_too_long_is_no_loss(tmp_path: Path, monkeypat
         await owned.drain(1_000_000)
 
     desk = Desk(tmp_path, "power")
-    asyncio.run(asyncio.wait_for(play(desk), 30))
+    asyncio.run(asyncio.wait_for(play(desk), PATIENCE_S))
     desk.ledger.close()

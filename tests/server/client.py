@@ -136,4 +136,4 @@ class Socket:
         return int(message["code"])
 
     async def _next(self) -> Message:
-        return await asyncio.wait_for(self._out.get(), 10)
+        return await asyncio.wait_for(self._out.get(), PATIENCE_S)

@@ -16,6 +16,8 @@ Feed = Callable[[Event], None]
 Answered = Callable[[dict[str, object]], None]
 Expect = Callable[[Answered], str]
 """Give a new id under which an answer is expected."""
+END_S = 60.0
+"""So long a source may take to give back what it holds: longer than any waits for the last answer of its server."""
 NOTHING = object()
 """What an event gave when it gave no boundary."""
 
@@ -29,6 +31,7 @@ class Sources:
         self._offer = offer
         self._expect = expect
         self._tasks: dict[str, set[asyncio.Task[None]]] = {name: set() for name in accumulators}
+        self._ending: set[asyncio.Task[None]] = set()
         self._going: dict[str, asyncio.Event] = {name: asyncio.Event() for name in accumulators}
         self._offsets: dict[str, int | None] = {}
 
@@ -74,16 +77,18 @@ class Sources:
             going.set()
 
     async def close(self) -> None:
-        """End every incarnation and wait for its tasks."""
-        tasks = [task for tasks in self._tasks.values() for task in tasks]
+        """End every incarnation and wait for its tasks, also for those that were told to end before."""
         for name in self._accumulators:
             self._end(name)
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._ending:
+            await asyncio.wait(self._ending, timeout=END_S)
 
     def _end(self, name: str) -> None:
         # A task of an ended incarnation is cancelled before it can feed anything: nothing of it arrives late.
         tasks, self._tasks[name] = self._tasks[name], set()
         for task in tasks:
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
             task.cancel()
 
     def _spawn(self, name: str, work: Coroutine[None, None, None]) -> None:
