@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
@@ -23,10 +24,13 @@ _PONDAGE = "from pondage.cli.main import main; main()"
 
 
 class Dev:
-    """`pondage dev` in a process group of its own, stopped at `point` when one is given."""
+    """`pondage dev` in a process group of its own, stopped at `point` when one is given, without Spark if plain."""
 
-    def __init__(self, project: Project, *, point: str | None = None) -> None:
+    def __init__(self, project: Project, *, point: str | None = None, is_plain: bool = False) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PLUGIN), str(ROOT / "src")])}
+        if is_plain:
+            events = str(project.root / "events")
+            environment["PONDAGE_CHAOS"] = json.dumps({"executor": "plain", "events": events})
         self._pipe: int | None = None
         if point is not None:
             pipe = project.root / "checkpoint.pipe"

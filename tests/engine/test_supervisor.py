@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from pondage.define.durability import Durability
 from pondage.engine import identity
 from pondage.engine.config import WorkerConfig
 from pondage.engine.supervisor import KILL_AFTER_S, LOST, Supervisor, come_back
@@ -119,6 +120,39 @@ def test_a_child_that_never_registered_is_replaced_too(world: World, tmp_path: P
     with world.ledger.transaction() as tx:
         tx.change("UPDATE processes SET dead_at = 1 WHERE id = :id", id=child.process)
     supervised.now_s = 50.0
+    supervised.supervisor.tick()
+    assert child.code == -9
+
+
+def test_a_child_that_is_being_started_has_time_however_nervous_the_ledger_is(world: World, tmp_path: Path) -> None:
+    """Found by the fault matrix on a busy machine: each worker was killed before it could register."""
+    world.ledger.durability = Durability(heartbeat_s=0.3, reap_after_s=1.5, child_margin_s=0.5)
+    world.deploy(pond("orders"))
+    world.send(Tap(pond="orders@1"))
+    supervised = Supervised(world, tmp_path)
+    supervised.supervisor.tick()
+    (child,) = supervised.children
+    with world.ledger.transaction() as tx:
+        tx.change("UPDATE processes SET dead_at = 1 WHERE id = :id", id=child.process)
+    supervised.now_s = 29.0
+    supervised.supervisor.tick()
+    assert child.code is None
+    supervised.now_s = 30.0
+    supervised.supervisor.tick()
+    assert child.code == -9
+
+
+def test_a_child_that_others_took_for_dead_is_killed(world: World, tmp_path: Path) -> None:
+    world.ledger.durability = Durability(heartbeat_s=0.3, reap_after_s=1.5, child_margin_s=0.5)
+    world.deploy(pond("orders"))
+    world.send(Tap(pond="orders@1"))
+    supervised = Supervised(world, tmp_path)
+    supervised.supervisor.tick()
+    supervised.supervisor.tick()
+    (child,) = supervised.children
+    with world.ledger.transaction() as tx:
+        tx.change("UPDATE processes SET dead_at = 1 WHERE id = :id", id=child.process)
+    supervised.now_s = 1.0
     supervised.supervisor.tick()
     assert child.code == -9
 

@@ -11,6 +11,9 @@ import msgspec
 from pondage.engine.config import WorkerConfig
 from pondage.engine.spawn import spawn, sweep_logs
 
+START_S = 30.0
+"""A child that has not registered yet has at least this long: a busy machine starts slowly, again and again."""
+
 
 class WorkerProcess(Protocol):
     """What a supervisor needs of a child process; `subprocess.Popen` has it."""
@@ -39,6 +42,15 @@ class OwnChild(msgspec.Struct, kw_only=True):
     busy_s: float
     """When it last had something to do."""
     is_ending: bool = False
+    is_known: bool = False
+    """Whether it has registered."""
+
+
+def unheard_s(*, silent_us: int | None, is_known: bool, started_s: float, now_s: float, limit_s: float) -> float | None:
+    """Answer for how long a child is silent when that is too long: in the ledger, or before it was there at all."""
+    silent_s = now_s - started_s if silent_us is None else silent_us / 1e6
+    most_s = limit_s if is_known or silent_us is not None else max(limit_s, START_S)
+    return silent_s if silent_s >= most_s else None
 
 
 def start_process(config: WorkerConfig) -> subprocess.Popen[bytes]:

@@ -26,7 +26,7 @@ from pondage.engine.leases import Leases
 from pondage.engine.live.keeper import LiveKeeper
 from pondage.engine.maintenance import Maintenance, Service
 from pondage.engine.outbox import Outbox
-from pondage.engine.own_children import OwnChild, WorkerProcess, ended, start_process
+from pondage.engine.own_children import OwnChild, WorkerProcess, ended, start_process, unheard_s
 from pondage.engine.parent import ParentWatch
 from pondage.engine.reaper import Reaper
 from pondage.engine.remote_queries import RemoteQueries
@@ -250,9 +250,12 @@ class Supervisor:
         durability = self._ledger.durability
         limit_s = durability.reap_after_s - durability.child_margin_s
         for child in self.children:
-            since_start_s = self._clock() - child.started_s
-            silent_s = silent_us.get(child.public_id, since_start_s * 1e6) / 1e6
-            if silent_s >= limit_s:
+            child.is_known |= child.public_id in silent_us
+            silent_s = unheard_s(
+                silent_us=silent_us.get(child.public_id), is_known=child.is_known,
+                started_s=child.started_s, now_s=self._clock(), limit_s=limit_s,
+            )  # fmt: skip
+            if silent_s is not None:
                 self._say(f"worker {child.public_id} is silent for {silent_s:.0f} s and is killed")
                 child.process.kill()
 

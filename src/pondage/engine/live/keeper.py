@@ -11,6 +11,7 @@ import msgspec
 
 from pondage.engine.children import Restarts
 from pondage.engine.config import EngineConfig, WorkerConfig
+from pondage.engine.own_children import unheard_s
 from pondage.engine.spawn import spawn, sweep_logs
 from pondage.ledger import processes, reactors, reap
 from pondage.ledger.ledger import Ledger
@@ -39,6 +40,7 @@ class LiveChild(msgspec.Struct, kw_only=True):
     code: str
     started_s: float
     is_ending: bool = False
+    is_known: bool = False
 
 
 class LiveKeeper:
@@ -119,9 +121,13 @@ class LiveKeeper:
         durability = self._ledger.durability
         limit_s = durability.reap_after_s - durability.child_margin_s
         for child in self.children:
-            unheard_us = silent_us.get(child.public_id, int((self._clock() - child.started_s) * 1e6))
-            if unheard_us / 1e6 >= limit_s:
-                self._say(f"live host {child.public_id} is silent for {unheard_us / 1e6:.0f} s and is killed")
+            child.is_known |= child.public_id in silent_us
+            silent_s = unheard_s(
+                silent_us=silent_us.get(child.public_id), is_known=child.is_known,
+                started_s=child.started_s, now_s=self._clock(), limit_s=limit_s,
+            )  # fmt: skip
+            if silent_s is not None:
+                self._say(f"live host {child.public_id} is silent for {silent_s:.0f} s and is killed")
                 child.process.kill()
 
 
