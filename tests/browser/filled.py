@@ -18,7 +18,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.migrate import migrate
 from pondage.ledger.sqlite import SqliteDriver
 from pondage.ledger.work import Work
-from tests.browser.flowing import flows
+from tests.browser.flowing import Flows, flows
 from tests.browser.history import SECOND, TRACE, Crew, JumpingClock, key, put, tell
 from tests.browser.shop import HOUR, MINUTE, many, shop
 from tests.ledger.harness import pond
@@ -38,8 +38,7 @@ class Filled:
     warehouse: Path
     failed_job: str
     running_job: str
-    ended_flow: str
-    open_flow: str
+    flows: Flows
 
 
 def filled(database: Path, warehouse: Path) -> Filled:
@@ -56,7 +55,7 @@ def filled(database: Path, warehouse: Path) -> Filled:
             tx, public_id=ledger.ids.new("p"), machine=Crew.machine, pid=4700, pid_started=1, role="supervisor"
         )
     _shop(ledger, crew, now)
-    ended_flow, open_flow = flows(ledger, crew)
+    flowing = flows(ledger, crew)
     failed, running = _jobs(ledger, crew)
     # The second begins while the first is at its second Ripple.
     for before in (170 * SECOND, 110 * SECOND):
@@ -71,7 +70,7 @@ def filled(database: Path, warehouse: Path) -> Filled:
         processes.beat(tx, crew.process, state="ready")
     return Filled(
         ledger=ledger, clock=clock, crew=crew, warehouse=warehouse, failed_job=failed, running_job=running,
-        ended_flow=ended_flow, open_flow=open_flow,
+        flows=flowing,
     )  # fmt: skip
 
 

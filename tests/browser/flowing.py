@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import msgspec
 
 from pondage.define.component_work import ComponentResult, MemberResult
@@ -35,8 +37,17 @@ TREE = {
 }
 
 
-def flows(ledger: Ledger, crew: Crew) -> tuple[str, str]:
-    """Answer the id of a flow that is over and of one that goes on for ever; a third one failed."""
+@dataclass(kw_only=True)
+class Flows:
+    """The id of a flow that is over, of one that goes on, and whoever writes in that one."""
+
+    ended: str
+    going: str
+    held: dict[str, Work]
+
+
+def flows(ledger: Ledger, crew: Crew) -> Flows:
+    """Live through three flows: one is over, one failed, one goes on for ever."""
     stored = _stored()
     ended = _start(ledger, stored, "score_monday", "by hand")
     held = _claimed(crew)
@@ -58,7 +69,7 @@ def flows(ledger: Ledger, crew: Crew) -> tuple[str, str]:
         _put(ledger, held[node], "out", count)
     for (writer, port, reader), count in zip(EDGES, (37, 21, 6), strict=False):
         _read(ledger, held[writer], port, held[reader], "in", count, waits=reader == "checked")
-    return ended, going
+    return Flows(ended=ended, going=going, held=held)
 
 
 EDGES = (("clicks", "out", "cleaned"), ("cleaned", "out", "scored"), ("scored", "out", "checked"))
@@ -83,10 +94,15 @@ def _claimed(crew: Crew) -> dict[str, Work]:
     return found
 
 
-def _put(ledger: Ledger, held: Work, port: str, count: int, *, ends: bool = False) -> None:
+def put_more(ledger: Ledger, held: Work, seq: int) -> None:
+    """Write one more segment."""
+    _put(ledger, held, "out", seq + 1, first=seq)
+
+
+def _put(ledger: Ledger, held: Work, port: str, count: int, *, first: int = 0, ends: bool = False) -> None:
     assert held.component is not None
     stream = Stream(held.component.run, held.claim.node, port)
-    for seq in range(count):
+    for seq in range(first, count):
         entry = Segment(ref=f"/w/{seq}", rows=120 + seq, bytes=4_100 + 7 * seq, sha256=f"{seq}")
         with ledger.transaction() as tx:
             segments.append(tx, held.claim, stream, seq, entry)

@@ -59,6 +59,7 @@ def _middle() -> list[PondDefinition]:
             ripples={"parsed": [], "deduplicated": ["parsed"], "sales": ["deduplicated"]},
             version="2.1.0", description="Orders without doubles, with a price in euros.", tags=("core",),
         ),
+        _pond("sales", "orders", version="1.4.0", description="As it was before prices were in euros.", tags=("core",)),
         _pond("customer_profile", "customers", "orders", description="One row for each customer."),
         _pond("sessions", "clicks", description="Clicks of one visit.", triggers=Triggers(wave=True)),
         _pond("stock_levels", "inventory", "products"),
@@ -89,7 +90,7 @@ def _outlets() -> list[PondDefinition]:
         _pond("finance_export", "payments_matched", owner="finance-data", tags=("finance",)),
         _pond("margin", "prices", "sales@2", tags=("finance",)),
         _pond("late_deliveries", "delivery_times", triggers=morning),
-        _pond("legacy_report", "sales@2", description="Nobody knows who reads it."),
+        _pond("legacy_report", "sales@1", description="Nobody knows who reads it."),
         _pond("catalogue_check", "products", description="Waits for the next catalogue."),
         _pond("tax_export", "payments_matched", "fx_rates", owner="finance-data", tags=("finance",)),
     ]  # fmt: skip
@@ -100,8 +101,9 @@ def _pond(name: str, *sources: str, **given: object) -> PondDefinition:
     split = {each.rstrip("?").partition("@")[0]: each for each in sources}
     plain = {key: given.pop(key) for key in ("ripples", "version", "triggers", "retries", "labels") if key in given}
     made = pond(name, sources={each: not text.endswith("?") for each, text in split.items()}, **plain)  # type: ignore[arg-type]
+    majors = {each: int(text.rstrip("?").partition("@")[2] or 1) for each, text in split.items()}
     bound = tuple(
-        msgspec.structs.replace(each, major=int(split[each.pond].rstrip("?").partition("@")[2] or 1))
+        msgspec.structs.replace(each, major=majors[each.pond], minimum=(majors[each.pond], 0, 0))
         for each in made.sources
     )
     last = made.ripples[-1].name

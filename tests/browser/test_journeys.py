@@ -15,6 +15,7 @@ from pondage.ledger import tokens
 from pondage.ledger.feed import marks
 from tests.browser.conftest import Open
 from tests.browser.filled import commit
+from tests.browser.flowing import put_more
 from tests.browser.history import key, tell, wait_until
 from tests.browser.site import Site
 from tests.browser.test_pages import newest
@@ -307,6 +308,19 @@ def test_a_job_that_failed_is_resumed_and_goes_on_where_it_was(open_page: Open, 
         commit(at.ledger, at.filled.crew, at.claim(node))
     tab.locator("h1 .state-ok").wait_for()
     tab.get_by_role("link", name=at.filled.failed_job).wait_for()
+
+
+def test_segments_are_drawn_on_the_edges_of_a_flow_as_they_are_written(open_page: Open, at: Site) -> None:
+    tab = open_page("flows", run=at.filled.flows.going)
+    row = tab.locator("tr", has_text="clicks.out")
+    row.get_by_text("37 of 40").wait_for()
+    tab.locator(".job-edge", has_text="40 segments").wait_for()
+    put_more(at.ledger, at.filled.flows.held["clicks"], 40)
+    tab.locator(".job-edge", has_text="41 segments").wait_for()
+    row.get_by_text("37 of 41").wait_for()
+    tab.get_by_role("button", name="scored: running").click()
+    tab.get_by_text("only scored").wait_for()
+    assert asked(tab)["component"] == "scored"
 
 
 def test_what_is_pushed_to_a_reactor_fires_it(open_page: Open, at: Site) -> None:

@@ -66,6 +66,32 @@ def test_a_pond_is_found_on_the_canvas_and_opened_from_there(open_page: Open) ->
     tab.get_by_text("payments_matched above it failed").wait_for()
 
 
+def test_groups_are_framed_and_collapse_to_one_and_the_address_knows(open_page: Open) -> None:
+    tab = open_page("canvas")
+    tab.get_by_label("Group", exact=True).select_option("tag")
+    tab.get_by_role("button", name="Collapse the group finance").click()
+    group = tab.locator(".react-flow__node[data-id='group:finance']")
+    group.wait_for()
+    assert tab.locator(".react-flow__node[data-id='payments_matched@1']").count() == 0
+    assert asked(tab) == {"page": "canvas", "group": "tag", "closed": "finance"}
+    assert "is-failed" in (group.locator(".node").get_attribute("class") or ""), "what is worst inside of it"
+    tab.get_by_placeholder("Find on the canvas").fill("tax_export")
+    tab.locator(".react-flow__node[data-id='orders@1'] .is-dim").wait_for()
+    assert group.locator(".is-dim").count() == 0, "it is in there"
+    group.click()
+    tab.locator(".react-flow__node[data-id='payments_matched@1']").wait_for()
+
+
+def test_majors_of_a_pond_stand_side_by_side_and_each_says_which_it_is(open_page: Open) -> None:
+    tab = open_page("canvas")
+    one, two = (tab.locator(f".react-flow__node[data-id='sales@{major}']") for major in (1, 2))
+    one.get_by_text("@1").wait_for()
+    upper, lower = one.bounding_box(), two.bounding_box()
+    assert upper is not None
+    assert lower is not None
+    assert 0 < lower["y"] - (upper["y"] + upper["height"]) < 20, "nothing is between them"
+
+
 def test_why_on_the_page_is_what_the_command_line_says_in_twenty_states(
     open_page: Open, at: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

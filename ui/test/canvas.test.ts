@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { placed, taskOf } from "../src/canvas/arrange";
+import { framesOf, placed, taskOf } from "../src/canvas/arrange";
 import { areOpen, canvasGraph, edgeState, hashOf, reach } from "../src/canvas/graph";
+import { closedOf, folded, grouped, groupsOf, groupState } from "../src/canvas/groups";
 import { innerLayout } from "../src/canvas/inner";
 import { packed, partsOf } from "../src/canvas/pack";
 import type { GraphPond, GraphRipple, GraphView, PondView, TriggerView } from "../src/types";
@@ -52,7 +53,7 @@ test("a reactor stands between what it reads and what it publishes, on the newes
 
 test("demand is on the edge of whoever asks, and the line is solid when the parent is ahead", () => {
   const now = world(PONDS);
-  const at = (source: string, target: string) => edgeState(now, { id: "", source, target, kind: "data" });
+  const at = (source: string, target: string) => edgeState(now, { id: "", source, target, kind: "data", parts: [] });
   assert.deepEqual(at("orders@1", "sales@1"), { demand: "pull", isAhead: true });
   assert.deepEqual(at("orders@1", "sales@2"), { demand: "push", isAhead: false });
   assert.deepEqual(at("sales@1", "reports@1"), { demand: "none", isAhead: true });
@@ -108,11 +109,35 @@ test("Ripples stand in columns behind those that they read", () => {
 });
 
 test("parts that do not hang together are packed without overlap", () => {
-  const blocks = ["a", "b", "c", "d"].map((id) => ({ id, width: 100, height: 50 }));
+  const blocks = ["a", "b", "c", "d"].map((id) => ({ id, width: 100, height: 50, frame: id > "b" ? "late" : "" }));
   const parts = partsOf({ blocks, edges: [["a", "b"]] });
-  assert.deepEqual(parts.map((part) => part.blocks.map((block) => block.id)), [["a", "b"], ["c"], ["d"]]);
+  assert.deepEqual(parts.map((part) => part.blocks.map((block) => block.id)), [["a", "b"], ["c", "d"]], "a frame holds together");
   const places = packed(["x", "y", "z"].map((id) => ({ corners: { [id]: [0, 0] as const }, width: 100, height: 50 })));
   assert.equal(new Set(Object.values(places).map(String)).size, 3);
   const wide = packed(Array.from({ length: 20 }, (_, id) => ({ corners: { [id]: [0, 0] as const }, width: 2000, height: 200 })));
   assert.equal(new Set(Object.values(wide).map(([x]) => x)).size, 2, "twenty long chains stand in two columns");
+});
+
+test("a collapsed group is one node with the edges of its Ponds, and an open one has a frame around them", () => {
+  const graph = deployed(PONDS);
+  const tagged = { ...graph, ponds: graph.ponds.map((each) => ({ ...each, tags: each.key.startsWith("sales") ? ["core", "x"] : [] })) };
+  const groups = groupsOf(tagged, "tag");
+  assert.deepEqual([...groups], [["sales@1", "core"], ["sales@2", "core"]]);
+  const whole = canvasGraph(world(PONDS), tagged, ALL);
+  const closed = grouped(whole, groups, closedOf("all", groups));
+  const group = closed.nodes.find((node) => node.id === "group:core");
+  assert.deepEqual(group?.members, ["sales@1", "sales@2"]);
+  assert.ok(!closed.nodes.some((node) => node.pond.startsWith("sales")), "its triggers are inside of it, too");
+  const edge = closed.edges.find((each) => each.id === "orders@1→group:core");
+  assert.equal(edge?.parts.length, 2);
+  assert.deepEqual(edge && edgeState(world(PONDS), edge), { demand: "push", isAhead: false });
+  assert.deepEqual(groupState(world([pond("a@1", { state: "running" }), pond("b@1", { state: "failed" })]), ["a@1", "b@1"]), {
+    state: "failed",
+    counts: [["failed", 1], ["running", 1]],
+  });
+  const open = grouped(whole, groups, closedOf(undefined, groups));
+  const positions = placed(open, Object.fromEntries(open.nodes.map((node) => [node.block, [100, 100] as const])));
+  assert.deepEqual(framesOf(open, positions).map((frame) => frame.name), ["core"]);
+  assert.equal(folded(new Set(["b"]), "a"), "a,b");
+  assert.equal(folded(new Set(["a", "b"]), "a"), "b");
 });

@@ -5,7 +5,8 @@ export type Position = readonly [x: number, y: number];
 export type Positions = Readonly<Record<string, Position>>;
 
 export interface Task {
-  blocks: readonly { id: string; width: number; height: number }[];
+  /** `frame`: blocks of one stay beside each other, and nothing else comes between them. */
+  blocks: readonly { id: string; width: number; height: number; frame: string }[];
   edges: readonly (readonly [string, string])[];
 }
 
@@ -18,6 +19,7 @@ export function taskOf(graph: CanvasGraph): { task: Task; hash: string } {
     id,
     width: Math.max(...nodes.map((node) => node.width)),
     height: nodes.reduce((sum, node) => sum + node.height, 0) + (nodes.length - 1) * BETWEEN,
+    frame: nodes[0]?.frame ?? "",
   }));
   const seen = new Set<string>();
   const edges: [string, string][] = [];
@@ -47,6 +49,35 @@ export function placed(graph: CanvasGraph, corners: Positions): Positions {
     }
   }
   return found;
+}
+
+export interface Frame {
+  name: string;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+const MARGIN = 12;
+export const TITLE = 24;
+
+/** Answer the frames around the groups that are open. */
+export function framesOf(graph: CanvasGraph, positions: Positions): Frame[] {
+  const corners = new Map<string, [left: number, top: number, right: number, bottom: number]>();
+  for (const node of graph.nodes) {
+    const at = positions[node.id];
+    if (node.frame === "" || at === undefined) continue;
+    const [left, top, right, bottom] = corners.get(node.frame) ?? [Infinity, Infinity, -Infinity, -Infinity];
+    corners.set(node.frame, [Math.min(left, at[0]), Math.min(top, at[1]), Math.max(right, at[0] + node.width), Math.max(bottom, at[1] + node.height)]);
+  }
+  return [...corners].map(([name, [left, top, right, bottom]]) => ({
+    name,
+    x: left - MARGIN,
+    y: top - MARGIN - TITLE,
+    width: right - left + 2 * MARGIN,
+    height: bottom - top + 2 * MARGIN + TITLE,
+  }));
 }
 
 function blocksOf(graph: CanvasGraph): Map<string, CanvasNode[]> {

@@ -3,6 +3,8 @@ import type { Edge } from "@xyflow/react";
 import type { World } from "../feed";
 import type { GraphView, JobRunView } from "../types";
 import type { Positions } from "./arrange";
+import { framesOf, type Frame } from "./arrange";
+import { groupState } from "./groups";
 import { edgeState, type CanvasEdge, type CanvasGraph, type CanvasNode } from "./graph";
 import type { DrawnNode, NodeData } from "./nodes";
 
@@ -13,6 +15,8 @@ export interface Look {
   bright: ReadonlySet<string> | null;
   chosen: string;
   onFlip: (key: string) => void;
+  /** Collapse a group, or open it. */
+  onFold: (name: string) => void;
 }
 
 export class Drawing {
@@ -22,6 +26,7 @@ export class Drawing {
   drawNodes(world: World, look: Look): DrawnNode[] {
     const ponds = new Map((look.deployed?.ponds ?? []).map((pond) => [pond.key, pond]));
     const reactors = new Map(world.reactors.map((reactor) => [`reactor:${reactor.name}`, reactor]));
+    const frames = framesOf(look.graph, look.positions).map((frame) => this.keptFrame(frame, look.onFold));
     const drawn = look.graph.nodes.flatMap((node) => {
       const position = look.positions[node.id];
       if (position === undefined) return [];
@@ -34,16 +39,28 @@ export class Drawing {
         graph,
         reactor,
         state: stateOf(world, node),
+        counts: countsText(world, node),
         canOpen: (graph?.ripples.length ?? 0) > 1,
         isOpen: node.inner !== null,
         isDim: look.bright !== null && !look.bright.has(node.id),
         isChosen: look.chosen === node.id,
         onFlip: look.onFlip,
+        onFold: look.onFold,
       };
       return [this.keptNode(node, position[0], position[1], data)];
     });
-    this.nodes = new Map(drawn.map((node) => [node.id, node]));
-    return drawn;
+    const all = [...frames, ...drawn];
+    this.nodes = new Map(all.map((node) => [node.id, node]));
+    return all;
+  }
+
+  private keptFrame(frame: Frame, onFold: (name: string) => void): DrawnNode {
+    const id = `frame:${frame.name}`;
+    const before = this.nodes.get(id);
+    const { x, y, width, height } = frame;
+    if (before !== undefined && before.position.x === x && before.position.y === y && before.width === width && before.height === height && before.data.onFold === onFold) return before;
+    const node: CanvasNode = { id, kind: "group", block: id, width, height, inner: null, pond: "", label: frame.name, major: "", frame: "", members: [] };
+    return { id, type: "frame", position: { x, y }, width, height, data: frameData(node, onFold), draggable: false, connectable: false, focusable: false, zIndex: -1 };
   }
 
   private keptNode(node: CanvasNode, x: number, y: number, data: NodeData): DrawnNode {
@@ -51,7 +68,8 @@ export class Drawing {
     if (before !== undefined && before.position.x === x && before.position.y === y && isSame(before.data, data)) return before;
     return {
       id: node.id,
-      type: node.kind,
+      // The library has a look of its own for what is called a group.
+      type: node.kind === "group" ? "collapsed" : node.kind,
       position: { x, y },
       width: node.width,
       height: node.height,
@@ -85,8 +103,23 @@ function isSame(one: NodeData, other: NodeData): boolean {
   return (Object.keys(other) as (keyof NodeData)[]).every((key) => one[key] === other[key]);
 }
 
+function frameData(node: CanvasNode, onFold: (name: string) => void): NodeData {
+  const none = { pond: null, graph: null, reactor: null, counts: "", canOpen: false, isOpen: false, isDim: false, isChosen: false };
+  return { node, state: "idle", ...none, onFlip: onFold, onFold };
+}
+
+/** Of a group: how many of its Ponds are in which state. As text, so that an equal one is the same. */
+function countsText(world: World, node: CanvasNode): string {
+  if (node.kind !== "group") return "";
+  return groupState(world, node.members)
+    .counts.map(([state, count]) => `${count} ${state}`)
+    .join(" · ");
+}
+
 function stateOf(world: World, node: CanvasNode): string {
   switch (node.kind) {
+    case "group":
+      return groupState(world, node.members).state;
     case "pond":
       return world.ponds.get(node.id)?.state ?? "idle";
     case "trigger":

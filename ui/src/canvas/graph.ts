@@ -5,12 +5,12 @@ import { durationText } from "../words";
 import { innerLayout, type Inner } from "./inner";
 
 export const MOST_RIPPLES = 40;
-const CARD = { width: 224, height: 84 };
+export const CARD = { width: 224, height: 84 };
 const SMALL = { width: 168, height: 44 };
 const MISSING = { width: 168, height: 34 };
 const PADDING = 12;
 
-export type NodeKind = "pond" | "trigger" | "reactor" | "job" | "missing";
+export type NodeKind = "pond" | "trigger" | "reactor" | "job" | "missing" | "group";
 
 export interface CanvasNode {
   id: string;
@@ -24,6 +24,12 @@ export interface CanvasNode {
   /** The Pond that a trigger asks. */
   pond: string;
   label: string;
+  /** Of a Pond: its major version, where that must be said. */
+  major: string;
+  /** The frame that it is drawn in, or nothing. */
+  frame: string;
+  /** Of a group that is collapsed: its Ponds. */
+  members: readonly string[];
 }
 
 export type EdgeKind = "data" | "optional" | "trigger" | "reactor";
@@ -33,6 +39,8 @@ export interface CanvasEdge {
   source: string;
   target: string;
   kind: EdgeKind;
+  /** Of an edge to or from a collapsed group: the edges that it stands for. */
+  parts: readonly CanvasEdge[];
 }
 
 export interface CanvasGraph {
@@ -60,8 +68,12 @@ export function canvasGraph(world: World, graph: GraphView | null, shown: Shown)
   const known = new Map((graph?.ponds ?? []).map((pond) => [pond.key, pond]));
   const isOpen = shown.isOpen ?? areOpen(graph);
   const ponds = [...world.ponds.values()].filter((pond) => shown.only === null || shown.only.has(pond.key));
+  const count = new Map<string, number>();
+  for (const pond of ponds) count.set(pond.name, (count.get(pond.name) ?? 0) + 1);
   for (const pond of ponds) {
-    nodes.set(pond.key, pondNode(pond, known.get(pond.key), isOpen !== shown.flipped.has(pond.key)));
+    const major = pond.key.split("@")[1] ?? "1";
+    const isSaid = major !== "1" || (count.get(pond.name) ?? 0) > 1;
+    nodes.set(pond.key, pondNode(pond, isSaid ? major : "", known.get(pond.key), isOpen !== shown.flipped.has(pond.key)));
   }
   for (const pond of ponds) {
     const optional = new Set((known.get(pond.key)?.sources ?? []).filter((each) => !each.is_required).map((each) => each.key));
@@ -82,7 +94,7 @@ export function canvasGraph(world: World, graph: GraphView | null, shown: Shown)
   return { nodes: [...nodes.values()], edges };
 }
 
-function pondNode(pond: PondView, known: GraphPond | undefined, isOpen: boolean): CanvasNode {
+function pondNode(pond: PondView, major: string, known: GraphPond | undefined, isOpen: boolean): CanvasNode {
   const ripples = known?.ripples ?? [];
   const inner = isOpen && ripples.length > 1 ? innerLayout(ripples) : null;
   return {
@@ -94,15 +106,18 @@ function pondNode(pond: PondView, known: GraphPond | undefined, isOpen: boolean)
     inner,
     pond: pond.key,
     label: pond.name,
+    major,
+    frame: "",
+    members: [],
   };
 }
 
 function small(kind: NodeKind, id: string, label: string, size: { width: number; height: number }): CanvasNode {
-  return { id, kind, block: id, ...size, inner: null, pond: id, label };
+  return { id, kind, block: id, ...size, inner: null, pond: id, label, major: "", frame: "", members: [] };
 }
 
 function edge(source: string, target: string, kind: EdgeKind): CanvasEdge {
-  return { id: `${source}→${target}`, source, target, kind };
+  return { id: `${source}→${target}`, source, target, kind, parts: [] };
 }
 
 function addReactors(world: World, graph: GraphView | null, shown: Shown, nodes: Map<string, CanvasNode>, edges: CanvasEdge[]): void {
@@ -173,8 +188,18 @@ function joined(edges: readonly CanvasEdge[], from: (edge: CanvasEdge) => string
   return found;
 }
 
+export interface EdgeState {
+  demand: "pull" | "push" | "none";
+  isAhead: boolean;
+}
+
 /** The demand on an edge, and whether what is asked for is there: then only the reader is to run. */
-export function edgeState(world: World, edge: CanvasEdge): { demand: "pull" | "push" | "none"; isAhead: boolean } {
+export function edgeState(world: World, edge: CanvasEdge): EdgeState {
+  if (edge.parts.length > 0) {
+    const parts = edge.parts.map((part) => edgeState(world, part));
+    const asked = (["push", "pull"] as const).find((demand) => parts.some((part) => part.demand === demand));
+    return { demand: asked ?? "none", isAhead: parts.some((part) => part.isAhead && (asked === undefined || part.demand === asked)) };
+  }
   if (edge.kind === "trigger") {
     const trigger = edge.target.split(":")[2];
     return { demand: trigger === "wave" ? "pull" : "push", isAhead: false };

@@ -3,7 +3,7 @@ import { Handle, Position as Side, type Node, type NodeProps } from "@xyflow/rea
 import { Fragment, memo } from "react";
 import { useNow } from "../clock";
 import type { ActiveRunView, GraphPond, PondView, ReactorView, RippleView } from "../types";
-import { durationText } from "../words";
+import { countText, durationText } from "../words";
 import type { CanvasNode } from "./graph";
 
 export interface NodeData extends Record<string, unknown> {
@@ -12,11 +12,14 @@ export interface NodeData extends Record<string, unknown> {
   graph: GraphPond | null;
   reactor: ReactorView | null;
   state: string;
+  /** Of a group: how many of its Ponds are in which state. */
+  counts: string;
   canOpen: boolean;
   isOpen: boolean;
   isDim: boolean;
   isChosen: boolean;
   onFlip: (key: string) => void;
+  onFold: (name: string) => void;
 }
 
 export type DrawnNode = Node<NodeData>;
@@ -41,14 +44,13 @@ function classes(data: NodeData, kind: string): string {
 export const PondNode = memo(function PondNode({ data }: NodeProps<DrawnNode>) {
   const { pond, node } = data;
   if (pond === null) return null;
-  const major = pond.key.split("@")[1];
   return (
     <div className={classes(data, "pond")}>
       <Ends />
       <div className="node-head">
         <span className={pond.name.length > LONG ? "node-name is-long" : "node-name"}>
           <Broken name={pond.name} />
-          {major === "1" ? null : <span className="node-major">@{major}</span>}
+          {node.major === "" ? null : <span className="node-major">@{node.major}</span>}
         </span>
         <Old pond={pond} />
       </div>
@@ -195,3 +197,48 @@ export const MissingNode = memo(function MissingNode({ data }: NodeProps<DrawnNo
     </div>
   );
 });
+
+/** Ponds of a group that is collapsed, as one. */
+export const GroupNode = memo(function GroupNode({ data }: NodeProps<DrawnNode>) {
+  const { label, members } = data.node;
+  return (
+    <div className={classes(data, "group")}>
+      <Ends />
+      <div className="node-head">
+        <span className={label.length > LONG ? "node-name is-long" : "node-name"}>{label}</span>
+        <span className="node-age number">{countText(members.length, "Pond")}</span>
+      </div>
+      <p className="node-next">{data.counts}</p>
+      <div className="node-foot">
+        <span className="node-marks">group</span>
+        <Fold data={data} text="+" label={`Open the group ${label}`} />
+      </div>
+    </div>
+  );
+});
+
+/** The frame around a group that is open. */
+export const FrameNode = memo(function FrameNode({ data }: NodeProps<DrawnNode>) {
+  return (
+    <div className="frame">
+      <span className="frame-name">{data.node.label}</span>
+      <Fold data={data} text="−" label={`Collapse the group ${data.node.label}`} />
+    </div>
+  );
+});
+
+function Fold({ data, text, label }: { data: NodeData; text: string; label: string }) {
+  return (
+    <button
+      type="button"
+      className="node-flip nodrag"
+      aria-label={label}
+      onClick={(event) => {
+        event.stopPropagation();
+        data.onFold(data.node.label);
+      }}
+    >
+      {text}
+    </button>
+  );
+}

@@ -15,6 +15,12 @@ export function partsOf(task: Task): Task[] {
     return root;
   };
   for (const [source, target] of task.edges) parent.set(rootOf(source), rootOf(target));
+  const framed = new Map<string, string>();
+  for (const { id, frame } of task.blocks) {
+    if (frame === "") continue;
+    parent.set(rootOf(id), rootOf(framed.get(frame) ?? id));
+    framed.set(frame, id);
+  }
   const parts = new Map<string, { blocks: Task["blocks"][number][]; edges: Task["edges"][number][] }>();
   for (const block of task.blocks) {
     const root = rootOf(block.id);
@@ -32,8 +38,9 @@ export interface Part {
   height: number;
 }
 
-/** Set parts in rows, with as many in the first as gives the whole its shape. */
-export function packed(parts: readonly Part[]): Positions {
+/** Set parts in rows, with as many in the first as gives the whole its shape; what stands alone is one column. */
+export function packed(all: readonly Part[]): Positions {
+  const parts = withColumn(all);
   let best: { corners: Positions; size: number } | null = null;
   let limit = 0;
   for (const part of parts) {
@@ -43,6 +50,24 @@ export function packed(parts: readonly Part[]): Positions {
     if (best === null || size < best.size) best = { corners, size };
   }
   return best?.corners ?? {};
+}
+
+/** A reactor or a job that nothing is joined to would take a place of its own in a row: several are set below each other. */
+function withColumn(all: readonly Part[]): readonly Part[] {
+  const alone = all.filter((part) => Object.keys(part.corners).length === 1);
+  const others = all.filter((part) => !alone.includes(part));
+  const height = Math.max(0, ...others.map((part) => part.height));
+  if (others.length === 0 || alone.length < 2) return all;
+  const corners: Record<string, Position> = {};
+  let [left, top, widest, lowest] = [0, 0, 0, 0];
+  for (const part of alone) {
+    if (top > 0 && top + part.height > height) [left, top, widest] = [left + widest + GAP / 2, 0, 0];
+    for (const [id, [x, y]] of Object.entries(part.corners)) corners[id] = [left + x, top + y];
+    widest = Math.max(widest, part.width);
+    lowest = Math.max(lowest, top + part.height);
+    top += part.height + GAP / 4;
+  }
+  return [...others, { corners, width: left + widest, height: lowest }];
 }
 
 function rows(parts: readonly Part[], limit: number): Part {

@@ -8,10 +8,17 @@ self.onmessage = ({ data }: MessageEvent<{ hash: string; task: Task }>) => {
 };
 
 function layout(task: Task): Part {
-  const graph = new dagre.graphlib.Graph();
-  graph.setGraph({ rankdir: "LR", nodesep: 16, ranksep: 84, edgesep: 8, ranker: "tight-tree" });
+  const isFramed = task.blocks.some((block) => block.frame !== "");
+  const graph = new dagre.graphlib.Graph({ compound: isFramed });
+  // A frame needs room for its margin and its name.
+  graph.setGraph({ rankdir: "LR", nodesep: isFramed ? 44 : 16, ranksep: 84, edgesep: 8, ranker: "tight-tree" });
   graph.setDefaultEdgeLabel(() => ({}));
-  for (const { id, width, height } of task.blocks) graph.setNode(id, { width, height });
+  for (const { id, width, height, frame } of task.blocks) {
+    graph.setNode(id, { width, height });
+    if (frame === "") continue;
+    graph.setNode(`frame:${frame}`, {});
+    graph.setParent(id, `frame:${frame}`);
+  }
   for (const [source, target] of task.edges) graph.setEdge(source, target);
   dagre.layout(graph);
   const corners: Record<string, Position> = {};

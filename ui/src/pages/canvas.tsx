@@ -7,7 +7,8 @@ import { Chosen, type Way } from "../canvas/chosen";
 import { Drawing, type Look } from "../canvas/draw";
 import { useLayout } from "../canvas/layout";
 import { Legend } from "../canvas/legend";
-import { JobNode, MissingNode, PondNode, ReactorNode, TriggerNode, type DrawnNode } from "../canvas/nodes";
+import { ALL, closedOf, folded, grouped, groupsOf, WAYS } from "../canvas/groups";
+import { FrameNode, GroupNode, JobNode, MissingNode, PondNode, ReactorNode, TriggerNode, type DrawnNode } from "../canvas/nodes";
 import { pondOf } from "../feed";
 import { useWorld } from "../live";
 import { Empty } from "../parts/basics";
@@ -15,7 +16,7 @@ import { change, go, here, hrefOf, usePlace } from "../router";
 import type { GraphView } from "../types";
 import type { Page } from "./page";
 
-const KINDS = { pond: PondNode, trigger: TriggerNode, reactor: ReactorNode, job: JobNode, missing: MissingNode };
+const KINDS = { pond: PondNode, trigger: TriggerNode, reactor: ReactorNode, job: JobNode, missing: MissingNode, collapsed: GroupNode, frame: FrameNode };
 /** Below these sizes a node shows less, in larger letters. */
 const FAR = 0.72;
 const VERY_FAR = 0.34;
@@ -45,6 +46,7 @@ function Picture() {
   const find = (params.find ?? "").toLowerCase();
   const isOnly = params.only === "1" && chosen !== "";
   const flip = params.flip ?? "";
+  const by = WAYS.find((each) => each === params.group) ?? null;
   const isOpen = params.ripples === "show" ? true : params.ripples === "hide" ? false : null;
   // The shape does not change with states; it is made again only when Ponds, Sources, triggers or reactors do.
   const shape = useMemo(
@@ -61,34 +63,41 @@ function Picture() {
   const latest = useRef(world);
   latest.current = world;
   const whole = useMemo(() => canvasGraph(latest.current, deployed, { isOpen, flipped: new Set(flip.split(",")), only: null }), [shape, deployed, flip, isOpen]);
-  const graph = useMemo(
+  const groups = useMemo(() => groupsOf(deployed, by), [deployed, by]);
+  const closed = useMemo(() => closedOf(params.closed, groups), [params.closed, groups]);
+  const plain = useMemo(
     () => (isOnly ? canvasGraph(latest.current, deployed, { isOpen, flipped: new Set(flip.split(",")), only: reach(whole.edges, chosen, way) }) : whole),
     [isOnly, whole, chosen, way, deployed, flip, isOpen],
   );
+  const graph = useMemo(() => grouped(plain, groups, closed), [plain, groups, closed]);
+  // Where the chosen one is: itself, or the group that it is collapsed into.
+  const shownAs = useMemo(() => graph.nodes.find((node) => node.members.includes(chosen))?.id ?? chosen, [graph, chosen]);
   const isShowing = isOpen ?? areOpen(deployed);
   const positions = useLayout(graph);
   const bright = useMemo(() => {
-    if (find !== "") return new Set(graph.nodes.filter((node) => node.label.toLowerCase().includes(find)).map((node) => node.id));
-    return chosen === "" ? null : reach(graph.edges, chosen, way);
-  }, [find, chosen, way, graph]);
+    if (find !== "") return new Set(graph.nodes.filter((node) => [node.label, ...node.members].some((name) => name.toLowerCase().includes(find))).map((node) => node.id));
+    return chosen === "" ? null : reach(graph.edges, shownAs, way);
+  }, [find, chosen, shownAs, way, graph]);
   const onFlip = useCallback((key: string) => {
     const flipped = new Set((here().params.flip ?? "").split(",").filter((each) => each !== ""));
     if (!flipped.delete(key)) flipped.add(key);
     change({ flip: [...flipped].sort().join(",") });
   }, []);
+  const onFold = useCallback((name: string) => change({ closed: folded(closed, name) }), [closed]);
   const drawing = useRef(new Drawing());
   const drawn = useMemo(() => {
     if (positions === null) return null;
-    const look: Look = { graph, positions, deployed, bright, chosen, onFlip };
-    return { nodes: drawing.current.drawNodes(world, look), edges: drawing.current.drawEdges(world, look) };
-  }, [world, graph, positions, deployed, bright, chosen, onFlip]);
+    const look: Look = { graph, positions, deployed, bright, chosen: shownAs, onFlip, onFold };
+    const shape = `${isOnly} ${by ?? ""} ${params.closed ?? ""}`;
+    return { nodes: drawing.current.drawNodes(world, look), edges: drawing.current.drawEdges(world, look), shape };
+  }, [world, graph, positions, deployed, bright, shownAs, onFlip, onFold]);
   const kept = useRef(drawn);
   if (drawn !== null) kept.current = drawn;
   const shown = kept.current;
   return (
     <div className="canvas">
       <h1 className="unseen">Canvas</h1>
-      {shown === null ? <p className="loading canvas-loading">Arranging …</p> : <Flow nodes={shown.nodes} edges={shown.edges} isOnly={isOnly} isBeside={pond !== undefined} />}
+      {shown === null ? <p className="loading canvas-loading">Arranging …</p> : <Flow nodes={shown.nodes} edges={shown.edges} shape={shown.shape} isBeside={pond !== undefined} />}
       <div className="canvas-tools">
         <input
           type="search"
@@ -100,6 +109,19 @@ function Picture() {
         <button type="button" onClick={() => change({ ripples: isShowing ? "hide" : "show", flip: null })}>
           {isShowing ? "Hide Ripples" : "Show Ripples"}
         </button>
+        <select aria-label="Group" value={by ?? ""} onChange={(event) => change({ group: event.target.value, closed: null })}>
+          <option value="">no groups</option>
+          {WAYS.map((each) => (
+            <option key={each} value={each}>
+              by {each}
+            </option>
+          ))}
+        </select>
+        {groups.size === 0 ? null : (
+          <button type="button" onClick={() => change({ closed: closed.size > 0 ? null : ALL })}>
+            {closed.size > 0 ? "Open groups" : "Collapse groups"}
+          </button>
+        )}
       </div>
       <Legend />
       {pond === undefined ? null : <Chosen pond={pond} way={way} isOnly={isOnly} />}
@@ -110,12 +132,13 @@ function Picture() {
 interface FlowProps {
   nodes: DrawnNode[];
   edges: Edge[];
-  isOnly: boolean;
+  /** Everything is brought into sight again when this is different. */
+  shape: string;
   /** Whether the panel of a Pond takes a part of the width. */
   isBeside: boolean;
 }
 
-function Flow({ nodes, edges, isOnly, isBeside }: FlowProps) {
+function Flow({ nodes, edges, shape, isBeside }: FlowProps) {
   const distance = useStore(({ transform: [, , zoom] }) => (zoom < VERY_FAR ? "is-far is-very-far" : zoom < FAR ? "is-far" : ""));
   // Names stay readable from afar: their letters grow as the picture shrinks, in steps, so that few zooms draw anything.
   const near = useStore(({ transform: [, , zoom] }) => Math.round(Math.max(zoom, 0.2) * 20) / 20);
@@ -123,7 +146,7 @@ function Flow({ nodes, edges, isOnly, isBeside }: FlowProps) {
   const fit = { padding: { top: "56px", left: "58px", bottom: "64px", right: isBeside ? "350px" : "24px" }, maxZoom: 1 } as const;
   useEffect(() => {
     void flow.fitView(fit);
-  }, [isOnly, flow]);
+  }, [shape, flow]);
   return (
     <ReactFlow
       className={distance}
@@ -159,8 +182,10 @@ function Flow({ nodes, edges, isOnly, isBeside }: FlowProps) {
 }
 
 function choose(node: DrawnNode): void {
-  const { kind, pond } = node.data.node;
-  if (kind === "pond" || kind === "trigger") change({ pond });
+  const { kind, pond, label } = node.data.node;
+  if (node.type === "frame") change({ pond: null, way: null, only: null });
+  else if (kind === "group") node.data.onFold(label);
+  else if (kind === "pond" || kind === "trigger") change({ pond });
   else open(node);
 }
 
@@ -168,7 +193,7 @@ function open(node: DrawnNode): void {
   const { kind, id, pond } = node.data.node;
   if (kind === "reactor") go(hrefOf(here(), "reactors", { reactor: id.slice(8) }));
   else if (kind === "job") go(hrefOf(here(), "runs", { job: id.slice(4) }));
-  else if (kind !== "missing") go(hrefOf(here(), "node", { pond }));
+  else if (kind === "pond" || kind === "trigger") go(hrefOf(here(), "node", { pond }));
 }
 
 export const canvas: Page = {

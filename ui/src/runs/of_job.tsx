@@ -1,5 +1,5 @@
 // What the pages of a job's run and of a flow share: how they are read, their head, and the component that is chosen.
-import type { ReactNode } from "react";
+import { useRef, type ReactNode } from "react";
 import { useGet, type Fetched } from "../api";
 import { useWorld } from "../live";
 import { PageHead, Panel, StateChip } from "../parts/basics";
@@ -8,11 +8,12 @@ import type { ComponentView, JobGraphView, JobRunView, StreamView } from "../typ
 import { Graph } from "./graph";
 import { RunLead } from "./lead";
 
-/** Read a run again whenever the feed says that something of it is different, and its plan once. */
+/** Read a run again whenever the feed tells of it (a state, a claim, tasks of Spark, segments), and its plan once. */
 export function useRun<T>(path: string, run: string): { found: Fetched<T>; graph: JobGraphView | null } {
   const known = useWorld().runs.get(run);
-  const version = known === undefined ? "" : `${known.state}/${JSON.stringify(known.counts)}`;
-  const found = useGet<T>(`${path}/${encodeURIComponent(run)}`, {}, version);
+  const told = useRef({ known, times: 0 });
+  if (told.current.known !== known) told.current = { known, times: told.current.times + 1 };
+  const found = useGet<T>(`${path}/${encodeURIComponent(run)}`, {}, told.current.times);
   const graph = useGet<JobGraphView>(`jobs/runs/${encodeURIComponent(run)}/graph`);
   return { found, graph: graph.data };
 }
