@@ -1,8 +1,11 @@
 """Run the suites, each in a process of its own, two at a time, and add them up.
 
-A suite is a folder of `tests/`; everything that has no suite of its own is *pure*. Each suite has its own process, so
-that one Spark session serves all Spark tests and no pure test pays for it. What a suite prints comes when it has ended;
-`--lanes 1` runs one after the other and shows each test as it goes.
+A suite is a folder of `tests/`, or several; everything that has no suite of its own is *pure*. Each suite has its own
+process, so that one Spark session serves all Spark tests and no pure test pays for it. What a suite prints comes when
+it has ended; `--lanes 1` runs one after the other and shows each test as it goes.
+
+The files that tests write lie in memory when there is plenty of it: they are thousands and nobody keeps them. TMPDIR
+says another place.
 
 With PONDAGE_NO_SKIP=1 a skipped test counts as a failure: CI must have everything a test asks for.
 """
@@ -11,6 +14,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,8 +27,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SUITES = ["services", "pure", "spark", "browser", "chaos"]
-"""In the order in which they begin: the longest first."""
+SUITES = {
+    "services": ("services",),
+    "spark": ("spark",),
+    "chaos": ("chaos",),
+    "pure": (),
+    "machines": ("conformance", "kernel", "kernel_control", "kernel_reaction", "simulate", "simulation"),
+    "browser": ("browser",),
+}
+"""Their folders, in the order in which they begin: the longest first, so that both lanes end at about the same time."""
+MEMORY = Path("/dev/shm")
+PLENTY_BYTES = 8 * 1024**3
+"""Twice of what the tests have ever written, and Spark needs memory, too."""
 NO_TESTS = 5
 """pytest's exit code when a choice of tests matched none, which is usual when there are several suites."""
 
@@ -40,11 +55,20 @@ class Outcome:
 
 
 def selection(suite: str, tests: Path) -> list[str]:
-    """Answer what pytest is given for a suite; nothing when its folder does not exist."""
+    """Answer what pytest is given for a suite; nothing when no folder of it exists."""
     if suite != "pure":
-        return [str(tests / suite)] if (tests / suite).is_dir() else []
-    others = [f"--ignore={tests / other}" for other in SUITES if (tests / other).is_dir()]
-    return [str(tests), *others] if tests.is_dir() else []
+        return [str(tests / folder) for folder in SUITES[suite] if (tests / folder).is_dir()]
+    others = [tests / folder for folders in SUITES.values() for folder in folders]
+    return [str(tests), *(f"--ignore={other}" for other in others if other.is_dir())] if tests.is_dir() else []
+
+
+def place_for_files(memory: Path = MEMORY, plenty: int = PLENTY_BYTES) -> str | None:
+    """Answer where the files of tests go: into memory when there is plenty and programs may run from it."""
+    if os.environ.get("TMPDIR") or not os.access(memory, os.W_OK) or os.statvfs(memory).f_flag & os.ST_NOEXEC:
+        return None
+    available = re.search(r"MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text())
+    free = min(shutil.disk_usage(memory).free, int(available[1]) * 1024 if available else 0)
+    return str(memory) if free >= plenty else None
 
 
 def read_report(suite: str, report: Path) -> Outcome:
@@ -73,18 +97,23 @@ def run_suite(
 ) -> Outcome:
     """Run one suite in its own pytest, told in `started`; quiet ones print everything at their end."""
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as directory, (Path(directory) / "said").open("w+") as said:
+    with (
+        tempfile.TemporaryDirectory(prefix="pondage-", dir=place_for_files(), ignore_cleanup_errors=True) as directory,
+        (Path(directory) / "said").open("w+") as said,
+    ):
+        Path(directory).chmod(0o711)  # servers of tests do not run as root
         report = Path(directory) / "report.xml"
         command = [sys.executable, "-m", "pytest", f"--junit-xml={report}", *arguments]
         output = said if is_quiet else None
-        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
+        environment = {**os.environ, "TMPDIR": directory}
+        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output, env=environment)
         if started is not None:
             started.append(process)
         code = process.wait()
         outcome = read_report(suite, report) if report.is_file() else Outcome(suite=suite)
         if is_quiet:
             said.seek(0)
-            print(f"\n— {suite}\n{said.read()}", flush=True)
+            print(f"\n— {suite}, {time.monotonic() - began:.0f} s\n{said.read()}", flush=True)
     if code not in (0, NO_TESTS) and not outcome.failed:
         outcome.failed.append(f"the {suite} suite: pytest ended with {code}")
     outcome.seconds = time.monotonic() - began

@@ -29,10 +29,28 @@ def test_a_suite_without_a_folder_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_the_pure_suite_is_everything_that_has_no_suite_of_its_own(tmp_path: Path) -> None:
-    for name in ("kernel", "spark", "chaos"):
+    for name in ("ledger", "spark", "chaos", "kernel"):
         (tmp_path / name).mkdir()
-    chosen = suites.selection("pure", tmp_path)
-    assert chosen == [str(tmp_path), f"--ignore={tmp_path / 'spark'}", f"--ignore={tmp_path / 'chaos'}"]
+    others = [f"--ignore={tmp_path / name}" for name in ("spark", "chaos", "kernel")]
+    assert suites.selection("pure", tmp_path) == [str(tmp_path), *others]
+    assert suites.selection("machines", tmp_path) == [str(tmp_path / "kernel")]
+
+
+def test_every_folder_of_tests_belongs_to_one_suite() -> None:
+    folders = [folder for own in suites.SUITES.values() for folder in own]
+    assert len(folders) == len(set(folders))
+    assert [folder for folder in folders if not (suites.ROOT / "tests" / folder).is_dir()] == []
+
+
+def test_files_go_into_memory_only_when_there_is_plenty_and_nobody_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TMPDIR", raising=False)
+    assert suites.place_for_files(tmp_path, plenty=0) == str(tmp_path)
+    assert suites.place_for_files(tmp_path, plenty=2**60) is None
+    assert suites.place_for_files(tmp_path / "absent", plenty=0) is None
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert suites.place_for_files(tmp_path, plenty=0) is None
 
 
 def test_the_report_is_added_up(tmp_path: Path) -> None:
@@ -82,7 +100,10 @@ def test_a_run_of_no_test_is_a_failure() -> None:
         ("", 0, 0),
     ],
 )
-def test_a_suite_runs_in_a_pytest_of_its_own(content: str, passed: int, failed: int, tmp_path: Path) -> None:
+def test_a_suite_runs_in_a_pytest_of_its_own(
+    content: str, passed: int, failed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they take longer to load than these tests
     (tmp_path / "test_sample.py").write_text(content, encoding="utf-8")
     outcome = suites.run_suite("pure", [str(tmp_path), "-q", "-p", "no:cacheprovider", f"--rootdir={tmp_path}"])
     assert (outcome.passed, len(outcome.failed)) == (passed, failed)
@@ -125,7 +146,8 @@ def test_when_the_runner_is_told_to_end_fixtures_end_and_no_other_suite_begins(t
     (tmp_path / "pytest.ini").touch()
     runner = subprocess.Popen(
         [sys.executable, "-c", RUNS, str(tmp_path)], cwd=suites.ROOT, stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(suites.ROOT)}, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(suites.ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        start_new_session=True,
     )  # fmt: skip
     try:
         assert runner.stdout is not None
