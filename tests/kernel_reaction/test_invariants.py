@@ -113,8 +113,8 @@ def live_state() -> State:
 def consumes_what_came_later(patch: pytest.MonkeyPatch) -> None:
     original = committing_module._consume
 
-    def consume(source: object, entry: object, seq: int, **options: bool) -> None:
-        original(source, entry, max(seq, source.seen), **options)  # type: ignore[arg-type, attr-defined]
+    def consume(source: object, entry: object, seq: int, *options: bool) -> None:
+        original(source, entry, max(seq, source.seen), *options)  # type: ignore[arg-type, attr-defined]
 
     patch.setattr(committing_module, "_consume", consume)
 

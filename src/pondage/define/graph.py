@@ -24,7 +24,7 @@ SPARK = "spark"
 """The parameter that gets the Spark session, in a graph that runs on a worker."""
 
 
-class Fire(msgspec.Struct, frozen=True):
+class Fire(msgspec.Struct, frozen=True, gc=False):
     """The fire that a graph runs for: its id is the same in every attempt, so it can be a key of idempotency."""
 
     id: int

@@ -51,7 +51,7 @@ class LiveReactor(Door):
             graphs=self.reactor.graphs,
             accumulators=self._accumulators,
             clock=self._clock,
-            on_result=self._keep,
+            on_result=self._keep if self.reactor.publish is None else self._keep_checked,
         )
         self._host.on_settled = self._changed.set
         self._host.begin()
@@ -70,7 +70,10 @@ class LiveReactor(Door):
         return self._host
 
     def _keep(self, fire: Fire, graph: str, value: object) -> None:
+        self.results.append(FireResult(fire.id, graph, value))
+
+    def _keep_checked(self, fire: Fire, graph: str, value: object) -> None:
         publish = self.reactor.publish
         if publish is not None and publish.schema is not None:
             value = publish.schema.check(value)
-        self.results.append(FireResult(fire.id, graph, value))
+        self._keep(fire, graph, value)

@@ -3,9 +3,9 @@
 import asyncio
 import functools
 import inspect
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter_ns
 from typing import NamedTuple, cast
 
 from pondage.define.graph import Fire, GraphRunner
@@ -61,13 +61,11 @@ class Graphs:
             runners = self._former.runners
         for graph in effect.graphs:
             runner = runners.get(graph)
-            if runner is not None and runner.is_dispatched:
-                continue  # A worker has it: the ledger tells how it ended.
             if runner is None:
                 self._end(fire, graph, None, f"no graph {graph} is loaded")
             elif runner.is_inline:
                 self._run_inline(runner, effect.inputs, fire)
-            else:
+            elif not runner.is_dispatched:  # A worker has that: the ledger tells how it ended.
                 self._run_aside(runner, effect.inputs, fire)
 
     def cancel(self, effect: CancelFire) -> None:
@@ -87,15 +85,14 @@ class Graphs:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _run_inline(self, runner: GraphRunner, inputs: Mapping[str, object], fire: Fire) -> None:
-        began = time.perf_counter_ns()
+        began = perf_counter_ns()
+        result, error = None, None
         try:
             result = runner.call(inputs, fire)
-        except Exception as error:  # noqa: BLE001 - a graph that raises is a failed fire, and that is recorded
-            self.latencies.took((time.perf_counter_ns() - began) // 1000)
-            self._end(fire, runner.name, None, _text(error))
-        else:
-            self.latencies.took((time.perf_counter_ns() - began) // 1000)
-            self._end(fire, runner.name, result, None)
+        except Exception as raised:  # noqa: BLE001 - a graph that raises is a failed fire, and that is recorded
+            error = _text(raised)
+        self.latencies.took((perf_counter_ns() - began) // 1000)
+        self._end(fire, runner.name, result, error)
 
     def _run_aside(self, runner: GraphRunner, inputs: Mapping[str, object], fire: Fire) -> None:
         loop = asyncio.get_running_loop()
@@ -107,7 +104,7 @@ class Graphs:
                 self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="graph")
             future = loop.run_in_executor(self._threads, runner.call, inputs, fire)
         self._running[fire.id, fire.attempt, runner.name] = future
-        future.add_done_callback(functools.partial(self._came_back, fire, runner.name, time.perf_counter_ns()))
+        future.add_done_callback(functools.partial(self._came_back, fire, runner.name, perf_counter_ns()))
 
     def _came_back(self, fire: Fire, graph: str, began: int, future: "asyncio.Future[object]") -> None:
         key = (fire.id, fire.attempt, graph)
@@ -116,7 +113,7 @@ class Graphs:
                 future.exception()  # looked at, so that nobody warns about it
             return
         del self._running[key]
-        self.latencies.took((time.perf_counter_ns() - began) // 1000)
+        self.latencies.took((perf_counter_ns() - began) // 1000)
         if future.cancelled():
             self._end(fire, graph, None, "cancelled")
             return

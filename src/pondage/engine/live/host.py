@@ -68,7 +68,7 @@ class ReactorHost:
         self._number = 0
         self._dropped: str | None = None
         self._life = secrets.token_hex(4)
-        self._graphs = Graphs(graphs, self.feed, on_result)
+        self._graphs = Graphs(graphs, self._pump.report, on_result)
         self._sources = Sources(accumulators, self.feed, self.offer, self.expect)
         self._actions: dict[type, Callable[..., None]] = {
             e.StartFire: self._graphs.start,
@@ -81,6 +81,7 @@ class ReactorHost:
             e.Throttle: self._sources.throttle,
             e.Stopped: self._stop,
         }
+        self._action_of = self._actions.get
 
     @property
     def latencies(self) -> Latencies:
@@ -177,8 +178,7 @@ class ReactorHost:
             self.on_settled()
 
     def _perform(self, effect: Effect) -> None:
-        action = self._actions.get(type(effect))
-        if action is not None:
+        if (action := self._action_of(type(effect))) is not None:
             action(effect)
         if self.watchers:
             for watch in self.watchers:

@@ -187,12 +187,16 @@ class JournalOutput:
 
     def take(self, effects: Sequence[Effect]) -> None:
         """Take the effects of one step: perform those before which everything is durable, hold the others."""
+        said = self._said
         for effect in effects:
             kind = type(effect)
             if kind is Log:
                 self._log(effect.record)  # type: ignore[union-attr]
                 continue
-            if kind in self._said:
+            if kind is Fired and self._pending and Fired not in said:
+                self._held.append(effect)  # Nobody waits for it: it needs no commit of its own.
+                continue
+            if kind in said:
                 for row in self._rows_of(effect):
                     self.say(row)
             if self._pending:
@@ -262,7 +266,9 @@ class JournalOutput:
             self._press(len(encode_records([record])))
         if not self._lazy_s:
             self._ask()
-        elif not (self._is_waiting or self._is_scheduled or self._is_over):
+        elif self._is_waiting:
+            return
+        elif not (self._is_scheduled or self._is_over):
             self._is_waiting = True
             self._later(self._lazy_s, self._commit_late)
 

@@ -8,6 +8,7 @@ BOUNDS_US = (
     50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000,
 )  # fmt: skip
 """The upper ends of the buckets; one more bucket is for everything above."""
+SHORTEST_US = BOUNDS_US[0]
 
 
 class Latencies:
@@ -21,7 +22,7 @@ class Latencies:
 
     def took(self, us: int) -> None:
         """Count a graph that ended."""
-        self.counts[bisect_left(BOUNDS_US, us)] += 1
+        self.counts[0 if us <= SHORTEST_US else bisect_left(BOUNDS_US, us)] += 1
         if us > self.longest_us:
             self.longest_us = us
 

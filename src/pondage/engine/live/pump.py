@@ -37,6 +37,7 @@ class Pump:
         self.on_crash: Callable[[Exception], None] | None = None
         self._clock = clock
         self._inbox: deque[Event | list[object]] = deque()
+        self._reports: deque[Event] = deque()
         self._is_busy = False
         self._is_resting = False
         self._ended_ns = 0
@@ -47,6 +48,12 @@ class Pump:
     def feed(self, event: Event | list[object]) -> None:
         """Take in an event, behind everything that was offered."""
         self._inbox.append(event)
+        if not self._is_busy:
+            self._run()
+
+    def report(self, event: Event) -> None:
+        """Take in how a graph ended, before pushes that wait: so what was taken in is fired before more is taken in."""
+        self._reports.append(event)
         if not self._is_busy:
             self._run()
 
@@ -92,9 +99,12 @@ class Pump:
 
     def _run(self) -> None:
         self._is_busy = True
-        inbox, state, clock, take = self._inbox, self.state, self._clock, self._take
+        inbox, reports, state, clock, take = self._inbox, self._reports, self.state, self._clock, self._take
         try:
-            while inbox:
+            while inbox or reports:
+                if reports and (not inbox or type(inbox[0]) is Push):
+                    take(step(state, reports.popleft(), clock()))
+                    continue
                 event = inbox.popleft()
                 if inbox and type(event) is Push and type(inbox[0]) is Push:
                     take(step_many(state, self._pushes(event), clock()))
@@ -104,6 +114,7 @@ class Pump:
             if self.on_crash is None:
                 raise
             inbox.clear()
+            reports.clear()
             self.on_crash(error)
         finally:
             self._is_busy = False

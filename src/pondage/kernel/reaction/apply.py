@@ -52,7 +52,8 @@ def note_outcome(facts: Facts, cid: str | None, outcome: Outcome) -> None:
 
 def _boundary(shape: ReactorShape, facts: Facts, record: r.Boundary) -> None:
     source = facts.sources[record.source]
-    _accept(shape, facts, record.source, Entry(record.arrival, record.seq, record.f, record.d, record.value))
+    entry = Entry(record.arrival, record.seq, record.f, record.d, record.value)
+    accept_entry(shape, facts, source, entry)
     if record.offset is not None:
         _move(source, record.offset, record.lane)
     if record.cleared:
@@ -69,8 +70,8 @@ def _move(source: SourceFacts, offset: int, lane: str | None) -> None:
         del source.lanes[next(iter(source.lanes))]
 
 
-def _accept(shape: ReactorShape, facts: Facts, name: str, entry: Entry) -> None:
-    source = facts.sources[name]
+def accept_entry(shape: ReactorShape, facts: Facts, source: SourceFacts, entry: Entry) -> None:
+    """Take a boundary in: behind those that wait, or as the newest."""
     facts.arrivals = entry.arrival
     source.seen = entry.seq
     source.f = entry.f
@@ -88,7 +89,8 @@ def _state_item(shape: ReactorShape, facts: Facts, record: r.StateItem) -> None:
         return
     window = [*source.window, record.value]
     source.window = window[-size:] if size > 0 else window
-    _accept(shape, facts, record.source, Entry(record.arrival, record.seq, record.f, record.d, list(source.window)))
+    entry = Entry(record.arrival, record.seq, record.f, record.d, list(source.window))
+    accept_entry(shape, facts, source, entry)
 
 
 def _batch_item(_: ReactorShape, facts: Facts, record: r.BatchItem) -> None:
@@ -131,20 +133,25 @@ def _start(shape: ReactorShape, facts: Facts, record: r.Start) -> None:
         None,
         record.is_kept,
     )
-    facts.fire = fire
-    if record.id > facts.fire_no:
-        facts.fire_no = record.id
-    facts.fires += 1
     if record.kind == "with":
         fire.inputs = _injected(shape, facts, record)
     elif record.kind == "redrive":
         fire.letter = str(facts.commands[0].arg)
         fire.inputs = facts.dead[fire.letter].inputs
-    else:
-        fire.inputs = _inputs(shape, facts, record.consumes)
-        _take(shape, facts, fire)
+    begin_fire(shape, facts, fire)
     if record.kind != "auto":
         facts.commands.pop(0)
+
+
+def begin_fire(shape: ReactorShape, facts: Facts, fire: Fire) -> None:
+    """Open a fire; its inputs are what the state shows, unless a command gave them."""
+    facts.fire = fire
+    if fire.id > facts.fire_no:
+        facts.fire_no = fire.id
+    facts.fires += 1
+    if fire.kind == "auto" or fire.kind == "force":
+        fire.inputs = _inputs(shape, facts, fire.consumes)
+        _take(shape, facts, fire)
 
 
 def _injected(_: ReactorShape, facts: Facts, record: r.Start) -> dict[str, Entry]:
@@ -170,6 +177,8 @@ def _inputs(shape: ReactorShape, facts: Facts, consumes: dict[str, int]) -> dict
 
 
 def _take(shape: ReactorShape, facts: Facts, fire: Fire) -> None:
+    if not shape.has_ponds:
+        return
     for name in fire.consumes:
         if shape.sources[name].kind is Kind.POND and name in fire.inputs:
             facts.sources[name].taken = fire.inputs[name].f
@@ -195,7 +204,8 @@ def _plan(shape: ReactorShape, facts: Facts, record: r.Plan) -> None:
     _take(shape, facts, first)
 
 
-def _launch(shape: ReactorShape, facts: Facts, record: r.Launch) -> None:
+def launch_fire(shape: ReactorShape, facts: Facts, record: r.Launch) -> None:
+    """Open the next fire of the plan."""
     fire = facts.plan.pop(0)
     fire.attempt, fire.reason, fire.unhealthy = record.attempt, record.reason, record.unhealthy
     fire.pending = dict.fromkeys(record.graphs, record.attempt)
@@ -319,7 +329,7 @@ APPLY: dict[type, Callable[[ReactorShape, Facts, Any], None]] = {
     r.Overflow: _overflow,
     r.Start: _start,
     r.Plan: _plan,
-    r.Launch: _launch,
+    r.Launch: launch_fire,
     r.Again: _again,
     r.GraphDone: _graph_done,
     r.Commit: _commit,

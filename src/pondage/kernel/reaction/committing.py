@@ -13,33 +13,42 @@ def version_vector(consumes: dict[str, int], inputs: dict[str, Entry]) -> str:
 
 
 def apply_commit(shape: ReactorShape, facts: Facts, fire: Fire, record: Commit) -> None:
-    """End a fire for good: what it consumed is consumed, nothing else."""
-    outcome = record.outcome
-    sequential = shape.is_sequential
+    """End a fire for good."""
+    if record.outcome == "ok":
+        commit_good(shape, facts, fire, record.at)
+        return
     for name, seq in fire.consumes.items():
-        source = facts.sources.get(name)
-        if source is not None:
-            _consume(source, fire.inputs.get(name), seq, sequential=sequential, is_dead=outcome == "dead")
-    if outcome == "ok":
-        facts.ok += 1
-        facts.is_bad = False
-        _keep_good(facts, fire)
-        if fire.kind == "with":
-            _replace_cache(shape, facts, fire)
-        if fire.letter is not None:
-            facts.dead.pop(fire.letter, None)
-        if shape.publish is not None and (fire.consumes or (fire.kind == "with" and fire.inputs)):
-            _freshen(shape, facts, fire)
-    else:
-        facts.bad += 1
-        facts.is_bad = True
-        if outcome == "dead":
-            facts.dead[str(fire.id)] = Letter(fire.id, fire.inputs, record.error or "", record.at)
+        if name in facts.sources:
+            is_dead, source = record.outcome == "dead", facts.sources[name]
+            _consume(source, fire.inputs.get(name), seq, shape.is_sequential, is_dead)
+    facts.bad += 1
+    facts.is_bad = True
+    if record.outcome == "dead":
+        facts.dead[str(fire.id)] = Letter(fire.id, fire.inputs, record.error or "", record.at)
     if fire.consumes:
-        facts.tries, facts.retry_at = 0, None
-        if facts.standing:
-            facts.standing = {}
-    facts.last = LastFire(record.id, record.attempt, outcome, record.at)
+        _forget_failures(facts)
+    facts.last = LastFire(record.id, record.attempt, record.outcome, record.at)
+
+
+def commit_good(shape: ReactorShape, facts: Facts, fire: Fire, at: int) -> None:
+    """End a fire well: what it consumed is consumed, nothing else, and what it saw was good."""
+    sources, inputs, consumes, sequential = facts.sources, fire.inputs, fire.consumes, shape.is_sequential
+    for name, seq in consumes.items():
+        if name in sources:
+            _consume(sources[name], inputs.get(name), seq, sequential, False)
+    facts.ok += 1
+    facts.is_bad = False
+    if fire.kind == "auto":
+        for name, entry in inputs.items():
+            if name in sources:
+                sources[name].good = entry
+    else:
+        _keep_manual(shape, facts, fire)
+    if shape.publish is not None and (consumes or (fire.kind == "with" and inputs)):
+        _freshen(shape, facts, fire)
+    if consumes:
+        _forget_failures(facts)
+    facts.last = LastFire(fire.id, fire.attempt, "ok", at)
 
 
 def apply_failure(shape: ReactorShape, facts: Facts, fire: Fire, record: Failure) -> None:
@@ -62,12 +71,19 @@ def apply_failure(shape: ReactorShape, facts: Facts, fire: Fire, record: Failure
         facts.standing[vector] = Standing(fire.id, fire.attempt, fire.done)
 
 
-def _consume(source: SourceFacts, entry: Entry | None, seq: int, *, sequential: bool, is_dead: bool) -> None:
+def _forget_failures(facts: Facts) -> None:
+    facts.tries, facts.retry_at = 0, None
+    if facts.standing:
+        facts.standing = {}
+
+
+def _consume(source: SourceFacts, entry: Entry | None, seq: int, sequential: bool, is_dead: bool) -> None:
     if seq > source.consumed:
         source.consumed = seq
     if sequential:
-        if source.pinned and source.queue and source.queue[0].seq <= seq:
-            source.queue.pop(0)
+        queue = source.queue
+        if source.pinned and queue and queue[0].seq <= seq:
+            del queue[0]
             source.pinned -= 1
             source.cur = source.good if is_dead else entry
     elif is_dead and source.cur is not None and source.cur.seq <= seq:
@@ -75,13 +91,15 @@ def _consume(source: SourceFacts, entry: Entry | None, seq: int, *, sequential: 
         source.cur = source.good
 
 
-def _keep_good(facts: Facts, fire: Fire) -> None:
-    if fire.letter is not None or fire.kind == "with":
-        return
-    for name, entry in fire.inputs.items():
-        source = facts.sources.get(name)
-        if source is not None:
-            source.good = entry
+def _keep_manual(shape: ReactorShape, facts: Facts, fire: Fire) -> None:
+    if fire.kind == "with":
+        _replace_cache(shape, facts, fire)
+    elif fire.letter is not None:
+        facts.dead.pop(fire.letter, None)
+    else:
+        for name, entry in fire.inputs.items():
+            if name in facts.sources:
+                facts.sources[name].good = entry
 
 
 def _replace_cache(shape: ReactorShape, facts: Facts, fire: Fire) -> None:

@@ -3,9 +3,10 @@
 from collections import deque
 
 from pondage.kernel.reaction import records as r
+from pondage.kernel.reaction.apply import accept_entry
 from pondage.kernel.reaction.effects import Throttle
 from pondage.kernel.reaction.events import Flush, Polled, PondRun, Push, Skip, UndecodableEvent
-from pondage.kernel.reaction.facts import is_known
+from pondage.kernel.reaction.facts import Entry, is_known
 from pondage.kernel.reaction.parking import hear, refuse, refuse_unavailable
 from pondage.kernel.reaction.shape import Kind, Policy
 from pondage.kernel.reaction.state import DOWN, RUNNING, Condition, SourceCondition, SourceLife, State
@@ -158,7 +159,10 @@ def _accept(state: State, source: SourceLife, event: Push) -> None:
         if f <= facts.f:
             f = facts.f + 1
         arrival = state.facts.arrivals + 1
-        if kind is not Kind.STATE:
+        if kind is not Kind.STATE and not state.is_durable and event.offset is None:
+            # What the record would do, without one: nobody keeps it.
+            accept_entry(state.shape, state.facts, facts, Entry(arrival, seq, f, event.d, event.value))
+        elif kind is not Kind.STATE:
             state.record(r.Boundary(name, arrival, seq, f, event.d, event.value, event.offset, 0, event.lane))
         else:
             seq = 0 if shape.window == 0 else seq
@@ -188,11 +192,13 @@ def _overflow(state: State, source: SourceLife, event: Push) -> None:
 
 
 def _is_full(source: SourceLife) -> bool:
-    if source.shape.kind is Kind.BATCH:
+    facts, shape = source.facts, source.shape
+    if len(facts.queue) - facts.pinned < shape.capacity:
+        return False
+    if shape.kind is Kind.BATCH:
         # An item needs room in the buffer only; the buffer is full when it should have been flushed already.
-        limit = source.shape.size or source.shape.capacity
-        return len(source.facts.buffer) >= limit and _queue_is_full(source)
-    return _queue_is_full(source)
+        return len(facts.buffer) >= (shape.size or shape.capacity)
+    return True
 
 
 def _queue_is_full(source: SourceLife) -> bool:

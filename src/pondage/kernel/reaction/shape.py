@@ -138,7 +138,22 @@ class ReactorShape(msgspec.Struct, frozen=True, kw_only=True):
     needs_all: bool = False
     """Must every required source have something new? Worked out from the criteria."""
 
+    has_ponds: bool = False
+    """Is one of the sources a Pond? Worked out from them."""
+    is_plain: bool = False
+    """Does the end of a fire mean nothing but the start of the next? Worked out: see `onward`."""
+
     def __post_init__(self) -> None:
+        kinds = {source.kind for source in self.sources.values()}
+        is_plain = (
+            self.publish is None
+            and self.timeout is None
+            and self.gate is Gate.NONE
+            and not self.dispatched
+            and not kinds & {Kind.POND, Kind.BATCH}
+        )
+        msgspec.structs.force_setattr(self, "has_ponds", Kind.POND in kinds)
+        msgspec.structs.force_setattr(self, "is_plain", is_plain)
         msgspec.structs.force_setattr(self, "is_sequential", self.strategy is Strategy.SEQUENTIAL)
         msgspec.structs.force_setattr(self, "needs_all", self.criteria is Criteria.ALL)
 

@@ -8,7 +8,7 @@ from pondage.kernel.reaction.effects import Effect, Log, Reply
 from pondage.kernel.reaction.events import Push
 from pondage.kernel.reaction.facts import Facts, SourceFacts, new_facts
 from pondage.kernel.reaction.records import AnyRecord
-from pondage.kernel.reaction.shape import Gate, Kind, ReactorShape, SourceShape
+from pondage.kernel.reaction.shape import Gate, ReactorShape, SourceShape
 
 
 class Condition(StrEnum):
@@ -118,7 +118,7 @@ class State:
         self.is_durable = shape.is_durable
         self.is_gated = shape.gate is Gate.DEMAND
         self.plan_size = shape.plan_size
-        self.has_ponds = any(source.kind is Kind.POND for source in shape.sources.values())
+        self.has_ponds = shape.has_ponds
         self.flushes_on_fire = any(source.flush_on_fire for source in shape.sources.values())
         self.begin_life(new_facts(shape) if facts is None else facts)
 

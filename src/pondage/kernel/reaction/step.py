@@ -33,6 +33,7 @@ from pondage.kernel.reaction.events import (
 from pondage.kernel.reaction.firing import on_done
 from pondage.kernel.reaction.ingest import on_flush, on_polled, on_pond, on_push, on_skip, on_undecodable
 from pondage.kernel.reaction.living import begin, on_accumulator, on_reactor_crashed, shut_down, tick
+from pondage.kernel.reaction.onward import begin_next, go_on
 from pondage.kernel.reaction.settling import settle
 from pondage.kernel.reaction.shape import Kind
 from pondage.kernel.reaction.state import State
@@ -44,7 +45,12 @@ def step(state: State, event: Event | object, now: int) -> list[Effect]:
         state.now = now
     state.out = []
     state.started_fire = None
+    kind = type(event)
+    if kind is Done and state.shape.is_plain and _is_sound_report(event) and go_on(state, event):
+        return state.out
     _take(state, event)
+    if kind is Push and state.shape.is_plain and begin_next(state):
+        return state.out
     settle(state)
     return state.out
 
