@@ -56,14 +56,13 @@ def random_event(dice: random.Random, state: State) -> Event:
     if chance < 0.88:
         offset = dice.choice([None, None, dice.randrange(60)])
         return Push(name, dice.randrange(99), dice.choice([None, "p"]), offset)
-    return dice.choice(
-        [
-            Tick(), Journal(dice.random() < 0.5), Bind("h"), Unbind("h"), Unbind("g"), Bind("g"),
-            Accumulator(name, "crashed"), Accumulator(name, "started"), Ask("c", "pause"), Ask("d", "resume"),
-            Ask(f"f{dice.randrange(9)}", "force_fire"), Ask("k", "kill"), Ask("r", "revive"),
-            Ask(f"w{dice.randrange(9)}", "fire_with", {name: 1}), Ask("x", "redrive", dice.randrange(9)),
-        ]
-    )  # fmt: skip
+    rare: list[Event] = [
+        Tick(), Journal(dice.random() < 0.5), Bind("h"), Unbind("h"), Unbind("g"), Bind("g"),
+        Accumulator(name, "crashed"), Accumulator(name, "started"), Ask("c", "pause"), Ask("d", "resume"),
+        Ask(f"f{dice.randrange(9)}", "force_fire"), Ask("k", "kill"), Ask("r", "revive"),
+        Ask(f"w{dice.randrange(9)}", "fire_with", {name: 1}), Ask("x", "redrive", dice.randrange(9)),
+    ]  # fmt: skip
+    return dice.choice(rare)
 
 
 def started(shape: ReactorShape) -> State:

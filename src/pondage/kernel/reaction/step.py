@@ -46,7 +46,7 @@ def step(state: State, event: Event | object, now: int) -> list[Effect]:
     state.out = []
     state.started_fire = None
     kind = type(event)
-    if kind is Done and state.shape.is_plain and _is_sound_report(event) and go_on(state, event):
+    if kind is Done and state.shape.is_plain and _is_sound_report(event) and go_on(state, event):  # type: ignore[arg-type]
         return state.out
     _take(state, event)
     if kind is Push and state.shape.is_plain and begin_next(state):
