@@ -171,7 +171,7 @@ def _postgres() -> Iterator[tuple[Driver, RawLoop] | None]:
         from pondage.ledger.postgres import PostgresDriver
         from tests.services.postgres import PostgresServer
 
-        server = PostgresServer()
+        server = PostgresServer(is_quick=False)
     except (ImportError, OSError, AssertionError) as error:
         print(f"no PostgreSQL can be started here: {error}")
         yield None

@@ -439,7 +439,7 @@ def _idle(database: str, server: PostgresServer, folder: Path) -> list[Row]:
 def run() -> list[Row]:
     """Measure everything."""
     rows: list[Row] = []
-    server = PostgresServer()
+    server = PostgresServer(is_quick=False)
     try:
         with tempfile.TemporaryDirectory(prefix="pondage-durable-") as made:
             for database in ("postgres", "sqlite"):

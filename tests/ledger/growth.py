@@ -17,21 +17,22 @@ _COUNT = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i
 _RUNS = """INSERT INTO runs (public_id, environment, actor, pond, number, freshness, delay, definition, pins, ancestry,
                              outputs_digest, state, reason, started_at, ended_at)
            {n} SELECT 'rb' || n.i, r.environment, r.actor, r.pond, r.number + n.i, r.freshness, r.delay, r.definition,
-                      r.pins, r.ancestry, r.outputs_digest, 'completed', r.reason, r.started_at, r.ended_at
+                      r.pins, r.ancestry, r.outputs_digest, 'completed', r.reason,
+                      r.started_at + {age}, r.ended_at + {age}
                FROM n CROSS JOIN runs r WHERE r.id = :run"""
 _DISPATCHES = """INSERT INTO dispatches (environment, actor, run, dataset, kind, node, number, freshness, queue,
                                          priority, inputs, digest, crash_budget, outcome, created_at, closed_at)
                  SELECT d.environment, d.actor, r.id, d.dataset, d.kind, d.node, r.number, d.freshness, d.queue,
-                        d.priority, d.inputs, d.digest, d.crash_budget, d.outcome, d.created_at, d.closed_at
+                        d.priority, d.inputs, d.digest, d.crash_budget, d.outcome, r.started_at, r.ended_at
                  FROM runs r CROSS JOIN dispatches d WHERE r.public_id LIKE 'rb%' AND d.id = :dispatch"""
 _EXECUTIONS = """INSERT INTO executions (dispatch, token, process, epoch, created_at, claimed_at, completed_at, outcome)
-                 SELECT d.id, 'tb' || d.id, e.process, e.epoch, e.created_at, e.claimed_at, e.completed_at, e.outcome
+                 SELECT d.id, 'tb' || d.id, e.process, e.epoch, d.created_at, d.created_at, d.closed_at, e.outcome
                  FROM dispatches d CROSS JOIN executions e
                  WHERE d.id > :newest AND e.id = :execution"""
 _SNAPSHOTS = """INSERT INTO snapshots (public_id, dataset, run, execution, freshness, kind, path, content, rows, bytes,
                                        inputs, digest, created_at)
                 SELECT 'sb' || e.id, s.dataset, d.run, e.id, s.freshness, s.kind, s.path, s.content, s.rows, s.bytes,
-                       s.inputs, s.digest, s.created_at
+                       s.inputs, s.digest, d.closed_at
                 FROM executions e JOIN dispatches d ON d.id = e.dispatch CROSS JOIN snapshots s
                 WHERE e.id > :newest AND s.execution = :execution"""
 _OUTPUTS = """INSERT INTO run_outputs (run, pond, node, freshness, snapshot)
@@ -65,9 +66,9 @@ _DEAD = """INSERT INTO processes (public_id, machine, boot, pid, pid_started, ro
            {n} SELECT 'pb' || n.i, p.machine, p.boot, n.i, 1, p.role, 1, 1, 1
                FROM n CROSS JOIN processes p WHERE p.id = :process"""
 _DONE = """INSERT INTO outbox (environment, kind, payload, created_at, available_at, done_at)
-           {n} SELECT 1, 'publish', '{{}}', 1, 1, 1 FROM n"""
+           {n} SELECT 1, 'publish', '{{}}', 1, 1, 1 + {age} FROM n"""
 _ADVANCEMENTS = """INSERT INTO advancements (actor, at, signals, touched, effects)
-                   {n} SELECT p.actor, 1, '[]', '[]', '[]' FROM n CROSS JOIN ponds p WHERE p.id = :pond"""
+                   {n} SELECT p.actor, 1 + {age}, '[]', '[]', '[]' FROM n CROSS JOIN ponds p WHERE p.id = :pond"""
 _HISTORY = """INSERT INTO history (environment, at, kind, pond, payload)
               {n} SELECT 1, 1, 'failed', 'orders@1', '{{}}' FROM n"""
 
@@ -76,6 +77,8 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     """How much of each: what has happened, what is deployed, what waits for a later time."""
 
     finished: int = 0
+    young: int = 0
+    """How many of the finished are of the last days; the others are years older."""
     ponds: int = 0
     later: int = 0
 
@@ -95,19 +98,24 @@ def grow(world: World, size: Size) -> None:
 
     Constraints are not checked meanwhile: the rows copy rows that keep them.
     """
+    # As if Runs had been made before and after the clock went on.
+    years = 1_000 * DAY if size.young else 0
+    age = f"(CASE WHEN n.i > {size.finished - size.young} THEN {years} ELSE 0 END)"
+    world.clock.time += years
     later = world.clock.time + DAY
     first = _ids(world)
     with _Bulk(world.ledger.driver) as bulk:
+        bulk("UPDATE processes SET heartbeat_at = :now WHERE dead_at IS NULL")
         if size.finished:
             n = _COUNT.format(count=size.finished)
-            bulk(_RUNS.format(n=n), run=first["run"])
+            bulk(_RUNS.format(n=n, age=age), run=first["run"])
             bulk(_DISPATCHES, dispatch=first["dispatch"])
             bulk(_EXECUTIONS, newest=first["newest_dispatch"], execution=first["execution"])
             bulk(_SNAPSHOTS, newest=first["newest_execution"], execution=first["execution"])
             bulk(_OUTPUTS, run=first["run"])
             bulk(_DEAD.format(n=_COUNT.format(count=max(1, size.finished // 10))), process=1)
-            bulk(_DONE.format(n=n))
-            bulk(_ADVANCEMENTS.format(n=n), pond=first["pond"])
+            bulk(_DONE.format(n=n, age=age))
+            bulk(_ADVANCEMENTS.format(n=n, age=age), pond=first["pond"])
             bulk(_HISTORY.format(n=n))
         if size.ponds:
             bulk(_PONDS.format(n=_COUNT.format(count=size.ponds)), pond=first["pond"])
@@ -148,23 +156,47 @@ def _count_runs(world: World, finished: int) -> None:
         tx.change("UPDATE ponds SET state = :state WHERE id = :id", state=encoded, id=int(str(row["id"])))
 
 
+_INDEXES = """
+SELECT format('DROP INDEX %I.%I', i.schemaname, i.indexname) AS dropped, i.indexdef AS made FROM pg_indexes i
+WHERE i.schemaname = current_schema() AND NOT EXISTS
+      (SELECT 1 FROM pg_constraint c WHERE c.conindid = to_regclass(i.schemaname || '.' || i.indexname))"""
+_QUICK = """
+SET session_replication_role = replica; SET statement_timeout = 0; SET synchronous_commit = off;
+SET maintenance_work_mem = '256MB'"""
+_AS_BEFORE = """
+RESET session_replication_role; RESET statement_timeout; RESET synchronous_commit; RESET maintenance_work_mem"""
+
+
 class _Bulk:
-    """Runs statements without foreign keys, and tells PostgreSQL's planner afterwards what there is."""
+    """Runs statements without foreign keys, and on PostgreSQL without indexes, which are made when all rows are there;
+    and tells its planner afterwards what there is."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._is_sqlite = driver.dialect == "sqlite"
+        self._indexes: list[str] = []
 
     def __enter__(self) -> _Bulk:
-        self._off()
+        connection = self._driver._connection()  # type: ignore[attr-defined]
+        if self._is_sqlite:
+            connection.execute("PRAGMA foreign_keys=OFF")
+            return self
+        connection.execute(_QUICK)
+        for row in connection.execute(_INDEXES).fetchall():
+            connection.execute(row["dropped"])
+            self._indexes.append(row["made"])
         return self
 
     def __exit__(self, *exception: object) -> None:
         connection = self._driver._connection()  # type: ignore[attr-defined]
-        connection.execute("PRAGMA foreign_keys=ON" if self._is_sqlite else "SET session_replication_role = origin")
-        # PostgreSQL does this by itself after a while; nobody does it for SQLite.
-        if not self._is_sqlite:
-            connection.execute("ANALYZE")
+        if self._is_sqlite:
+            connection.execute("PRAGMA foreign_keys=ON")
+            return
+        for made in self._indexes:
+            connection.execute(made)
+        connection.execute(_AS_BEFORE)
+        # It does this by itself after a while; nobody does it for SQLite.
+        connection.execute("ANALYZE")
 
     def __call__(self, statement: str, **values: int) -> None:
         with self._driver.transaction() as tx:
@@ -175,7 +207,3 @@ class _Bulk:
             row = tx.row(f"SELECT max(id) AS id FROM {table}")
         assert row is not None
         return int(str(row["id"]))
-
-    def _off(self) -> None:
-        connection = self._driver._connection()  # type: ignore[attr-defined]
-        connection.execute("PRAGMA foreign_keys=OFF" if self._is_sqlite else "SET session_replication_role = replica")

@@ -20,9 +20,13 @@ QUICK = {"fsync": "off", "full_page_writes": "off", "wal_level": "minimal", "max
 
 
 class PostgresServer:
-    """One server in a temporary directory. It refuses to run as root, so root starts it as another user."""
+    """One server in a temporary directory. It refuses to run as root, so root starts it as another user.
 
-    def __init__(self) -> None:
+    Tests have a quick one. Benchmarks have one as it is delivered, which waits for the disk with every commit.
+    """
+
+    def __init__(self, *, is_quick: bool = True) -> None:
+        self._is_quick = is_quick
         self.folder = Path(tempfile.mkdtemp(prefix="pondage-postgres-"))
         self._binaries = _binaries(self.folder)
         self.data = self.folder / "data"
@@ -40,7 +44,9 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        settings = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "''", "max_connections": 200, **QUICK}
+        settings = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "''", "max_connections": 200}
+        if self._is_quick:
+            settings |= QUICK
         options = " ".join([f"-p {self.port}", *(f"-c {name}={value}" for name, value in settings.items())])
         self._run("pg_ctl", "-D", self.data, "-l", self.data / "log", "-w", "-t", "120", "-o", options, "start")
 

@@ -154,6 +154,7 @@ def _sweep(ledger: Ledger, root: Path, *, dry_run: bool) -> _Named:
     done = _Named()
     # Asked once, after everything that is swept was marked: whoever has looked since passes those over.
     limit, read = _marked_before(ledger), _being_read(ledger)
+    warehouse = root.resolve()
     while True:
         with ledger.reading() as tx:
             marked = retention.tombstoned(tx, before=limit)
@@ -161,7 +162,7 @@ def _sweep(ledger: Ledger, root: Path, *, dry_run: bool) -> _Named:
         for snapshot in doomed:
             place = local_warehouse(snapshot.path)
             # The path is the ledger's, and yet: nothing outside the warehouse is ever deleted.
-            is_inside = place is not None and place.resolve().is_relative_to(root.resolve())
+            is_inside = place is not None and place.resolve().is_relative_to(warehouse)
             size = _removed(place, dry_run=dry_run) if place is not None and is_inside else 0
             done.add(snapshot.public_id, size)
         if doomed and not dry_run:
