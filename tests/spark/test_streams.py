@@ -248,14 +248,20 @@ def test_a_restarted_attempt_replays_and_only_a_difference_is_a_panic(world: Flo
 def test_state_over_a_mebibyte_and_a_segment_that_was_changed_are_panics(world: FlowWorld) -> None:
     view = world.flow(tree({"t": node("ticks", segments=1), "h": node("heavy")}, ["t.out", "h.in"], all="h.out"))
     assert "STATE_TOO_LARGE" in str(view.flow.components)
-    run = world.submit(tree({"t": node("ticks", segments=1), "s": node("total")}, ["t.out", "s.in"], all="s.out"))
+    readers = {"s": node("total"), "c": node("count")}
+    run = world.submit(
+        tree({"t": node("ticks", segments=1), **readers, "h": node("void_sink")}, ["t.out", "s.in"], ["t.out", "c.in"],
+             ["c.panic", "h.input"], ["s.panic", "h.input"], all="s.out", size="c.out")
+    )  # fmt: skip
     held = claimed(world, "t")
     result = executed(world, attempted(world, held))
     for file in (world.root).rglob(f"{held.claim.token}/0"):
         file.write_bytes(b"something else")
     commit_component(world.ledger, held, result, process=world.process)
     world.ended(run)
-    assert "DECODE_ERROR" in str(world.detail(run).flow.components)
+    # One reads segment by segment, the other the whole stream as a table.
+    codes = {one.name: one.code for one in world.detail(run).flow.components}
+    assert (codes["s"], codes["c"]) == ("DECODE_ERROR", "DECODE_ERROR")
 
 
 def test_a_stop_closes_the_outputs_early_and_that_is_ok(world: FlowWorld, spark: SparkSession) -> None:

@@ -69,7 +69,7 @@ def argument(name: str, port: Port, one: Input, made: Frames, session: Callable[
             return plain_value(name, port.type, frame) if is_plain(port.type) else frame
         case Streamed(segments=segments, rows=rows):
             assert segments is not None, f"{name} is read segment by segment"
-            from pondage.spark.segments import whole_stream
+            from pondage.spark.whole_streams import whole_stream
 
             return whole_stream(session(), segments, port.type, rows=rows)
         case Made(instance=instance, port=source):

@@ -83,7 +83,10 @@ def _spark_failure(error: PySparkException | Py4JJavaError, where: str, trace: s
     worker = next((text for text in texts if "Traceback (most recent call last)" in text), None)
     if worker is not None or isinstance(error, PythonException):
         said, worker_place = _worker_error(worker or texts[0])
-        return RippleFailed(f"{where}: {said}", trace=trace, place=worker_place or place)
+        marked, _, rest = said.partition("DECODE_ERROR: ")
+        if rest:  # what reads segments in a worker of Spark has no other way to say it
+            return RippleFailed(f"{where}: {rest}", trace=trace, place=place, code="DECODE_ERROR")
+        return RippleFailed(f"{where}: {marked}", trace=trace, place=worker_place or place)
     # The innermost cause that has an error class says most: the outer ones only say that a task failed.
     telling = [text for text in texts if text.startswith("[")]
     said = (telling or texts)[-1]

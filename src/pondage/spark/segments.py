@@ -9,18 +9,16 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from pondage.define.segment import Segment
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
-from pondage.spark.port_types import spark_type
 from pondage.spark.read import read_snapshot
 from pondage.spark.storage import local_path, resolved
 from pondage.spark.typed import is_plain, plain_value
@@ -102,7 +100,9 @@ def read_bytes(segment: Segment) -> bytes:
 
 def frame_in(session: SparkSession, segment: Segment) -> DataFrame:
     """Answer the rows of a segment as a DataFrame."""
-    return session.createDataFrame(unpacked(read_bytes(segment)))
+    table = unpacked(read_bytes(segment))
+    # Said, because Spark's own choice is that a moment without a time zone is one of the session's.
+    return session.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
 
 
 def table_bytes(session: SparkSession, content: SnapshotContent, type_: str) -> bytes:
@@ -112,32 +112,6 @@ def table_bytes(session: SparkSession, content: SnapshotContent, type_: str) -> 
         return encoded(frame)[0]
     value = plain_value("a program", type_, frame)
     return value if isinstance(value, bytes) else msgspec.json.encode(value)
-
-
-def whole_stream(session: SparkSession, segments: Sequence[Segment], type_: str, *, rows: str = "") -> object:
-    """Answer a stream that has ended as one value of the type that its reader declared.
-
-    `rows` is what the planner knows of its rows: a stream without any segment has no other columns.
-    """
-    if type_.startswith("Bytes"):
-        return b"".join(map(read_bytes, segments))
-    if type_.startswith("Value"):
-        values = [value_in(read_bytes(one)) for one in segments]
-        return values[0] if len(values) == 1 else values
-    tables = [unpacked(read_bytes(one)) for one in segments]
-    if not tables:
-        return _empty(session, rows or type_)
-    return session.createDataFrame(pa.concat_tables(tables, promote_options="permissive"))
-
-
-def _empty(session: SparkSession, type_: str) -> DataFrame:
-    _, _, inner = type_.partition("<")
-    try:
-        schema = spark_type(inner.removesuffix(">"))
-        assert isinstance(schema, StructType)
-    except (PondageError, AssertionError):
-        raise DecodeError(f"a stream of {type_} without any segment has no columns that are known") from None
-    return session.createDataFrame([], schema)
 
 
 def _ordered(table: pa.Table) -> pa.Table:
