@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
 
+import msgspec
+
 from pondage.ledger import processes, tokens
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.work import Work
+from pondage.read.project import CompareTable, load_project
 from pondage.server.serving import ServeOptions, bound, serving
 from pondage.server.table import Service
 from pondage.views.status import StatusView, status
@@ -84,7 +87,9 @@ def site(root: Path) -> Iterator[Site]:
         # Its graph raises while this is its configuration: a dead letter.
         for value in ("raise", "quiet"):
             live.client().ask(op="push", source="config", value=value)
-        service = Service(ledger=made.ledger, environment="main", warehouse=warehouse)
+        compare = CompareTable(schedule="*/15 * * * *", tz="Europe/Berlin")
+        told = msgspec.structs.replace(load_project(live.root), compare=compare)
+        service = Service(ledger=made.ledger, environment="main", warehouse=warehouse, project=told)
         with serving(service, options, listening), _beating(made):
             yield Site(address=f"http://127.0.0.1:{listening.getsockname()[1]}/", filled=made, live=live)
     made.ledger.close()

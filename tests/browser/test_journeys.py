@@ -152,6 +152,9 @@ def test_words_of_ours_are_explained_where_they_stand(open_page: Open) -> None:
     tab.get_by_role("heading", name="Processes").locator("[data-word]").first.hover()
     tab.get_by_role("tooltip").wait_for()
     assert "alive" in tab.get_by_role("tooltip").inner_text()
+    tab.get_by_role("link", name="Overview").click()
+    tab.get_by_text("Runs avoided today").hover()
+    tab.get_by_role("tooltip").get_by_text("would have made").wait_for()
 
 
 # ------------------------------------------------------------------------------------------------------------- live

@@ -174,3 +174,10 @@ def test_a_progress_lease_is_off_unless_it_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "pondage.toml").write_text("[durability]\nprogress_lease_s = 0\n")
     with pytest.raises(ProjectError, match="progress_lease_s is 0"):
         load_project(tmp_path)
+
+
+def test_a_schedule_to_compare_with_is_a_cron_line_in_a_time_zone(tmp_path: Path):
+    project = load_project(written(tmp_path, '[compare]\nschedule = "*/15 * * * *"\ntz = "Europe/Berlin"'))
+    assert (project.compare.schedule, project.compare.tz) == ("*/15 * * * *", "Europe/Berlin")
+    (error,) = refused(tmp_path, '[compare]\nschedule = "every hour"')
+    assert "compare is wrong: cron line" in error.message

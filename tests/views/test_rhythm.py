@@ -42,3 +42,23 @@ def test_a_time_without_runs_has_no_rhythm(world: World) -> None:
     with world.ledger.reading() as tx:
         view = rhythm(tx, "main", since=0, until=10)
     assert (view.bottleneck, view.ponds, view.scheduled_runs) == (None, (), 0)
+
+
+def test_a_cron_line_of_the_project_is_what_is_compared_with_and_would_run_everything(world: World) -> None:
+    worker = world.worker()
+    since = world.clock.time
+    world.send(Pulse(pond=PondKey("sales@1")))
+    while (held := worker.claim()) is not None:
+        world.clock.time += 20 * SECOND
+        worker.finish(held)
+    until = since + 600 * SECOND
+    with world.ledger.reading() as tx:
+        view = rhythm(tx, "main", since=since, until=until, compare=("*/2 * * * *", "UTC"))
+        slow = rhythm(tx, "main", since=since, until=since + 50 * SECOND, compare=("* * * * *", "UTC"))
+    assert (view.schedule, view.rounds, view.deployed) == ("*/2 * * * * (UTC)", 5, 4)
+    assert {each.key: (each.runs, each.scheduled_runs) for each in view.ponds} == {
+        "orders@1": (1, 5),
+        "sales@1": (1, 5),
+    }
+    assert view.scheduled_runs == 20, "the Ponds that nobody asked for would have run, too"
+    assert slow.rounds <= 1

@@ -920,6 +920,9 @@ export interface RhythmView {
   ponds: PondRhythm[];
   scheduled_runs: number;
   unread_runs: number;
+  schedule: string | null;
+  rounds: number;
+  deployed: number;
 }
 
 export interface RippleChange {

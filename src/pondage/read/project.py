@@ -9,9 +9,11 @@ from pathlib import Path
 import msgspec
 
 from pondage.define.alert import AlertRule
+from pondage.define.cron import checked_cron
 from pondage.define.durability import Durability
 from pondage.define.names import checked_name
 from pondage.define.type_registry import TypeEntry
+from pondage.define.window import checked_zone
 from pondage.errors import DefinitionError, ProjectError
 from pondage.read.alerts import read_alerts
 from pondage.read.keys import checked_table
@@ -60,6 +62,14 @@ class ProgramsTable(msgspec.Struct, frozen=True, kw_only=True):
     amqp: str | None = None
 
 
+class CompareTable(msgspec.Struct, frozen=True, kw_only=True):
+    """`[compare]`: the cron line that everything would run by without Pondage. The page says how many Runs were avoided
+    against it; without one, against a pipeline that starts again as soon as it is free."""
+
+    schedule: str | None = None
+    tz: str = "UTC"
+
+
 class Project(msgspec.Struct, frozen=True, kw_only=True):
     """A project as its file describes it. Paths are absolute; `ledger` and `warehouse` may be URLs."""
 
@@ -74,6 +84,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     worker: WorkerTable = WorkerTable()
     lineage: LineageTable = LineageTable()
     programs: ProgramsTable = ProgramsTable()
+    compare: CompareTable = CompareTable()
     alerts: dict[str, AlertRule] = {}
     pools: dict[str, int] = {}
     parents: dict[str, str] = {}
@@ -133,7 +144,7 @@ def load_project(root: Path) -> Project:
 
 def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) -> Project:
     tables = ("project", "spark", "durability", "worker", "pools", "lineage", "locations", "secrets", "types",
-              "environments", "programs", "alerts")  # fmt: skip
+              "environments", "programs", "alerts", "compare")  # fmt: skip
     head = {key: value for key, value in data.items() if key not in tables}
     project = checked_table(_ProjectTable, data.get("project", {}), "project", errors)
     # The settings of `[project]` may also stand at the top of the file, before any table.
@@ -161,6 +172,7 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         programs=msgspec.convert(
             checked_table(ProgramsTable, data.get("programs", {}), "programs", errors), ProgramsTable
         ),
+        compare=_compare(data.get("compare", {}), errors),
         pools=_pools(data.get("pools", {}), errors),
         parents=_parents(data.get("environments", {}), errors),
         alerts=read_alerts(data.get("alerts", {}), str(chosen.get("environment", "main")), errors),
@@ -171,6 +183,19 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
     )
     _check_numbers(result, errors)
     return result
+
+
+def _compare(given: object, errors: list[ProjectError]) -> CompareTable:
+    table = msgspec.convert(checked_table(CompareTable, given, "compare", errors), CompareTable)
+    try:
+        if table.schedule is not None:
+            checked_cron(table.schedule)
+        checked_zone(table.tz)
+    except DefinitionError as error:
+        errors.append(
+            _refused("compare", f"is wrong: {error.message}", error.hint or "give a cron line and a time zone")
+        )
+    return table
 
 
 class _EnvironmentTable(msgspec.Struct, frozen=True, kw_only=True):

@@ -213,9 +213,12 @@ def _graph(call: Call) -> GraphView:
 
 
 def _rhythm(call: Call) -> RhythmView:
-    span = call.asked(SpanQuery)
+    span, project = call.asked(SpanQuery), call.service.project
+    cron = None if project is None else project.compare.schedule
+    compare = None if project is None or cron is None else (cron, project.compare.tz)
     with call.ledger.reading() as tx:
-        return rhythm(tx, call.environment, since=span.since, until=tx.now if span.until is None else span.until)
+        until = tx.now if span.until is None else span.until
+        return rhythm(tx, call.environment, since=span.since, until=until, compare=compare)
 
 
 def _processes(call: Call) -> tuple[ProcessView, ...]:

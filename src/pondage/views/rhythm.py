@@ -1,7 +1,8 @@
 """How often each Pond ran over a time, how long it took, and what a fixed schedule would have done instead.
 
-Everything is computed from what was recorded. The schedule it is compared with starts a Pond again as soon as its
-slowest Ripple is free: what eager pipelines do. Its Runs beyond those of the slowest Pond are data that nobody read.
+Everything is computed from what was recorded. The schedule is the cron line that the project gives, by which every Pond
+would run, and rounds that come while one is busy become one. Without a line a Pond starts again as soon as its slowest
+Ripple is free: what eager pipelines do. Runs beyond those of the slowest Pond are data that nobody read.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import msgspec
 
 from pondage.define.names import pond_key
 from pondage.ledger.driver import Row, Transaction, number, text
+from pondage.ledger.schedules import next_time
 from pondage.views import find
 
 MOST_RUNS = 10_000
@@ -31,7 +33,11 @@ class PondRhythm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RhythmView(msgspec.Struct, frozen=True, kw_only=True):
-    """All Ponds that ran between two moments. `bottleneck` is the one with the slowest Ripple."""
+    """All Ponds that ran between two moments. `bottleneck` is the one with the slowest Ripple.
+
+    `schedule` is the cron line that was compared with and `rounds` how often it came due; None and 0 without one.
+    `deployed` counts all Ponds there are; under a cron line those that nobody asked for would have run, too.
+    """
 
     environment: str
     since: int
@@ -40,6 +46,9 @@ class RhythmView(msgspec.Struct, frozen=True, kw_only=True):
     ponds: tuple[PondRhythm, ...]
     scheduled_runs: int
     unread_runs: int
+    schedule: str | None = None
+    rounds: int = 0
+    deployed: int = 0
 
 
 _RUNS = """SELECT p.name AS name, p.major AS major, r.started_at AS started_at, r.ended_at AS ended_at
@@ -56,8 +65,17 @@ _RIPPLES = """SELECT p.name AS name, p.major AS major, d.node AS node, count(*) 
               GROUP BY p.name, p.major, d.node"""
 
 
-def rhythm(tx: Transaction, environment: str, *, since: int, until: int) -> RhythmView:
-    """Answer the rhythm of the Runs that started in [since, until). Looks at the newest Runs only."""
+_DEPLOYED = """SELECT count(*) AS count FROM ponds
+               WHERE environment = :environment AND removed_at IS NULL AND borrows IS NULL"""
+
+
+def rhythm(
+    tx: Transaction, environment: str, *, since: int, until: int, compare: tuple[str, str] | None = None
+) -> RhythmView:
+    """Answer the rhythm of the Runs that started in [since, until). Looks at the newest Runs only.
+
+    `compare` is a cron line with its time zone.
+    """
     found = find.environment_id(tx, environment)
     ran: dict[str, list[Row]] = {}
     for row in tx.rows(_RUNS, environment=found, most=MOST_RUNS, since=since, until=until):
@@ -68,22 +86,41 @@ def rhythm(tx: Transaction, environment: str, *, since: int, until: int) -> Rhyt
         paces[key] = max(paces.get(key, 0), int(str(row["spent"])) // number(row, "tries"))
     bottleneck = max(ran, key=lambda key: paces.get(key, 0), default=None)
     read = len(ran[bottleneck]) if bottleneck is not None else 0
-    ponds = tuple(_pond(key, rows, paces.get(key), read, until - since) for key, rows in sorted(ran.items()))
+    rounds = None if compare is None else _rounds(*compare, since=since, until=until)
+    ponds = tuple(_pond(key, rows, paces.get(key), read, until - since, rounds) for key, rows in sorted(ran.items()))
+    row = tx.row(_DEPLOYED, environment=found)
+    deployed = 0 if row is None else number(row, "count")
+    idle = (rounds or 0) * max(0, deployed - len(ponds))
     return RhythmView(
         environment=environment,
         since=since,
         until=until,
         bottleneck=bottleneck,
         ponds=ponds,
-        scheduled_runs=sum(pond.scheduled_runs for pond in ponds),
-        unread_runs=sum(pond.unread_runs for pond in ponds),
+        scheduled_runs=sum(pond.scheduled_runs for pond in ponds) + idle,
+        unread_runs=sum(pond.unread_runs for pond in ponds) + idle,
+        schedule=None if compare is None else f"{compare[0]} ({compare[1]})",
+        rounds=rounds or 0,
+        deployed=deployed,
     )
 
 
-def _pond(key: str, rows: list[Row], pace: int | None, read: int, span: int) -> PondRhythm:
+def _rounds(cron: str, tz: str, *, since: int, until: int) -> int:
+    """Answer how often a cron line comes due in [since, until)."""
+    count, at = 0, next_time(cron, tz, since - 1)
+    while at < until and count < MOST_RUNS:
+        count, at = count + 1, next_time(cron, tz, at)
+    return count
+
+
+def _pond(key: str, rows: list[Row], pace: int | None, read: int, span: int, rounds: int | None) -> PondRhythm:
     ends = [number(row, "ended_at") for row in rows]
     # What is quicker than a millisecond was not measured; what was not executed cannot be compared.
-    scheduled = len(rows) if pace is None else max(len(rows), span // max(pace, 1_000))
+    most = None if pace is None else span // max(pace, 1_000)
+    if rounds is not None:
+        scheduled = rounds if most is None else min(rounds, max(1, most))
+    else:
+        scheduled = len(rows) if most is None else max(len(rows), most)
     return PondRhythm(
         key=key,
         runs=len(rows),

@@ -83,7 +83,7 @@ export function Bars({ points, ripple, measure }: { points: readonly TrendPoint[
       </div>
       <Chart
         height={110}
-        label={`${measure} of the last ${shown.length} Runs, at most ${text(top)}`}
+        label={`${measure} of the last ${countText(shown.length, "Run")}, at most ${text(top)}`}
         draw={(width) => {
           const step = Math.min(28, width / shown.length);
           return shown.map((point, position) => {

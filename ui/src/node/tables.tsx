@@ -4,7 +4,7 @@ import { Empty, Facts, Loaded, Panel, StateChip } from "../parts/basics";
 import { Link } from "../parts/link";
 import { Word } from "../parts/word";
 import type { ChecksView, PondShow, PublishedView, RippleShow, RuleView } from "../types";
-import { numberText, sizeText } from "../words";
+import { countText, numberText, sizeText } from "../words";
 import { SampleRows } from "./sample";
 
 export function Tables({ show, ripple }: { show: PondShow; ripple: RippleShow }) {
@@ -102,7 +102,7 @@ function Rules({ rules, name }: { rules: readonly RuleView[]; name: string }) {
             <code>{rule.text}</code>
             {rule.trend === "better" || rule.trend === "worse" ? <span className="faint">getting {rule.trend}</span> : null}
           </div>
-          <div className="rule-past" role="img" aria-label={`kept in ${rule.kept} of ${rule.outcomes.length} Runs`}>
+          <div className="rule-past" role="img" aria-label={`kept in ${rule.kept} of ${countText(rule.outcomes.length, "Run")}`}>
             {[...rule.outcomes].reverse().map((outcome) => (
               <i
                 key={`${outcome.run} ${outcome.at}`}

@@ -15,7 +15,7 @@ import { Link } from "../parts/link";
 import { Word } from "../parts/word";
 import { change, usePlace } from "../router";
 import type { PondShow, PondView, TrendView } from "../types";
-import { durationText } from "../words";
+import { countText, durationText, numberText } from "../words";
 import type { Page } from "./page";
 import { PondList } from "../node/list";
 
@@ -162,7 +162,7 @@ function ActiveRuns({ pond }: { pond: PondView }) {
                   <StateChip state={ripple.state} /> {ripple.name}
                   {ripple.progress !== null && ripple.progress.tasks_all > 0 ? (
                     <span className="faint number">
-                      {ripple.progress.tasks_done} of {ripple.progress.tasks_all} tasks
+                      {numberText(ripple.progress.tasks_done)} of {countText(ripple.progress.tasks_all, "task")}
                     </span>
                   ) : null}
                 </li>

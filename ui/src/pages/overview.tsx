@@ -3,6 +3,7 @@ import { useMemo, type ReactNode } from "react";
 import { useGet } from "../api";
 import { useNow } from "../clock";
 import { useWorld } from "../live";
+import { avoidedOf } from "../overview/avoided";
 import { causesOf, nextOf, runningOf, type Cause } from "../overview/causes";
 import { Age, Command, Elapsed, Empty, PageHead, Panel, StateChip } from "../parts/basics";
 import { Link, PondLink } from "../parts/link";
@@ -104,7 +105,7 @@ function Tile({ value, label, tone = "" }: { value: ReactNode; label: ReactNode;
   );
 }
 
-/** Runs of today beside those that a pipeline which starts again whenever it can would have made. */
+/** Runs of today beside those that a fixed schedule would have made. */
 function Avoided() {
   const world = useWorld();
   const midnight = new Date();
@@ -112,16 +113,15 @@ function Avoided() {
   const ended = [...world.ponds.values()].reduce((sum, pond) => sum + (pond.last_run?.number ?? 0), 0);
   const { data } = useGet<RhythmView>(world.ponds.size > 0 ? "rhythm" : null, { since: midnight.getTime() * 1000 }, ended);
   if (data === null) return <Tile value="–" label="Runs avoided today" />;
-  const made = data.ponds.reduce((sum, pond) => sum + pond.runs, 0);
-  const avoided = Math.max(0, data.scheduled_runs - made);
+  const told = avoidedOf(data);
   return (
-    <div
-      className="tile"
-      title={`A pipeline that starts again as soon as it is free would have made ${numberText(data.scheduled_runs)} Runs since midnight; ${numberText(made)} were needed.`}
-    >
-      <span className="tile-value number">{made === 0 ? "–" : numberText(avoided)}</span>
+    <div className="tile" tabIndex={0} data-tip={told.text} data-title="Runs avoided today" aria-label={`Runs avoided today: ${told.text}`}>
+      <span className="tile-value number">{told.value}</span>
       <span className="tile-label">
-        Runs avoided today <span className="faint nowrap">· {numberText(made)} made</span>
+        <span className="word">Runs avoided today</span>
+      </span>
+      <span className="tile-label faint">
+        {numberText(told.made)} made{data.schedule === null ? "" : ` · cron ${data.schedule.replace(/ \(.*/, "")}`}
       </span>
     </div>
   );

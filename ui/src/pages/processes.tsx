@@ -51,7 +51,7 @@ function Shown({ data }: { data: WorkListView }) {
                     <>
                       <progress value={each.progress.tasks_done} max={each.progress.tasks_all} aria-label={`Tasks of ${each.node}`} />{" "}
                       <span className="number">
-                        {numberText(each.progress.tasks_done)} of {numberText(each.progress.tasks_all)} tasks
+                        {numberText(each.progress.tasks_done)} of {countText(each.progress.tasks_all, "task")}
                       </span>
                     </>
                   )}
