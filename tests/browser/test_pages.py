@@ -70,6 +70,8 @@ def test_a_page_opens_and_has_no_barrier_light_or_dark(name: str, open_page: Ope
     tab.emulate_media(color_scheme="dark")
     tab.screenshot(path=SCREENS / f"{name}-dark.png")
     assert barriers(tab, COLOURS) == []
+    tab.set_viewport_size({"width": 1280, "height": 800})
+    assert tab.evaluate("() => document.documentElement.scrollWidth") <= 1280, "it must not scroll sideways"
 
 
 ALL_RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']}"
