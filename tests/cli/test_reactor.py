@@ -33,6 +33,14 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosting]:
         yield made
 
 
+def test_a_list_without_reactors_is_empty_and_says_what_to_type(project: Path, call: Call) -> None:
+    listed = call("reactor", "list")
+    assert (listed.code, listed.err) == (0, "")
+    assert "no reactor is deployed in environment main" in listed.out
+    assert "pondage deploy" in listed.out
+    assert call("reactor", "list", "--json").json == []
+
+
 def test_every_verb_of_a_reactor_does_what_it_says(live: Hosting, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     pushed = call("reactor", "push", "quote", "ticks", '{"number": 1}')
     assert (pushed.code, pushed.out) == (0, "accepted as number 1\n")

@@ -36,11 +36,14 @@ def list_reactors(settings: Settings, is_json: bool) -> None:
 
     with desk(settings) as opened:
         views = opened.ask(reactors.reactors)
+        environment = "" if views else opened.environment
     if is_json:
         print_json(views)
         return
     if not views:
-        click.echo("no reactor is deployed; declare one with Reactor(…), then: pondage deploy")
+        click.echo(
+            f"no reactor is deployed in environment {environment}; declare one with Reactor(…), then: pondage deploy"
+        )
         return
     columns = ("REACTOR", "VERSION", "STATE", "FIRES", "SOURCES", "DURABLE")
     print_table(settings, columns, [_line(view) for view in views])

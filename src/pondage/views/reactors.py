@@ -8,7 +8,7 @@ import msgspec
 
 from pondage.define.reaction import ReactorDeclaration
 from pondage.errors import NotFound
-from pondage.ledger import reactors
+from pondage.ledger import actors, reactors
 from pondage.ledger.driver import Transaction, number, text
 from pondage.ledger.reactors import ReactorRow
 from pondage.views import find
@@ -80,8 +80,10 @@ def reactor_row(tx: Transaction, environment: str, name: str) -> ReactorRow:
 
 
 def reactor_list(tx: Transaction, environment: str) -> list[ReactorView]:
-    """Answer every reactor of an environment by name."""
-    identity = find.environment_id(tx, environment)
+    """Answer every reactor of an environment by name. An environment that nobody deployed to has none."""
+    identity = actors.environment(tx, environment)
+    if identity is None:
+        return []
     rows = [row for row in reactors.deployed(tx, identity) if not row.is_removed]
     return [_view(row) for row in sorted(rows, key=lambda row: row.name)]
 
