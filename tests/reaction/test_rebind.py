@@ -163,7 +163,7 @@ async def owned_on(ledger: Ledger, reactor: Reactor) -> OwnedReactor:
         tx.change("UPDATE actors SET owner = NULL, token = NULL")
         process = processes.register(tx, public_id=ledger.ids.new("p"), machine="m", pid=1, pid_started=1, role="live")
         lease = reactors.claim(tx, actor=actor, process=process, token=ledger.ids.new("t"))
-        row = reactors.find(tx, environment, "quote")
+        row = reactors.find(tx, environment, reactor.name)
     assert lease is not None
     assert row is not None
     owned = OwnedReactor(ledger, row, lease, reactor)

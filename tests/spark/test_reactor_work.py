@@ -17,6 +17,8 @@ from pondage.engine.spark_executor import SparkExecutor
 from pondage.engine.worker import Ending, Worker
 from pondage.ledger import advance, reactor_work
 from pondage.spark.driver import SparkDriver
+from pondage.views.logs import locate, with_lines
+from pondage.views.reactors import stream_faults
 from tests.patience import PATIENCE_S
 from tests.reaction.hosting import Hosting
 
@@ -225,6 +227,35 @@ def test_a_gather_that_raises_crashes_its_accumulator_and_says_why(made: Callabl
     assert row is not None
     assert "clicks failed at micro-batch 0: ValueError: as told" in str(row["error"])
     assert desk.fires() == []
+
+
+def test_a_stream_that_spark_cannot_read_crashes_its_accumulator_and_its_log_says_why(
+    made: Callable[[str], Desk],
+) -> None:
+    desk = made(STREAM)
+    desk.start()
+    worker, thread = desk.work()
+    desk.put(1)
+    desk.until(lambda: len(desk.fires()) == 1, what="no boundary")
+    worker.drain()
+    thread.join(PATIENCE_S)
+    (offsets,) = Path(desk.config.warehouse).glob("streams/*/clicks/offsets/0")
+    offsets.write_text("v1\nrubbish\n")
+    offsets.with_name(".0.crc").unlink(missing_ok=True)
+    desk.work()
+    desk.until(lambda: bool(desk.history("reactor recovery")), what="it is tried for ever")
+    assert desk.history("reactor recovery")[0]["component"] == "clicks"
+    row = desk.row
+    assert row is not None
+    with desk.ledger.reading() as tx:
+        failed = tx.rows("SELECT error FROM executions WHERE outcome = 'failed' ORDER BY id")
+        said = stream_faults(tx, row)["clicks"]
+        view = with_lines(locate(tx, "main", "quote", ripple="clicks"), Path(desk.config.warehouse), most=100)
+    assert msgspec.json.decode(str(failed[0]["error"]))["code"] == reactor_work.STREAM_FAILED
+    assert said.startswith("clicks of reactor quote: ")
+    lines = [line.text for line in view.lines]
+    assert any(line.startswith("reading clicks, query ") for line in lines)
+    assert any(line.startswith("STREAM_FAILED: ") for line in lines)
 
 
 def test_a_graph_of_a_fire_runs_on_spark_and_its_result_is_published_once(made: Callable[[str], Desk]) -> None:

@@ -580,6 +580,7 @@ export interface LogsView {
   at: number;
   files: LogFile[];
   lines: LogLine[];
+  reactor: string | null;
 }
 
 export interface MadeToken {

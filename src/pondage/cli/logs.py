@@ -10,18 +10,21 @@ from pondage.cli.desk import desk
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
-    from pondage.views.logs import LogLine
+    from pondage.views.logs import LogLine, LogsView
 
 
 @verb
-@click.argument("subject", required=False, metavar="[POND|RUN]")
+@click.argument("subject", required=False, metavar="[POND|RUN|REACTOR]")
 @click.option("-f", "--follow", is_flag=True, help="Go on with new lines and new attempts, until Ctrl-C.")
-@click.option("--ripple", help="Only this Ripple.")
+@click.option("--ripple", help="Only this Ripple (of a reactor: this source or graph).")
 @click.option("--lines", "-n", type=click.IntRange(0, 100_000), default=200, show_default=True, help="The last lines.")
 @json_option
 @pass_settings
 def logs(settings: Settings, subject: str | None, follow: bool, ripple: str | None, lines: int, is_json: bool) -> None:
-    """Print what Ripples logged: of a Pond's newest Run, of a Run, or of everything that ran lately."""
+    """Print what Ripples logged: of a Pond's newest Run, of a Run, or of everything that ran lately.
+
+    Of a reactor: the streams that Spark reads for it and its graphs on Spark; `--ripple` names one of them.
+    """
     from pondage.cli.asks import looking
     from pondage.cli.live import Quietly
     from pondage.cli.output import print_json
@@ -40,8 +43,15 @@ def logs(settings: Settings, subject: str | None, follow: bool, ripple: str | No
         for line in view.lines:
             print_line(settings, line)
         if not view.lines:
-            empty = "nothing was logged" if view.files else f"nothing has run yet; try: pondage run {subject or 'POND'}"
-            click.echo(empty, err=True)
+            click.echo(_nothing(view, subject), err=True)
+
+
+def _nothing(view: LogsView, subject: str | None) -> str:
+    if view.files:
+        return "nothing was logged"
+    if view.reactor is not None:
+        return f"no worker has done anything for reactor {view.reactor} yet; try: pondage why {view.reactor}"
+    return f"nothing has run yet; try: pondage run {subject or 'POND'}"
 
 
 def print_line(settings: Settings, line: LogLine) -> None:

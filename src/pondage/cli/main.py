@@ -49,7 +49,11 @@ VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("status", "pondage.cli.looking:status", "Every Pond: live until Ctrl-C, once with --once."),
             ("why", "pondage.cli.looking:why", "Why a Pond runs, or does not."),
             ("runs", "pondage.cli.looking:runs", "The newest Runs."),
-            ("logs", "pondage.cli.logs:logs", "What the Ripples of a Pond or a Run logged."),
+            (
+                "logs",
+                "pondage.cli.logs:logs",
+                "What the Ripples of a Pond or a Run logged, or the streams of a reactor.",
+            ),
             ("show", "pondage.cli.showing:show", "A Pond, a Run or a snapshot in full."),
             ("checks", "pondage.cli.checks:checks", "How the expectations went over the Runs; rows that break them."),
             ("diff", "pondage.cli.diff:diff", "What differs between two states of a Pond: rows by key, and columns."),

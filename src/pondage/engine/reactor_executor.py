@@ -12,6 +12,7 @@ from pondage.define.accumulator import AnyAccumulator
 from pondage.define.boundary import InvalidBoundary
 from pondage.define.graph import SPARK, Fire
 from pondage.engine.attempt import Attempt
+from pondage.engine.attempt_log import bound
 from pondage.engine.code import CodeError, DeployedCode
 from pondage.engine.config import EngineConfig
 from pondage.engine.executor import GraphEnded, Result, StreamEnded
@@ -20,7 +21,8 @@ from pondage.engine.places import checkpoint_path
 from pondage.errors import PondageError
 from pondage.ledger import reactor_results
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.reactor_work import AUTHORS_FAULT, FireTask, StreamTask
+from pondage.ledger.reactor_work import AUTHORS_FAULT, STREAM_FAILED, FireTask, StreamTask
+from pondage.spark.errors import explained, is_connection_lost
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 LOOK_S = 1
 """How often a stream looks whether it is still wanted."""
+NOT_OURS = ("SPARK_LOST", "CANCELLED")
+"""What ends a stream without being a fault of it: Spark itself went, or somebody ended the work."""
 MOST_WAITING = 64
 """So many signals may wait for the reactor before a stream waits for it."""
 
@@ -36,6 +40,12 @@ class BatchFailed(PondageError):
     """The author's functions of a stream raised, or gave something that is no boundary."""
 
     code = AUTHORS_FAULT
+
+
+class StreamFailed(PondageError):
+    """Spark cannot read a stream: not for want of a connection, so it is not tried for ever."""
+
+    code = STREAM_FAILED
 
 
 def execute(
@@ -101,17 +111,29 @@ class _Stream:
 
     def run(self, session: SparkSession, checkpoint: str) -> StreamEnded:
         """Read until there is a reason not to; raises BatchFailed for the author's faults, else what Spark raises."""
-        query = self._start(session, checkpoint)
+        try:
+            return self._read(self._start(session, checkpoint))
+        except PondageError:
+            raise
+        except Exception as error:
+            if self._fault is not None:
+                raise self._fault from None
+            raise self._explained(error) from error
+
+    def _explained(self, error: Exception) -> Exception:
+        """Answer what ends the stream: what Spark says, or the same as a failure that counts."""
+        told = explained(error, where=f"{self._task.source} of reactor {self._task.reactor}")
+        if told.code in NOT_OURS or is_connection_lost(error):
+            return error
+        return StreamFailed(told.message, hint=f"pondage logs {self._task.reactor}", place=told.place)
+
+    def _read(self, query: StreamingQuery) -> StreamEnded:
         try:
             if not reactor_results.begin_stream(self._ledger, self._attempt.work, give_up=self._is_unwanted):
                 return StreamEnded()
             self._attempt.log.write("INFO", f"reading {self._task.source}, query {query.id}")
             while not self._is_unwanted() and not query.awaitTermination(LOOK_S):
                 pass
-        except Exception:
-            if self._fault is not None:
-                raise self._fault from None
-            raise
         finally:
             self._is_over.set()
             query.stop()
@@ -138,7 +160,8 @@ class _Stream:
         """Called by Spark, perhaps again after a crash: what was committed before is not committed again."""
         self._has_started.wait()
         self._wait_for_room()
-        value = self._gathered(rows, number)
+        with bound(self._attempt.log):  # Spark calls from a thread of its own: what it prints belongs here.
+            value = self._gathered(rows, number)
         is_ours = reactor_results.commit_batch(
             self._ledger,
             self._attempt.work,

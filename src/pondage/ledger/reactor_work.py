@@ -21,7 +21,11 @@ WORK = frozenset({"graph", "stream"})
 ENDED_KEPT = 100
 """So many ended dispatches of a reactor stay, for whoever looks."""
 AUTHORS_FAULT = "BATCH_FAILED"
-"""What an accumulator's own code did is a crash of it; anything else that ends a stream is a lost connection."""
+"""What an accumulator's own code did."""
+STREAM_FAILED = "STREAM_FAILED"
+"""What Spark could not do and could not do next time either: a checkpoint that does not fit, files that are gone."""
+CRASHES = frozenset({AUTHORS_FAULT, STREAM_FAILED, "CRASHES_EXHAUSTED"})
+"""What is a crash of an accumulator, of which there may be five; whatever else ends a stream is a lost connection."""
 
 
 class FireTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +105,7 @@ def tell_end(tx: Transaction, *, kind: str, actor: int | None, inputs: str, erro
         task = msgspec.json.decode(inputs, type=FireTask)
         payload: list[object] = ["done", task.fire, task.attempt, task.graph, error is None, error]
     else:
-        what = "crashed" if code == AUTHORS_FAULT else "lost"
+        what = "crashed" if code in CRASHES else "lost"
         payload = ["acc", msgspec.json.decode(inputs, type=StreamTask).source, what, error]
     reactors.signal(tx, actor=actor, payload=payload)
 
@@ -111,6 +115,17 @@ def cancel_all(tx: Transaction, actor: int) -> None:
     for kind in sorted(WORK):
         for dispatch, _ in _open(tx, actor, kind):
             executions.cancel(tx, dispatch)
+
+
+def faults(tx: Transaction, actor: int) -> dict[str, str]:
+    """Answer what each stream of a reactor ended with when it last failed, as JSON."""
+    rows = tx.rows(
+        """SELECT d.node AS node, e.error AS error FROM executions e JOIN dispatches d ON d.id = e.dispatch
+           WHERE d.actor = :actor AND d.kind = 'stream' AND e.outcome = 'failed' AND e.error IS NOT NULL
+           ORDER BY e.id""",
+        actor=actor,
+    )
+    return {text(row, "node"): text(row, "error") for row in rows}
 
 
 def places(tx: Transaction, actor: int) -> list[str]:

@@ -54,8 +54,6 @@ class ReactorRow(msgspec.Struct, frozen=True, kw_only=True):
     entry: str
     digest: str
     code: str
-    host: str
-    """The code whose live hosts run it; other than `code` when only its graphs were deployed since."""
     health: str
     epoch: int
     owner: int | None
@@ -65,6 +63,8 @@ class ReactorRow(msgspec.Struct, frozen=True, kw_only=True):
     """For each of the declaration's jobs the planned job, as JSON."""
     basis: str = ""
     """The digest of everything but its graphs."""
+    host: str = ""
+    """The code whose live hosts run it; other than `code` when only its graphs were deployed since."""
 
 
 class ReactorSignal(msgspec.Struct, frozen=True, kw_only=True):

@@ -191,7 +191,9 @@ def _exhausted(tx: Transaction, held: Held, crashes: int) -> None:
         code="CRASHES_EXHAUSTED",
         message=f"{held.node} took its process down {crashes} times, so it is not tried again",
     )
-    reactor_work.tell_end(tx, kind=held.kind, actor=held.actor, inputs=held.inputs, error=failure.message)
+    reactor_work.tell_end(
+        tx, kind=held.kind, actor=held.actor, inputs=held.inputs, error=failure.message, code=failure.code
+    )
     event = failure_event(
         kind=held.kind,
         node=held.node,

@@ -24,7 +24,7 @@ from pondage.views.lineage import read_lineage
 from pondage.views.lineage_data import Direction, LineageView
 from pondage.views.logs import LogsView, locate, with_found_logs, with_lines
 from pondage.views.processes import ProcessView, alive
-from pondage.views.reactors import ReactorWhyView, named_reactor, why_reactor
+from pondage.views.reactors import ReactorWhyView, named_reactor, stream_faults, why_reactor
 from pondage.views.rhythm import RhythmView, rhythm
 from pondage.views.show import PondShow, SnapshotShow, show
 from pondage.views.status import StatusView, status
@@ -150,7 +150,8 @@ def _why(call: Call) -> WhyView | ReactorWhyView:
         row = None if found is None else named_reactor(tx, found, name)
         if row is None:
             return why(tx, call.ledger, call.environment, name)
-    return why_reactor(row, state_or_none(call, row))
+        faults = stream_faults(tx, row)
+    return why_reactor(row, state_or_none(call, row), faults)
 
 
 def _runs(call: Call) -> run_views.RunsView:

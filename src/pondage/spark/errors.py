@@ -28,6 +28,14 @@ _SAID = re.compile(r"[\w.]+(: |$)")
 _BEHIND = ("\tat ", "'", "+-", "== ", "JVM stacktrace", "Driver stack")
 _STATE = re.compile(r"\s*SQLSTATE: \w+")
 _CALLING = re.compile(r"An error occurred while calling [^\n]*\n: ?")
+_UNREACHABLE = (
+    "java.net.ConnectException", "java.net.NoRouteToHostException", "java.net.SocketException",
+    "java.net.SocketTimeoutException", "java.net.UnknownHostException", "java.nio.channels.ClosedChannelException",
+    "java.sql.SQLNonTransientConnectionException", "java.sql.SQLTransient", "java.util.concurrent.TimeoutException",
+    "org.apache.kafka.common.errors.DisconnectException", "org.apache.kafka.common.errors.TimeoutException",
+    "SparkContext was shut down", "stopped SparkContext",
+)  # fmt: skip
+"""What Java calls a peer that does not answer, and what Spark says when it is being ended itself."""
 _JAVA_CLASS = re.compile(r"^(?:[a-z_$][\w$]*\.)+([A-Z][\w$]*): ?")
 _LOST = ("Answer from Java side is empty", "Error while sending", "Connection reset", "Connection refused")
 
@@ -67,6 +75,16 @@ def explained(error: BaseException, *, where: str, fallback_place: str | None = 
     if isinstance(error, (PySparkException, Py4JJavaError)):
         return _spark_failure(error, where, trace, place)
     return RippleFailed(f"{where}: {type(error).__name__}: {_cut(str(error))}", trace=trace, place=place)
+
+
+def is_connection_lost(error: BaseException) -> bool:
+    """Answer whether what Spark reads does not answer, as far as the causes tell: then it may answer again later."""
+    said = "\n".join([*map(_text, _chain(error)), str(getattr(error, "_stackTrace", "")), *_classes(error)])
+    return any(each in said for each in _UNREACHABLE)
+
+
+def _classes(error: BaseException) -> list[str]:
+    return [str(each.getClass().getName()) for each in _chain(error) if hasattr(each, "getClass")]
 
 
 def _spark_failure(error: PySparkException | Py4JJavaError, where: str, trace: str, place: str | None) -> RippleFailed:

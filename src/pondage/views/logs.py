@@ -14,17 +14,22 @@ import msgspec
 from pondage.define.names import pond_key
 from pondage.ledger import actors
 from pondage.ledger.driver import Row, Transaction, number, number_or_none, text, text_or_none
+from pondage.ledger.reactors import ReactorRow
 from pondage.views import find
+from pondage.views.reactors import named_reactor
 from pondage.views.runs import RunDetailView, log_path
 
 _LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z) ([A-Z]+) (.*)", re.DOTALL)
 NEWEST_RUNS = 20
+NEWEST_TRIES = 50
+"""So many streams and graphs of a reactor are looked at."""
 
 
 class LogFile(msgspec.Struct, frozen=True, kw_only=True):
     """The log of one try. `path` is relative to the warehouse; `outcome` is null while it is open.
 
-    Of a run of a job `pond` is the job, `ripple` the component and `run_number` 0.
+    Of a run of a job `pond` is the job, `ripple` the component and `run_number` 0. Of a reactor `run` and `pond` are
+    its name, and `ripple` is the source that Spark reads for it, or the graph that ran on a worker.
     """
 
     run: str
@@ -61,6 +66,8 @@ class LogsView(msgspec.Struct, frozen=True, kw_only=True):
     at: int
     files: tuple[LogFile, ...]
     lines: tuple[LogLine, ...] = ()
+    reactor: str | None = None
+    """The reactor whose logs these are."""
 
 
 _FILES = """SELECT r.public_id AS public_id, r.number AS run_number, p.name AS name, p.major AS major, d.id AS dispatch,
@@ -72,18 +79,25 @@ _FILES = """SELECT r.public_id AS public_id, r.number AS run_number, p.name AS n
 
 
 def locate(tx: Transaction, environment: str, subject: str | None = None, *, ripple: str | None = None) -> LogsView:
-    """Answer the logs of a Pond's newest Run, of a Run, of a run of a job, or (without a subject) of the newest Runs.
+    """Answer the logs of a Pond's newest Run, of a Run, of a run of a job, of what workers do for a reactor (also named
+    by the Pond that it publishes), or (without a subject) of the newest Runs.
 
     Raises `NotFound` when the subject is none of them.
     """
     found = actors.environment(tx, environment) if subject is None else find.environment_id(tx, environment)
+    reactor = None if found is None or subject is None else named_reactor(tx, found, subject)
     files = None if found is None or subject is None else _of_job(tx, found, subject)
-    if files is None:
+    if files is None and reactor is not None:
+        files = _of_reactor(tx, reactor)
+    elif files is None:
         runs = [] if found is None else _runs(tx, found, subject)
         files = [_file(row) for run in runs for row in tx.rows(_FILES, run=run)]
     chosen = [each for each in files if ripple is None or each.ripple == ripple]
     return LogsView(
-        environment=environment, at=tx.now, files=tuple(sorted(chosen, key=lambda each: (each.claimed_at, each.path)))
+        environment=environment,
+        at=tx.now,
+        files=tuple(sorted(chosen, key=lambda each: (each.claimed_at, each.path))),
+        reactor=None if reactor is None else reactor.name,
     )
 
 
@@ -119,6 +133,32 @@ def _of_job(tx: Transaction, environment: int, run: str) -> list[LogFile] | None
             outcome=text_or_none(row, "outcome"),
         )
         for row in tx.rows(_JOB_FILES, environment=environment, run=run)
+    ]
+
+
+_REACTOR_FILES = """SELECT d.id AS dispatch, d.node AS node, d.number AS number, e.epoch AS epoch,
+                           e.claimed_at AS claimed_at, e.outcome AS outcome, e.completed_at AS completed_at
+                    FROM dispatches d JOIN executions e ON e.dispatch = d.id
+                    WHERE d.actor = :actor AND d.kind IN ('graph', 'stream') AND e.claimed_at IS NOT NULL
+                    ORDER BY e.id DESC LIMIT :limit"""
+
+
+def _of_reactor(tx: Transaction, row: ReactorRow) -> list[LogFile]:
+    """Answer the logs of the newest streams and graphs that workers had for a reactor."""
+    return [
+        LogFile(
+            run=row.name,
+            pond=row.name,
+            run_number=0,
+            ripple=text(each, "node"),
+            attempt=number(each, "number"),
+            epoch=number(each, "epoch"),
+            path=log_path("reactors", number(each, "dispatch"), number(each, "epoch")),
+            claimed_at=number(each, "claimed_at"),
+            outcome=text_or_none(each, "outcome"),
+            completed_at=number_or_none(each, "completed_at"),
+        )
+        for each in tx.rows(_REACTOR_FILES, actor=row.actor, limit=NEWEST_TRIES)
     ]
 
 

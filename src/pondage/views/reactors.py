@@ -8,7 +8,7 @@ import msgspec
 
 from pondage.define.reaction import ReactorDeclaration
 from pondage.errors import NotFound
-from pondage.ledger import actors, reactors
+from pondage.ledger import actors, reactor_work, reactors
 from pondage.ledger.driver import Transaction, number, text
 from pondage.ledger.reactors import ReactorRow
 from pondage.views import find
@@ -56,6 +56,10 @@ class ReactorWhyView(msgspec.Struct, frozen=True, kw_only=True):
     environment: str
     state: str
     reasons: tuple[Reason, ...]
+
+
+class _Fault(msgspec.Struct):
+    message: str = ""
 
 
 class _Health(msgspec.Struct):
@@ -121,14 +125,22 @@ def state_of(said: object) -> dict[str, object]:
     return msgspec.convert(said, dict[str, object])
 
 
-def why_reactor(row: ReactorRow, state: Mapping[str, object] | None) -> ReactorWhyView:
-    """Explain a reactor from its row and, when its owner answered, from its state."""
+def stream_faults(tx: Transaction, row: ReactorRow) -> dict[str, str]:
+    """Answer what ended each stream that Spark reads for a reactor, when it last failed."""
+    found = reactor_work.faults(tx, row.actor)
+    return {source: msgspec.json.decode(error, type=_Fault).message for source, error in found.items()}
+
+
+def why_reactor(
+    row: ReactorRow, state: Mapping[str, object] | None, faults: Mapping[str, str] | None = None
+) -> ReactorWhyView:
+    """Explain a reactor from its row and, when its owner answered, from its state; `faults` are those of streams."""
     health = _health(row)
     if state is None:
         reasons = list(_unreachable(row, health))
         said = health.state
     else:
-        reasons, said = list(_reasons(row.declaration, state)), str(state["state"])
+        reasons, said = list(_reasons(row.declaration, state, faults or {})), str(state["state"])
     return ReactorWhyView(reactor=row.name, environment=row.environment_name, state=said, reasons=tuple(reasons))
 
 
@@ -142,22 +154,29 @@ def _unreachable(row: ReactorRow, health: _Health) -> Iterator[Reason]:
         yield Reason(gate="no answer", text=text, hint="pondage status")
 
 
-def _reasons(declared: ReactorDeclaration, state: Mapping[str, object]) -> Iterator[Reason]:
+def _reasons(declared: ReactorDeclaration, state: Mapping[str, object], faults: Mapping[str, str]) -> Iterator[Reason]:
     name, sources = declared.name, msgspec.convert(state["sources"], dict[str, dict[str, object]])
     unhealthy = msgspec.convert(state["unhealthy"], list[str])
     condition = state["state"]
+    bad = [each for each, source in sources.items() if source["health"] == "Failed"]
     if condition in ("Starting", "Warming"):
         waits = ", ".join(f"{each} is {_health_of(sources, each)}" for each in unhealthy) or "it has just begun"
-        yield Reason(gate="warming", text=f"it is {str(condition).lower()} and does not fire yet: {waits}")
+        hint = f"pondage reactor revive {name}" if bad else None
+        yield Reason(gate="warming", text=f"it is {str(condition).lower()} and does not fire yet: {waits}", hint=hint)
     elif condition == "Failed":
-        bad = [each for each, source in sources.items() if source["health"] == "Failed"]
         what = f"its source {', '.join(bad)} crashed too often" if bad else "it crashed too often"
         yield Reason(gate="failed", text=f"it has failed: {what}", hint=f"pondage reactor revive {name}")
     elif condition == "Degraded":
         text = f"it fires without news from: {', '.join(unhealthy) or 'its journal'}"
-        yield Reason(gate="degraded", text=text, hint=f"pondage reactor history {name}")
+        if bad:
+            text += f"; {', '.join(bad)} crashed too often and is not started again"
+        hint = f"pondage reactor {'revive' if bad else 'history'} {name}"
+        yield Reason(gate="degraded", text=text, hint=hint)
     elif condition in ("Stopping", "Stopped"):
         yield Reason(gate="stopped", text=f"it is {str(condition).lower()}")
+    for each, source in sources.items():
+        if each in faults and source["health"] in ("Crashed", "Failed", "Disconnected"):
+            yield Reason(gate="stream", text=f"Spark last said: {faults[each]}", hint=f"pondage logs {name}")
     if state["hold"] is not None:
         yield Reason(
             gate="held", text=f"it is {state['hold']}: nothing starts by itself", hint=f"pondage reactor resume {name}"

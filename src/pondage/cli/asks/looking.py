@@ -16,7 +16,7 @@ from pondage.views.checks import ChecksView, read_checks
 from pondage.views.lineage import read_lineage
 from pondage.views.lineage_data import Direction, LineageView
 from pondage.views.logs import LogLine, LogsView, locate, read_lines, with_found_logs, with_lines
-from pondage.views.reactors import ReactorWhyView, named_reactor, state_of, why_reactor
+from pondage.views.reactors import ReactorWhyView, named_reactor, state_of, stream_faults, why_reactor
 from pondage.views.show import PondShow, SnapshotShow
 from pondage.views.show import show as read_show
 from pondage.views.status import StatusView
@@ -47,11 +47,12 @@ def why(here: Session, *, name: str) -> WhyView | ReactorWhyView:
         row = None if environment is None else named_reactor(tx, environment, name)
         if row is None:
             return explain(tx, here.ledger, here.environment, name)
+        faults = stream_faults(tx, row)
     try:
         state = client_of(here.ledger, row.environment, row.name, patience_s=1.0).ask(op="state")["state"]
     except NoLiveHost:
         return why_reactor(row, None)
-    return why_reactor(row, state_of(state))
+    return why_reactor(row, state_of(state), faults)
 
 
 @asks("GET /v1/runs")
