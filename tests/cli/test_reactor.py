@@ -17,7 +17,8 @@ from pondage.kernel.reaction import new_state, step
 from pondage.kernel.reaction.declared import shape_of
 from pondage.kernel.reaction.events import Accumulator, Ask, Begin, Push, ReactorCrashed
 from pondage.kernel.reaction.look import look
-from pondage.ledger.reactors import ReactorRow
+from pondage.ledger import reactor_work
+from pondage.ledger.reactors import Lease, ReactorRow
 from pondage.views.reactors import why_reactor
 from pondage.views.status import status
 from tests.cli.conftest import Call
@@ -39,6 +40,26 @@ def test_a_list_without_reactors_is_empty_and_says_what_to_type(project: Path, c
     assert "no reactor is deployed in environment main" in listed.out
     assert "pondage deploy" in listed.out
     assert call("reactor", "list", "--json").json == []
+
+
+def test_logs_of_a_reactor_are_those_of_what_workers_did_for_it(live: Hosting, call: Call) -> None:
+    nothing = call("logs", "quote")
+    assert (nothing.out, "pondage why quote" in nothing.err) == ("", True)
+    row = live.row
+    assert row is not None
+    with live.ledger.transaction() as tx:
+        lease = Lease(actor=row.actor, environment=row.environment, name="quote", epoch=1, token="t")
+        said = {"code": row.code, "entry": row.entry, "source": "clicks", "every": None}
+        reactor_work.take(tx, lease, "dispatch stream", msgspec.json.encode(said).decode())
+        tx.change("UPDATE executions SET claimed_at = 1, epoch = 1")
+        dispatch = tx.row("SELECT id FROM dispatches WHERE kind = 'stream'")
+    assert dispatch is not None
+    log = Path(live.config.warehouse) / "logs" / "reactors" / f"{dispatch['id']}-1.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("2026-11-15T17:40:01.123Z INFO reading clicks\n")
+    assert call("logs", "quote").out.endswith("quote.clicks INFO reading clicks\n")
+    assert call("logs", "quote", "--ripple", "other").out == ""
+    assert call("logs", "quote", "--json").json["reactor"] == "quote"
 
 
 def test_every_verb_of_a_reactor_does_what_it_says(live: Hosting, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

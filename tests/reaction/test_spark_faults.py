@@ -1,4 +1,4 @@
-"""A stream that Spark reads, and that fails again and again: it is given up, said so, and revived. No Spark is needed."""
+"""A stream that Spark reads and that fails again and again is given up, said so, and revived. No Spark is needed."""
 
 from __future__ import annotations
 
