@@ -56,22 +56,22 @@ class Side:
     """A process of the benchmark that was told what to do and is ready."""
 
     def __init__(self, command: Sequence[str], asked: dict[str, object]) -> None:
+        # Without buffers: an answer that comes together with the first line would stay in one.
         self._process = subprocess.Popen(
-            list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+            list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, cwd=ROOT
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(asked) + "\n")
-        self._process.stdin.flush()
+        self._process.stdin.write(json.dumps(asked).encode() + b"\n")
         line = self._process.stdout.readline()
-        if line.strip() != "ready":
-            raise RuntimeError(f"{asked}: {line}{self._process.communicate()[1][-2000:]}")
+        if line.strip() != b"ready":
+            raise RuntimeError(f"{asked}: {line!r} {self._process.communicate()[1].decode()[-2000:]}")
 
     def answer(self, timeout_s: float = 300.0) -> dict[str, list[float]]:
         """End its input, and answer what it measured."""
-        out, error = self._process.communicate("\n", timeout=timeout_s)
-        if self._process.returncode != 0:
-            raise RuntimeError(error[-2000:])
+        out, error = self._process.communicate(b"\n", timeout=timeout_s)
+        if self._process.returncode != 0 or not out.strip():
+            raise RuntimeError(error.decode()[-2000:] or "it said nothing")
         answered: dict[str, list[float]] = json.loads(out.strip().splitlines()[-1])
         return answered
 
@@ -118,6 +118,10 @@ class Deployed:
         """Ask for every chain up to this moment, and wait until all is done."""
         for key in self._ends:
             verbs.send(self.ledger, "main", Pulse(pond=key))
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until all is done."""
         while self._is_busy():
             self._changes.wait(0.5)
 
@@ -208,7 +212,8 @@ def _our_starts(place: Place) -> list[float]:
         time.sleep(0.03)
         asked.append(time.time())
         made.ask()
-    made.pulse()
+        # What is asked for while a Run is under way is not started before that ends.
+        made.settle()
     starts = side.answer()["starts"][1 : SAMPLES + 1]
     made.ledger.close()
     assert len(starts) == len(asked), f"{len(starts)} starts of {len(asked)}"
