@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
             for database in databases:
                 caught.append(run(fault, database, server, options.first))
                 print(
-                    f"control: {fault.name} on {database} is {'missed' if caught[-1].is_sound else 'caught'}",
+                    f"control: {fault.name} on {database} is {'caught' if caught[-1].is_caught else 'missed'}",
                     flush=True,
                 )
     finally:
@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
             server.close()
     lost = sum(bool(result.lost) for result in results)
     doubled = sum(bool(result.doubled) for result in results)
-    found = sum(not result.is_sound for result in caught)
+    found = sum(result.is_caught for result in caught)
     print("\n".join(["", *table(results)]))
     print(f"chaos: {len(results)} runs, {lost} lost, {doubled} doubled, {found} of {len(caught)} controls caught")
     return 1 if lost or doubled or found < len(caught) else 0

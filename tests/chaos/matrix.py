@@ -12,6 +12,7 @@ from tests.chaos.deaths import (
     stopped_and_continued,
     supervisor_killed,
     zombie_commits,
+    zombie_is_answered,
 )
 from tests.chaos.outages import (
     answers_lost,
@@ -74,7 +75,7 @@ FAULTS = [
 
 
 def control_without_fence(arena: Arena) -> None:
-    zombie_commits(arena, controls=["fence"])
+    zombie_is_answered(arena, controls=["fence"])
 
 
 def control_without_look_up(arena: Arena) -> None:
@@ -92,8 +93,10 @@ def control_without_reaper(arena: Arena) -> None:
     arena.wait_quiet(patience_s=5.0)
 
 
+LOST = "everything is done"
+DOUBLED = " 2 successful executions"
 CONTROLS = [
-    Fault(row="3", name="no fence", is_control=True, play=control_without_fence),
-    Fault(row="5", name="no look-up", is_control=True, play=control_without_look_up),
-    Fault(row="1", name="no reaper", is_control=True, play=control_without_reaper, arena={"work_s": 1.5}),
+    Fault(row="3", name="no fence", sign=DOUBLED, play=control_without_fence),
+    Fault(row="5", name="no look-up", sign=LOST, play=control_without_look_up),
+    Fault(row="1", name="no reaper", sign=LOST, play=control_without_reaper, arena={"work_s": 1.5}),
 ]

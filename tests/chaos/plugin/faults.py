@@ -181,16 +181,13 @@ def _be_late(mark: str, until: str) -> None:
 
 
 def _without_fence() -> None:
-    from pondage.ledger import executions, pools
+    from pondage.ledger import executions
 
-    def close(tx: Any, *, execution: int, token: str, outcome: str, pool: str = "", error: Any = None) -> bool:
-        tx.change(
-            "UPDATE executions SET completed_at = :now, outcome = :outcome, error = :error WHERE id = :id",
-            id=execution, outcome=outcome, error=error,
-        )  # fmt: skip
-        if pool:
-            pools.free(tx, execution)
-        return True
+    real = executions.close
+
+    def close(tx: Any, *, execution: int, token: str, **given: Any) -> bool:
+        tx.change("UPDATE executions SET token = :token, completed_at = NULL WHERE id = :id", id=execution, token=token)
+        return real(tx, execution=execution, token=token, **given)
 
     executions.close = close
 
