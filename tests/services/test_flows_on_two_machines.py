@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 from pondage.cli.main import main
+from pondage.ledger import tokens
+from pondage.server.app import make_app
+from pondage.server.table import Service
+from tests.server.client import Client
 from tests.services.machines import ROOT, Cluster, Machine, cluster
 from tests.services.postgres import PostgresServer
 
@@ -38,6 +42,19 @@ def submit(made: Cluster, author: Path, *trees: str) -> list[str]:
     return [str(row["public_id"]) for row in made.rows("SELECT public_id FROM job_runs ORDER BY id")]
 
 
+def served(made: Cluster) -> Client:
+    """A server that has none of the author's files."""
+    with made.ledger.transaction() as tx:
+        token = tokens.create(tx, made.ledger.ids, name="anybody", level="operate", environments=("main",))[0]
+    return Client(make_app(Service(ledger=made.ledger, environment="main", warehouse=made.warehouse)), token)
+
+
+def submit_over_http(asking: Client, tree: Path) -> str:
+    checked = asking.post("/v1/flows/check", {"text": tree.read_text()}).json
+    assert checked["ok"], checked
+    return str(asking.post("/v1/flows", {"tree": json.loads(tree.read_text()), "name": tree.stem}).json["run"])
+
+
 def served_by(made: Cluster, machine: Machine) -> set[str]:
     """The components that a machine's workers have carried out."""
     return {
@@ -54,7 +71,10 @@ def test_example_flows_run_on_two_workers_that_share_postgresql(
     postgres: PostgresServer, tmp_path: Path, author: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with cluster(postgres, tmp_path, SETTINGS, is_plain=False) as made:
-        runs = submit(made, author, "cleaning", "newest", "handled")
+        runs = submit(made, author, "cleaning", "handled")
+        assert main(["deploy"]) == 0
+        asking = served(made)
+        runs.insert(1, submit_over_http(asking, author / "flows" / "newest.json"))
         north, south = made.add("north", "south")
         north.start("--labels", "north", *(word for name in CHOSEN for word in ("--component", name)))
         south.start("--labels", "south", *(word for name in REST for word in ("--component", name)))
@@ -67,6 +87,8 @@ def test_example_flows_run_on_two_workers_that_share_postgresql(
         assert served_by(made, south) >= {"check_rows read_csv", "union"}
         assert main(["flow", "extract", runs[2], "offers", "-o", "offers.csv"]) == 0
         assert (author / "offers.csv").read_text() == "id,price\n1,9.5\n"
+        people = asking.get(f"/v1/flows/{runs[1]}/extracts/people").data.splitlines()
+        assert sorted(json.loads(line)["name"] for line in people) == ["Ada Lovelace", "Grace"]
         assert main(["flow", "extract", runs[0], "errors", "-o", "errors.ndjson"]) == 0
         codes = [json.loads(line)["code"] for line in (author / "errors.ndjson").read_text().splitlines()]
         assert sorted(codes) == ["NEGATIVE", "NO_REGION"]
