@@ -9,8 +9,8 @@ import pytest
 
 from pondage.define.type_json import from_spark_json, spark_json
 from pondage.define.type_registry import BUILT_IN, TypeEntry, structures_of, unknown_names
-from pondage.define.types import Type, TypeSyntax, is_concrete, parse_type, resolved
-from pondage.define.unify import Bindings, Mismatch, unify
+from pondage.define.types import Type, TypeSyntax, is_concrete, is_ordered, parse_type, resolved
+from pondage.define.unify import Bindings, Mismatch, joined, unify
 
 STRUCTURES = structures_of(
     {"Order@2": TypeEntry(name="Order", version="2.1.0", definition="{id: bigint, who: string}")}
@@ -95,7 +95,9 @@ def test_two_inputs_cannot_bind_one_variable_to_different_rows() -> None:
         ("Table<int>", 1), ("Table", 1), ("array<Table<{a: int}>>", 7), ("{a: Stream<{}>}", 4), ("Bytes<int>", 1),
         ("decimal(39,1)", 9), ("decimal(5,6)", 9), ("{a: int | R}", 10), ("int@2", 1), ("Order@1.2.3.4", 1),
         ("decimal(" + "9" * 5000 + ",1)", 18), ("text/csv", 5), ("{``: int}", 2), ("Оrder", 1), ("{`a\x00`: int}", 2),
-        ("os.system('x')", 10),
+        ("os.system('x')", 10), ("Table<{a: int}, ordered: true>", 24), ("Stream<{a: int}, ordered>", 25),
+        ("Stream<{a: int}, ordered: yes>", 26), ("Stream<{_seq: int}, ordered: true>", 1),
+        ("Stream<{}, sorted: true>", 11),
     ],
 )  # fmt: skip
 def test_a_text_that_is_no_type_is_refused_where_it_is_wrong(text: str, column: int) -> None:
@@ -122,6 +124,21 @@ def test_types_survive_being_written_and_being_sparks_json() -> None:
         assert parse_type(str(found)) == found, seed
         assert from_spark_json(spark_json(found)) == found, seed
         unify(found, found, {})
+
+
+def test_a_stream_may_be_ordered_and_only_then_meets_whoever_wants_it_so() -> None:
+    ordered, plain = parse_type("Stream<{a: int},  ordered :true>"), parse_type("Stream<{a: int}, ordered: false>")
+    assert (str(ordered), str(plain)) == ("Stream<{a: int}, ordered: true>", "Stream<{a: int}>")
+    assert parse_type(str(ordered)) == ordered
+    for want in ("Stream<{a: int}>", "Table<{a: int}>", "Stream<R, ordered: true>", "Any"):
+        unify(ordered, parse_type(want, {"R": "row"}), {})
+    for got in (plain, parse_type("Table<{a: int}>")):
+        with pytest.raises(Mismatch, match="no order, and are wanted ordered"):
+            unify(got, ordered, {})
+    assert resolved(parse_type("Stream<R, ordered: true>", {"R": "row"}), {"R": parse_type("{a: int}")}) == ordered
+    assert joined(ordered, plain) == plain
+    texts = (str(ordered), str(plain), "Stream<{a: `x`}, ordered: true>", "Table<{}>", "{ordered: true}")
+    assert [is_ordered(text) for text in texts] == [True, False, True, False, False]
 
 
 def test_a_result_is_a_row_of_a_value_and_an_error_for_spark() -> None:

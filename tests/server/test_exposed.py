@@ -14,6 +14,7 @@ from pondage.define.port import Port
 from pondage.define.type_registry import TypeEntry
 from pondage.errors import PondageError
 from pondage.ledger.exposed import given
+from pondage.ledger.job_inputs import program_of
 from pondage.read.archive import pack_project
 from pondage.read.project import load_project
 from pondage.views.jobs import find_run
@@ -103,6 +104,11 @@ def codes(far: Far, run: str) -> dict[str, str]:
     return {str(row["components"]): str(row["code"]) for row in rows}
 
 
+def deployed(far: Far, name: str) -> ComponentDefinition:
+    with far.world.ledger.reading() as tx:
+        return given(tx, "main").components[name]
+
+
 def newest(far: Far) -> str:
     return str(far.world.one("SELECT archive FROM deployments ORDER BY id DESC LIMIT 1"))
 
@@ -153,11 +159,26 @@ def test_what_runs_keeps_its_code_and_a_new_submit_takes_the_newest_deploy(far: 
 def test_a_changed_file_of_a_program_in_another_language_is_deployed(far: Far) -> None:
     far("deploy")
     Path("programs", "lines.sh").write_text("echo more\n")
-    assert "~ component lines 1.0.0 changed" in far("plan").out
-    assert "louder" not in far("plan").out
+    planned = far("plan").out
+    assert "~ component lines 1.0.0 changed" in planned
+    assert "louder" not in planned
     Path("programs", "lines.sh").write_text("echo\n")
     Path("other.py").write_text("VALUE = 2\n")
     assert "nothing to deploy" in far("plan").out
+
+
+def test_the_mailbox_of_a_program_stays_over_a_deploy_of_other_files(far: Far) -> None:
+    far("deploy")
+    before = deployed(far, "lines")
+    Path("programs.py").write_text(PROGRAMS.format(n=9))
+    far("deploy")
+    after = deployed(far, "lines")
+    assert before.archive != after.archive
+    assert program_of(before, before.archive, {}).hash == program_of(after, after.archive, {}).hash
+    Path("programs", "lines.sh").write_text("echo more\n")
+    far("deploy")
+    changed = deployed(far, "lines")
+    assert program_of(changed, changed.archive, {}).hash != program_of(after, after.archive, {}).hash
 
 
 def test_a_tree_is_checked_and_submitted_from_a_folder_without_a_project(

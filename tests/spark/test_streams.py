@@ -7,7 +7,9 @@ import time
 from collections.abc import Iterator
 
 import msgspec
+import pyarrow as pa
 import pytest
+from pyarrow import parquet as pq
 from pyspark.sql import SparkSession
 
 from pondage.define.component_work import ComponentResult
@@ -83,6 +85,27 @@ def fickle(*, params, run):
     """Say that it is deterministic, which it is not."""
     yield run.spark.range(1).withColumnRenamed("id", "n")
     yield run.spark.createDataFrame([(time.time_ns(),)], "n bigint")
+
+
+@component("ranked", outputs={"out": "Stream<{n: bigint}, ordered: true>"}, mode="stream", deterministic=True,
+           exposed=True)
+def ranked(*, params, run):
+    """Give numbers in falling order, of several partitions: by how Spark sorts them, then by `_seq`."""
+    frame = run.spark.range(0, 6, 1, 2).withColumnRenamed("id", "n")
+    yield frame.orderBy(frame.n.desc())
+    yield frame.withColumn("_seq", 10 - frame.n)
+
+
+@component("followed", inputs={"in": "Stream<{n: bigint}, ordered: true>"},
+           outputs={"out": "Stream<{at: bigint, n: bigint}>"}, mode="stream", deterministic=True, exposed=True)
+def followed(*, params, run, **ports):
+    """Say at which place each row came, by a generator that sees them as they come."""
+    def placed(rows):
+        for at, row in enumerate(rows):
+            yield {"at": at, "n": row["n"]}
+
+    if ports["in"] is not None:
+        return run.each_row(ports["in"], placed, "at bigint, n bigint")
 
 
 @component("count", inputs={"in": "Table<{n: bigint}>"}, outputs={"out": "Table<{n: bigint}>"}, exposed=True)
@@ -168,6 +191,19 @@ def test_a_stateful_program_is_called_for_each_segment_in_order_and_once_at_the_
     assert in_stream(world, spark, run, "t")[-1] == []
     (counted,) = (one.outputs[0] for one in view.flow.components if one.name == "c")
     assert spark.read.parquet(counted.path).first()[0] == 9  # type: ignore[index]
+
+
+def test_rows_of_an_ordered_stream_keep_their_order_for_whoever_asks_for_it(
+    world: FlowWorld, spark: SparkSession
+) -> None:
+    view = world.flow(tree({"r": node("ranked"), "f": node("followed")}, ["r.out", "f.in"], all="f.out", rest="r.out"))
+    assert node_states(view) == {"r": "OK", "f": "OK"}
+    falling = [(at, 5 - at) for at in range(6)]
+    assert in_stream(world, spark, view.flow.run.id, "f") == [falling, falling, []]
+    # Whoever does not ask sees no numbers.
+    assert in_stream(world, spark, view.flow.run.id, "r")[0] == [(n,) for n in range(5, -1, -1)]
+    fetched = pq.read_table(pa.BufferReader(world.extracted(view.flow.run.id, "rest")))
+    assert fetched.to_pydict() == {"n": [n for _, n in falling * 2]}
 
 
 def test_a_table_is_one_segment_and_the_end(world: FlowWorld, spark: SparkSession) -> None:

@@ -19,7 +19,7 @@ from pyarrow import fs
 from pyarrow import parquet as pq
 
 from pondage.connect.arrow_rows import arrow_schema, csv_line, json_line, rows_of
-from pondage.define.segment import Segment
+from pondage.define.segment import ORDER, ORDERED, Segment
 from pondage.define.snapshot import SnapshotContent
 from pondage.define.type_json import spark_json
 from pondage.define.types import TypeSyntax, parse_type
@@ -135,8 +135,9 @@ def _batches(piece: Piece) -> Iterator[pa.RecordBatch]:
     """Give the rows of a piece in the order of its files; there is always one batch, so that columns are known."""
     if isinstance(piece, Segment):
         with pa.ipc.open_stream(pa.BufferReader(_read(piece))) as reader:
-            yield pa.RecordBatch.from_pylist([], reader.schema)
-            yield from reader
+            hidden = [ORDER] if ORDERED in (reader.schema.metadata or {}) else []
+            for batch in chain([pa.RecordBatch.from_pylist([], reader.schema)], reader):
+                yield batch.drop_columns(hidden).replace_schema_metadata(None) if hidden else batch
         return
     schema = arrow_schema(piece.schema)
     yield pa.RecordBatch.from_pylist([], schema)

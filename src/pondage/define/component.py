@@ -10,6 +10,7 @@ import msgspec
 from pondage.define.names import checked_name, parsed_version
 from pondage.define.port import PANIC_PORT, STOP_PORT, Port, as_ports
 from pondage.define.size import mebibytes
+from pondage.define.types import is_ordered
 from pondage.errors import DefinitionError
 
 ATTRIBUTE = "__pondage_component__"
@@ -136,6 +137,9 @@ def component(
     def declare(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
         chosen = checked_name(name or function.__name__, what="component")
         parsed_version(version)
+        ports = [*as_ports(inputs).values(), *as_ports(outputs).values()]
+        if mode == "table" and any(is_ordered(port.type) for port in ports):
+            raise DefinitionError(f'component {chosen}: only mode="stream" keeps rows in order', code="BAD_TYPE")
         definition = ComponentDefinition(
             name=chosen,
             version=version,

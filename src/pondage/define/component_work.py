@@ -79,7 +79,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     """An external program: how it is started, and what travels through its ports."""
 
     hash: str
-    """Of the version of Pondage, the deployed code and the declaration: equal hashes mean the same program."""
+    """Of the version of Pondage, the program's own code and its declaration: equal hashes mean the same program."""
     command: tuple[str, ...]
     transport: str = "unix"
     inputs: dict[str, str] = {}

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+ORDER = "_seq"
+"""The column with the number of a row inside an ordered segment."""
+ORDERED = b"pondage.ordered"
+"""Stands in the metadata of the schema when that column is no column of the stream's rows."""
+
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of a stream: rows in a file that `ref` names, or, with `is_eos`, the end of it."""

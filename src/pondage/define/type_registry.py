@@ -43,8 +43,9 @@ BUILT_IN: TypeRegistry = {
     one.name: one
     for one in (
         _basic("Table", "Rows that are handed on as a whole, when whoever makes them has ended well.", ARROW),
-        _basic("Stream", "Rows in segments that keep their order; a reader follows while they are written.",
-               f"for each segment {ARROW}"),
+        _basic("Stream", "Rows in segments that keep their order; a reader follows while they are written. The "
+               "rows inside a segment have an order only with `ordered: true`.",
+               f"for each segment {ARROW}; ordered rows have their numbers in `_seq`"),
         _basic("Value", "One value, small enough for memory.", _JSON),
         _basic("Bytes", "Octets of a media type; nobody looks inside.", "the octets as they are"),
         _basic("Result", "A value or the error that stands for it: exactly one of both is not null.",

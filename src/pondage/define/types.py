@@ -1,8 +1,8 @@
 """Port types: their grammar (flows.md 4). How two of them meet: `define.unify`. Pure: no Spark is asked.
 
-`T := prim | decimal(p,s) | array<T> | map<T,T> | {f: T [not null], … [| RowVar]} | Table<Row> | Stream<Row> | Result<T>
-| Bytes<mime> | Value<T> | Panic | Any | TypeVar | Name[@v]`. A variable is a name that a component declares in `vars`.
-A column whose name is no plain word stands in backticks.
+`T := prim | decimal(p,s) | array<T> | map<T,T> | {f: T [not null], … [| RowVar]} | Table<Row> | Stream<Row[, ordered:
+true]> | Result<T> | Bytes<mime> | Value<T> | Panic | Any | TypeVar | Name[@v]`. A variable is a name that a component
+declares in `vars`. A column whose name is no plain word stands in backticks.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 import msgspec
+
+from pondage.define.segment import ORDER
 
 PRIMITIVES = frozenset(
     {
@@ -29,6 +31,7 @@ _QUOTED = r"`(?:[^`\x00-\x1f]|``){1,255}`"
 _TOKEN = re.compile(rf"\s*(?:({_NAME}(?:@[0-9][0-9.]*)?)|(\d{{1,9}})|({_QUOTED})|([<>{{}}(),:|]))")
 _MIME = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9.+-]{0,126}")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_ORDERED = re.compile(r",\s*ordered\s*:\s*true\s*>\s*\Z")
 _VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,2}\Z")
 
 
@@ -65,6 +68,8 @@ class Type(msgspec.Struct, frozen=True):
     version: str = ""
     numbers: tuple[int, ...] = ()
     kind: str = ""
+    is_ordered: bool = False
+    """Of a Stream: the rows inside a segment have an order, which their column `_seq` tells."""
 
     def __str__(self) -> str:
         if self.head == "row":
@@ -74,7 +79,8 @@ class Type(msgspec.Struct, frozen=True):
         if self.numbers:
             return f"{self.head}({','.join(map(str, self.numbers))})"
         if self.arguments:
-            return f"{self.head}<{', '.join(map(str, self.arguments))}>"
+            order = ", ordered: true" if self.is_ordered else ""
+            return f"{self.head}<{', '.join(map(str, self.arguments))}{order}>"
         return f"{self.head}@{self.version}" if self.version else self.head
 
     @property
@@ -185,9 +191,12 @@ class _Reader:
             self.at = mime.end()
             self.expect(">")
             return Type(name, arguments=(Type(mime[0].strip()),))
-        arguments = [self.inner(depth)]
+        arguments, is_ordered = [self.inner(depth)], False
         while self.peek() == ",":
             self.take()
+            if name == "Stream":
+                is_ordered = self.ordered()
+                break
             arguments.append(self.inner(depth))
         self.expect(">")
         if len(arguments) != _CONTAINERS[name]:
@@ -196,7 +205,18 @@ class _Reader:
             raise TypeSyntax(f"{name} takes a row: {{column: type, …}}", column)
         if name == "Bytes" and arguments[0].head not in ("Any", "var"):
             raise TypeSyntax("Bytes takes a media type such as text/csv", column)
-        return Type(name, arguments=tuple(arguments))
+        if is_ordered and any(field.name == ORDER for field in arguments[0].fields):
+            raise TypeSyntax(f"an ordered stream has {ORDER} beside its columns", column)
+        return Type(name, arguments=tuple(arguments), is_ordered=is_ordered)
+
+    def ordered(self) -> bool:
+        """Read what follows the row of a stream."""
+        self.expect("ordered")
+        self.expect(":")
+        column, word = self.at + 1, self.take()
+        if word not in ("true", "false"):
+            raise TypeSyntax("true or false is expected here", column)
+        return word == "true"
 
     def row(self, depth: int) -> Type:
         fields: list[Field] = []
@@ -247,7 +267,12 @@ def resolved(given: Type, bindings: Mapping[str, Type]) -> Type:
         fields += tuple(field for field in more.fields if field.name not in known)
         rest = more.rest
     arguments = tuple(resolved(one, bindings) for one in given.arguments)
-    return Type(given.head, arguments, fields, rest, given.version, given.numbers, given.kind)
+    return msgspec.structs.replace(given, arguments=arguments, fields=fields, rest=rest)
+
+
+def is_ordered(text: str) -> bool:
+    """Does the text of a type say that it is a Stream whose rows have an order?"""
+    return text.lstrip().startswith("Stream") and _ORDERED.search(text) is not None
 
 
 def is_concrete(given: Type) -> bool:

@@ -89,6 +89,8 @@ class _Meeting:
         elif got.head == "row" and want.head == "row":
             self.meet_rows(got, want, at)
         elif {got.head, want.head} <= {"Table", "Stream"} or self.is_same(got, want):
+            if want.is_ordered and not got.is_ordered:
+                self.differ(at, f"the rows of {got.head} have no order, and are wanted ordered")
             for one, other in zip(got.arguments, want.arguments, strict=True):
                 self.meet(one, other, at)
         elif want.head == "row" and (inside := structure_of(got, self.structures)) is not None:
@@ -174,7 +176,8 @@ def joined(one: Type, other: Type) -> Type | None:
     )
     version = min(one.version, other.version, key=_numbers)
     kept = tuple(argument for argument in arguments if argument is not None)
-    return Type(one.head, kept, fields, one.rest, version, one.numbers)
+    both = one.is_ordered and other.is_ordered
+    return Type(one.head, kept, fields, one.rest, version, one.numbers, is_ordered=both)
 
 
 def _names(row: Type) -> list[str]:

@@ -65,8 +65,13 @@ def follows(definition: ComponentDefinition, port: str) -> bool:
 
 
 def program_of(definition: ComponentDefinition, code: str, gives: Mapping[str, str]) -> Program:
-    """Answer an external program; its hash names its mailbox. `gives` is what its outputs are in this run."""
-    manifest = msgspec.json.encode([pondage.__version__, code, definition])
+    """Answer an external program; its hash names its mailbox, which a deploy of other files leaves as it is.
+
+    `gives` is what its outputs are in this run.
+    """
+    manifest = msgspec.json.encode(
+        [pondage.__version__, definition.digest or code, msgspec.structs.replace(definition, archive="")]
+    )
     return Program(
         hash=hashlib.sha256(manifest).hexdigest(),
         command=definition.command,

@@ -151,5 +151,7 @@ class _Check:
             yield "SCHEMA", f"there is no type {unknown[0]}"
         elif found.head not in ("Table", "Stream", "Value", "Bytes"):
             yield "SCHEMA", f"{shown(text)} is nothing that travels: write Table<…>, Stream<…>, Value<…> or Bytes<…>"
+        elif found.is_ordered:
+            yield "SCHEMA", f"{shown(text)}: a constant is a table, whose rows have no order"
         elif has_any(found):
             yield "AMBIGUOUS_TYPE", f"{found}: a constant says its type in full"

@@ -54,7 +54,8 @@ def _check_value(value: object, want: Type) -> None:
 
 
 def _check_table(table: pa.Table, want: Type) -> None:
-    got = Type(want.head, arguments=(Type("row", fields=tuple(_fields(table.schema, table.columns))),))
+    row = Type("row", fields=tuple(_fields(table.schema, table.columns)))
+    got = Type(want.head, arguments=(row,), is_ordered=want.is_ordered)
     try:
         unify(got, want, {})
     except Mismatch as error:

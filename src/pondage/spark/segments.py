@@ -1,7 +1,8 @@
 """Segments of streams as files: Arrow IPC for rows, JSON for a value, bytes as they are.
 
 A segment is the unit of order, so its rows are written in an order that does not depend on how Spark computed them: by
-`_seq` when they have it, else by their values. The same rows then have the same bytes, and a replay is recognised.
+`_seq` when they have it, else by their values. The same rows then have the same bytes, and a replay is recognised. Of a
+stream that is `ordered: true` they always have it; only readers that want it ordered, too, see that column.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pondage.define.segment import Segment
+from pondage.define.segment import ORDER, ORDERED, Segment
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
 from pondage.spark.read import read_snapshot
@@ -26,8 +27,6 @@ from pondage.spark.typed import is_plain, plain_value
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ORDER = "_seq"
-
 
 class DecodeError(PondageError):
     """A segment is not what its type says; a stream with such a thing in it cannot be trusted."""
@@ -35,29 +34,44 @@ class DecodeError(PondageError):
     code = "DECODE_ERROR"
 
 
-def encoded(frame: DataFrame) -> tuple[bytes, int]:
+def encoded(frame: DataFrame, *, in_order: bool = False) -> tuple[bytes, int]:
     """Compute a DataFrame and answer its rows as Arrow IPC, and how many there are."""
-    return packed(frame.toArrow())
+    return packed(frame.toArrow(), in_order=in_order)
 
 
-def packed(table: pa.Table) -> tuple[bytes, int]:
-    """Answer a table as one Arrow IPC stream, its rows in their order."""
-    ordered = _ordered(table).combine_chunks()
+def packed(table: pa.Table, *, in_order: bool = False) -> tuple[bytes, int]:
+    """Answer a table as one Arrow IPC stream, its rows in their order; with `in_order` numbered."""
+    ordered = (_numbered(table) if in_order else _ordered(table)).combine_chunks()
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, ordered.schema) as writer:
         writer.write_table(ordered)
     return sink.getvalue(), ordered.num_rows
 
 
-def unpacked(data: bytes) -> pa.Table:
-    """Read an Arrow IPC stream; raises `DecodeError` for anything else."""
+def unpacked(data: bytes, *, in_order: bool = False) -> pa.Table:
+    """Read an Arrow IPC stream; raises `DecodeError` for anything else. Only `in_order` are its rows numbered."""
     try:
         with pa.ipc.open_stream(pa.BufferReader(data)) as reader:
             table = reader.read_all()
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DecodeError(f"this is no Arrow IPC stream: {error}") from None
-    return table
+    return table if in_order or not _is_numbered(table.schema) else _unnumbered(table)
+
+
+def without_numbers(data: bytes) -> bytes:
+    """Answer the bytes of a segment for a reader that asks for no order; what is no Arrow IPC stream stays as it is."""
+    try:
+        with pa.ipc.open_stream(pa.BufferReader(data)) as reader:
+            if not _is_numbered(reader.schema):
+                return data
+            table = _unnumbered(reader.read_all())
+    except (pa.ArrowException, OSError, ValueError):
+        return data
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
 
 
 def value_in(data: bytes) -> object:
@@ -98,11 +112,12 @@ def read_bytes(segment: Segment) -> bytes:
     return data
 
 
-def frame_in(session: SparkSession, segment: Segment) -> DataFrame:
-    """Answer the rows of a segment as a DataFrame."""
-    table = unpacked(read_bytes(segment))
+def frame_in(session: SparkSession, segment: Segment, *, in_order: bool = False) -> DataFrame:
+    """Answer the rows of a segment as a DataFrame; with `in_order` in one partition, sorted by their numbers."""
+    table = unpacked(read_bytes(segment), in_order=in_order)
     # Said, because Spark's own choice is that a moment without a time zone is one of the session's.
-    return session.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
+    frame = session.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
+    return frame.coalesce(1).sortWithinPartitions(ORDER) if in_order else frame
 
 
 def table_bytes(session: SparkSession, content: SnapshotContent, type_: str) -> bytes:
@@ -119,6 +134,29 @@ def _ordered(table: pa.Table) -> pa.Table:
         return table.sort_by(ORDER)
     keys = [(field.name, "ascending") for field in table.schema if _is_sortable(field.type)]
     return table.take(pc.sort_indices(table, sort_keys=keys)) if keys and table.num_rows > 1 else table
+
+
+def _numbered(table: pa.Table) -> pa.Table:
+    """Answer rows by their numbers in `_seq`; those that have none are numbered as they come."""
+    if ORDER not in table.column_names:
+        numbers = pa.array(range(table.num_rows), pa.int64())
+        table = table.append_column(pa.field(ORDER, pa.int64(), nullable=False), numbers)
+    column = table.column(ORDER)
+    is_whole = pa.types.is_integer(column.type) and not column.null_count
+    if not is_whole or pc.count_distinct(column).as_py() != table.num_rows:
+        raise DecodeError(
+            f"a stream that is `ordered: true` needs a whole number of its own for every row in {ORDER}",
+            hint=f"number the rows, or leave {ORDER} out: then they are numbered as they come (orderBy)",
+        )
+    return table.sort_by(ORDER).replace_schema_metadata({ORDERED: b"true"})
+
+
+def _unnumbered(table: pa.Table) -> pa.Table:
+    return table.drop_columns([ORDER]).replace_schema_metadata(None)
+
+
+def _is_numbered(schema: pa.Schema) -> bool:
+    return ORDERED in (schema.metadata or {}) and ORDER in schema.names
 
 
 def _is_sortable(type_: pa.DataType) -> bool:

@@ -15,6 +15,7 @@ from pondage.define.component_run import as_json
 from pondage.define.component_work import Given, Input, MemberResult, Panicked, Stored, Streamed
 from pondage.define.port import Port, declared_port, natural_order
 from pondage.define.segment import Segment
+from pondage.define.types import is_ordered
 from pondage.errors import PondageError
 from pondage.spark.component import Call, Streams, WrongComponent, only_port
 from pondage.spark.component_inputs import Frames, argument, arguments
@@ -80,7 +81,7 @@ class StreamCall(Call):
         if isinstance(source, Streamed):
             found = self.streams.take(port, source)
             if isinstance(found, Segment):
-                return frame_in(self.work.session(), found)
+                return frame_in(self.work.session(), found, in_order=is_ordered(_port(definition, port).type))
             if found is None:
                 return None
             return argument(port, _port(definition, port), found, {}, self.work.session)
@@ -106,12 +107,13 @@ class StreamCall(Call):
         from pyspark.sql import DataFrame
 
         for port, frame in frames.items():
-            if declared_port(definition.outputs, port) is None:
+            declared = declared_port(definition.outputs, port)
+            if declared is None:
                 raise WrongComponent(f"{self.member.instance} has no output port {port!r}")
             if not isinstance(frame, DataFrame):
                 raise WrongComponent(f"{self.member.instance}.{port} is a {type(frame).__name__}, no DataFrame")
             if port in self.member.writes:
-                self.streams.put(port, *encoded(frame))
+                self.streams.put(port, *encoded(frame, in_order=is_ordered(declared.type)))
 
     def check_state(self) -> None:
         """See that the state is small: it stays in the driver for as long as the stream lasts."""

@@ -10,10 +10,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pondage.define.segment import Segment
+from pondage.define.segment import ORDER, ORDERED, Segment
 from pondage.define.type_json import spark_json
 from pondage.define.types import TypeSyntax, parse_type
-from pondage.spark.segments import ORDER, DecodeError, read_bytes, value_in
+from pondage.spark.segments import DecodeError, read_bytes, value_in
 from pondage.spark.storage import readable_path, resolved
 
 if TYPE_CHECKING:
@@ -55,7 +55,10 @@ def _found_rows(segments: Sequence[Segment]) -> StructType:
         file_system, path = resolved(one.ref)
         try:
             with file_system.open_input_stream(path) as stream, pa.ipc.open_stream(stream) as reader:
-                schemas.append(reader.schema)
+                is_numbered = ORDERED in (reader.schema.metadata or {})
+                schemas.append(
+                    reader.schema.remove(reader.schema.get_field_index(ORDER)) if is_numbered else reader.schema
+                )
         except (pa.ArrowException, OSError) as error:
             raise DecodeError(f"a segment cannot be read: {error}", place=one.ref) from None
     try:

@@ -11,12 +11,13 @@ import msgspec
 from pondage.define.component_work import ComponentTask, Input, Program, Stored, Streamed
 from pondage.define.frames import END, FrameError, framed, milliseconds, unframed
 from pondage.define.port import ANY_TABLE
+from pondage.define.types import is_ordered
 from pondage.engine.attempt import Attempt
 from pondage.engine.streams import StreamPorts
 from pondage.errors import PondageError
 from pondage.program.transport import JobDesc
 from pondage.spark.segment_types import checked_rows, port_type
-from pondage.spark.segments import DecodeError, read_bytes
+from pondage.spark.segments import DecodeError, packed, read_bytes, unpacked, without_numbers
 
 STREAM_BITS = 128
 
@@ -102,7 +103,11 @@ class ProgramSession:
         found = self._streams.take(port, source)
         if isinstance(found, Stored):
             return self._table(found, self.program.inputs.get(port, ANY_TABLE))
-        return None if found is None else read_bytes(found)
+        if found is None:
+            return None
+        type_ = self.program.inputs.get(port, ANY_TABLE)
+        has_rows = type_.startswith(("Table", "Stream")) and not is_ordered(type_)
+        return without_numbers(read_bytes(found)) if has_rows else read_bytes(found)
 
     def put(self, port: str, frame: bytes) -> None:
         """Commit a segment, or with `0x01` the end of an output. When this returns it is durable."""
@@ -112,6 +117,8 @@ class ProgramSession:
             if data is None:
                 self._streams.close(port)
             elif port in self.outputs:
+                if self._types[port].is_ordered:
+                    data, _ = packed(unpacked(data, in_order=True), in_order=True)
                 self._streams.put(port, data, checked_rows(data, self._types[port]))
         except (FrameError, DecodeError) as error:
             told = f"{self._member.instance}.{port}: {error.message}"
