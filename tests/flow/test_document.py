@@ -54,6 +54,10 @@ ITEMS: dict[str, tuple[str, ...]] = {
         "tests/spark/test_flows.py::test_a_constant_becomes_rows_of_its_type_and_a_second_reader_gets_them_too",
         "tests/spark/test_flows.py::test_values_and_bytes_travel_as_python_has_them",
         "tests/ledger_jobs/test_flows.py::test_a_constant_that_was_stored_before_comes_with_the_flow_that_names_it",
+        (
+            "tests/spark/test_flows.py::"
+            "test_tables_and_values_that_were_stored_before_are_what_a_tree_names_by_their_digests"
+        ),
     ),
     "extract the output as streams of bytes": (
         "tests/connect/test_extraction.py::test_the_same_bytes_come_from_every_offset",

@@ -6,13 +6,17 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from pondage.define.flow import FlowRefused
 from pondage.engine.attempt_log import AttemptHandler
+from pondage.ledger import flow_constants
 from pondage.spark.driver import SparkDriver
+from pondage.spark.segments import packed
 from pondage.views.flows import FlowDetail
 from tests.spark.flow_world import FlowWorld, node_states, rows, tree
 
@@ -128,6 +132,64 @@ def test_values_and_bytes_travel_as_python_has_them(world: FlowWorld) -> None:
     assert lines(world, view, "n") == [{"n": 15}]
     assert lines(world, view, "size") == [{"size": 15}]
     assert world.extracted(view.flow.run.id, "twice") == b"hellohello"
+
+
+STORED = "Table<{id: bigint not null, at: timestamp_ntz, tags: array<string>}>"
+
+
+def stored(world: FlowWorld, type_: str, data: bytes) -> dict[str, Any]:
+    """A constant that a tree names by its digest."""
+    return {"const": {"type": type_, "ref": flow_constants.store(world.ledger, data)}}
+
+
+def test_tables_and_values_that_were_stored_before_are_what_a_tree_names_by_their_digests(world: FlowWorld) -> None:
+    moment = datetime(2026, 1, 31, 12)  # noqa: DTZ001 - one without a time zone
+    table = packed(pa.table({"id": [1, 2], "at": pa.array([moment, None], pa.timestamp("us")), "tags": [["x"], None]}))
+    view = world.flow(
+        tree(
+            {
+                "people": stored(world, STORED, table[0]),
+                "text": {"const": {"type": "Bytes<text/plain>", "bytes": "aGVsbG8="}},
+                "three": stored(world, "Value<bigint>", b"3"),
+                "size": {"prog": "size"},
+            },
+            ["text.out", "size.input"],
+            ["three.out", "size.factor"],
+            people="people.out as ndjson",
+            size="size.main as ndjson",
+            twice="size.twice as bytes",
+        )
+    )
+    assert view.flow.run.state == "OK", view.panics
+    assert lines(world, view, "people") == [
+        {"id": 1, "at": "2026-01-31T12:00:00", "tags": ["x"]},
+        {"id": 2, "at": None, "tags": None},
+    ]
+    assert lines(world, view, "size") == [{"size": 15}]
+
+
+@pytest.mark.parametrize(
+    ("type_", "data", "told"),
+    [
+        ("Value<bigint>", b"{", "no JSON"),
+        ("Value<bigint>", b'"three"', "wanted Value<bigint>: wanted bigint, got 'three'"),
+        ("Table<{id: bigint}>", b"id\n1\n", "no Arrow IPC stream"),
+        (
+            "Table<{id: bigint}>",
+            packed(pa.table({"id": ["1"]}))[0],
+            "wanted Table<{id: bigint}>, got Table<{id: string}>",
+        ),
+        ("Table<{id: bigint not null}>", packed(pa.table({"id": [None, 1]}))[0], "it may be null"),
+    ],
+)
+def test_a_stored_constant_that_is_not_of_its_type_is_a_decode_error(
+    world: FlowWorld, type_: str, data: bytes, told: str
+) -> None:
+    view = world.flow(tree({"c": stored(world, type_, data)}, x="c.out as ndjson"))
+    assert (view.flow.run.state, view.flow.run.code) == ("ERROR", "PANIC")
+    (panic,) = view.panics
+    assert panic.code == "DECODE_ERROR"
+    assert told in panic.message
 
 
 def test_a_panic_that_nobody_handles_ends_the_flow_with_its_code(world: FlowWorld) -> None:

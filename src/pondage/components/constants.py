@@ -10,6 +10,8 @@ import msgspec
 
 from pondage.define.component import ATTRIBUTE, component
 from pondage.define.flow import CONST
+from pondage.define.type_json import from_spark_json
+from pondage.define.types import Type
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 def const(*, params: Mapping[str, Any], run: SparkRun) -> dict[str, object]:
     """Give what is written in the tree; `schema` is what the planner made of its type."""
+    from pondage.spark.segment_types import checked_rows, port_type
     from pondage.spark.typed import arrow_frame, typed_frame
 
     if "bytes" not in params:
@@ -26,12 +29,12 @@ def const(*, params: Mapping[str, Any], run: SparkRun) -> dict[str, object]:
     data = base64.b64decode(params["bytes"], validate=True)
     if params["type"].startswith("Bytes"):
         return {"out": data}
-    # Stored before and named by its digest: as its type is serialised.
-    try:
-        return {"out": msgspec.json.decode(data) if params["type"].startswith("Value")
-                else arrow_frame(run.spark, params["schema"], data)}  # fmt: skip
-    except (ValueError, TypeError) as error:
-        raise PondageError(f"the constant is no {params['type']}: {error}", code="DECODE_ERROR") from None
+    # Stored before and named by its digest: as its type is serialised, and nobody has looked at it yet.
+    if params["type"].startswith("Value"):
+        checked_rows(data, port_type(params["type"], {}))
+        return {"out": msgspec.json.decode(data)}
+    checked_rows(data, Type("Table", arguments=(from_spark_json(params["schema"]),)))
+    return {"out": arrow_frame(run.spark, params["schema"], data)}
 
 
 @component("fixture_failure", after=(), globals=())
