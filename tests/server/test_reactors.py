@@ -9,10 +9,13 @@ import pytest
 from starlette.types import ASGIApp
 
 from pondage.ledger import tokens
+from pondage.server import reactors
 from pondage.server.app import make_app
-from pondage.server.table import Service
+from pondage.server.table import Route, Service
 from tests.reaction.hosting import Hosting, hosting
 from tests.server.client import Client, Socket
+from tests.server.hostile import complaints
+from tests.server.test_hostile import good_body
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +134,13 @@ def test_a_reactor_that_is_not_there_is_said_and_the_socket_closed(live: Hosting
             return str((await socket.receive())["error"]["code"])
 
     assert asyncio.run(work()) == "NOT_LOADED"
+
+
+@pytest.mark.parametrize("route", reactors.ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_a_route_to_a_live_host_refuses_what_is_hostile_and_never_fails(
+    live: Hosting, app: ASGIApp, route: Route
+) -> None:
+    known = {"reactor": "quote", "source": "ticks"}
+    found = complaints(Client(app, token(live, "admin")), route, known, good_body(route), every=3)
+    assert not found, "\n".join([f"{len(found)} complaints", *found[:25]])
+    assert Client(app, token(live, "read")).get("/v1/reactors/quote/state").status == 200

@@ -17,3 +17,4 @@ from tests.ledger.test_reactors import *  # noqa: F403
 from tests.ledger.test_rollback import *  # noqa: F403
 from tests.ledger.test_schedules import *  # noqa: F403
 from tests.ledger.test_trials import *  # noqa: F403
+from tests.ledger.test_values import *  # noqa: F403

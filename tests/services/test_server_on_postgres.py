@@ -1,6 +1,7 @@
 """Every route that reads, and alerts, on PostgreSQL: the same questions in the other dialect."""
 
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -8,18 +9,24 @@ import pytest
 from pondage.define.alert import AlertRule
 from pondage.engine.alerting import Alerter
 from pondage.kernel.demand.events import Clear, Pulse
+from pondage.ledger.clock import FakeClock
+from pondage.ledger.driver import Driver
 from pondage.ledger.job_deploys import deploy_jobs
 from pondage.ledger.jobs import start_job
 from pondage.server.app import make_app
 from pondage.server.routes import ROUTES
-from pondage.server.table import Service
+from pondage.server.table import Route, Service
 from tests.ledger.harness import World, pond
 from tests.ledger_jobs.harness import Jobs, job
 from tests.server.client import Client
 from tests.server.conftest import token_of
+from tests.server.hostile import complaints
+from tests.server.test_hostile import Target, good_body, known, target
 from tests.server.test_jobs import TEXT
 
 KNOWN = {"pond": "sales", "subject": "sales", "name": "sales", "run": "sales#1", "job": "nightly"}
+
+MakeNamed = Callable[[str, FakeClock], Driver]
 
 
 @pytest.fixture
@@ -65,3 +72,17 @@ def test_an_alert_is_opened_once_and_resolved(shop: World) -> None:
     alerter.run_once()
     assert shop.one("SELECT count(*) AS open FROM alerts WHERE resolved_at IS NULL") == 0
     assert shop.one("SELECT count(*) AS said FROM outbox WHERE kind = 'alert'") == 2
+
+
+@pytest.fixture(scope="module")
+def aimed(
+    driver_factory: Callable[[str, FakeClock], Driver], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Target]:
+    with target(tmp_path_factory.mktemp("hostile"), lambda clock: driver_factory("hostile", clock)) as made:
+        yield made
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_a_route_refuses_what_is_hostile_with_a_code_and_never_fails(aimed: Target, route: Route) -> None:
+    found = complaints(aimed.asking, route, known(route, aimed.failed), good_body(route), every=11)
+    assert not found, "\n".join([f"{len(found)} complaints", *found[:25]])

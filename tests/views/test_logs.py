@@ -73,3 +73,12 @@ def test_a_try_that_said_nothing_has_one_line_of_what_it_wrote(world: World, tmp
     (line,), offset = read_lines(tmp_path, file)
     assert (line.level, line.text, line.at) == ("INFO", "wrote 1 rows, 10 bytes", file.claimed_at)
     assert read_lines(tmp_path, file, offset=offset) == ([], offset)
+
+
+def test_what_only_looks_like_a_time_is_a_continuation(world: World, tmp_path: Path) -> None:
+    world.send(Pulse(pond=PondKey("orders@1")))
+    world.worker().drain()
+    view = located(world, "orders")
+    write(tmp_path, view.files[0].path, "2026-13-45T99:99:99Z INFO printed by an author\n")
+    (line,) = with_lines(view, tmp_path, most=10).lines
+    assert (line.at, line.level, line.text) == (None, None, "2026-13-45T99:99:99Z INFO printed by an author")

@@ -33,7 +33,7 @@ def checked_cron(text: object, *, place: str | None = None) -> str:
 
 def _is_valid(item: str, low: int, high: int, names: dict[str, int]) -> bool:
     span, has_step, step = item.partition("/")
-    if has_step and not (step.isascii() and step.isdigit() and 1 <= int(step) <= high):
+    if has_step and not 1 <= (_number(step, {}) or 0) <= high:
         return False
     if span == "*":
         return True
@@ -44,7 +44,7 @@ def _is_valid(item: str, low: int, high: int, names: dict[str, int]) -> bool:
 
 
 def _number(text: str, names: dict[str, int]) -> int | None:
-    if text.isascii() and text.isdigit():
+    if text.isascii() and text.isdigit() and len(text) <= 4:
         return int(text)
     return names.get(text.lower())
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+MOST_SLOTS = 10_000
+"""The largest pool: each slot is a row."""
+
 
 class Durability(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds unless the name says otherwise; the defaults suit one machine and a small cluster alike."""

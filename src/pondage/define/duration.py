@@ -7,12 +7,14 @@ import re
 from pondage.errors import DefinitionError
 
 _UNITS_US = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
-_WHOLE = re.compile(r"\s*(?:\d{1,9}\s*(?:ms|[smhd])\s*)+\Z")
-_PART = re.compile(r"(\d{1,9})\s*(ms|[smhd])")
+_WHOLE = re.compile(r"\s*(?:[0-9]{1,9}\s*(?:ms|[smhd])\s*)+\Z")
+_PART = re.compile(r"([0-9]{1,9})\s*(ms|[smhd])")
+LONGEST_US = 36_500 * _UNITS_US["d"]
+"""A hundred years: whatever is reckoned with it stays a number of the ledger."""
 
 
 def parsed_duration(text: object, *, what: str = "duration", place: str | None = None) -> int:
-    """Answer a duration in microseconds; raises `DefinitionError` when it is malformed or zero."""
+    """Answer a duration in microseconds; raises `DefinitionError` when it is malformed, zero or above 100 years."""
     if not isinstance(text, str) or not _WHOLE.match(text):
         raise DefinitionError(
             f"{what} {text!r} is not a duration",
@@ -21,10 +23,10 @@ def parsed_duration(text: object, *, what: str = "duration", place: str | None =
             code="BAD_DURATION",
         )
     length = sum(int(number) * _UNITS_US[unit] for number, unit in _PART.findall(text))
-    if length == 0:
-        raise DefinitionError(
-            f"{what} {text!r} is zero", hint="give a duration above zero", place=place, code="BAD_DURATION"
-        )
+    if not 0 < length <= LONGEST_US:
+        size = "zero" if length == 0 else "too long"
+        hint = "give a duration above zero, and at most 36500d"
+        raise DefinitionError(f"{what} {text[:63]!r} is {size}", hint=hint, place=place, code="BAD_DURATION")
     return length
 
 

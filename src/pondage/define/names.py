@@ -11,8 +11,8 @@ PondKey = NewType("PondKey", str)
 """A Pond in its major version, for example `sales@2`."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}\Z")
-_VERSION = re.compile(r"(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\Z")
-_MINIMUM = re.compile(r"\s*(?:>=)?\s*(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?\s*\Z")
+_VERSION = re.compile(r"(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\Z", re.ASCII)
+_MINIMUM = re.compile(r"\s*(?:>=)?\s*(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?\s*\Z", re.ASCII)
 
 Version = tuple[int, int, int]
 

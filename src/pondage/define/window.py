@@ -17,7 +17,7 @@ from pondage.define.names import checked_name
 from pondage.define.place import place_of_caller
 from pondage.errors import DefinitionError
 
-_TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)\Z")
+_TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)\Z", re.ASCII)
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 Weekdays = str | Iterable[int | str]
@@ -106,6 +106,21 @@ def checked_zone(name: str, *, place: str | None = None) -> str:
             code="BAD_ZONE",
         ) from None
     return name
+
+
+def check_window(window: WindowDefinition, place: str) -> None:
+    """Raise `DefinitionError` for a Window that was not made by `Window`."""
+    for time in (window.start, window.end or window.start):
+        _checked_time(time, place)
+    _parsed_weekdays(window.weekdays, place)
+    checked_zone(window.tz, place=place)
+
+
+def check_schedule(schedule: ScheduleDefinition, place: str) -> None:
+    """Raise `DefinitionError` for a Schedule that was not made by `Schedule`."""
+    checked_cron(schedule.cron, place=place)
+    checked_zone(schedule.tz, place=place)
+    checked_name(schedule.name, what="schedule", place=place)
 
 
 def window_text(window: WindowDefinition) -> str:

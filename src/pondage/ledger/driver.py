@@ -26,6 +26,12 @@ class LedgerUnavailable(LedgerError):
     code = "LEDGER_UNAVAILABLE"
 
 
+class UnfitValue(LedgerError):
+    """A value that no column takes: a number beyond 64 bits, or text with a zero character in it."""
+
+    code = "UNFIT_VALUE"
+
+
 class Counts(msgspec.Struct):
     """How much was asked of the database: what the budgets of the tests count."""
 
@@ -124,6 +130,13 @@ class Changes(Protocol):
 
     def close(self) -> None:
         """Give the connection back."""
+
+
+def check_text(values: Mapping[str, Value]) -> None:
+    """Refuse text with a zero character: PostgreSQL would take what stands before it for the whole."""
+    for name, value in values.items():
+        if type(value) is str and "\0" in value:
+            raise UnfitValue(f"the text of {name} has a zero character in it")
 
 
 def text(row: Row, column: str) -> str:

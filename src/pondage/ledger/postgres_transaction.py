@@ -9,7 +9,7 @@ from typing import Protocol
 import psycopg
 
 from pondage.ledger.dialect import STARTED, translated
-from pondage.ledger.driver import Counts, LedgerUnavailable, Row, Value
+from pondage.ledger.driver import Counts, LedgerUnavailable, Row, UnfitValue, Value, check_text
 from pondage.ledger.wire import Answer, Asked, Statement, Wire
 
 PRESENCE = 7307
@@ -118,6 +118,7 @@ class PostgresTransaction:
     def _wait(self, statement: str, values: dict[str, Value]) -> int:
         """Put a statement behind those that wait, and answer its place."""
         self._driver.counts.statements += 1
+        check_text(values)
         values["now"] = self._now
         self._waiting.append((self._driver.statement(statement, is_early=self._now is None), values))
         return len(self._waiting) - 1
@@ -163,6 +164,8 @@ class PostgresTransaction:
             answers = self._wire.ask(asked)
         except psycopg.OperationalError as error:
             raise LedgerUnavailable(f"the ledger cannot be used now: {error}") from error
+        except psycopg.errors.NumericValueOutOfRange as error:
+            raise UnfitValue("a number is beyond what the ledger keeps: 64 bits") from error
         for place, hear in heard.items():
             hear(answers[place])
         return answers[-1]

@@ -105,9 +105,7 @@ def newest_archive(tx: Transaction) -> str:
 
 def archive_like(tx: Transaction, start: str) -> str:
     """Answer the digest that begins like this; raises `NotFound` when none or several do."""
-    rows = tx.rows(
-        "SELECT digest FROM archives WHERE substr(digest, 1, :length) = :start LIMIT 2", length=len(start), start=start
-    )
+    rows = tx.rows("SELECT digest FROM archives WHERE substr(digest, 1, length(:start)) = :start LIMIT 2", start=start)
     if len(rows) != 1:
         said = "no code" if not rows else "more than one code"
         raise NotFound(f"{said} in the ledger has a digest that begins with {start!r}", code="NO_ARCHIVE")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pondage.errors import LedgerError
 from pondage.ledger.clock import Clock
-from pondage.ledger.driver import Counts, LedgerUnavailable, Row, Value
+from pondage.ledger.driver import Counts, LedgerUnavailable, Row, UnfitValue, Value, check_text
 
 BUSY_TIMEOUT_S = 60.0
 
@@ -101,11 +101,14 @@ class SqliteTransaction:
     def _run(self, statement: str, values: dict[str, Value]) -> sqlite3.Cursor:
         self._counts.statements += 1
         values["now"] = values["clock"] = self.now
+        check_text(values)
         marked, bind = _marked(statement)
         try:
             return self._connection.execute(marked, bind(values))
         except sqlite3.OperationalError as error:
             raise LedgerUnavailable(f"the ledger cannot be used now: {error}") from error
+        except OverflowError as error:
+            raise UnfitValue("a number is beyond what the ledger keeps: 64 bits") from error
 
 
 class SqliteDriver:

@@ -10,7 +10,7 @@ import msgspec
 
 from pondage.define.alert import AlertRule
 from pondage.define.cron import checked_cron
-from pondage.define.durability import Durability
+from pondage.define.durability import MOST_SLOTS, Durability
 from pondage.define.names import checked_name
 from pondage.define.type_registry import TypeEntry
 from pondage.define.window import checked_zone
@@ -298,10 +298,12 @@ def _pools(given: object, errors: list[ProjectError]) -> dict[str, int]:
     """`[pools]`: how many Ripples of a pool may run at once, over all machines."""
     pools: dict[str, int] = {}
     for name, size in given.items() if isinstance(given, dict) else ():
-        if isinstance(size, int) and not isinstance(size, bool) and size >= 1:
+        if isinstance(size, int) and not isinstance(size, bool) and 1 <= size <= MOST_SLOTS:
             pools[_name(str(name), "pools", errors)] = size
         else:
-            errors.append(_refused(f"pools.{name}", f"is {size!r}", "give the number of slots, from 1"))
+            errors.append(
+                _refused(f"pools.{name}", f"is {size!r}", f"give the number of slots, from 1 to {MOST_SLOTS:,}")
+            )
     if not isinstance(given, dict):
         errors.append(_refused("pools", "is not a table", "write [pools] and under it name = 4"))
     return pools

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import re
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -42,6 +43,8 @@ CHECK_EVERY_S = 30.0
 REVOKED = 4401
 RELAYS = 16
 """Threads that may wait for live hosts: the others stay free for readers."""
+_ZERO = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+"""The only way to write a zero character in JSON; a database takes none."""
 
 
 def make_app(
@@ -165,6 +168,9 @@ async def _call(service: Service, route: Route | Socket, request: HTTPConnection
         level = route.level.name.lower()
         raise Refused(403, "FORBIDDEN", f"this needs the level {level}", hint=f"pondage token create --level {level}")
     given = _only_once(request)
+    for name, value in (*request.path_params.items(), *given.items()):
+        if "\0" in str(value):
+            raise Refused(400, "BAD_REQUEST", "a zero character is part of no name", place=f"$.{name[:50]}")
     given.pop("ticket", None)
     may_begin = isinstance(route, Route) and route.may_begin
     environment = await run_sync(_environment, service, token, given.pop("env", None), may_begin)
@@ -188,7 +194,7 @@ def _only_once(request: HTTPConnection) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         if name in found:
-            raise Refused(400, "BAD_REQUEST", f"{name[:50]!r} is given twice")
+            raise Refused(400, "BAD_REQUEST", f"{name[:50]!r} is given twice", place=f"$.{name[:50]}")
         found[name] = value
     return found
 
@@ -219,12 +225,14 @@ async def _body(route: Route, request: Request) -> object:
     if route.request is None:
         return None
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Refused(415, "NOT_JSON", "the body must be JSON", hint="Content-Type: application/json")
+        raise Refused(415, "NOT_JSON", "the body must be JSON", place="$", hint="Content-Type: application/json")
     data = bytearray()
     async for chunk in request.stream():
         data += chunk
         if len(data) > route.limit_bytes:
             raise Refused(413, "TOO_LARGE", f"the body is larger than {route.limit_bytes:,} bytes")
+    if _ZERO.search(data):
+        raise Refused(400, "BAD_REQUEST", "a text of the body has a zero character in it", place="$")
     try:
         return await run_sync(lambda: msgspec.json.decode(bytes(data), type=route.request))
     except msgspec.MsgspecError as error:

@@ -98,7 +98,7 @@ def _sample(call: Call) -> AnswerView:
         call.environment,
         definition,
         archive=sent.archive,
-        ripple=sent.ripple,
+        ripple=sent.ripple or None,
         rows=sent.rows,
         limit=sent.limit,
     )

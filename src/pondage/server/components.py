@@ -55,7 +55,7 @@ def _queues(call: Call) -> QueuesView:
 
 def _rebind(call: Call) -> Rebound:
     sent = call.sent(RebindBody)
-    if not call.path["queue"].isdecimal() or len(call.path["queue"]) > 18:
+    if not call.path["queue"].isascii() or not call.path["queue"].isdecimal() or len(call.path["queue"]) > 18:
         raise Refused(404, "NO_QUEUE", "there is no such queue")
     queue = int(call.path["queue"])
     with call.ledger.transaction() as tx:

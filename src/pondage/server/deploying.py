@@ -12,7 +12,7 @@ from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.question_ids import sealed
 from pondage.server.table import Call, Route
-from pondage.server.uploads import LARGE, Upload, check_upload
+from pondage.server.uploads import LARGE, Slots, Upload, check_upload
 from pondage.views.analysis import InferredSchema
 from pondage.views.deploying import Analysing, Declared, begin_analysis, deploy_declared, plan_inferred
 from pondage.views.going_back import (
@@ -54,7 +54,7 @@ class ProjectBackBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     project: str
     is_dry: bool = False
-    pools: Mapping[str, int] = {}
+    pools: Mapping[str, Slots] = {}
 
 
 class PromoteBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,6 +9,7 @@ from pondage.ledger import jobs
 from pondage.ledger.exposed import given
 from pondage.ledger.job_deploys import deployed_job
 from pondage.ledger.job_plans import StoredJob
+from pondage.plan.sent_job import check_sent
 from pondage.server.demanding import Plain
 from pondage.server.levels import Level
 from pondage.server.table import Call, Route
@@ -86,7 +87,9 @@ def _start_sent(call: Call) -> Started:
 
 
 def _difference(call: Call) -> EditedView:
-    found = jobs.resume_difference(call.ledger, call.environment, _found(call), call.sent(JobDifference).job)
+    sent = call.sent(JobDifference).job
+    check_sent(sent, "$.job")
+    found = jobs.resume_difference(call.ledger, call.environment, _found(call), sent)
     return EditedView(changed=tuple(found.changed), added=tuple(found.added), removed=tuple(found.removed))
 
 

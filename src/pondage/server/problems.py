@@ -22,6 +22,7 @@ _STATUS = {
     "NOT_LOADED": 404,
     "NO_LIVE_HOST": 503,
     "BAD_ARCHIVE": 422,
+    "UNFIT_VALUE": 400,
 }
 
 
@@ -50,4 +51,4 @@ def problem_of(error: PondageError) -> Problem:
 def not_understood(error: msgspec.MsgspecError) -> Refused:
     """Answer what is wrong with a body or a query, with its place in it."""
     message, _, place = str(error).partition(" - at `")
-    return Refused(400, "BAD_REQUEST", message, place=place.rstrip("`") or None)
+    return Refused(400, "BAD_REQUEST", message, place=place.rstrip("`") or "$")

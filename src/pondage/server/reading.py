@@ -11,7 +11,7 @@ from pondage.ledger import actors
 from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.relay import state_or_none
-from pondage.server.table import AnyOf, Call, Handler, Nothing, Route
+from pondage.server.table import AnyOf, Call, Handler, Moment, Nothing, Route
 from pondage.views import find
 from pondage.views import jobs as job_views
 from pondage.views import runs as run_views
@@ -81,8 +81,8 @@ class LimitQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class SpanQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """From a moment (microseconds) to another one, or to now."""
 
-    since: int
-    until: int | None = None
+    since: Moment
+    until: Moment | None = None
 
 
 class ChecksQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

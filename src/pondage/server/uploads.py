@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
+from typing import Annotated
 
 import msgspec
 
 from pondage.components.registry import built_in
 from pondage.define.definition import PondDefinition
+from pondage.define.durability import MOST_SLOTS
 from pondage.define.exposed import Exposed, check_exposed
-from pondage.define.names import checked_name, parsed_version
+from pondage.define.names import checked_name
 from pondage.define.reaction import ReactorDefinition, problems_of
+from pondage.define.sent import check_pond
+from pondage.define.window import check_schedule
 from pondage.ledger.exposed import NOTHING
 from pondage.ledger.job_plans import StoredJob
+from pondage.plan.sent_job import check_sent
 from pondage.read.archive import check_archive
 from pondage.server.demanding import Plain
 from pondage.server.problems import Refused
 
 LARGE = 40 * 1024 * 1024
+Slots = Annotated[int, msgspec.Meta(ge=1, le=MOST_SLOTS)]
+"""How many executions of a pool may run at once: each is a row."""
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}\Z")
 
 
@@ -30,7 +37,7 @@ class Upload(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ponds: list[PondDefinition] = msgspec.field(default_factory=list)
     reactors: list[ReactorDefinition] = msgspec.field(default_factory=list)
     jobs: dict[str, StoredJob] = msgspec.field(default_factory=dict)
-    pools: dict[str, int] = msgspec.field(default_factory=dict)
+    pools: dict[str, Slots] = msgspec.field(default_factory=dict)
     exposed: Exposed = NOTHING
 
 
@@ -38,23 +45,15 @@ def check_upload(upload: Upload) -> None:
     """Raise what is wrong: names become parts of paths and of queries, so each is checked again on this side."""
     checked_name(upload.project, what="project")
     digest = check_archive(upload.archive)
+    for pool in upload.pools:
+        checked_name(pool, what="pool", place="$.pools")
     for number, pond in enumerate(upload.ponds):
-        _check_pond(pond, f"$.ponds[{number}]")
+        check_pond(pond, f"$.ponds[{number}]")
     for number, reactor in enumerate(upload.reactors):
         _check_reactor(reactor, f"$.reactors[{number}]")
     for name, job in upload.jobs.items():
         _check_job(name, job, {digest})
     _check_exposed(upload.exposed)
-
-
-def _check_pond(pond: PondDefinition, place: str) -> None:
-    checked_name(pond.name, what="Pond", place=place)
-    parsed_version(pond.version, place=place)
-    for source in pond.sources:
-        checked_name(source.pond, what="Source", place=place)
-    for ripple in pond.ripples:
-        for each in (ripple, *ripple.members):
-            checked_name(each.name, what="Ripple", place=place)
 
 
 def _check_reactor(reactor: ReactorDefinition, place: str) -> None:
@@ -84,6 +83,9 @@ def _check_job(name: str, job: StoredJob, digests: Set[str]) -> None:
     codes = {job.archive, *(each.archive for each in job.components.values())}
     if name != job.plan.name or not _PLAIN.match(name) or not codes <= {"", *digests}:
         raise Refused(422, "FOREIGN_CODE", f"job {name[:63]!r} names code that was not sent with it", place="$.jobs")
+    check_sent(job, "$.jobs")
+    if job.schedule is not None:
+        check_schedule(job.schedule, "$.jobs")
     for component in job.components.values():
         for port in component.outputs:
             if not _PLAIN.match(port):

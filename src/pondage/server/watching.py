@@ -8,7 +8,7 @@ import msgspec
 
 from pondage.server.levels import Level
 from pondage.server.problems import Refused
-from pondage.server.table import Call, Route
+from pondage.server.table import Call, Moment, Route
 from pondage.views.audit import AuditView, audit
 from pondage.views.job_graph import JobGraphView, job_graph
 from pondage.views.saved_simulations import SavedSimulation, SavedSimulations, saved, saved_one
@@ -23,15 +23,15 @@ class AuditQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     verb: str | None = None
     target: str | None = None
-    before: int | None = None
+    before: Moment | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
 
 
 class TimelineQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """From when to when, in microseconds; until now when nothing else is said, and at most 31 days."""
 
-    since: int
-    until: int | None = None
+    since: Moment
+    until: Moment | None = None
 
 
 def _audit(call: Call) -> AuditView:

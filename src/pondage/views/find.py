@@ -85,7 +85,7 @@ def _unknown_pond(tx: Transaction, environment: int, name: str, majors: list[int
 def run_id(tx: Transaction, environment: int, given: str) -> int | None:
     """Answer the row of a Run given as its id, the beginning of it, or `sales#12`; None when there is none."""
     name, has_number, digits = given.partition("#")
-    if has_number and digits.isdecimal():
+    if has_number and _NUMBER.match(digits):
         row = tx.row(
             "SELECT id FROM runs WHERE pond = :pond AND number = :number",
             pond=pond(tx, environment, name).id,
@@ -121,6 +121,7 @@ def _by_beginning(tx: Transaction, statement: str, environment: int, given: str)
     return [(number(row, "id"), text(row, "public_id")) for row in rows]
 
 
+_NUMBER = re.compile(r"[0-9]{1,18}\Z")
 _BEGINNING = re.compile(r"[a-y0-9][a-z0-9]{3,63}\Z")
 
 

@@ -58,7 +58,7 @@ def back_to_run(ledger: Ledger, environment: str, name: str, given: str, *, who:
     with ledger.reading() as tx:
         found = find.environment_id(tx, environment)
         key = find.pond(tx, found, name).key
-        wanted = f"{key}#{given}" if given.isdecimal() else given
+        wanted = f"{key}#{given}" if given.isascii() and given.isdecimal() else given
         identity = find.run_id(tx, found, wanted)
         if identity is None:
             raise NotFound(f"there is no Run {given!r}", hint=f"pondage runs {name}", code="NO_RUN")

@@ -248,11 +248,19 @@ def with_lines(view: LogsView, warehouse: Path, *, most: int) -> LogsView:
     return msgspec.structs.replace(view, lines=tuple(lines[-most:] if most else ()))
 
 
+def _moment(text: str) -> int | None:
+    """Answer a time in microseconds; None for what only looks like one, which an author may have printed."""
+    try:
+        return round(datetime.fromisoformat(text).timestamp() * 1_000_000)
+    except ValueError:
+        return None
+
+
 def _line(body: str, file: LogFile) -> LogLine:
     match = _LINE.match(body)
-    at = None
-    if match is not None:
-        at = round(datetime.fromisoformat(match[1]).timestamp() * 1_000_000)
+    at = None if match is None else _moment(match[1])
+    if at is None:
+        match = None
     return LogLine(
         at=at,
         level=match[2] if match else None,

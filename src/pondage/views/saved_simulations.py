@@ -98,7 +98,7 @@ def saved(tx: Transaction, environment: str) -> SavedSimulations:
 def saved_one(tx: Transaction, environment: str, given: str) -> SavedSimulation:
     """Answer a kept simulation by its id; raises `NotFound`."""
     row = None
-    if given.isdecimal() and len(given) < 18:
+    if given.isascii() and given.isdecimal() and len(given) < 18:
         row = tx.row(
             "SELECT id, at, payload FROM history WHERE id = :id AND environment = :environment AND kind = :kind",
             id=int(given),
