@@ -74,7 +74,7 @@ def good_body(route: Route) -> object:
         return None
     made = sample_of(inspect.type_info(route.request))
     if "ponds" in made and "archive" in made:
-        made |= upload(VISITS, reactors=[], inferred=None, choice=None, jobs={"weekly": job(WEEKLY)})
+        made |= upload(VISITS, reactors=[], exposed={}, inferred=None, choice=None, jobs={"weekly": job(WEEKLY)})
         made = {name: made[name] for name in made if name in route.request.__struct_fields__}
     elif "archive" in made:
         made["archive"] = ""
