@@ -126,7 +126,7 @@ def test_an_archive_with_a_trick_in_it_is_refused_and_nothing_is_stored(client: 
         assert tx.row("SELECT 1 AS found FROM ponds WHERE name = 'visits'") is None
 
 
-@pytest.mark.parametrize("name", ["../../etc", "a/b", "a b", "x; drop table runs", "", "A", "a" * 64, "a\x00"])
+@pytest.mark.parametrize("name", ["../../etc", "a/b", "a b", "x; drop table runs", "", "A", "a" * 64, "a\ufffd"])
 def test_names_in_an_upload_are_checked_again(client: As, name: str) -> None:
     asking = client("operate")
     wrong = [
