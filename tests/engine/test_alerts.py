@@ -3,6 +3,8 @@
 import hashlib
 import hmac
 import http.server
+import queue
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from pondage.connect import webhook
 from pondage.connect.webhook import WebhookError, deliver, is_public
 from pondage.define.alert import AlertRule
 from pondage.engine.alerting import Alerter, sender
@@ -19,11 +22,13 @@ from pondage.errors import ProjectError
 from pondage.kernel.demand.events import Clear, Pulse
 from pondage.ledger import alerts, history
 from pondage.ledger.alerts import Trouble
+from pondage.ledger.history import OutboxRow
 from pondage.ledger.sqlite import SqliteDriver
 from pondage.read.project import load_project
 from pondage.views.troubles import facts, troubles
 from tests.engine.plain import engine_config
 from tests.ledger.harness import World, pond
+from tests.patience import PATIENCE_S
 
 KEY = "a key that nobody guesses"
 RULE = AlertRule(name="oncall", url="https://hooks.example.com/x", secret="env:ALERT_KEY", stale_us=60_000_000)
@@ -270,6 +275,71 @@ def test_a_rule_is_tried_with_a_message_that_means_nothing(shop: Watched, receiv
         alerts.put_test(tx, shop.world.ledger.ids, 1, shop.rule, who="me")
     shop.outbox.run_once()
     assert [(each["state"], each["kind"]) for each in receiver.messages] == [("test", "test")]
+
+
+class Silent:
+    """A real socket that takes connections and never answers."""
+
+    def __init__(self) -> None:
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}/hook"
+        self.taken: list[socket.socket] = []
+
+    def take(self) -> None:
+        self.socket.settimeout(PATIENCE_S)
+        self.taken.append(self.socket.accept()[0])
+
+    def close(self) -> None:
+        for each in (*self.taken, self.socket):
+            each.close()
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
+    """Whoever waited for it would wait for ever."""
+    monkeypatch.setattr(webhook, "TIMEOUT_S", None)
+    monkeypatch.setenv("ALERT_KEY", KEY)
+    made = Silent()
+    yield made
+    made.close()
+
+
+def test_a_webhook_that_never_answers_keeps_nobody_else_waiting(
+    world: World, tmp_path: Path, receiver: Receiver, silent: Silent
+) -> None:
+    ended: queue.Queue[str] = queue.Queue()
+    send = sender(world.ledger, engine_config(tmp_path))
+
+    def alert(row: OutboxRow) -> None:
+        try:
+            send(row)
+        finally:
+            ended.put("silent" if silent.url in row.payload else "good")
+
+    outbox = Outbox(world.ledger, str(tmp_path), alert=alert, at_once=2)
+    with world.ledger.transaction() as tx:
+        for name, url in (("bad", silent.url), ("good", receiver.url), ("bad", silent.url), ("bad", silent.url)):
+            rule = msgspec.structs.replace(RULE, name=name, url=url, allow_private=True)
+            alerts.put_test(tx, world.ledger.ids, 1, rule, who="me")
+        history.put_outbox(tx, environment=1, kind="publish", payload={"pond": 1})
+    outbox.run_once()
+    silent.take()
+    assert ended.get(timeout=PATIENCE_S) == "good"
+    while len(world.rows("SELECT id FROM outbox WHERE done_at IS NOT NULL")) < 2:
+        outbox.run_once()
+    assert receiver.messages
+    waiting = "SELECT id FROM outbox WHERE kind = 'alert' AND done_at IS NULL"
+    assert len(world.rows(waiting)) == 3, "the silent ones are still being told, at most two of them at once"
+    outbox.run_once()
+    silent.take()
+    silent.close()
+    assert [ended.get(timeout=PATIENCE_S) for _ in range(2)] == ["silent", "silent"]
+
+
+def test_whoever_answers_a_little_at_a_time_is_cut_off(monkeypatch: pytest.MonkeyPatch, silent: Silent) -> None:
+    monkeypatch.setattr(webhook, "LONGEST_S", 0.05)
+    with pytest.raises(WebhookError, match="does not answer"):
+        deliver(silent.url, b"{}", secret=KEY, delivery="d", allow_private=True)
 
 
 def test_an_outbox_without_a_sender_leaves_alerts_to_others(world: World, tmp_path: Path) -> None:

@@ -12,13 +12,17 @@ import http.client
 import ipaddress
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from pondage.errors import PondageError
 
 TIMEOUT_S = 5.0
+LONGEST_S = 15.0
+"""Whoever answers a little at a time is cut off after this."""
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], list[str]]
 _EMBEDDING = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("::/96"))
@@ -88,12 +92,16 @@ def deliver(
     }
     path = (split.path or "/") + (f"?{split.query}" if split.query else "")
     connection = _Fixed(host, port, address, is_tls=is_tls)
+    cut = threading.Timer(LONGEST_S, connection.cut)
+    cut.daemon = True
+    cut.start()
     try:
         connection.request("POST", path, body, headers)
         status = connection.getresponse().status
     except (OSError, http.client.HTTPException) as error:
         raise WebhookError(f"{split.netloc} does not answer: {str(error) or type(error).__name__}") from error
     finally:
+        cut.cancel()
         connection.close()
     if not 200 <= status < 300:
         raise WebhookError(f"{split.netloc} answers with the status {status}")
@@ -119,6 +127,11 @@ class _Fixed(http.client.HTTPConnection):
         super().__init__(host, port, timeout=TIMEOUT_S)
         self._address = address
         self._is_tls = is_tls
+
+    def cut(self) -> None:
+        """End the connection from another thread, whatever it waits for."""
+        with suppress(AttributeError, OSError):
+            self.sock.shutdown(socket.SHUT_RDWR)
 
     def connect(self) -> None:
         """Connect to the address, and to nothing that the name may mean by now."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 
 import msgspec
@@ -11,6 +12,7 @@ from pondage.engine.formats import FormatPublisher
 from pondage.engine.publish import publish, unpublish
 from pondage.errors import PondageError
 from pondage.ledger import history, lineage, publications, retention
+from pondage.ledger.driver import LedgerUnavailable
 from pondage.ledger.history import OutboxRow
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.lineage import RunFacts
@@ -18,6 +20,8 @@ from pondage.ledger.removal import Unpublish
 
 LEASE_S = 60.0
 """A carrier that dies leaves its row to others after this time; one that is merely slow does harmless work twice."""
+TOLD_AT_ONCE = 4
+"""How many of those outside may keep a supervisor waiting at once; what is published waits for none of them."""
 FIRST_RETRY_S = 1.0
 LONGEST_RETRY_S = 300.0
 
@@ -41,7 +45,10 @@ Tell = Callable[[RunFacts], None]
 
 
 class Outbox:
-    """A service that carries out outbox rows, one after the other, with longer waits after each failure of a row."""
+    """A service that carries out outbox rows, one after the other, with longer waits after each failure of a row.
+
+    With `at_once` as many rows that wait for somebody outside are carried out beside the others, each in a thread.
+    """
 
     name = "outbox"
     is_woken = True
@@ -54,6 +61,7 @@ class Outbox:
         *,
         tell: Tell | None = None,
         alert: Callable[[OutboxRow], None] | None = None,
+        at_once: int = 0,
     ) -> None:
         """`address` is the ledger's, for catalogues beside it. `tell` sends lineage somewhere, `alert` an alert."""
         self._ledger = ledger
@@ -61,17 +69,33 @@ class Outbox:
         self._formats = FormatPublisher(ledger, warehouse, address)
         self._tell = tell
         self._alert = alert
+        self._free = threading.Semaphore(at_once)
+        self._is_alone = at_once == 0
 
     def run_once(self) -> float:
-        """Carry out everything that is available."""
+        """Carry out everything that is available, but what is told outside only as far as somebody is free for it."""
         # Looking costs no write: most of the time there is nothing.
         while self._is_waiting():
+            is_free = not self._is_alone and self._free.acquire(blocking=False)
             with self._ledger.transaction() as tx:
-                row = history.take_outbox(tx, lease_us=int(LEASE_S * 1e6))
+                row = history.take_outbox(tx, lease_us=int(LEASE_S * 1e6), is_telling=is_free or self._is_alone)
+            if is_free and row is not None and row.kind in history.TELLING:
+                threading.Thread(target=self._tell_aside, args=(row,), name="telling", daemon=True).start()
+                continue
+            if is_free:
+                self._free.release()
             if row is None:
                 break
             self._carry_out(row)
         return self._ledger.durability.poll_s
+
+    def _tell_aside(self, row: OutboxRow) -> None:
+        try:
+            self._carry_out(row)
+        except LedgerUnavailable:
+            _log.warning("outbox row %d was carried out, but that could not be written: it comes again", row.id)
+        finally:
+            self._free.release()
 
     def _is_waiting(self) -> bool:
         with self._ledger.reading() as tx:

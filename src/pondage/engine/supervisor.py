@@ -25,7 +25,7 @@ from pondage.engine.heartbeat import Heartbeat
 from pondage.engine.leases import Leases
 from pondage.engine.live.keeper import LiveKeeper
 from pondage.engine.maintenance import Maintenance, Service
-from pondage.engine.outbox import Outbox
+from pondage.engine.outbox import TOLD_AT_ONCE, Outbox
 from pondage.engine.own_children import OwnChild, WorkerProcess, ended, start_process, unheard_s
 from pondage.engine.parent import ParentWatch
 from pondage.engine.reaper import Reaper
@@ -199,7 +199,8 @@ class Supervisor:
     def _file_services(self) -> list[Service]:
         tell = teller(self._ledger, self._config)
         alert = sender(self._ledger, self._config)
-        outbox = Outbox(self._ledger, self._config.warehouse, self._config.ledger, tell=tell, alert=alert)
+        config = self._config
+        outbox = Outbox(self._ledger, config.warehouse, config.ledger, tell=tell, alert=alert, at_once=TOLD_AT_ONCE)
         return [outbox, Sweeper(self._ledger, self._config), Alerter(self._ledger, self._config.alerts)]
 
     def _register(self, is_standing: bool) -> int:

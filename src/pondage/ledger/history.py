@@ -56,11 +56,20 @@ def put_outbox(tx: Transaction, *, environment: int, kind: str, payload: object)
     )
 
 
-def take_outbox(tx: Transaction, *, lease_us: int) -> OutboxRow | None:
-    """Take the next row for a while: when its carrier dies, it becomes available again."""
+TELLING = frozenset({"alert", "lineage", "failed"})
+"""Kinds of rows that wait for somebody outside, who may never answer."""
+
+
+def take_outbox(tx: Transaction, *, lease_us: int, is_telling: bool = True) -> OutboxRow | None:
+    """Take the next row for a while: when its carrier dies, it becomes available again.
+
+    Without `is_telling` a row that waits for somebody outside is passed over.
+    """
     found = tx.row(
         """SELECT id FROM outbox WHERE done_at IS NULL AND available_at <= :now
-           ORDER BY available_at, id LIMIT 1 /*lock skip*/"""
+           AND (:is_telling = 1 OR kind NOT IN ('alert', 'lineage', 'failed'))
+           ORDER BY available_at, id LIMIT 1 /*lock skip*/""",
+        is_telling=int(is_telling),
     )
     if found is None:
         return None
