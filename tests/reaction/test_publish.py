@@ -14,6 +14,8 @@ from pondage.errors import PondageError
 from pondage.kernel.demand.events import Clear, Force, Kill, Pulse, Tap, Wave
 from pondage.ledger import actors, advance, snapshots, verbs
 from pondage.ledger.driver import number
+from pondage.ledger.planning import planned
+from pondage.read.reader import read_declared
 from tests.reaction.hosting import Hosting
 
 CODE = '''
@@ -64,6 +66,14 @@ class Publishing(Hosting):
         del version, mark
         text = CODE.format(every=self.every, durable=self.durable, failure=self.failure)
         (self.root / "ponds.py").write_text(text)
+
+    def problems(self) -> list[str]:
+        """Answer what a plan of the files finds wrong."""
+        project, declared = self.project, read_declared(self.project)
+        plan, _ = planned(
+            self.ledger, project.environment, project=project.name, ponds=declared.ponds, reactors=declared.reactors
+        )
+        return [problem.code for problem in plan.problems]
 
     def settle(self) -> None:
         advance.advance_due(self.ledger, process=None)
@@ -237,6 +247,7 @@ def test_a_deploy_that_would_narrow_the_rows_of_its_pond_is_refused(world: Publi
     path = world.root / "ponds.py"
     text = path.read_text()
     path.write_text(text.replace("    note: str | None = None\n", ""))
+    assert world.problems() == ["CONTRACT"]
     with pytest.raises(ContractBroken, match=r"quotes of reactor quote breaks the contract.*note"):
         world.deploy()
     path.write_text(text.replace("    note: str | None", "    more: int | None = None\n    note: str | None"))

@@ -8,7 +8,7 @@ import msgspec
 
 from pondage.define.contract import require_contract
 from pondage.define.definition import PondDefinition
-from pondage.define.names import pond_key
+from pondage.define.names import PondKey, pond_key
 from pondage.define.reaction import ReactorDefinition
 from pondage.ledger import actors, reactors, snapshots
 from pondage.ledger.driver import Transaction
@@ -79,6 +79,19 @@ def reactors_of(tx: Transaction, environment: int, project: str) -> list[Reactor
         for row in reactors.deployed(tx, environment)
         if row.project == project and not row.is_removed
     ]
+
+
+def fed_schemas(tx: Transaction, environment: str, definitions: Sequence[PondDefinition]) -> dict[PondKey, str]:
+    """Answer what the major versions of Ponds that reactors feed have published so far, as schemas."""
+    identity = actors.environment(tx, environment)
+    found: dict[PondKey, str] = {}
+    for each in [] if identity is None else definitions:
+        key = pond_key(each.name, each.major)
+        row = None if each.feed is None or identity is None else actors.pond(tx, identity, key)
+        schema = None if row is None else snapshots.schema_of(tx, pond=row.id, ripple=each.ripples[0].name)
+        if schema is not None:
+            found[key] = schema
+    return found
 
 
 def require_fed_contracts(tx: Transaction, environment: int, definitions: Sequence[PondDefinition]) -> None:

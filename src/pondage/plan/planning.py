@@ -40,12 +40,15 @@ def make_plan(
     is_restored: bool = False,
     schemas: Mapping[str, str] | None = None,
     reactors: Sequence[ReactorChange] = (),
+    reactor_problems: Sequence[Problem] = (),
+    reactor_messages: Sequence[Message] = (),
 ) -> Plan:
     """Answer what deploying `definitions` as `project` would do. Problems are in the plan; `checked` raises them.
 
     `deployed` may hold Ponds of every project and environment: only this environment counts. Ponds of the project that
     are deployed but no longer declared are removed. `is_restored` says that the definitions were deployed before and
     come back as they were: nothing more is fused. `schemas` are the published ones, by table, as far as they are known.
+    What Ponds and reactors promise each other was looked at before (`reactor_contracts`).
     """
     here = [each for each in deployed if each.environment == environment]
     mine = {each.key: each.definition for each in here if each.project == project}
@@ -70,11 +73,12 @@ def make_plan(
         unchanged=tuple(sorted(key for key in own if key in mine and key not in {each.key for each in changed})),
         recomputes=recomputes,
         fusions=tuple(decision for key in sorted(made) for decision in made[key].decisions),
-        messages=tuple(_messages(own, world, changed, removed)),
+        messages=(*_messages(own, world, changed, removed), *reactor_messages),
         problems=(
             *(problem for key in sorted(made) for problem in made[key].problems),
             *_problems(own, foreign, world, mine),
             *(problem for key in sorted(own) for problem in column_problems(own[key], schemas or {}, recomputes)),
+            *reactor_problems,
         ),
         reactors=tuple(reactors),
         base=_digest(sorted((each.key, each.project, each.definition) for each in here)),
