@@ -184,9 +184,10 @@ def test_the_runs_of_a_pond_feed_an_accumulator_once_each(world: Publishing) -> 
     world.start()
     world.push(2)
     world.until_published([1, 2])
-    world.until(lambda: len(heard.read_text().splitlines()) == world.runs(), what="not every Run was heard of")
-    lines = heard.read_text().splitlines()
-    assert lines == sorted(set(lines))
+    # The end of a fire may die with its host: then it is called once more, under its id and with the same Run.
+    world.until(lambda: len({*heard.read_text().splitlines()}) == world.runs(), what="not every Run was heard of")
+    lines = list(dict.fromkeys(heard.read_text().splitlines()))
+    assert lines == sorted(lines)
 
 
 def test_verbs_on_its_pond_are_commands_to_the_reactor(world: Publishing) -> None:
