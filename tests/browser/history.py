@@ -11,12 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from pondage.define.definition import PondDefinition
+from pondage.define.definition import ExpectationDefinition, PondDefinition
+from pondage.define.lineage import ColumnLineage, Origin
 from pondage.define.names import PondKey
-from pondage.define.snapshot import SnapshotContent
+from pondage.define.snapshot import ExpectationResult, SnapshotContent
 from pondage.engine.progress import summary_text
 from pondage.kernel.demand.events import Event
-from pondage.ledger import advance, executions, processes, verbs, work
+from pondage.ledger import advance, executions, lineage, processes, verbs, work
 from pondage.ledger.clock import HostClock
 from pondage.ledger.deploy import deploy
 from pondage.ledger.ledger import Ledger
@@ -59,6 +60,7 @@ class Crew:
         self.open: list[Work] = []
         self._held: list[tuple[int, int, Work]] = []
         self._random = random.Random(7)
+        self._traced: set[str] = set()
         with ledger.transaction() as tx:
             self.process = processes.register(
                 tx, public_id=ledger.ids.new("p"), machine=self.machine, pid=4711, pid_started=1, role="worker",
@@ -104,6 +106,7 @@ class Crew:
             self.say(held, "INFO written and checked")
             told = msgspec.structs.replace(held, summary=self._summary(held))
             assert work.commit_written(self.ledger, told, self._content(held), process=self.process)
+            self._trace_columns(held)
 
     def fail(self, held: Work, message: str) -> None:
         """End it with the error of an author."""
@@ -156,7 +159,30 @@ class Crew:
 
     def _content(self, held: Work) -> SnapshotContent:
         rows = 1_000 * SECONDS.get(held.claim.node, 30) + self._random.randrange(5_000)
-        return msgspec.structs.replace(content(held, rows), bytes=rows * 37, schema=SCHEMA)
+        rules = () if held.ripple is None else held.ripple.ripple.expectations
+        results = tuple(self._result(rule, rows) for rule in rules)
+        return msgspec.structs.replace(content(held, rows), bytes=rows * 37, schema=SCHEMA, expectations=results)
+
+    def _result(self, rule: ExpectationDefinition, rows: int) -> ExpectationResult:
+        """A warning comes now and then."""
+        broken = self._random.randrange(1, 9) if rule.severity == "warn" and self._random.random() < 0.3 else 0
+        seen = f"{rows:,} rows" if rule.kind == "rows" else f"{broken} rows break it"
+        return ExpectationResult(
+            name=rule.name, severity=rule.severity, passed=broken == 0, observed=seen, broken=broken
+        )
+
+    def _trace_columns(self, held: Work) -> None:
+        """Keep, once for each table, which columns its own are made of."""
+        reads = () if held.ripple is None else tuple(read.parameter for read in held.ripple.ripple.reads)
+        place = "" if held.ripple is None else f"{held.ripple.pond}.{held.claim.node}"
+        if not reads or place in self._traced:
+            return
+        self._traced.add(place)
+        made = {name: (Origin(reads[0], name),) for name in ("order_id", "amount", "day")}
+        made["amount"] = tuple(Origin(each, "amount") for each in reads[:2])
+        shown = ColumnLineage(columns=made, rows=tuple(Origin(each, "order_id") for each in reads[1:]))
+        with self.ledger.transaction() as tx:
+            lineage.keep(tx, dispatch=held.claim.dispatch, key="c1", lineage=shown)
 
     def _due(self) -> list[int]:
         with self.ledger.reading() as tx:

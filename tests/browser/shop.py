@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from pondage.define.definition import (
+    ExpectationDefinition,
     PondDefinition,
     Retries,
     ScheduleDefinition,
@@ -96,6 +97,27 @@ def _outlets() -> list[PondDefinition]:
     ]  # fmt: skip
 
 
+CHECKED = ("sales", "reports", "revenue", "payments_matched")
+RULES = (
+    ExpectationDefinition(name="not_null(order_id)", kind="not_null", column="order_id"),
+    ExpectationDefinition(name="rows", kind="rows", minimum=1),
+    ExpectationDefinition(name="between(amount)", kind="between", column="amount", minimum=0, severity="warn"),
+)
+
+
+def _code(name: str, reads: list[str]) -> str:
+    """What an author might have written."""
+    given = ", ".join(f"{each}: DataFrame" for each in reads) or "spark: SparkSession"
+    first = reads[0] if reads else 'spark.read.json("landing")'
+    joined = "".join(f'.join({each}, "order_id", "left")' for each in reads[1:])
+    return (
+        f"def {name}({given}) -> DataFrame:\n"
+        f'    """One row for each order and day."""\n'
+        f"    found = {first}{joined}\n"
+        f'    return found.select("order_id", "amount", F.to_date("at").alias("day"))\n'
+    )
+
+
 def _pond(name: str, *sources: str, **given: object) -> PondDefinition:
     """A Pond of the tests' harness with words for people; a Source may be `name@major`, and optional with a `?`."""
     split = {each.rstrip("?").partition("@")[0]: each for each in sources}
@@ -115,7 +137,9 @@ def _pond(name: str, *sources: str, **given: object) -> PondDefinition:
         **given,
         ripples=tuple(
             msgspec.structs.replace(
-                each, source=f"def {each.name}(…) -> DataFrame:\n    …" if each.name == last else ""
+                each,
+                source=_code(each.name, [read.parameter for read in each.reads]),
+                expectations=RULES if each.name == last and name in CHECKED else (),
             )
             for each in made.ripples
         ),

@@ -13,7 +13,7 @@ from pondage.cli.main import main
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger import tokens
 from pondage.ledger.feed import marks
-from tests.browser.conftest import Open
+from tests.browser.conftest import SCREENS, Open
 from tests.browser.filled import commit
 from tests.browser.flowing import put_more
 from tests.browser.history import key, tell, wait_until
@@ -207,6 +207,7 @@ def test_two_hundred_ponds_are_three_requests_and_little_to_carry(open_page: Ope
     own = [(url, size) for url, size in answers if url.startswith(at.address)]
     weight = sum(size for _, size in own) + carried
     asking = [urlsplit(url).path for url, _ in own if "/v1/" in url] + [urlsplit(url).path for url in sockets]
+    tab.screenshot(path=SCREENS / "canvas-many-light.png")
     assert len(asking) <= 3, asking
     assert len(own) - len(asking) + len(sockets) <= 2, "one page and one script"
     assert weight <= 250_000, (weight, own, carried)

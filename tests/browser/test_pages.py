@@ -27,7 +27,6 @@ PAGES: dict[str, tuple[str, Params, str]] = {
     "canvas": ("canvas", lambda _: {}, ".react-flow__edge"),
     "canvas-chosen": ("canvas", lambda _: {"pond": "sales@2"}, ".chosen-why li"),
     "canvas-groups": ("canvas", lambda _: {"group": "tag", "closed": "raw"}, ".node-group"),
-    "canvas-many": ("canvas", lambda _: {"env": "many"}, ".react-flow__edge"),
     "ponds": ("node", lambda _: {}, ".pond-table"),
     "pond": ("node", lambda _: {"pond": "sales@2", "do": "tide"}, ".saw-line"),
     "pond-failed": ("node", lambda _: {"pond": "payments_matched", "do": "kill"}, ".gate"),
@@ -49,7 +48,7 @@ PAGES: dict[str, tuple[str, Params, str]] = {
     "flow-ended": (
         "flows",
         lambda at: {"run": at.filled.flows.ended, "component": "scored"},
-        "text=whoever extracts it",
+        "text=read as a whole",
     ),
     "plan": ("plan", lambda _: {}, "text=takes over when"),
     "processes": ("processes", lambda _: {}, "text=no worker has the label gpu"),

@@ -79,6 +79,9 @@ def test_nested_types_are_written_as_sql_writes_them() -> None:
     ("rule", "words"),
     [
         (ExpectationDefinition(name="rows", kind="rows", minimum=1, maximum=9), "at least 1 and at most 9 rows"),
+        (ExpectationDefinition(name="rows", kind="rows", minimum=1), "at least 1 row"),
+        (ExpectationDefinition(name="b", kind="between", column="x", minimum=0), "x is at least 0"),
+        (ExpectationDefinition(name="b", kind="between", column="x", maximum=9), "x is at most 9"),
         (ExpectationDefinition(name="n", kind="not_null", column="id"), "id is never null"),
         (ExpectationDefinition(name="b", kind="between", column="x", minimum=0, maximum=1), "x is between 0 and 1"),
         (ExpectationDefinition(name="i", kind="in_set", column="c", values=("a", "b")), "c is one of a, b"),

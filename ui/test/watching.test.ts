@@ -26,6 +26,7 @@ test("a component stands behind everything that leads to it, and a stop delays n
 
 test("of a table its columns are shown, whatever they are made of", () => {
   assert.equal(columnsText("Table<{id: bigint, tags: map<string, array<int>>, at: date}>"), "id, tags, at");
+  assert.equal(columnsText("Stream<Result<{id: bigint}>>"), "id or why not");
   assert.equal(columnsText("Value<int>"), "Value<int>");
 });
 

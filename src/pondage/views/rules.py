@@ -14,11 +14,12 @@ def expectation_text(each: ExpectationDefinition) -> str:
             limits = [
                 f"{word} {value}" for word, value in (("at least", each.minimum), ("at most", each.maximum)) if value
             ]
-            return f"{' and '.join(limits) or 'any number of'} rows{severity}"
+            thing = "row" if limits and (each.maximum or each.minimum) == 1 else "rows"
+            return f"{' and '.join(limits) or 'any number of'} {thing}{severity}"
         case "not_null":
             return f"{each.column} is never null{severity}"
         case "between":
-            return f"{each.column} is between {each.minimum} and {each.maximum}{severity}"
+            return f"{each.column} is {_range(each)}{severity}"
         case "in_set":
             return f"{each.column} is one of {', '.join(str(value) for value in each.values)}{severity}"
         case "bad_rows":
@@ -36,3 +37,9 @@ def expectation_text(each: ExpectationDefinition) -> str:
             return f"{each.column} is at most {duration_text(each.within_us)} old{severity}"
         case "volume":
             return f"as many rows as the last {each.of_last}, {each.maximum:.0%} more or less{severity}"
+
+
+def _range(each: ExpectationDefinition) -> str:
+    if each.maximum is None:
+        return f"at least {each.minimum}"
+    return f"at most {each.maximum}" if each.minimum is None else f"between {each.minimum} and {each.maximum}"

@@ -161,9 +161,12 @@ function Segments({ flow, x, y }: { flow: Flowing; x: number; y: number }) {
   );
 }
 
-/** Of a table its columns, which are what differs: of `Table<{id: bigint, at: date}>` `id, at`. */
+/** Of a table its columns, which are what differs: of `Table<{id: bigint, at: date}>` `id, at`; a Result may be an error. */
 export function columnsText(type: string): string {
-  const row = /^(?:Table|Stream)<\{(.*)\}>$/.exec(type)?.[1];
+  const of = /^(?:Table|Stream)<(.*)>$/.exec(type)?.[1] ?? type;
+  const result = /^Result<(.*)>$/.exec(of)?.[1];
+  if (result !== undefined) return `${columnsText(`Table<${result}>`)} or why not`;
+  const row = /^\{(.*)\}$/.exec(of)?.[1];
   if (row === undefined) return type;
   const names: string[] = [];
   let depth = 0;

@@ -48,7 +48,7 @@ function Line({ stream, reader, isFirst }: { stream: StreamView; reader: ReaderV
       <td className="right number">{shown(stream.segments, numberText)}</td>
       <td className="right number">{shown(stream.rows, numberText)}</td>
       <td className="right number">{shown(stream.bytes, sizeText)}</td>
-      <td>{reader === null ? <span className="faint">whoever extracts it</span> : <code>{`${reader.component}.${reader.port}`}</code>}</td>
+      <td>{reader === null ? <span className="faint">read as a whole, or extracted</span> : <code>{`${reader.component}.${reader.port}`}</code>}</td>
       <td className="nowrap">{reader === null || stream.segments === null ? null : <Read of={stream.segments} reader={reader} />}</td>
       <td>{reader === null ? "" : reader.error === null ? WAITS[reader.waits] : <span className="failed-text">{reader.error}</span>}</td>
     </tr>
