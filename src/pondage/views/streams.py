@@ -92,6 +92,7 @@ _READERS = """SELECT c.instance AS instance, c.port AS port, c.reader AS reader,
               WHERE c.run = :run ORDER BY c.instance, c.port, c.reader, c.reader_port"""
 _BEGUN = ("RUNNING", "OK", "ERROR")
 _NUMBERS = ("segments", "total_rows", "total_bytes", "ends")
-_SUMS = """SELECT instance, port, count(*) - sum(is_eos) AS segments, sum(is_eos) AS ends,
+_SUMS = """SELECT instance, port, CAST(count(*) - sum(is_eos) AS BIGINT) AS segments,
+                  CAST(sum(is_eos) AS BIGINT) AS ends,
                   CAST(sum(rows) AS BIGINT) AS total_rows, CAST(sum(bytes) AS BIGINT) AS total_bytes
            FROM segments WHERE run = :run GROUP BY instance, port"""
