@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from pondage.engine.reaper import Reaper
-from pondage.ledger import executions, pools, reap, work
+from pondage.ledger import executions, reap, work
 from pondage.ledger.driver import Transaction
+from pondage.ledger.executions import Outcome
 from tests.simulation import machines
 from tests.simulation.story import play
 
@@ -40,16 +41,17 @@ def is_caught(*expected: str) -> bool:
     return False
 
 
-def unfenced(tx: Transaction, *, execution: int, token: str, outcome: str, pool: str = "", error: Any = None) -> bool:
+guarded_close = executions.close
+
+
+def unfenced(tx: Transaction, *, execution: int, token: str, outcome: Outcome, **given: Any) -> bool:
     """Close an execution whoever holds it, and however it ended before."""
-    tx.change(
-        "UPDATE executions SET completed_at = :now, outcome = :outcome, error = :error WHERE id = :id",
-        id=execution,
-        outcome=outcome,
-        error=error,
-    )
-    if pool:
-        pools.free(tx, execution)
+    if not guarded_close(tx, execution=execution, token=token, outcome=outcome, **given):
+        tx.change(
+            "UPDATE executions SET completed_at = :now, outcome = :outcome WHERE id = :id",
+            id=execution,
+            outcome=outcome,
+        )
     return True
 
 
