@@ -227,12 +227,13 @@ def stream(world: World) -> None:
 
 def test_the_streams_of_a_run_are_shown(pair: Twins, capsys: pytest.CaptureFixture[str]) -> None:
     shown = msgspec.json.decode(said(capsys, pair.far("flow", "show", "streaming", "--json")).out)
-    assert shown["flow"]["streams"] == [
+    told = [{key: value for key, value in one.items() if key != "readers"} for one in shown["flow"]["streams"]]
+    assert told == [
         {"component": "t", "port": "out", "state": "ended", "segments": 2, "rows": 1201, "bytes": 20},
         {"component": "s", "port": "out", "state": "deleted", "segments": None, "rows": None, "bytes": None},
     ]
-    told = said(capsys, ["job", "show", "ticking"]).out.split("streams\n")[1].splitlines()
-    assert [line.split() for line in told[:2]] == [
+    lines = said(capsys, ["job", "show", "ticking"]).out.split("streams\n")[1].splitlines()
+    assert [line.split() for line in lines[:2]] == [
         ["STREAM", "STATE", "SEGMENTS", "ROWS", "SIZE"],
         ["t.out", "ended", "2", "1,201", "20", "B"],
     ]
