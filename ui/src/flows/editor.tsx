@@ -9,6 +9,7 @@ import { Graph } from "../runs/graph";
 import type { FlowCheckView, FlowProblem, Started } from "../types";
 import { countText } from "../words";
 import { rangeOf } from "./position";
+import { Programs } from "./programs";
 
 const KEY = "pondage.tree";
 const PAUSE_MS = 400;
@@ -96,6 +97,7 @@ export function Editor() {
           ))}
         </ul>
       ) : null}
+      <Programs />
       {view !== null && view.ok ? <Types view={view} /> : null}
     </div>
   );
