@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.util import find_spec
 from typing import Any
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _TRACER: list[Any] = []
+_UNNOTED = nullcontext()
 
 
 def begin(role: str) -> bool:
@@ -49,12 +50,13 @@ def use(provider: Any) -> None:
         _TRACER.append(provider.get_tracer("pondage"))
 
 
-@contextmanager
-def span(name: str, **attributes: str | int | bool | None) -> Iterator[None]:
+def span(name: str, **attributes: str | int | bool | None) -> AbstractContextManager[None]:
     """Note how long the block takes, as a part of the span around it; an error is noted, and goes on."""
-    if not _TRACER:
-        yield
-        return
+    return _noted(name, attributes) if _TRACER else _UNNOTED
+
+
+@contextmanager
+def _noted(name: str, attributes: dict[str, str | int | bool | None]) -> Iterator[None]:
     known = {f"pondage.{key}": value for key, value in attributes.items() if value is not None}
     with _TRACER[0].start_as_current_span(name, attributes=known):
         yield

@@ -75,6 +75,10 @@ class _Metered:
         changed: int = self.measured(statement, values, lambda: self._tx.change(statement, **values))
         return changed
 
+    def insert(self, statement: str, **values: Value) -> int:
+        made: int = self.measured(statement, values, lambda: self._tx.insert(statement, **values))
+        return made
+
     def write(self, statement: str, **values: Value) -> None:
         self.change(statement, **values)
 

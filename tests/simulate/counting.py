@@ -49,6 +49,11 @@ class CountingTransaction:
         self._count(statement, values, changed)
         return changed
 
+    def insert(self, statement: str, **values: Value) -> int:
+        made = self.inner.insert(statement, **values)
+        self._count(statement, values, 1)
+        return made
+
     def write(self, statement: str, **values: Value) -> None:
         self.inner.write(statement, **values)
         self._count(statement, values, 1)

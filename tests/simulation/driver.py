@@ -59,9 +59,7 @@ class _SharedSqlite(SqliteDriver):
 
 
 def _in_memory() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    connection.row_factory = sqlite3.Row
-    return connection
+    return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
 
 
 class SqliteMemory:

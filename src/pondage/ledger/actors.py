@@ -83,14 +83,12 @@ def lock_environment(tx: Transaction, environment_id: int) -> None:
 
 def create(tx: Transaction, *, environment_id: int, kind: str, key: str) -> int:
     """Write a new actor and answer its id."""
-    row = tx.row(
-        "INSERT INTO actors (environment, kind, key) VALUES (:environment, :kind, :key) RETURNING id",
+    return tx.insert(
+        "INSERT INTO actors (environment, kind, key) VALUES (:environment, :kind, :key)",
         environment=environment_id,
         kind=kind,
         key=key,
     )
-    assert row is not None
-    return number(row, "id")
 
 
 _ACTOR = (
@@ -276,9 +274,9 @@ def insert_pond(
 ) -> int:
     """Write a newly deployed Pond and answer its id."""
     name, major = split_key(key)
-    row = tx.row(
+    return tx.insert(
         """INSERT INTO ponds (actor, environment, name, major, project, state, definition)
-           VALUES (:actor, :environment, :name, :major, :project, :state, :definition) RETURNING id""",
+           VALUES (:actor, :environment, :name, :major, :project, :state, :definition)""",
         actor=actor,
         environment=environment_id,
         name=name,
@@ -287,8 +285,6 @@ def insert_pond(
         state=state,
         definition=definition_id,
     )
-    assert row is not None
-    return number(row, "id")
 
 
 def save_state(tx: Transaction, pond_id: int, state: str) -> None:
@@ -386,11 +382,10 @@ def definition(tx: Transaction, identity: int) -> PondDefinition:
 def store_definition(tx: Transaction, declared: PondDefinition, digest: str) -> int:
     """Write a declaration once and answer its id."""
     row = tx.row("SELECT id FROM definitions WHERE digest = :digest", digest=digest)
-    if row is None:
-        row = tx.row(
-            "INSERT INTO definitions (digest, body) VALUES (:digest, :body) RETURNING id",
-            digest=digest,
-            body=msgspec.json.encode(declared).decode(),
-        )
-    assert row is not None
-    return number(row, "id")
+    if row is not None:
+        return number(row, "id")
+    return tx.insert(
+        "INSERT INTO definitions (digest, body) VALUES (:digest, :body)",
+        digest=digest,
+        body=msgspec.json.encode(declared).decode(),
+    )

@@ -33,7 +33,7 @@ from pondage.ledger.driver import Transaction, number, text_or_none
 from pondage.ledger.executions import Dispatch
 from pondage.ledger.inputs import RippleInputs
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.pins import Chosen, Wanted, choose
+from pondage.ledger.pins import Chosen, Wanted, choose, last
 from pondage.ledger.ponds import LedgerPonds
 from pondage.ledger.queues import QueueKey
 from pondage.ledger.runs import RunRow
@@ -60,6 +60,8 @@ class Catchment:
         self._actor = actor.id
         self.ponds = LedgerPonds(tx, ledger, actor.environment, actor=actor.id, kept=ledger.kept.take(tx, actor))
         self._runs: dict[tuple[int, int], RunRow] = {}
+        self._completed: dict[int, int] = {}
+        """The last Run of each Pond that has completed in this step."""
         self._published: dict[int, dict[str, int]] = {}
         self._errors: dict[PondKey, str] = {}
         self._answers: list[Event] = []
@@ -160,17 +162,17 @@ class Catchment:
         if not effect.taken:
             return Chosen(pins={}, standing={}, is_spliced=False)
         definition = self._ledger.definition(self._tx, pond.definition)
+        sources = {
+            pond_key(source.pond, source.major): source for source in definition.sources if source.major is not None
+        }
+        ponds = {key: None if (row := self.ponds.row(key)) is None else row.id for key in sources}
+        if not pond.tracks:
+            return last(self._tx, ponds, self._completed)
         # Only where older Runs may be chosen can a pin go back behind the last one.
-        latest = runs.latest_pins(self._tx, pond.id) if pond.tracks and definition.coherent else {}
+        latest = runs.latest_pins(self._tx, pond.id) if definition.coherent else {}
         wanted = [
-            Wanted(
-                source=pond_key(source.pond, source.major),
-                pond=None if (row := self.ponds.row(pond_key(source.pond, source.major))) is None else row.id,
-                is_required=source.required,
-                not_before=latest.get(pond_key(source.pond, source.major)) or 0,
-            )
-            for source in definition.sources
-            if source.major is not None
+            Wanted(source=key, pond=ponds[key], is_required=source.required, not_before=latest.get(key) or 0)
+            for key, source in sources.items()
         ]
         return choose(
             self._tx,
@@ -236,9 +238,7 @@ class Catchment:
             crash_budget=self._ledger.durability.crash_budget,
             reason=effect.reason.value,
         )
-        reused = self._reusable(run, ripple, dataset, digest)
-        if reused is None and self._may_reuse(run, ripple):
-            reused = self._reusable_above(effect.pond, ripple, dataset, digest)
+        reused = self._reusable(effect.pond, run, ripple, dataset, digest)
         if reused is None and ripple.kind == "job":
             delay_us = self._delay(effect, ripple, dataset)
             self.told.append(job_ripples.start(self._tx, self._ledger, work, definition, ripple, delay_us=delay_us))
@@ -274,24 +274,22 @@ class Catchment:
             published = self._published[pinned] = {ripple: output.snapshot for ripple, output in found.items()}
         return published.get(read.ripple)
 
-    def _reusable(self, run: RunRow, ripple: RippleDefinition, dataset: int, digest: str) -> int | None:
+    def _reusable(self, key: PondKey, run: RunRow, ripple: RippleDefinition, dataset: int, digest: str) -> int | None:
         """Answer the snapshot that serves again: same code, same parameters, same inputs."""
-        if not self._may_reuse(run, ripple):
-            return None
-        newest = snapshots.newest(self._tx, dataset)
-        return newest.id if newest is not None and newest.is_reusable and newest.digest == digest else None
-
-    def _may_reuse(self, run: RunRow, ripple: RippleDefinition) -> bool:
         # A Ripple that reads nothing brings data in from outside: equal code says nothing about it.
-        return self._ledger.is_reusing and not run.is_forced and not ripple.always and bool(ripple.tables)
+        if not self._ledger.is_reusing or run.is_forced or ripple.always or not ripple.tables:
+            return None
+        reused = snapshots.reusable(self._tx, dataset, digest)
+        return self._reusable_above(key, ripple, dataset, digest) if reused is None else reused
 
     def _reusable_above(self, key: PondKey, ripple: RippleDefinition, dataset: int, digest: str) -> int | None:
         """Answer what the same code has made of the same inputs in an environment above, while here is nothing yet."""
         if not self._ledger.has_parent(self._tx, self._environment) or snapshots.newest(self._tx, dataset) is not None:
             return None
         origin = environments.above(self._tx, self._environment, key)
-        newest = None if origin is None else snapshots.newest_of(self._tx, pond=origin.row.id, ripple=ripple.name)
-        return newest.id if newest is not None and newest.is_reusable and newest.digest == digest else None
+        if origin is None:
+            return None
+        return snapshots.reusable_of(self._tx, pond=origin.row.id, ripple=ripple.name, digest=digest)
 
     def _delay(self, effect: does.StartRipple, ripple: RippleDefinition, dataset: int) -> int:
         durability = self._ledger.durability
@@ -322,19 +320,22 @@ class Catchment:
 
     def _finish_run(self, effect: does.RunFinished) -> None:
         pond = self.ponds.known(effect.pond)
-        run, given = runs.finishing(self._tx, pond.id, effect.number)
+        found = runs.finishing(self._tx, pond.id, effect.number)
+        run, given = found.run, found.given
         definition = self._ledger.definition(self._tx, run.definition)
         ripples = [ripple.name for ripple in definition.ripples]
         older = run.rollback_of or run.origin
         if older is not None:
             given = self._take_outputs(run, pond.id, older)
             ripples = list(given)
+        self._completed[pond.id] = run.id
         self._published[run.id] = runs.publish(self._tx, run=run, pond=pond.id, ripples=ripples, given=given)
         for subsumed in effect.subsumed:
             runs.end(self._tx, self._run(pond.id, subsumed).id, state="subsumed")
         if definition.borrowed:
             return
-        environments.tell_borrowers(self._tx, pond.id, effect.pond, is_fresher=effect.is_fresher)
+        if found.is_borrowed:
+            environments.tell_borrowers(self._tx, pond.id, effect.pond, is_fresher=effect.is_fresher)
         history.put_outbox(
             self._tx, environment=self._environment, kind="publish", payload={"pond": pond.id, "run": run.public_id}
         )

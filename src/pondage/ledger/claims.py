@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from pondage.ledger import pools, processes
@@ -62,9 +64,9 @@ _HEADS = """SELECT q.id AS queue, p.priority AS priority,
 # Nothing for a dead process; the row of a living one is held, so that no reaper passes before the claim ends.
 _ALIVE = "(SELECT id FROM processes WHERE id = :process AND dead_at IS NULL /*share*/) alive CROSS JOIN "
 
-_COLUMNS = """SELECT e.id AS execution, e.token, e.epoch, e.is_isolated, e.completed_at, e.outcome,
-                     d.id AS dispatch, d.kind, d.node, d.number, d.environment, d.actor, d.run, d.freshness,
-                     d.inputs, d.digest, d.timeout_s, d.stopped_at, d.crash_budget, q.pool, q.id AS queue """
+_COLUMNS = """SELECT e.id AS execution, e.epoch, e.is_isolated, e.completed_at, d.id AS dispatch, d.kind, d.node,
+                     d.number, d.environment, d.actor, d.run, d.freshness, d.inputs, d.digest, d.timeout_s,
+                     d.stopped_at, d.crash_budget, q.pool, q.id AS queue """
 _CLAIMABLE = f"""{_COLUMNS} FROM (
                      SELECT execution FROM availabilities
                      WHERE queue = :queue AND priority = :priority AND available_at <= :now AND is_isolated <= :alone
@@ -107,11 +109,15 @@ def heads(
     marks, values = numbered("queue", queue_ids)
     if process is not None:
         values["process"] = process
-    statement = _HEADS.format(queues=marks, processes="" if process is None else _ALIVE)
-    rows = tx.rows(statement, alone=int(is_alone), **values)
+    rows = tx.rows(_heads(marks, process is not None), alone=int(is_alone), **values)
     found = [row for row in rows if row["available_at"] is not None]
     found.sort(key=lambda row: (number(row, "priority"), number(row, "available_at"), number(row, "queue")))
     return [(number(row, "queue"), number(row, "priority")) for row in found]
+
+
+@lru_cache(maxsize=200)
+def _heads(marks: str, is_for_process: bool) -> str:
+    return _HEADS.format(queues=marks, processes=_ALIVE if is_for_process else "")
 
 
 def _take(tx: Transaction, found: Row, *, process: int, token: str, slots: dict[str, int | None]) -> Claim:

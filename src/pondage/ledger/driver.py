@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from typing import Protocol
 
 import msgspec
@@ -65,6 +66,9 @@ class Transaction(Protocol):
 
     def change(self, statement: str, **values: Value) -> int:
         """Run a statement and answer how many rows it changed."""
+
+    def insert(self, statement: str, **values: Value) -> int:
+        """Insert one row into a table whose key is `id`, and answer that."""
 
     def write(self, statement: str, **values: Value) -> None:
         """Run a statement whose answer nobody needs. It may be sent together with later ones, but before any read."""
@@ -169,8 +173,14 @@ def text_or_none(row: Row, column: str) -> str | None:
 
 def numbered(names: str, values: list[int]) -> tuple[str, dict[str, Value]]:
     """Answer the placeholders and the values for an `IN (…)` over a short list of ids."""
-    keys = [f"{names}{position}" for position in range(len(values))]
-    return ", ".join(f":{key}" for key in keys), dict(zip(keys, values, strict=True))
+    marks, keys = _marks(names, len(values))
+    return marks, dict(zip(keys, values, strict=True))
+
+
+@lru_cache(maxsize=2_000)
+def _marks(names: str, count: int) -> tuple[str, list[str]]:
+    keys = [f"{names}{position}" for position in range(count)]
+    return ", ".join(f":{key}" for key in keys), keys
 
 
 def batches(values: list[int], size: int = 500) -> Iterator[list[int]]:

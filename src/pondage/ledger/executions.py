@@ -52,29 +52,24 @@ def dispatch_without_execution(tx: Transaction, work: Dispatch) -> int:
 
 def put_closed(tx: Transaction, work: Dispatch, *, token: str) -> int:
     """Write work that was done elsewhere under this token, with its only execution, and answer that."""
-    row = tx.row(
+    return tx.insert(
         """INSERT INTO executions (dispatch, token, epoch, created_at, claimed_at, completed_at, outcome)
-           VALUES (:dispatch, :token, 0, :now, :now, :now, 'ok') RETURNING id""",
+           VALUES (:dispatch, :token, 0, :now, :now, :now, 'ok')""",
         dispatch=_insert_dispatch(tx, work, outcome="ok"),
         token=token,
     )
-    assert row is not None
-    return number(row, "id")
 
 
 def _insert_dispatch(tx: Transaction, work: Dispatch, *, outcome: Outcome | None) -> int:
-    row = tx.row(
+    return tx.insert(
         """INSERT INTO dispatches (environment, actor, run, dataset, kind, node, number, freshness, queue, priority,
                                    inputs, digest, timeout_s, crash_budget, reason, outcome, created_at, closed_at)
            VALUES (:environment, :actor, :run, :dataset, :kind, :node, :number, :freshness, :queue, :priority,
                    :inputs, :digest, :timeout_s, :crash_budget, :reason, :outcome, :now,
-                   CASE WHEN CAST(:outcome AS TEXT) IS NULL THEN NULL ELSE :now END)
-           RETURNING id""",
+                   CASE WHEN CAST(:outcome AS TEXT) IS NULL THEN NULL ELSE :now END)""",
         outcome=outcome,
         **msgspec.structs.asdict(work),
     )
-    assert row is not None
-    return number(row, "id")
 
 
 def enqueue(

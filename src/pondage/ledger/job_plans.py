@@ -128,13 +128,11 @@ def store(tx: Transaction, job: StoredJob) -> int:
     if found is not None:
         return found
     # The order of parameters is the author's (the columns of a file, for example), so nothing is sorted.
-    row = tx.row(
-        "INSERT INTO definitions (digest, body) VALUES (:digest, :body) RETURNING id",
+    return tx.insert(
+        "INSERT INTO definitions (digest, body) VALUES (:digest, :body)",
         digest=_digest(job),
         body=msgspec.json.encode(job).decode(),
     )
-    assert row is not None
-    return number(row, "id")
 
 
 def _digest(job: StoredJob) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from pondage.define.names import PondKey
-from pondage.ledger.driver import Row, Transaction, number, text, text_or_none
+from pondage.ledger.driver import Row, Transaction, number, number_or_none, text, text_or_none
 
 Standing = Mapping[str, tuple[str, ...]]
 """For each remembered ancestor, what identifies the outputs of its Runs that were read; more than one in a splice."""
@@ -46,6 +46,27 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     is_required: bool
     not_before: int
     """The Run that the Pond's latest started Run pinned: a pin never goes back behind it."""
+
+
+_LAST = "SELECT max(id) AS id FROM runs WHERE pond = :pond AND state = 'completed'"
+
+
+def last(tx: Transaction, wanted: Mapping[PondKey, int | None], completed: Mapping[int, int]) -> Chosen:
+    """Take the last completed Run of each Source, where no diamond compares anything.
+
+    `completed` is what this step has completed itself: a Pond's Runs end in their order, so that is the last one.
+    """
+    asked = {
+        source: tx.ahead(_LAST, pond=pond)
+        for source, pond in wanted.items()
+        if pond is not None and pond not in completed
+    }
+    pins: dict[str, int | None] = {
+        source: None if pond is None else completed.get(pond) for source, pond in wanted.items()
+    }
+    for source, rows in asked.items():
+        pins[source] = number_or_none(rows()[0], "id")
+    return Chosen(pins=pins, standing={}, is_spliced=False)
 
 
 def choose(

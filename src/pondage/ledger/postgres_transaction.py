@@ -9,7 +9,7 @@ from typing import Protocol
 import psycopg
 
 from pondage.ledger.dialect import STARTED, translated
-from pondage.ledger.driver import Counts, LedgerUnavailable, Row, UnfitValue, Value, check_text
+from pondage.ledger.driver import Counts, LedgerUnavailable, Row, UnfitValue, Value, check_text, number
 from pondage.ledger.wire import Answer, Asked, Statement, Wire
 
 PRESENCE = 7307
@@ -90,6 +90,11 @@ class PostgresTransaction:
     def change(self, statement: str, **values: Value) -> int:
         """Run a statement and answer how many rows it changed."""
         return self._run(statement, values).changed
+
+    def insert(self, statement: str, **values: Value) -> int:
+        """Insert one row and answer its id."""
+        (row,) = self._run(statement + " RETURNING id", values).rows
+        return number(row, "id")
 
     def write(self, statement: str, **values: Value) -> None:
         """Keep a statement until the next one that is answered: then all are sent in one go."""

@@ -44,11 +44,10 @@ def register(
     labels: str = "",
 ) -> int:
     """Write the row of a process that starts, and answer its id."""
-    row = tx.row(
+    process = tx.insert(
         """INSERT INTO processes (public_id, machine, boot, pid, pid_started, role, slots, code, labels,
                                   registered_at, heartbeat_at)
-           VALUES (:public_id, :machine, :boot, :pid, :pid_started, :role, :slots, :code, :labels, :now, :beat)
-           RETURNING id""",
+           VALUES (:public_id, :machine, :boot, :pid, :pid_started, :role, :slots, :code, :labels, :now, :beat)""",
         public_id=public_id,
         machine=machine,
         boot=tx.boot,
@@ -60,9 +59,8 @@ def register(
         labels=labels,
         beat=tx.beat,
     )
-    assert row is not None
-    tx.sign(number(row, "id"))
-    return number(row, "id")
+    tx.sign(process)
+    return process
 
 
 def beat(tx: Transaction, process: int, *, state: str = "") -> bool:

@@ -30,11 +30,20 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """The Run of another environment whose outputs it shows."""
 
 
+class Finishing(msgspec.Struct, frozen=True, kw_only=True):
+    """A Run that is to be completed, the snapshots that its own Ripples gave, and whether another Pond shows it."""
+
+    run: RunRow
+    given: dict[str, int]
+    is_borrowed: bool
+
+
 _COLUMNS = "id, public_id, number, freshness, definition, pins, is_forced, is_full, rollback_of, origin"
 _FINISHING = f"""SELECT {", ".join(f"r.{column} AS {column}" for column in _COLUMNS.split(", "))},
-                        o.node AS node, o.snapshot AS snapshot
+                        o.id AS output, o.node AS node, o.snapshot AS snapshot,
+                        EXISTS (SELECT 1 FROM ponds b WHERE b.borrows = r.pond AND b.removed_at IS NULL) AS is_borrowed
                  FROM runs r LEFT JOIN run_outputs o ON o.run = r.id
-                 WHERE r.pond = :pond AND r.number = :number ORDER BY o.id"""
+                 WHERE r.pond = :pond AND r.number = :number"""
 
 
 def insert(
@@ -56,13 +65,12 @@ def insert(
     reason: str,
 ) -> RunRow:
     """Write a Run that starts, with its pins."""
-    row = tx.row(
-        f"""INSERT INTO runs (public_id, environment, actor, pond, number, freshness, delay, definition, pins,
-                              ancestry, is_spliced, is_forced, is_full, rollback_of, origin, state, reason,
-                              started_at)
-            VALUES (:public_id, :environment, :actor, :pond, :number, :freshness, :delay, :definition, :pins,
-                    :ancestry, :is_spliced, :is_forced, :is_full, :rollback_of, :origin, 'running', :reason, :now)
-            RETURNING {_COLUMNS}""",
+    identity = tx.insert(
+        """INSERT INTO runs (public_id, environment, actor, pond, number, freshness, delay, definition, pins,
+                             ancestry, is_spliced, is_forced, is_full, rollback_of, origin, state, reason,
+                             started_at)
+           VALUES (:public_id, :environment, :actor, :pond, :number, :freshness, :delay, :definition, :pins,
+                   :ancestry, :is_spliced, :is_forced, :is_full, :rollback_of, :origin, 'running', :reason, :now)""",
         public_id=public_id,
         environment=environment,
         actor=actor,
@@ -80,15 +88,32 @@ def insert(
         origin=origin,
         reason=reason,
     )
-    assert row is not None
-    return _run(row)
+    return RunRow(
+        id=identity,
+        public_id=public_id,
+        number=run_number,
+        freshness=freshness,
+        definition=definition,
+        pins=chosen.pins,
+        is_forced=is_forced,
+        is_full=is_full,
+        rollback_of=rollback_of,
+        origin=origin,
+    )
 
 
-def finishing(tx: Transaction, pond: int, run_number: int) -> tuple[RunRow, dict[str, int]]:
+def finishing(tx: Transaction, pond: int, run_number: int) -> Finishing:
     """Answer the Run of this number and the snapshots that its Ripples gave; the newest where one gave twice."""
     rows = tx.rows(_FINISHING, pond=pond, number=run_number)
     assert rows, f"pond {pond} has no run number {run_number}"
-    return _run(rows[0]), {text(row, "node"): number(row, "snapshot") for row in rows if row["node"] is not None}
+    outputs = sorted(
+        (number(row, "output"), text(row, "node"), number(row, "snapshot")) for row in rows if row["output"] is not None
+    )
+    return Finishing(
+        run=_run(rows[0]),
+        given={node: snapshot for _, node, snapshot in outputs},
+        is_borrowed=bool(rows[0]["is_borrowed"]),
+    )
 
 
 def by_number(tx: Transaction, pond: int, run_number: int) -> RunRow:

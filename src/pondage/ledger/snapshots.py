@@ -103,33 +103,43 @@ def load(tx: Transaction, ids: list[int]) -> dict[int, SnapshotRow]:
 
 
 class Newest(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest snapshot of a dataset, whether its data may serve again, and what its probe answered."""
+    """The newest snapshot of a dataset, and what its probe answered."""
 
     id: int
     digest: str
-    is_reusable: bool
     is_deleted: bool
     probe: str | None
 
 
+_NEWEST = """SELECT id, digest, content, tombstoned_at FROM snapshots
+             WHERE dataset = :dataset AND kind <> 'compact' ORDER BY id DESC LIMIT 1"""
+
+
 def newest(tx: Transaction, dataset_id: int) -> Newest | None:
     """Answer the newest snapshot of a dataset."""
-    row = tx.row(
-        """SELECT id, digest, content, tombstoned_at FROM snapshots
-           WHERE dataset = :dataset AND kind <> 'compact' ORDER BY id DESC LIMIT 1""",
-        dataset=dataset_id,
-    )
+    row = tx.row(_NEWEST, dataset=dataset_id)
     if row is None:
         return None
-    content = _decode_content(text(row, "content"))
-    is_deleted = row["tombstoned_at"] is not None
     return Newest(
         id=number(row, "id"),
         digest=text(row, "digest"),
-        is_reusable=not is_deleted and not content.read_freshness,
-        is_deleted=is_deleted,
-        probe=content.probe,
+        is_deleted=row["tombstoned_at"] is not None,
+        probe=_decode_content(text(row, "content")).probe,
     )
+
+
+def reusable(tx: Transaction, dataset_id: int, digest: str) -> int | None:
+    """Answer the newest snapshot of a dataset when it was made of the same and its data may serve again."""
+    row = tx.row(_NEWEST, dataset=dataset_id)
+    if row is None or row["digest"] != digest or row["tombstoned_at"] is not None:
+        return None
+    return None if _decode_content(text(row, "content")).read_freshness else number(row, "id")
+
+
+def reusable_of(tx: Transaction, *, pond: int, ripple: str, digest: str) -> int | None:
+    """Answer the newest snapshot of a Ripple when it may serve again."""
+    row = tx.row("SELECT id FROM datasets WHERE pond = :pond AND ripple = :ripple", pond=pond, ripple=ripple)
+    return None if row is None else reusable(tx, number(row, "id"), digest)
 
 
 def schema_of(tx: Transaction, *, pond: int, ripple: str) -> str | None:
@@ -153,12 +163,6 @@ def volumes(tx: Transaction, dataset_id: int, count: int) -> tuple[int, ...]:
         count=count,
     )
     return tuple(number(row, "rows") for row in rows)
-
-
-def newest_of(tx: Transaction, *, pond: int, ripple: str) -> Newest | None:
-    """Answer the newest snapshot of a Ripple, None when it has none."""
-    row = tx.row("SELECT id FROM datasets WHERE pond = :pond AND ripple = :ripple", pond=pond, ripple=ripple)
-    return None if row is None else newest(tx, number(row, "id"))
 
 
 _PUBLISHED = """SELECT s.id AS id, s.kind AS kind, s.content AS content, 1 AS is_published

@@ -42,16 +42,22 @@ class SqliteTransaction:
 
     def rows(self, statement: str, **values: Value) -> list[Row]:
         """Run a statement and answer its rows."""
-        return self._run(statement, values).fetchall()
+        return _rows(self._run(statement, values))
 
     def row(self, statement: str, **values: Value) -> Row | None:
         """Run a statement and answer its first row, or None."""
-        found = self._run(statement, values).fetchall()
+        found = _rows(self._run(statement, values))
         return found[0] if found else None
 
     def change(self, statement: str, **values: Value) -> int:
         """Run a statement and answer how many rows it changed."""
         return self._run(statement, values).rowcount
+
+    def insert(self, statement: str, **values: Value) -> int:
+        """Insert one row and answer its id: the connection knows it, which costs less than asking for it."""
+        identity = self._run(statement, values).lastrowid
+        assert identity is not None
+        return identity
 
     def write(self, statement: str, **values: Value) -> None:
         """Run a statement whose answer nobody needs."""
@@ -64,7 +70,7 @@ class SqliteTransaction:
 
     def ahead(self, statement: str, **values: Value) -> Callable[[], list[Row]]:
         """Ask at once: nothing is gained by waiting."""
-        found: list[Row] = self._run(statement, values).fetchall()
+        found = _rows(self._run(statement, values))
         return lambda: found
 
     @contextmanager
@@ -259,6 +265,15 @@ class SqliteChanges:
         return version
 
 
+def _rows(cursor: sqlite3.Cursor) -> list[Row]:
+    """Answer the rows as dictionaries: most columns are asked for, and `sqlite3.Row` looks for each one by one."""
+    found = cursor.fetchall()
+    if not found:
+        return found
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in found]
+
+
 _NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 _Bind = Callable[[dict[str, Value]], tuple[Value, ...]]
 
@@ -277,7 +292,6 @@ def _few(names: list[str]) -> _Bind:
 def _connected(path: Path) -> sqlite3.Connection:
     try:
         connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
-        connection.row_factory = sqlite3.Row
         # A commit writes whole pages, and a step touches many a little: small ones cost less. New files only.
         connection.execute("PRAGMA page_size=2048")
         connection.execute("PRAGMA journal_mode=WAL")
