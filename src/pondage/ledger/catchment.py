@@ -35,7 +35,6 @@ from pondage.ledger.inputs import RippleInputs
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.pins import Chosen, Wanted, choose, last
 from pondage.ledger.ponds import LedgerPonds
-from pondage.ledger.queues import QueueKey
 from pondage.ledger.runs import RunRow
 
 _ENDED_AS = {Reason.FAILED: "failed", Reason.KILLED: "killed", Reason.REMOVED: "removed"}
@@ -220,14 +219,7 @@ class Catchment:
             kind="ripple",
             node=ripple.name,
             number=effect.attempt,
-            queue=self._ledger.queue(
-                self._tx,
-                QueueKey(
-                    code=definition.archive,
-                    pool=definition.pool or "",
-                    labels=" ".join(sorted(definition.labels)),
-                ),
-            ),
+            queue=self._ledger.queue_of(self._tx, run.definition),
             inputs=msgspec.json.encode(inputs).decode(),
             actor=self._actor,
             run=run.id,

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 import msgspec
 
 from pondage.define.names import PondKey
+from pondage.kernel.demand.state import PondState
 from pondage.ledger.actors import ActorRow, PondRow
 from pondage.ledger.driver import Transaction
 
@@ -24,9 +25,10 @@ _KIND = "ponds"
 
 
 class KeptPond(msgspec.Struct, frozen=True):
-    """A Pond's row as a step left it, and who reads it when that is known."""
+    """A Pond's row as a step left it; its state ready to be advanced, and who reads it, when that is known."""
 
     row: PondRow
+    state: PondState | None
     sinks: list[PondKey] | None
 
 
@@ -51,12 +53,24 @@ class KeptPonds:
         kept = self._ponds.get(key)
         return None if kept is None else kept.sinks
 
-    def note(self, actor: int, rows: Mapping[PondKey, PondRow | None], sinks: Mapping[PondKey, list[PondKey]]) -> None:
+    def state(self, key: PondKey) -> PondState | None:
+        """Answer the state of a Pond, to be advanced in place; None when it is not kept."""
+        kept = self._ponds.get(key)
+        return None if kept is None else kept.state
+
+    def note(
+        self,
+        actor: int,
+        rows: Mapping[PondKey, PondRow | None],
+        states: Mapping[PondKey, PondState],
+        sinks: Mapping[PondKey, list[PondKey]],
+    ) -> None:
         """Keep what a step has read and written of the catchment's own Ponds; others change without its lock."""
         for key, row in rows.items():
             if row is not None and row.actor == actor:
                 known = sinks[key] if key in sinks else self.sinks(key)
-                self._ponds[key] = KeptPond(row, known if known is not None and len(known) <= PONDS else None)
+                short = known if known is not None and len(known) <= PONDS else None
+                self._ponds[key] = KeptPond(row, states.get(key), short)
                 self._ponds.move_to_end(key)
         while len(self._ponds) > PONDS:
             self._ponds.popitem(last=False)

@@ -95,6 +95,16 @@ class Ledger:
         """Answer the queue of work that needs this, making it the first time."""
         return self._remembered(tx, ("queue", key), lambda: queues.find(tx, key))
 
+    def queue_of(self, tx: Transaction, definition: int) -> int:
+        """Answer the queue of the Ripples of a stored declaration."""
+
+        def find() -> int:
+            declared = self.definition(tx, definition)
+            labels = " ".join(sorted(declared.labels))
+            return self.queue(tx, QueueKey(code=declared.archive, pool=declared.pool or "", labels=labels))
+
+        return self._remembered(tx, ("queue of", definition), find)
+
     def dataset(self, tx: Transaction, *, pond: int, ripple: str) -> tuple[int, str]:
         """Answer id and public id of the dataset that a Ripple of a Pond writes, making it the first time."""
         key = "dataset", (pond, ripple)

@@ -38,6 +38,8 @@ class LedgerPonds:
         self._kept = KeptPonds() if kept is None else kept
         self._rows: dict[PondKey, PondRow | None] = {}
         self._states: dict[PondKey, PondState] = {}
+        self._saved: dict[PondKey, PondState] = {}
+        """Those that are as they were written: the only ones that the next step may go on with."""
         self._removed: dict[PondKey, PondRow] = {}
         self._sinks: dict[PondKey, list[PondKey]] = {}
         self._shown: dict[int, Shown | None] = {}
@@ -67,7 +69,7 @@ class LedgerPonds:
             row = self.row(key)
             if row is None:
                 return None
-            self._states[key] = decode_state(row.state)
+            self._states[key] = self._kept.state(key) or decode_state(row.state)
         return self._states[key]
 
     def shape(self, key: PondKey) -> PondShape | None:
@@ -154,6 +156,7 @@ class LedgerPonds:
         self._rows[key] = None
         self._forget()
         self._states.pop(key, None)
+        self._saved.pop(key, None)
 
     def deployed(self, key: PondKey) -> None:
         """Note that what the machine says of this Pond from now on is not about one that was removed before."""
@@ -164,7 +167,8 @@ class LedgerPonds:
         for key in changed:
             row = self.row(key)
             if row is not None:
-                encoded = encode_state(self._states[key]).decode()
+                state = self._saved[key] = self._states[key]
+                encoded = encode_state(state).decode()
                 actors.save_state(self._tx, row.id, encoded)
                 self._rows[key] = msgspec.structs.replace(row, state=encoded)
 
@@ -176,5 +180,5 @@ class LedgerPonds:
     def leave(self) -> KeptPonds:
         """Answer what the next step need not read again."""
         assert self._actor is not None
-        self._kept.note(self._actor, self._rows, self._sinks)
+        self._kept.note(self._actor, self._rows, self._saved, self._sinks)
         return self._kept

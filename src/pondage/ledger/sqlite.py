@@ -25,6 +25,8 @@ class SqliteTransaction:
 
     def __init__(self, connection: sqlite3.Connection, clock: Clock, counts: Counts) -> None:
         self._connection = connection
+        # One for all statements: each is answered before the next.
+        self._cursor = connection.cursor()
         self._clock = clock
         self._counts = counts
         self.now = clock.now()
@@ -110,7 +112,7 @@ class SqliteTransaction:
         check_text(values)
         marked, bind = _marked(statement)
         try:
-            return self._connection.execute(marked, bind(values))
+            return self._cursor.execute(marked, bind(values))
         except sqlite3.OperationalError as error:
             raise LedgerUnavailable(f"the ledger cannot be used now: {error}") from error
         except OverflowError as error:
