@@ -14,6 +14,7 @@ from pondage.kernel.demand.events import Pulse
 from pondage.ledger import (
     actors,
     advance,
+    compaction,
     executions,
     history,
     leases,
@@ -80,6 +81,7 @@ POLLED: dict[str, Asked] = {
     "due schedule": reading(schedules.is_due),
     "next schedule": reading(schedules.next_due),
     "timer": lambda ledger: advance.advance_due(ledger, process=None),
+    "tables to compact": compaction.begin_due,
     "outbox": reading(retention.has_outbox),
     "next outbox row": lambda ledger: _undone(ledger, lambda tx: history.take_outbox(tx, lease_us=1)),
     "next lease": reading(leases.next_expiry),

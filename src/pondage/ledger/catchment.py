@@ -29,7 +29,7 @@ from pondage.ledger import (
     snapshots,
 )
 from pondage.ledger.actors import ActorRow, PondRow
-from pondage.ledger.driver import Transaction, number, text_or_none
+from pondage.ledger.driver import Transaction, number
 from pondage.ledger.executions import Dispatch
 from pondage.ledger.inputs import RippleInputs
 from pondage.ledger.ledger import Ledger
@@ -232,11 +232,11 @@ class Catchment:
         )
         reused = self._reusable(effect.pond, run, ripple, dataset, digest)
         if reused is None and ripple.kind == "job":
-            delay_us = self._delay(effect, ripple, dataset)
+            delay_us = self._delay(effect, ripple, pond.id)
             self.told.append(job_ripples.start(self._tx, self._ledger, work, definition, ripple, delay_us=delay_us))
             return
         if reused is None:
-            executions.dispatch(self._tx, work, delay_us=self._delay(effect, ripple, dataset))
+            executions.dispatch(self._tx, work, delay_us=self._delay(effect, ripple, pond.id))
             return
         executions.dispatch_done(self._tx, work, outcome="reused")
         snapshots.put_output(
@@ -283,17 +283,13 @@ class Catchment:
             return None
         return snapshots.reusable_of(self._tx, pond=origin.row.id, ripple=ripple.name, digest=digest)
 
-    def _delay(self, effect: does.StartRipple, ripple: RippleDefinition, dataset: int) -> int:
+    def _delay(self, effect: does.StartRipple, ripple: RippleDefinition, pond: int) -> int:
         durability = self._ledger.durability
         if effect.reason is Reason.RETRY and not effect.is_retry:
             return int(durability.retry_delay_s * 1_000_000)
-        if not ripple.tables:
-            # An Inlet that found nothing new is not asked again at once, so that a Wave over it does not spin.
-            last = self._tx.row(
-                "SELECT outcome FROM dispatches WHERE dataset = :dataset ORDER BY id DESC LIMIT 1", dataset=dataset
-            )
-            if last is not None and text_or_none(last, "outcome") == "reused":
-                return int(durability.probe_s * 1_000_000)
+        # An Inlet that found nothing new is not asked again at once, so that a Wave over it does not spin.
+        if not ripple.tables and executions.last_outcome(self._tx, pond=pond, node=ripple.name) == "reused":
+            return int(durability.probe_s * 1_000_000)
         return 0
 
     def _cancel(self, effect: does.Cancel) -> None:

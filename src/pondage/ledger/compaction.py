@@ -53,11 +53,12 @@ FROM {found} JOIN runs r ON r.id = o.run JOIN ponds p ON p.id = o.pond
 WHERE r.id = (SELECT max(c.id) FROM runs c WHERE c.pond = o.pond AND c.state = 'completed')
       AND {condition}"""
 _OF_POND = _CURRENT.format(found="run_outputs o", condition="o.pond = :pond ORDER BY o.id")
-# The condition on `small` is that of the index: an idle look costs nothing.
+# An idle look costs nothing: the condition on `small` is that of the index, and the limit has SQLite begin there.
 _FRAGMENTED = _CURRENT.format(
-    found="manifests m JOIN run_outputs o ON o.snapshot = m.snapshot",
-    condition="""m.small > 64 AND m.id = (SELECT max(n.id) FROM manifests n WHERE n.snapshot = m.snapshot)
-      AND NOT EXISTS (SELECT 1 FROM dispatches x WHERE x.dataset = d.id AND x.kind = 'compact'
+    found="""(SELECT f.snapshot AS snapshot FROM manifests f
+      WHERE f.small > 64 AND f.id = (SELECT max(n.id) FROM manifests n WHERE n.snapshot = f.snapshot)
+      ORDER BY f.id DESC LIMIT 1000) m JOIN run_outputs o ON o.snapshot = m.snapshot""",
+    condition="""NOT EXISTS (SELECT 1 FROM dispatches x WHERE x.dataset = d.id AND x.kind = 'compact'
                       AND (x.outcome IS NULL OR (x.outcome <> 'ok' AND x.closed_at > :since)))""",
 )
 

@@ -157,6 +157,16 @@ def close_dispatch(tx: Transaction, dispatch: int, *, outcome: Outcome, result: 
     )
 
 
+_LAST = """SELECT d.outcome AS outcome FROM runs r JOIN dispatches d ON d.run = r.id AND d.node = :node
+           WHERE r.pond = :pond ORDER BY r.number DESC, d.number DESC LIMIT 1"""
+
+
+def last_outcome(tx: Transaction, *, pond: int, node: str) -> str | None:
+    """Answer how a Ripple's last dispatch ended, None when it is open or there is none."""
+    row = tx.row(_LAST, pond=pond, node=node)
+    return None if row is None else text_or_none(row, "outcome")
+
+
 def cancel(tx: Transaction, dispatch: int) -> None:
     """Close a dispatch and whatever execution of it is open, so that a late commit finds its guard shut."""
     # Whoever reaps or releases at this moment closes one execution and makes the next: look until none is open.

@@ -258,7 +258,8 @@ CREATE TABLE dispatches (
     stopped_at INTEGER
 );
 CREATE INDEX dispatches_of_run ON dispatches (run, node, number);
-CREATE INDEX dispatches_of_dataset ON dispatches (dataset, id);
+CREATE INDEX dispatches_failed ON dispatches (dataset, id) WHERE outcome = 'failed';
+CREATE INDEX dispatches_compacting ON dispatches (dataset) WHERE kind = 'compact';
 CREATE INDEX dispatches_open ON dispatches (dataset, number) WHERE outcome IS NULL;
 CREATE INDEX dispatches_of_job ON dispatches (actor, node, number) WHERE kind = 'component';
 CREATE INDEX dispatches_of_reactor ON dispatches (actor, id) WHERE kind IN ('graph', 'stream');
