@@ -35,7 +35,7 @@ from pondage.ledger.inputs import RippleInputs
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.pins import Chosen, Wanted, choose, last
 from pondage.ledger.ponds import LedgerPonds
-from pondage.ledger.runs import RunRow
+from pondage.ledger.runs import Finishing, RunRow
 
 _ENDED_AS = {Reason.FAILED: "failed", Reason.KILLED: "killed", Reason.REMOVED: "removed"}
 
@@ -308,13 +308,12 @@ class Catchment:
 
     def _finish_run(self, effect: does.RunFinished) -> None:
         pond = self.ponds.known(effect.pond)
-        found = runs.finishing(self._tx, pond.id, effect.number)
-        run, given = found.run, found.given
+        run = runs.finishing(self._tx, pond.id, effect.number)
+        given = run.given
         definition = self._ledger.definition(self._tx, run.definition)
         ripples = [ripple.name for ripple in definition.ripples]
-        older = run.rollback_of or run.origin
-        if older is not None:
-            given = self._take_outputs(run, pond.id, older)
+        if run.shows is not None:
+            given = self._take_outputs(run, pond.id, run.shows)
             ripples = list(given)
         self._completed[pond.id] = run.id
         self._published[run.id] = runs.publish(self._tx, run=run, pond=pond.id, ripples=ripples, given=given)
@@ -322,13 +321,13 @@ class Catchment:
             runs.end(self._tx, self._run(pond.id, subsumed).id, state="subsumed")
         if definition.borrowed:
             return
-        if found.is_borrowed:
+        if run.is_borrowed:
             environments.tell_borrowers(self._tx, pond.id, effect.pond, is_fresher=effect.is_fresher)
         history.put_outbox(
             self._tx, environment=self._environment, kind="publish", payload={"pond": pond.id, "run": run.public_id}
         )
 
-    def _take_outputs(self, run: RunRow, pond: int, older: int) -> dict[str, int]:
+    def _take_outputs(self, run: Finishing, pond: int, older: int) -> dict[str, int]:
         """Give a Run everything that an older one showed, and answer that."""
         given = snapshots.outputs(self._tx, older)
         for ripple, output in given.items():

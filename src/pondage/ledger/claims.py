@@ -67,12 +67,15 @@ _ALIVE = "(SELECT id FROM processes WHERE id = :process AND dead_at IS NULL /*sh
 _COLUMNS = """SELECT e.id AS execution, e.epoch, e.is_isolated, e.completed_at, d.id AS dispatch, d.kind, d.node,
                      d.number, d.environment, d.actor, d.run, d.freshness, d.inputs, d.digest, d.timeout_s,
                      d.stopped_at, d.crash_budget, q.pool, q.id AS queue """
-_CLAIMABLE = f"""{_COLUMNS} FROM (
-                     SELECT execution FROM availabilities
-                     WHERE queue = :queue AND priority = :priority AND available_at <= :now AND is_isolated <= :alone
-                     ORDER BY available_at, execution LIMIT 1 /*lock skip*/) a
+_HEAD = """(SELECT execution FROM availabilities
+                  WHERE queue = :queue AND priority = {priority} AND available_at <= :now AND is_isolated <= :alone
+                  ORDER BY available_at, execution LIMIT 1 /*lock skip*/)"""
+_CLAIMABLE = f"""{_COLUMNS} FROM {_HEAD.format(priority=":priority")} a
                  JOIN executions e ON e.id = a.execution JOIN dispatches d ON d.id = e.dispatch
                  JOIN queues q ON q.id = d.queue"""
+# Most processes serve one queue: which of its heads is the best need not be asked before.
+_ONLY = f"""{_COLUMNS} FROM {_ALIVE}executions e JOIN dispatches d ON d.id = e.dispatch JOIN queues q ON q.id = d.queue
+            WHERE e.id = coalesce({", ".join(_HEAD.format(priority=each) for each in range(4))})"""
 _CLAIMED = f"""{_COLUMNS} FROM executions e JOIN dispatches d ON d.id = e.dispatch JOIN queues q ON q.id = d.queue
                WHERE e.token = :token"""
 
@@ -92,6 +95,9 @@ def claim(tx: Transaction, *, process: int, queues: list[Queue], token: str, is_
     open_queues = [one.id for one in queues if not one.pool or slots[one.pool] is not None]
     if not open_queues:
         return None
+    if len(open_queues) == 1:
+        found = tx.row(_ONLY, queue=open_queues[0], process=process, alone=int(is_alone))
+        return None if found is None else _take(tx, found, process=process, token=token, slots=slots)
     for queue_id, priority in heads(tx, open_queues, is_alone=is_alone, process=process):
         found = tx.row(_CLAIMABLE, queue=queue_id, priority=priority, alone=int(is_alone))
         if found is not None:

@@ -25,21 +25,24 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     pins: dict[str, int | None]
     is_forced: bool
     is_full: bool
-    rollback_of: int | None
-    origin: int | None
-    """The Run of another environment whose outputs it shows."""
 
 
 class Finishing(msgspec.Struct, frozen=True, kw_only=True):
     """A Run that is to be completed, the snapshots that its own Ripples gave, and whether another Pond shows it."""
 
-    run: RunRow
+    id: int
+    public_id: str
+    freshness: int
+    definition: int
+    shows: int | None
+    """The older Run, or that of another environment, whose outputs it shows."""
     given: dict[str, int]
     is_borrowed: bool
 
 
-_COLUMNS = "id, public_id, number, freshness, definition, pins, is_forced, is_full, rollback_of, origin"
-_FINISHING = f"""SELECT {", ".join(f"r.{column} AS {column}" for column in _COLUMNS.split(", "))},
+_COLUMNS = "id, public_id, number, freshness, definition, pins, is_forced, is_full"
+_FINISHING = """SELECT r.id AS id, r.public_id AS public_id, r.freshness AS freshness, r.definition AS definition,
+                        coalesce(r.rollback_of, r.origin) AS shows,
                         o.id AS output, o.node AS node, o.snapshot AS snapshot,
                         EXISTS (SELECT 1 FROM ponds b WHERE b.borrows = r.pond AND b.removed_at IS NULL) AS is_borrowed
                  FROM runs r LEFT JOIN run_outputs o ON o.run = r.id
@@ -97,8 +100,6 @@ def insert(
         pins=chosen.pins,
         is_forced=is_forced,
         is_full=is_full,
-        rollback_of=rollback_of,
-        origin=origin,
     )
 
 
@@ -109,10 +110,15 @@ def finishing(tx: Transaction, pond: int, run_number: int) -> Finishing:
     outputs = sorted(
         (number(row, "output"), text(row, "node"), number(row, "snapshot")) for row in rows if row["output"] is not None
     )
+    run = rows[0]
     return Finishing(
-        run=_run(rows[0]),
+        id=number(run, "id"),
+        public_id=text(run, "public_id"),
+        freshness=number(run, "freshness"),
+        definition=number(run, "definition"),
+        shows=number_or_none(run, "shows"),
         given={node: snapshot for _, node, snapshot in outputs},
-        is_borrowed=bool(rows[0]["is_borrowed"]),
+        is_borrowed=bool(run["is_borrowed"]),
     )
 
 
@@ -157,8 +163,6 @@ def _run(row: Row) -> RunRow:
         pins=_pins.decode(text(row, "pins")),
         is_forced=bool(row["is_forced"]),
         is_full=bool(row["is_full"]),
-        rollback_of=number_or_none(row, "rollback_of"),
-        origin=number_or_none(row, "origin"),
     )
 
 
@@ -174,10 +178,10 @@ def end(tx: Transaction, run: int, *, state: str, error: str | None = None, outp
     )
 
 
-def publish(tx: Transaction, *, run: RunRow, pond: int, ripples: list[str], given: dict[str, int]) -> dict[str, int]:
+def publish(tx: Transaction, *, run: Finishing, pond: int, ripples: list[str], given: dict[str, int]) -> dict[str, int]:
     """Complete a Run: fix which snapshot of each Ripple it shows, and make it the one that readers see.
 
-    `given` is what its own Ripples gave. Answer all that it shows: from now on that never changes.
+    `given` is what it has already. Answer all that it shows: from now on that never changes.
     """
     given = dict(given)
     for ripple in ripples:
