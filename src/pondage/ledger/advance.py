@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from contextlib import nullcontext
 
 import msgspec
 
@@ -35,24 +36,45 @@ def put_event(tx: Transaction, *, actor: int, event: Happening, delay_us: int = 
     )
 
 
-def inline(tx: Transaction, ledger: Ledger, actor: int, *, process: int | None, event: Happening | None = None) -> bool:
+def inline(
+    tx: Transaction,
+    ledger: Ledger,
+    actor: int,
+    *,
+    process: int | None,
+    event: Happening | None = None,
+    is_undone_alone: bool = True,
+) -> bool:
     """Advance an actor inside the caller's transaction. False when somebody else holds it, or it is not done yet.
 
     `event` is what the caller has to report. When the actor steps now it need not become a row; when it cannot, or
-    when the step raises (it is undone alone, the caller's own changes stand), the event waits as a signal.
+    when the step raises (it is undone alone, the caller's own changes stand), the event waits as a signal. Whoever
+    can do everything again may have a step that is not undone alone: what it raises goes on, and it costs less.
     """
     row = actors.lock(tx, actor, is_waiting=False)
-    if row is not None and row.halted is None and _advance(tx, ledger, row, process=process, event=event):
+    if (
+        row is not None
+        and row.halted is None
+        and _advance(tx, ledger, row, process=process, event=event, is_undone_alone=is_undone_alone)
+    ):
         return not (row.kind == "run" and is_unfolding(tx, actor))
     if event is not None:
         put_event(tx, actor=actor, event=event)
     return row is not None
 
 
-def report(tx: Transaction, ledger: Ledger, actor: int, *, process: int | None, event: Happening | None) -> bool:
+def report(
+    tx: Transaction,
+    ledger: Ledger,
+    actor: int,
+    *,
+    process: int | None,
+    event: Happening | None,
+    is_undone_alone: bool = True,
+) -> bool:
     """Hand a worker's report to its actor and advance it. False when that must be tried again after the commit."""
     if ledger.is_advancing:
-        return inline(tx, ledger, actor, process=process, event=event)
+        return inline(tx, ledger, actor, process=process, event=event, is_undone_alone=is_undone_alone)
     if event is not None:
         put_event(tx, actor=actor, event=event)
     return True
@@ -102,14 +124,21 @@ def next_in(ledger: Ledger) -> float | None:
 
 
 def _advance(
-    tx: Transaction, ledger: Ledger, actor: ActorRow, *, process: int | None, event: Happening | None = None
+    tx: Transaction,
+    ledger: Ledger,
+    actor: ActorRow,
+    *,
+    process: int | None,
+    event: Happening | None = None,
+    is_undone_alone: bool = True,
 ) -> bool:
     """Make one step of everything that is due. False when it raised; it is undone then, and counted."""
     signals = [] if actor.halted is not None else actor.due
     if not signals and event is None:
         return True
     try:
-        with span("advance", actor=actor.id, kind=actor.kind, signals=len(signals)), tx.savepoint():
+        undoing = tx.savepoint() if is_undone_alone else nullcontext()
+        with span("advance", actor=actor.id, kind=actor.kind, signals=len(signals)), undoing:
             if actor.kind == "run":
                 signals, event = _unfolding_first(tx, actor, signals, event)
             settled, told = _settle(tx, ledger, actor, signals, event)
@@ -118,7 +147,9 @@ def _advance(
             actors.stepped(tx, actor.id)
     except LedgerUnavailable:
         raise
-    except Exception as error:  # noqa: BLE001 - it is recorded and counted, and halts the actor in the end
+    except Exception as error:
+        if not is_undone_alone:
+            raise
         # The step is undone, its signals stay, and the error is counted; nothing of the actor is lost.
         reason = f"{type(error).__name__}: {error}"
         _write_failure(tx, actor.id, process, signals, reason + "\n" + traceback.format_exc())
@@ -126,7 +157,7 @@ def _advance(
         return False
     for other in told if ledger.is_advancing else ():
         # A Ripple and the job that is its body tell each other; whom somebody else holds finds it as a signal.
-        inline(tx, ledger, other, process=process)
+        inline(tx, ledger, other, process=process, is_undone_alone=is_undone_alone)
     return True
 
 

@@ -169,11 +169,11 @@ class PostgresDriver:
             transaction = PostgresTransaction(wire, begin, self)
             try:
                 yield transaction
+                transaction.commit(_COMMIT)
             except BaseException:
                 if not connection.closed:
                     wire.ask([_ROLLBACK])
                 raise
-            transaction.flush(_COMMIT)
         except LedgerUnavailable:
             self._forget(connection)
             raise

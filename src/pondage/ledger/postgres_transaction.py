@@ -53,6 +53,7 @@ class PostgresTransaction:
         self._waiting: list[Asked] = [begin, _NOW]
         self._heard: dict[int, Callable[[Answer], None]] = {1: self._hear_now}
         self._now = driver.clock_now()
+        self._is_unheard = False
         self.seen: dict[tuple[str, object], object] = {}
 
     @property
@@ -107,6 +108,7 @@ class PostgresTransaction:
             assert answer.changed == 1, f"{answer.changed} rows instead of one: {statement}"
 
         self._heard[self._wait(statement, values)] = hear
+        self._is_unheard = True
 
     def ahead(self, statement: str, **values: Value) -> Callable[[], list[Row]]:
         """Keep a question until the next one: both are sent in one go."""
@@ -161,8 +163,15 @@ class PostgresTransaction:
         if self._waiting:
             self._ask()
 
+    def commit(self, last: Asked) -> None:
+        """Send what waits and the commit; what must change one row is heard before that, while it can be undone."""
+        if self._is_unheard:
+            self.flush()
+        self.flush(last)
+
     def _ask(self) -> Answer:
         """Send what waits, and answer what the last one answered."""
+        self._is_unheard = False
         asked, self._waiting = self._waiting, []
         heard, self._heard = self._heard, {}
         try:

@@ -14,10 +14,10 @@ from pondage.define.snapshot import SnapshotContent
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Done, Event
 from pondage.ledger import (
-    advance,
     claims,
     compaction,
     executions,
+    guarded,
     increments,
     manifests,
     queues,
@@ -379,29 +379,7 @@ def commit(
 
     `record` writes what the execution gave and answers what its actor must be told. False means fenced.
     """
-    claim = work.claim
-    is_advanced = True
-
-    def act() -> bool:
-        nonlocal is_advanced
-        with ledger.transaction() as tx:
-            is_ours = executions.close(
-                tx, execution=claim.execution, token=claim.token, outcome=outcome, pool=claim.pool, error=error,
-                summary=work.summary,
-            )  # fmt: skip
-            if not is_ours:
-                # Our own commit may have landed and only its answer was lost: the row then shows what we wrote.
-                return executions.outcome_of(tx, claim.token) == outcome
-            executions.close_dispatch(tx, claim.dispatch, outcome=outcome, result=result)
-            event = record(tx)
-            if claim.actor is not None:
-                is_advanced = advance.report(tx, ledger, claim.actor, process=process, event=event)
-        return True
-
-    is_ours = persist(act, give_up=give_up)
-    if is_ours and not is_advanced:
-        # The actor was locked: now that we hold nothing we may wait for it, so no report is stranded.
-        assert claim.actor is not None
-        actor = claim.actor
-        persist(lambda: advance.waiting(ledger, actor, process=process), give_up=give_up)
-    return is_ours
+    return guarded.commit(
+        ledger, work.claim, outcome, record, process=process, give_up=give_up, error=error, result=result,
+        summary=work.summary,
+    )  # fmt: skip
