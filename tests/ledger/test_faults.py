@@ -233,6 +233,14 @@ def test_a_step_that_raises_leaves_the_commit_standing_and_halts_the_actor_in_th
     assert worker.drain() == ["sales"]
 
 
+def test_what_must_change_one_row_and_does_not_undoes_everything_before_it(world: World) -> None:
+    world.deploy(pond("orders"))
+    with pytest.raises(AssertionError, match="0 rows"), world.ledger.transaction() as tx:
+        tx.write("UPDATE ponds SET project = 'another'")
+        tx.write_one("UPDATE ponds SET project = 'third' WHERE id = -1")
+    assert world.one("SELECT count(*) FROM ponds WHERE project = 'another'") == 0
+
+
 def test_too_slow_heartbeats_are_refused(make_driver: MakeDriver) -> None:
     with pytest.raises(LedgerError, match="too slow"):
         World(make_driver, durability=Durability(heartbeat_s=20, reap_after_s=60))
