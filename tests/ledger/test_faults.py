@@ -235,9 +235,14 @@ def test_a_step_that_raises_leaves_the_commit_standing_and_halts_the_actor_in_th
 
 def test_what_must_change_one_row_and_does_not_undoes_everything_before_it(world: World) -> None:
     world.deploy(pond("orders"))
-    with pytest.raises(AssertionError, match="0 rows"), world.ledger.transaction() as tx:
-        tx.write("UPDATE ponds SET project = 'another'")
-        tx.write_one("UPDATE ponds SET project = 'third' WHERE id = -1")
+
+    def miss() -> None:
+        with world.ledger.transaction() as tx:
+            tx.write("UPDATE ponds SET project = 'another'")
+            tx.write_one("UPDATE ponds SET project = 'third' WHERE id = -1")
+
+    with pytest.raises(AssertionError, match="0 rows"):
+        miss()
     assert world.one("SELECT count(*) FROM ponds WHERE project = 'another'") == 0
 
 

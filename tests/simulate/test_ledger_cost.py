@@ -1,16 +1,21 @@
 """On the ledger too, the work for one report does not grow with the graph: statements and rows are counted."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey, PondShape
+from pondage.ledger.clock import Clock
 from pondage.ledger.sqlite import SqliteDriver
 from tests.kernel.large import SHAPES
 from tests.ledger.harness import World, pond
 from tests.simulate.counting import CountingDriver
 
+LENGTH = 50
+PAGE, FRAME_HEADER = 2048, 24
+"""What SQLite's log holds for each page that a transaction writes."""
 HOPS = 60
 """How many reports are counted; the first layers of a large graph are like all others."""
 
@@ -66,6 +71,40 @@ def test_a_hop_reads_and_writes_as_many_rows_in_a_large_graph_as_among_a_hundred
     assert name == "layered" or sum(cost[3] for cost in large) == pytest.approx(
         sum(cost[3] for cost in small), rel=0.15
     )
+
+
+def test_a_hop_of_a_chain_keeps_within_its_budget(tmp_path: Path) -> None:
+    """Nobody sees one statement or one index more in a time. Whoever makes a hop cheaper lowers these."""
+    made: list[SqliteDriver] = []
+
+    def make(clock: Clock) -> SqliteDriver:
+        made.append(SqliteDriver(tmp_path / "chain.db", clock, synchronous="OFF"))
+        return made[-1]
+
+    world = World(make)  # type: ignore[arg-type]
+    names = [f"p{number}" for number in range(LENGTH)]
+    world.deploy(pond("p0"), *(pond(name, sources={before: True}) for before, name in pairwise(names)))
+    worker = world.worker()
+    for _ in range(2):
+        world.clock.time += 1
+        world.send(Pulse(pond=PondKey(f"p{LENGTH - 1}@1")))
+        worker.drain()
+    world.clock.time += 1
+    world.send(Pulse(pond=PondKey(f"p{LENGTH - 1}@1")))
+    queues = worker.queues()
+    worker.queues = lambda: queues  # type: ignore[method-assign]
+    connection, log = made[0]._connection(), tmp_path / "chain.db-wal"
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    counts, before = made[0].counts, log.stat().st_size
+    statements = []
+    for _ in range(LENGTH):
+        begun = counts.statements
+        assert worker.finish(_claimed(worker))
+        statements.append(counts.statements - begun)
+    pages = (log.stat().st_size - before) / (PAGE + FRAME_HEADER) / LENGTH
+    assert max(statements) <= 22
+    assert pages <= 38
+    world.ledger.close()
 
 
 def test_in_a_fan_a_hop_touches_as_many_rows_however_many_branches_there_are(tmp_path: Path) -> None:

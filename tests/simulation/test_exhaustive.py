@@ -187,7 +187,7 @@ def rows(database: SqliteMemory) -> object:
     ledger, _ = Model().ledger(database)
     with ledger.reading() as tx:
         return tuple(
-            tuple(tuple(row) for row in tx.rows(question))
+            tuple(tuple(row.values()) for row in tx.rows(question))
             for question in (
                 "SELECT dispatch, token, process, epoch, outcome, is_isolated FROM executions ORDER BY id",
                 "SELECT execution, is_isolated FROM availabilities ORDER BY execution",
