@@ -30,6 +30,7 @@ def pictures(at: Site) -> dict[str, tuple[str, str, bool]]:
         "canvas": (at.url("canvas"), ".react-flow__edge", False),
         "pond": (at.url("node", pond="payments_matched@1"), ".saw-line", False),
         "run": (at.url("run", run=failed), "text=Traceback", False),
+        "flow": (at.url("flows", run=at.filled.flows.going), "text=waits for more", False),
         "timeline": (at.url("timeline", hours="6"), ".bar-planned", True),
         "reactors": (at.url("reactors"), "text=half within", True),
     }

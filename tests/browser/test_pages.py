@@ -44,11 +44,11 @@ PAGES: dict[str, tuple[str, Params, str]] = {
     "timeline": ("timeline", lambda _: {"hours": "6"}, ".now-line"),
     "reactors": ("reactors", lambda _: {}, "text=half within"),
     "flows": ("flows", lambda _: {}, "text=fits: 2 edges"),
-    "flow-open": ("flows", lambda at: {"run": at.filled.flows.going}, "text=its reader waits for more"),
+    "flow-open": ("flows", lambda at: {"run": at.filled.flows.going}, "text=waits for more"),
     "flow-ended": (
         "flows",
         lambda at: {"run": at.filled.flows.ended, "component": "scored"},
-        "text=read as a whole",
+        "text=as a whole",
     ),
     "plan": ("plan", lambda _: {}, "text=takes over when"),
     "processes": ("processes", lambda _: {}, "text=no worker has the label gpu"),

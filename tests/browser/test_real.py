@@ -74,6 +74,10 @@ def test_from_nothing_a_pond_is_deployed_tapped_read_broken_explained_and_mended
     tab.get_by_role("link", name="cargo").first.click()
     tab.locator("h1 .state-idle").wait_for()
     assert tab.get_by_text("It failed for the data").count() == 0
+    tab.get_by_role("link", name="Its Runs").click()
+    tab.locator("a.cell-completed").first.click()
+    tab.get_by_text("Spark stages").wait_for()
+    assert tab.locator(".stage-table tbody tr").count() >= 1, "what Spark did is told of a Run that is over"
 
 
 def test_a_job_fails_on_spark_and_is_resumed_when_its_file_has_come(harbour: Real, show: Callable[[str], Page]) -> None:

@@ -25,8 +25,9 @@ export interface NodeData extends Record<string, unknown> {
 export type DrawnNode = Node<NodeData>;
 
 const MOST_RUNS = 2;
-/** A name with more letters is written smaller from afar. */
+/** A name with more letters is written smaller from afar, or from very far. */
 const LONG = 13;
+const MIDDLE = 8;
 
 function Ends() {
   return (
@@ -35,6 +36,10 @@ function Ends() {
       <Handle type="source" position={Side.Right} isConnectable={false} />
     </>
   );
+}
+
+function nameClass(name: string): string {
+  return `node-name ${name.length > LONG ? "is-long" : name.length > MIDDLE ? "is-mid" : ""}`;
 }
 
 function classes(data: NodeData, kind: string): string {
@@ -48,7 +53,7 @@ export const PondNode = memo(function PondNode({ data }: NodeProps<DrawnNode>) {
     <div className={classes(data, "pond")}>
       <Ends />
       <div className="node-head">
-        <span className={pond.name.length > LONG ? "node-name is-long" : "node-name"}>
+        <span className={nameClass(pond.name + node.major)}>
           <Broken name={pond.name} />
           {node.major === "" ? null : <span className="node-major">@{node.major}</span>}
         </span>
@@ -205,7 +210,7 @@ export const GroupNode = memo(function GroupNode({ data }: NodeProps<DrawnNode>)
     <div className={classes(data, "group")}>
       <Ends />
       <div className="node-head">
-        <span className={label.length > LONG ? "node-name is-long" : "node-name"}>{label}</span>
+        <span className={nameClass(label)}>{label}</span>
         <span className="node-age number">{countText(members.length, "Pond")}</span>
       </div>
       <p className="node-next">{data.counts}</p>

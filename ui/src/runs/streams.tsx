@@ -4,7 +4,7 @@ import { Word } from "../parts/word";
 import type { ReaderView, StreamView } from "../types";
 import { numberText, sizeText } from "../words";
 
-const WAITS = { "": "", reader: "its reader waits for more", writer: "its writer waits for the reader" } as const;
+const WAITS = { "": "", reader: "waits for more", writer: "its writer waits for it" } as const;
 
 export function Streams({ streams }: { streams: readonly StreamView[] }) {
   if (streams.length === 0) return null;
@@ -21,7 +21,6 @@ export function Streams({ streams }: { streams: readonly StreamView[] }) {
               <th className="right">Size</th>
               <th>To</th>
               <th>Read</th>
-              <th>Just now</th>
             </tr>
           </thead>
           <tbody>
@@ -48,20 +47,20 @@ function Line({ stream, reader, isFirst }: { stream: StreamView; reader: ReaderV
       <td className="right number">{shown(stream.segments, numberText)}</td>
       <td className="right number">{shown(stream.rows, numberText)}</td>
       <td className="right number">{shown(stream.bytes, sizeText)}</td>
-      <td>{reader === null ? <span className="faint">read as a whole, or extracted</span> : <code>{`${reader.component}.${reader.port}`}</code>}</td>
-      <td className="nowrap">{reader === null || stream.segments === null ? null : <Read of={stream.segments} reader={reader} />}</td>
-      <td>{reader === null ? "" : reader.error === null ? WAITS[reader.waits] : <span className="failed-text">{reader.error}</span>}</td>
+      <td>{reader === null ? <span className="faint">as a whole</span> : <code>{`${reader.component}.${reader.port}`}</code>}</td>
+      <td>{reader === null || stream.segments === null ? null : <Read of={stream.segments} reader={reader} />}</td>
     </tr>
   );
 }
 
 function Read({ of, reader }: { of: number; reader: ReaderView }) {
   return (
-    <span className="row">
+    <span className="stream-read">
       <progress value={reader.read} max={Math.max(1, of)} aria-label={`Segments that ${reader.component} has read`} />
       <span className="number soft">
         {numberText(reader.read)} of {numberText(of)}
       </span>
+      <span className={reader.error === null ? "soft" : "failed-text"}>{reader.error ?? WAITS[reader.waits]}</span>
     </span>
   );
 }
