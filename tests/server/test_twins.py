@@ -69,6 +69,7 @@ READING = {
     "token list": ["token list"],
     "secret list": ["secret list"],
     "doctor": ["doctor", "doctor --replay"],
+    "simulate": ["simulate --for 5s --save kept", "simulate --local --for 5s --wave visits"],
     "plan": ["plan", "plan --analyze"],
     "query": ["query 'select * from sales'", "query 'select 1' --as-of sales#1 -n 5", "query --as-of 1s 'select 2'"],
 }
@@ -117,7 +118,7 @@ OF_FILES = {
     "mailbox pop", "mailbox put", "mailbox take", "mailbox wait-stop",
 }  # fmt: skip
 """What works with files and sockets of this machine, and asks no ledger."""
-OF_THE_MACHINE = {"dev", "worker", "live", "serve", "backup", "restore", "demo", "simulate", "flow store"}
+OF_THE_MACHINE = {"dev", "worker", "live", "serve", "backup", "restore", "demo", "flow store"}
 """What works on the machine with the ledger, and says so."""
 
 
@@ -278,7 +279,7 @@ def test_what_is_wrong_is_said_the_same_from_near_and_far(
 def test_a_verb_for_the_machine_with_the_ledger_says_so(
     verb: str, pair: Twins, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    more = {"backup": ["copy.db"], "simulate": ["--json"], "flow store": [__file__]}.get(verb, [])
+    more = {"backup": ["copy.db"], "flow store": [__file__]}.get(verb, [])
     far = said(capsys, pair.far(*verb.split(), *more))
     assert far.code == 1
     assert "NOT_REMOTE" in far.err

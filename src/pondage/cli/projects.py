@@ -10,12 +10,11 @@ import click
 from pondage.cli.asks.uploads import Read
 from pondage.cli.desk import Desk, desk
 from pondage.cli.planning import print_plan
-from pondage.cli.session import Session, open_project, refuse_server
+from pondage.cli.session import open_project, refuse_server
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
     from pondage.ledger.branching import Choice
-    from pondage.plan.values import Deployed, Plan
     from pondage.read.project import Project
     from pondage.views.plan import PlanView
 
@@ -142,27 +141,6 @@ def deploy(
                 told(view.recomputes, skipped)
         elif not is_json:
             click.echo(f"deployed to {opened.environment}; next: {_next_command(opened, view)}")
-
-
-def make(opened: Session, choice: Choice | None = None) -> tuple[Plan, list[Deployed]]:
-    """Read the project (in a process of its own) and plan it against what is deployed.
-
-    The plan holds every Pond of the project, and with a choice only those that a deploy would put there.
-    """
-    import msgspec
-
-    from pondage.ledger.planning import planned
-    from pondage.read.reader import read_declared
-
-    declared = read_declared(opened.project)
-    return planned(
-        opened.ledger,
-        opened.environment,
-        project=opened.project.name,
-        ponds=declared.ponds,
-        reactors=declared.reactors,
-        choice=None if choice is None else msgspec.structs.replace(choice, parents=opened.project.parents),
-    )
 
 
 def read_project(project: Project, *, has_jobs: bool = True) -> Read:

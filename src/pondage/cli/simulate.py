@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pondage.cli.session import Session, session
+from pondage.cli.desk import Desk, desk
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 
 if TYPE_CHECKING:
     from pondage.define.definition import PondDefinition
     from pondage.define.names import PondKey
     from pondage.kernel.demand import events
-    from pondage.kernel.demand.state import PondState
     from pondage.simulate.measure import Figures
     from pondage.simulate.whatif import Played, Progress, Question
-    from pondage.views.simulation import Recorded, SimulationView
+    from pondage.views.simulation import Recorded, SimulationFacts, SimulationView, Standing
 
     Actions = list[tuple[int, events.Verb]]
 
@@ -38,8 +37,10 @@ class SimulateVerb(Verb):
 class _Found:
     """The Ponds that are simulated, and what is known of them."""
 
+    project: str
+    environment: str
     definitions: list[PondDefinition]
-    states: dict[PondKey, PondState] | None
+    standing: dict[PondKey, Standing] | None
     recorded: dict[tuple[PondKey, str], Recorded]
     now: int
 
@@ -111,7 +112,7 @@ def simulate(
     from pondage.simulate.whatif import Question
     from pondage.views.simulation import standing_actions
 
-    with session(settings) as opened:
+    with desk(settings) as opened:
         found = _local(opened) if is_local else _deployed(opened)
     # What arrives at a reactor is not known: its Pond is simulated as an Inlet that has news whenever it is asked.
     shapes = [shape_of(msgspec.structs.replace(definition, feed=None)) for definition in found.definitions]
@@ -128,7 +129,7 @@ def simulate(
     trace = None if trace_file is None else options.consumption(names, trace_file, begin)
     notes: list[str] = []
     if not given and trace is None:
-        given = standing_actions(found.definitions, found.states, start=begin, end=begin + span)
+        given = standing_actions(found.definitions, found.standing, start=begin, end=begin + span)
         if not given:
             given = [(begin, _wave(outlet)) for outlet in pipeline.outlets]
             notes.append("there are no standing triggers: a Wave is put on each Outlet")
@@ -143,7 +144,7 @@ def simulate(
     )
     intervals = [parsed_duration(each, what="interval") for each in crons]
     ours, others = _play(question, intervals)
-    view = _view(opened, question, found, ours, others, is_local=is_local, notes=notes)
+    view = _view(question, found, ours, others, is_local=is_local, notes=notes)
     if plot is not None:
         _draw(plot, question, ours, view)
     if save_as is not None:
@@ -158,34 +159,53 @@ def simulate(
             click.echo(f"\nkept as {save_as}: the page shows it on its timeline")
 
 
-def _deployed(opened: Session) -> _Found:
+def _deployed(opened: Desk) -> _Found:
+    from pondage.cli.asks import simulating
     from pondage.errors import NotFound
-    from pondage.ledger.deploy import deployed
-    from pondage.views import find
-    from pondage.views.simulation import pond_states, recorded_durations
 
-    with opened.ledger.reading() as tx:
-        environment = find.environment_id(tx, opened.environment)
-        definitions = [one.definition for one in deployed(tx, opened.ledger, opened.environment)]
-        if not definitions:
-            raise NotFound("nothing is deployed", hint="pondage deploy, or: pondage simulate --local", code="NO_POND")
-        states, recorded = pond_states(tx, environment), recorded_durations(tx, environment)
-        return _Found(definitions=definitions, states=states, recorded=recorded, now=tx.now)
+    facts = opened.ask(simulating.facts)
+    if not facts.deployed:
+        raise NotFound("nothing is deployed", hint="pondage deploy, or: pondage simulate --local", code="NO_POND")
+    return _Found(
+        project=", ".join(sorted({one.project for one in facts.deployed})),
+        environment=facts.environment,
+        definitions=[one.definition for one in facts.deployed],
+        standing={each.pond: each for each in facts.standing},
+        recorded=_recorded(facts),
+        now=facts.at,
+    )
 
 
-def _local(opened: Session) -> _Found:
+def _local(opened: Desk) -> _Found:
     """Read the project as a deploy would, with the Ponds of other projects that are deployed beside it."""
-    from pondage.cli.projects import make
-    from pondage.ledger import actors
-    from pondage.plan.planning import checked
-    from pondage.views.simulation import recorded_durations
+    from pondage.cli.asks import simulating
+    from pondage.ledger.branching import with_foreign
+    from pondage.plan.planning import checked, make_plan
+    from pondage.plan.reactors import reactor_changes
+    from pondage.read.reader import read_declared
 
-    plan, deployed = make(opened)
-    others = [one.definition for one in deployed if one.project != opened.project.name]
-    with opened.ledger.reading() as tx:
-        environment = actors.environment(tx, opened.environment)
-        recorded = {} if environment is None else recorded_durations(tx, environment)
-        return _Found(definitions=[*checked(plan).ponds, *others], states=None, recorded=recorded, now=tx.now)
+    project = opened.project
+    declared, facts = read_declared(project), opened.ask(simulating.facts)
+    plan = make_plan(
+        declared.ponds,
+        with_foreign(facts.deployed, facts.above, project=project.name),
+        project=project.name,
+        environment=facts.environment,
+        reactors=reactor_changes(declared.reactors, (), project=project.name),
+    )
+    others = [one.definition for one in facts.deployed if one.project != project.name]
+    return _Found(
+        project=project.name,
+        environment=facts.environment,
+        definitions=[*checked(plan).ponds, *others],
+        standing=None,
+        recorded=_recorded(facts),
+        now=facts.at,
+    )
+
+
+def _recorded(facts: SimulationFacts) -> dict[tuple[PondKey, str], Recorded]:
+    return {(each.pond, each.ripple): each.recorded for each in facts.recorded}
 
 
 def _wave(outlet: PondKey) -> events.Verb:
@@ -229,7 +249,6 @@ def _progress(policies: int) -> Iterator[Progress]:
 
 
 def _view(
-    opened: Session,
     question: Question,
     found: _Found,
     ours: Played,
@@ -242,8 +261,8 @@ def _view(
 
     pipeline = question.pipeline
     return SimulationView(
-        project=opened.project.name,
-        environment=opened.environment,
+        project=found.project,
+        environment=found.environment,
         is_local=is_local,
         start=question.start,
         length_us=question.length,
@@ -299,7 +318,17 @@ def _draw(path: Path, question: Question, ours: Played, view: SimulationView) ->
 
 
 def _save(settings: Settings, name: str, ours: Played, view: SimulationView) -> None:
-    from pondage.views.saved_simulations import save
+    from pondage.cli.asks import simulating
+    from pondage.views.saved_simulations import kept_of
 
-    with session(settings) as opened, opened.ledger.transaction() as tx:
-        save(tx, opened.environment, name, view, [run for runs in ours.recorder.runs.values() for run in runs])
+    kept = kept_of(name, view, [run for runs in ours.recorder.runs.values() for run in runs])
+    with desk(settings) as opened:
+        opened.ask(
+            simulating.save,
+            name=kept.name,
+            start=kept.start,
+            length_us=kept.length_us,
+            triggers=kept.triggers,
+            spans=kept.spans,
+            has_more=kept.has_more,
+        )

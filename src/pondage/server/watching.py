@@ -6,15 +6,28 @@ from typing import Annotated
 
 import msgspec
 
+from pondage.server.demanding import Plain
 from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.table import Call, Moment, Route
 from pondage.views.audit import AuditView, audit
 from pondage.views.job_graph import JobGraphView, job_graph
-from pondage.views.saved_simulations import SavedSimulation, SavedSimulations, saved, saved_one
+from pondage.views.saved_simulations import (
+    MOST_SPANS,
+    KeptSimulation,
+    SavedLine,
+    SavedSimulation,
+    SavedSimulations,
+    SavedSpan,
+    keep,
+    saved,
+    saved_one,
+)
+from pondage.views.simulation import SimulationFacts, facts
 from pondage.views.timeline import TimelineView, timeline
 from pondage.views.work import WorkListView, work
 
+LARGEST = 2 * 1024 * 1024
 LONGEST_US = 31 * 86_400_000_000
 
 
@@ -32,6 +45,17 @@ class TimelineQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     since: Moment
     until: Moment | None = None
+
+
+class SimulationBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A simulation that was played elsewhere, to be looked at beside what really happens."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    start: Moment
+    length_us: Moment
+    triggers: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=500)], ...], msgspec.Meta(max_length=1_000)] = ()
+    spans: Annotated[tuple[SavedSpan, ...], msgspec.Meta(max_length=MOST_SPANS)] = ()
+    has_more: bool = False
 
 
 def _audit(call: Call) -> AuditView:
@@ -56,6 +80,25 @@ def _work(call: Call) -> WorkListView:
 def _job_graph(call: Call) -> JobGraphView:
     with call.ledger.reading() as tx:
         return job_graph(tx, call.ledger, call.environment, call.path["run"])
+
+
+def _facts(call: Call) -> SimulationFacts:
+    with call.ledger.reading() as tx:
+        return facts(tx, call.ledger, call.environment)
+
+
+def _keep(call: Call) -> SavedLine:
+    sent = call.sent(SimulationBody)
+    kept = KeptSimulation(
+        name=sent.name,
+        start=sent.start,
+        length_us=sent.length_us,
+        triggers=sent.triggers,
+        spans=sent.spans,
+        has_more=sent.has_more,
+    )
+    with call.ledger.transaction() as tx:
+        return keep(tx, call.environment, kept, who=call.who, note=sent.note)
 
 
 def _simulations(call: Call) -> SavedSimulations:
@@ -110,6 +153,25 @@ ROUTES = (
         handler=_simulations,
         response=SavedSimulations,
         summary="Simulations that were kept with `pondage simulate --save`, newest first.",
+    ),
+    Route(
+        method="POST",
+        path="/v1/simulations",
+        level=Level.OPERATE,
+        handler=_keep,
+        request=SimulationBody,
+        response=SavedLine,
+        summary="Keep a simulation that was played elsewhere.",
+        status=201,
+        limit_bytes=LARGEST,
+    ),
+    Route(
+        method="GET",
+        path="/v1/simulation-facts",
+        level=Level.READ,
+        handler=_facts,
+        response=SimulationFacts,
+        summary="What a simulation begins with: definitions, standing triggers and recorded durations.",
     ),
     Route(
         method="GET",

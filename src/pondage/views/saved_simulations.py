@@ -52,7 +52,9 @@ class SavedSimulation(msgspec.Struct, frozen=True, kw_only=True):
     has_more: bool
 
 
-class _Kept(msgspec.Struct, frozen=True, kw_only=True):
+class KeptSimulation(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of a simulation."""
+
     name: str
     start: int
     length_us: int
@@ -61,13 +63,10 @@ class _Kept(msgspec.Struct, frozen=True, kw_only=True):
     has_more: bool
 
 
-def save(tx: Transaction, environment: str, name: str, view: SimulationView, runs: Sequence[RunRecord]) -> None:
-    """Keep a simulation under a name; one of the same name is kept beside it."""
-    found = actors.environment(tx, environment)
-    if found is None:
-        raise NotFound("nothing is deployed here", hint="pondage deploy", code="NO_ENVIRONMENT")
+def kept_of(name: str, view: SimulationView, runs: Sequence[RunRecord]) -> KeptSimulation:
+    """Answer what is worth keeping of a simulation: its first Runs that ended."""
     over = sorted((each for each in runs if each.end is not None), key=lambda each: each.start)
-    kept = _Kept(
+    return KeptSimulation(
         name=name,
         start=view.start,
         length_us=view.length_us,
@@ -79,7 +78,16 @@ def save(tx: Transaction, environment: str, name: str, view: SimulationView, run
         ),
         has_more=len(over) > MOST_SPANS,
     )
+
+
+def keep(tx: Transaction, environment: str, kept: KeptSimulation, *, who: str, note: str = "") -> SavedLine:
+    """Keep a simulation under its name; one of the same name is kept beside it."""
+    found = actors.environment(tx, environment)
+    if found is None:
+        raise NotFound("nothing is deployed here", hint="pondage deploy", code="NO_ENVIRONMENT")
     history.record(tx, environment=found, kind=KIND, payload=kept)
+    history.audit(tx, environment=found, who=who, verb="simulate", target=kept.name, note=note)
+    return saved(tx, environment).simulations[0]
 
 
 def saved(tx: Transaction, environment: str) -> SavedSimulations:
@@ -111,11 +119,11 @@ def saved_one(tx: Transaction, environment: str, given: str) -> SavedSimulation:
     return SavedSimulation(line=_line(given, number(row, "at"), kept), spans=kept.spans, has_more=kept.has_more)
 
 
-def _kept(payload: str) -> _Kept:
-    return msgspec.json.decode(payload, type=_Kept)
+def _kept(payload: str) -> KeptSimulation:
+    return msgspec.json.decode(payload, type=KeptSimulation)
 
 
-def _line(identity: str, at: int, kept: _Kept) -> SavedLine:
+def _line(identity: str, at: int, kept: KeptSimulation) -> SavedLine:
     return SavedLine(
         id=identity, name=kept.name, saved_at=at, start=kept.start, length_us=kept.length_us, triggers=kept.triggers
     )

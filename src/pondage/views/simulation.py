@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -12,7 +12,11 @@ from pondage.define.names import PondKey, pond_key
 from pondage.kernel.demand.events import Pulse, Tide, Verb, Wave
 from pondage.kernel.demand.state import Pacing, PondState, decode_state
 from pondage.ledger import actors, schedules
+from pondage.ledger.branching import Choice, found_above, parent_of
+from pondage.ledger.deploy import deployed
 from pondage.ledger.driver import Transaction, number, text
+from pondage.ledger.ledger import Ledger
+from pondage.plan.values import Deployed
 from pondage.simulate.measure import Figures
 
 MOST_RUNS = 5_000
@@ -60,6 +64,50 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
 
 
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """The Wave and the Tides that are on a Pond now, by the code or by hand."""
+
+    pond: PondKey
+    wave: Pacing | None
+    tides: dict[str, int]
+
+
+class RecordedRipple(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a Ripple took."""
+
+    pond: PondKey
+    ripple: str
+    recorded: Recorded
+
+
+class SimulationFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a simulation begins with: the Ponds that are deployed here and above, and what is known of them."""
+
+    environment: str
+    at: int
+    deployed: tuple[Deployed, ...]
+    above: tuple[Deployed, ...]
+    standing: tuple[Standing, ...]
+    recorded: tuple[RecordedRipple, ...]
+
+
+def facts(tx: Transaction, ledger: Ledger, environment: str) -> SimulationFacts:
+    """Answer what a simulation of an environment begins with; of one that nobody deployed to there is nothing."""
+    found = actors.environment(tx, environment)
+    states = {} if found is None else pond_states(tx, found)
+    recorded = {} if found is None else recorded_durations(tx, found)
+    return SimulationFacts(
+        environment=environment,
+        at=tx.now,
+        deployed=tuple(deployed(tx, ledger, environment)),
+        above=tuple(found_above(tx, ledger, environment, parent_of(tx, environment, Choice()))),
+        standing=tuple(Standing(pond=key, wave=each.wave, tides=each.tides) for key, each in states.items()),
+        recorded=tuple(
+            RecordedRipple(pond=pond, ripple=ripple, recorded=each) for (pond, ripple), each in recorded.items()
+        ),
+    )
+
+
 _TOOK = """SELECT p.name AS name, p.major AS major, d.node AS node, e.completed_at - e.claimed_at AS took
            FROM (SELECT id, pond FROM runs WHERE environment = :environment ORDER BY id DESC LIMIT :most) r
            JOIN ponds p ON p.id = r.pond JOIN dispatches d ON d.run = r.id JOIN executions e ON e.dispatch = d.id
@@ -92,16 +140,16 @@ def pond_states(tx: Transaction, environment: int) -> dict[PondKey, PondState]:
 
 
 def standing_actions(
-    definitions: Sequence[PondDefinition], states: dict[PondKey, PondState] | None, *, start: int, end: int
+    definitions: Sequence[PondDefinition], standing: Mapping[PondKey, Standing] | None, *, start: int, end: int
 ) -> list[tuple[int, Verb]]:
-    """Answer the standing triggers as actions in [start, end): of the code, or (with `states`) those in force now."""
+    """Answer the standing triggers as actions in [start, end): of the code, or (with `standing`) those in force now."""
     found: list[tuple[int, Verb]] = []
     for definition in definitions:
         key = pond_key(definition.name, definition.major)
-        state = None if states is None else states.get(key)
-        if state is not None:
-            found += [(start, Wave(pond=key, pacing=state.wave))] if state.wave is not None else []
-            found += [(start, Tide(pond=key, limit=limit, name=name)) for name, limit in state.tides.items()]
+        now = None if standing is None else standing.get(key)
+        if now is not None:
+            found += [(start, Wave(pond=key, pacing=now.wave))] if now.wave is not None else []
+            found += [(start, Tide(pond=key, limit=limit, name=name)) for name, limit in now.tides.items()]
         else:
             declared = definition.triggers
             found += [(start, Wave(pond=key, pacing=Pacing(declared.pacing)))] if declared.wave else []
