@@ -212,9 +212,10 @@ def test_another_environment_is_answered_like_none(client: As, world: World) -> 
 
 def test_ids_never_become_paths(client: As) -> None:
     for given in ("..%2f..%2fetc%2fpasswd", "%2e%2e", "....", "a%00b", "x" * 5000, "%27%20OR%201%3D1"):
+        status = 400 if "%00" in given else 404
         for path in ("/v1/runs/", "/v1/show/", "/v1/why/", "/v1/lineage/", "/v1/jobs/runs/"):
-            assert client("admin").get(path + given).status == 404, path + given
-        assert client("admin").get(f"/v1/logs?subject={given}").status == 404
+            assert client("admin").get(path + given).status == status, path + given
+        assert client("admin").get(f"/v1/logs?subject={given}").status == status
 
 
 def test_a_body_is_limited_however_it_comes(client: As) -> None:

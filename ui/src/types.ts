@@ -177,6 +177,12 @@ export interface Demand {
   targets: number[];
 }
 
+export interface Deployed {
+  definition: PondDefinition;
+  project: string;
+  environment: string;
+}
+
 export interface DeploymentView {
   project: string;
   archive: string;
@@ -231,6 +237,25 @@ export interface ExecutionView {
   log: string | null;
 }
 
+export interface ExpectationDefinition {
+  name: string;
+  kind: "bad_rows" | "between" | "check" | "foreign_key" | "fresh" | "in_set" | "matches" | "not_null" | "rows" | "unique" | "volume";
+  column: string | null;
+  minimum: string | number | boolean | null;
+  maximum: string | number | boolean | null;
+  values: (string | number | boolean | null)[];
+  severity: "fail" | "warn";
+  digest: string;
+  columns: string[];
+  pattern: string;
+  refers: string;
+  key: string;
+  within_us: number;
+  of_last: number;
+  quarantine: boolean;
+  at_most: number | null;
+}
+
 export interface ExpectationResult {
   name: string;
   severity: string;
@@ -265,6 +290,12 @@ export interface FailureView {
   message: string;
   place: string | null;
   trace: string | null;
+}
+
+export interface FeedDefinition {
+  reactor: string;
+  period_us: number;
+  schema: string;
 }
 
 export interface FlowCheckView {
@@ -312,6 +343,11 @@ export interface FlowsView {
   environment: string;
   at: number;
   runs: JobRunView[];
+}
+
+export interface FormatDefinition {
+  kind: "delta" | "iceberg";
+  ripples: string[];
 }
 
 export interface FusionView {
@@ -605,6 +641,8 @@ export interface Next {
   at: number | null;
 }
 
+export type Pacing = "eager" | "just_in_time";
+
 export interface Panic {
   node: string;
   attempt: number;
@@ -660,6 +698,32 @@ export interface PondBack {
   older: RunDetailView;
   is_shown: boolean;
   status: StatusView;
+}
+
+export interface PondDefinition {
+  name: string;
+  version: string;
+  entry: string;
+  ripples: RippleDefinition[];
+  sources: SourceDefinition[];
+  windows: WindowDefinition[];
+  retries: Retries;
+  triggers: Triggers;
+  mode: "append" | "merge" | "replace";
+  keys: string[];
+  coherent: boolean;
+  fuse: boolean;
+  pool: string | null;
+  labels: string[];
+  publish: FormatDefinition[];
+  description: string;
+  owner: string;
+  tags: string[];
+  archive: string;
+  project: string;
+  place: string;
+  borrowed: string;
+  feed: FeedDefinition | null;
 }
 
 export interface PondReference {
@@ -867,6 +931,16 @@ export interface ReactorWhyView {
   reasons: Reason[];
 }
 
+export interface ReadDefinition {
+  parameter: string;
+  ripple: string;
+  pond: string | null;
+  optional: boolean;
+  columns: string[] | null;
+  by_changes: boolean;
+  by_check: boolean;
+}
+
 export interface ReadPondView {
   key: string;
   is_own: boolean;
@@ -893,6 +967,18 @@ export interface Rebound {
   served_by: string;
 }
 
+export interface Recorded {
+  median_us: number;
+  spread: number;
+  samples: number;
+}
+
+export interface RecordedRipple {
+  pond: string;
+  ripple: string;
+  recorded: Recorded;
+}
+
 export interface RemovedEnvironment {
   environment: string;
   ponds: string[];
@@ -913,6 +999,11 @@ export interface Resources {
   labels: string[];
 }
 
+export interface Retries {
+  immediately: number;
+  on_change: number;
+}
+
 export interface RhythmView {
   environment: string;
   since: number;
@@ -930,6 +1021,28 @@ export interface RippleChange {
   name: string;
   change: "added" | "changed" | "fused" | "removed";
   what: ("code" | "expectations" | "inputs" | "parameters" | "settings")[];
+}
+
+export interface RippleDefinition {
+  name: string;
+  kind: "feed" | "function" | "job" | "sql";
+  reads: ReadDefinition[];
+  injects: ("run" | "spark")[];
+  expectations: ExpectationDefinition[];
+  parameters: Record<string, string | number | boolean | null>;
+  description: string;
+  digest: string;
+  source: string;
+  sql: string | null;
+  job: string | null;
+  always: boolean;
+  has_probe: boolean;
+  probe_digest: string;
+  timeout_s: number | null;
+  progress_lease_s: number | null;
+  materialize: boolean | null;
+  is_deterministic: boolean;
+  fused: Record<string, RippleDefinition>;
 }
 
 export interface RippleShow {
@@ -1056,6 +1169,13 @@ export interface Scaling {
   max: number;
 }
 
+export interface ScheduleDefinition {
+  cron: string;
+  tz: string;
+  catch_up: "all" | "latest" | "none";
+  name: string;
+}
+
 export interface SchemaView {
   ripple: string;
   state: "changed" | "new" | "same" | "unknown";
@@ -1066,6 +1186,15 @@ export interface SchemaView {
 
 export interface SecretsView {
   secrets: string[];
+}
+
+export interface SimulationFacts {
+  environment: string;
+  at: number;
+  deployed: Deployed[];
+  above: Deployed[];
+  standing: Standing[];
+  recorded: RecordedRipple[];
 }
 
 export interface Snapshot {
@@ -1102,6 +1231,13 @@ export interface SnapshotShow {
   is_deleted: boolean;
 }
 
+export interface SourceDefinition {
+  pond: string;
+  minimum: [number, number, number] | null;
+  major: number | null;
+  required: boolean;
+}
+
 export interface Span {
   lane: string;
   kind: "job" | "pond";
@@ -1121,6 +1257,12 @@ export interface StageView {
   read_bytes: number;
   shuffled_bytes: number;
   spilled_bytes: number;
+}
+
+export interface Standing {
+  pond: string;
+  wave: Pacing | null;
+  tides: Record<string, number>;
 }
 
 export interface Started {
@@ -1184,6 +1326,11 @@ export interface Ticket {
   environments: string[];
 }
 
+export interface TideDefinition {
+  limit_us: number;
+  name: string;
+}
+
 export interface TimelineView {
   environment: string;
   at: number;
@@ -1240,6 +1387,13 @@ export interface TriggerView {
   next_at: number | null;
 }
 
+export interface Triggers {
+  wave: boolean;
+  pacing: "eager" | "just_in_time";
+  tides: TideDefinition[];
+  schedules: ScheduleDefinition[];
+}
+
 export interface Trouble {
   kind: string;
   cause: string;
@@ -1271,6 +1425,13 @@ export interface WhyView {
   staleness: number | null;
   demand: Demand;
   gates: GateView[];
+}
+
+export interface WindowDefinition {
+  start: string;
+  tz: string;
+  weekdays: number[];
+  end: string | null;
 }
 
 export interface WorkListView {
