@@ -138,8 +138,9 @@ class Changes(Protocol):
 
 def check_text(values: Mapping[str, Value]) -> None:
     """Refuse text with a zero character: PostgreSQL would take what stands before it for the whole."""
-    for name, value in values.items():
+    for value in values.values():
         if type(value) is str and "\0" in value:
+            name = next(name for name, each in values.items() if each is value)
             raise UnfitValue(f"the text of {name} has a zero character in it")
 
 
