@@ -53,7 +53,7 @@ export const PondNode = memo(function PondNode({ data }: NodeProps<DrawnNode>) {
     <div className={classes(data, "pond")}>
       <Ends />
       <div className="node-head">
-        <span className={nameClass(pond.name + node.major)}>
+        <span className={nameClass(pond.name + node.major)} title={pond.key}>
           <Broken name={pond.name} />
           {node.major === "" ? null : <span className="node-major">@{node.major}</span>}
         </span>
