@@ -182,3 +182,11 @@ def test_a_reader_that_goes_away_is_not_told_anything() -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+def test_a_file_that_is_no_ledger_is_said_to_be_something_else(project: Path, call: Call) -> None:
+    (project / "notes.db").write_text("text of some length, so that nobody takes it for a database file" * 20)
+    (project / "pondage.toml").write_text('[project]\nname = "shop"\nledger = "notes.db"\n')
+    said = call("status", "--once")
+    assert said.code == 1
+    assert "it is something else: name another file as `ledger`" in said.err

@@ -120,6 +120,12 @@ def test_a_sink_may_be_deployed_before_its_source_and_the_plan_says_so():
     assert not made.problems
     assert made.messages[0].kind == "not_deployed"
     assert "orders@1 is not deployed" in made.messages[0].text
+    assert "did you mean" not in made.messages[0].text
+
+
+def test_a_source_that_is_almost_a_pond_of_the_project_is_asked_about():
+    made = plan(a_pond("visits"), a_pond("sales", "vists"))
+    assert "did you mean visits?" in made.messages[0].text
 
 
 def test_a_minimum_binds_within_its_major():

@@ -103,6 +103,13 @@ def test_an_error_inside_a_helper_is_placed_at_the_authors_line_that_failed(proj
     assert error.place == "helper.py:2"
 
 
+def test_what_python_does_not_understand_is_shown_with_its_file_and_line(project_of: Write):
+    (error,) = refused(project_of, {"ponds.py": "from pondage import pond\n\ndef x(:\n"})
+    assert (error.code, error.place) == ("IMPORT_FAILED", "ponds.py:3")
+    assert "ponds.py cannot be read: SyntaxError" in error.message
+    assert "def x(:" in (error.hint or "")
+
+
 def test_what_needs_spark_at_import_is_refused_with_what_to_write_instead(project_of: Write):
     files = {"ponds.py": "from pyspark.sql import functions as F\n\n@F.udf('long')\ndef twice(x): ...\n"}
     (error,) = refused(project_of, files)

@@ -27,7 +27,7 @@ def checked_cron(text: object, *, place: str | None = None) -> str:
     for field, (name, low, high, names) in zip(fields, _FIELDS, strict=True):
         for item in field.split(","):
             if not _is_valid(item, low, high, names):
-                raise _refused(f"cron line {text!r}: {item!r} is not a {name}", place)
+                raise _refused(f"cron line {text!r}: {item!r} is no {name} ({low} to {high})", place)
     return " ".join(fields)
 
 

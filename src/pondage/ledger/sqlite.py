@@ -302,8 +302,9 @@ def _connected(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA wal_autocheckpoint=16000")
         connection.execute("PRAGMA cache_size=-16000")
     except sqlite3.Error as error:
-        raise LedgerUnavailable(
-            f"the ledger {path} cannot be opened: {error}",
-            hint="check that the directory exists, is writable, and is not on a network file system",
-        ) from error
+        is_other = path.is_dir() or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB
+        hint = "check that the directory exists, is writable, and is not on a network file system"
+        if is_other:
+            hint = "it is something else: name another file as `ledger` under [project] in pondage.toml"
+        raise LedgerUnavailable(f"the ledger {path} cannot be opened: {error}", hint=hint) from error
     return connection

@@ -6,6 +6,7 @@ A minimum binds within its major. Without one: the major in the same project, el
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 import msgspec
 
@@ -48,12 +49,19 @@ def source_messages(pond: PondDefinition, world: Mapping[PondKey, PondDefinition
         Message(
             kind="not_deployed",
             text=f"{pond.name}: its {'' if source.required else 'optional '}Source {source.pond}@{source.major} is not "
-            f"deployed; {'it waits until that is' if source.required else 'it reads nothing from it until that is'}",
+            f"deployed; {'it waits until that is' if source.required else 'it reads nothing from it until that is'}"
+            + _meant(source.pond, world),
             pond=pond_key(pond.name, pond.major),
         )
         for source in pond.sources
         if pond_key(source.pond, source.major or 0) not in world
     ]
+
+
+def _meant(name: str, world: Mapping[PondKey, PondDefinition]) -> str:
+    """Answer which Pond may have been meant by a name that is not there."""
+    close = get_close_matches(name, [each.name for each in world.values()], n=1, cutoff=0.8)
+    return f" (did you mean {close[0]}?)" if close and close[0] != name else ""
 
 
 def version_text(version: tuple[int, int, int]) -> str:

@@ -189,7 +189,9 @@ def _problem(error: PondageError, root: Path) -> Problem:
 def _authors_problem(error: BaseException, file: str, root: Path) -> Problem:
     if isinstance(error, SyntaxError) and error.filename:
         place = f"{_relative(error.filename, root)}:{error.lineno or 1}"
-        return Problem(code="IMPORT_FAILED", message=f"{type(error).__name__}: {error.msg}", place=place)
+        message = f"{file} cannot be read: {type(error).__name__}: {error.msg}"
+        hint = f"Python does not understand: {error.text.strip()}" if error.text else None
+        return Problem(code="IMPORT_FAILED", message=message, place=place, hint=hint)
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(root)]
     place = f"{_relative(own[-1].filename, root)}:{own[-1].lineno}" if own else file
