@@ -58,6 +58,7 @@ READING = {
     "flow list": ["flow list", "flow list ready --limit 1"],
     "flow show": ["flow show ready", "flow show streaming"],
     "flow watch": ["flow watch ready"],
+    "flow store": ["flow store pondage.toml"],
     "flow check": ["flow check ready.json", "flow check tools.json"],
     "component list": ["component list"],
     "component show": ["component show sharpen", "component show filter"],
@@ -118,7 +119,7 @@ OF_FILES = {
     "mailbox pop", "mailbox put", "mailbox take", "mailbox wait-stop",
 }  # fmt: skip
 """What works with files and sockets of this machine, and asks no ledger."""
-OF_THE_MACHINE = {"dev", "worker", "live", "serve", "backup", "restore", "demo", "flow store"}
+OF_THE_MACHINE = {"dev", "worker", "live", "serve", "backup", "restore", "demo"}
 """What works on the machine with the ledger, and says so."""
 
 
@@ -279,7 +280,7 @@ def test_what_is_wrong_is_said_the_same_from_near_and_far(
 def test_a_verb_for_the_machine_with_the_ledger_says_so(
     verb: str, pair: Twins, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    more = {"backup": ["copy.db"], "flow store": [__file__]}.get(verb, [])
+    more = {"backup": ["copy.db"]}.get(verb, [])
     far = said(capsys, pair.far(*verb.split(), *more))
     assert far.code == 1
     assert "NOT_REMOTE" in far.err

@@ -1285,6 +1285,10 @@ export interface StatusView {
   reactors: ReactorView[];
 }
 
+export interface StoredConstant {
+  ref: string;
+}
+
 export interface StreamView {
   component: string;
   port: string;

@@ -61,17 +61,16 @@ def store(settings: Settings, file: Path, is_json: bool) -> None:
 
     It is the octets of a `Bytes`, the JSON of a `Value`, or the Arrow IPC stream of a `Table`.
     """
+    from pondage.cli.asks import flows
     from pondage.cli.output import print_json
-    from pondage.cli.session import session
     from pondage.ledger.flow_constants import MAX_BYTES
-    from pondage.ledger.flow_constants import store as keep
 
-    with session(settings) as opened, file.open("rb") as source:
-        ref = keep(opened.ledger, source.read(MAX_BYTES + 1))
+    with desk(settings) as opened, file.open("rb") as source:
+        stored = opened.ask(flows.store, data=source.read(MAX_BYTES + 1))
     if is_json:
-        print_json({"ref": ref})
+        print_json(stored)
     else:
-        click.echo(ref)
+        click.echo(stored.ref)
 
 
 @click.command("list", cls=Verb)

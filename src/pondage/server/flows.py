@@ -13,7 +13,7 @@ from pondage.define.flow import MAX_DOCUMENT, FlowRefused
 from pondage.define.job import JobProblem
 from pondage.define.names import checked_name
 from pondage.define.type_registry import BUILT_IN
-from pondage.ledger import extracts, flows, jobs
+from pondage.ledger import extracts, flow_constants, flows, history, jobs
 from pondage.ledger.exposed import given
 from pondage.ledger.job_plans import StoredJob
 from pondage.plan.flow import PlannedFlow, plan_flow
@@ -26,7 +26,8 @@ from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.reading import Count
 from pondage.server.table import Call, Moment, Route
-from pondage.views.flows import FlowDetail, FlowsView, flow_run, list_flows
+from pondage.views import find
+from pondage.views.flows import FlowDetail, FlowsView, StoredConstant, flow_run, list_flows
 
 LOOK_AGAIN_S = 0.5
 LONGEST_WAIT_S = 600.0
@@ -53,6 +54,12 @@ class TreeBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str = "flow"
 
 
+class ConstantBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The octets of a constant, base64."""
+
+    data: bytes
+
+
 class StopBody(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One node, or all."""
 
@@ -74,6 +81,15 @@ def _list(call: Call) -> FlowsView:
 def _show(call: Call) -> FlowDetail:
     with call.ledger.reading() as tx:
         return flow_run(tx, call.ledger, call.environment, call.path["run"])
+
+
+def _store(call: Call) -> StoredConstant:
+    sent = call.sent(ConstantBody)
+    ref = flow_constants.store(call.ledger, sent.data)
+    with call.ledger.transaction() as tx:
+        environment = find.environment_id(tx, call.environment)
+        history.audit(tx, environment=environment, who=call.who, verb="flow store", target=ref, note=sent.note)
+    return StoredConstant(ref=ref)
 
 
 def _submit(call: Call) -> Started:
@@ -155,6 +171,17 @@ def _extract(call: Call) -> Iterator[bytes]:
 
 
 ROUTES = (
+    Route(
+        method="POST",
+        path="/v1/flows/constants",
+        level=Level.OPERATE,
+        handler=_store,
+        request=ConstantBody,
+        response=StoredConstant,
+        summary="Keep a constant of at most 8 MiB, and answer what a tree calls it.",
+        status=201,
+        limit_bytes=2 * flow_constants.MAX_BYTES,
+    ),
     Route(
         method="GET",
         path="/v1/flows",

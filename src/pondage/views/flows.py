@@ -37,6 +37,12 @@ class ExtractView(msgspec.Struct, frozen=True, kw_only=True):
     """When it goes: some time after the end of the flow."""
 
 
+class StoredConstant(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tree calls a constant that is kept: `"const": {"ref": "sha256:…"}`."""
+
+    ref: str
+
+
 class FlowDetail(msgspec.Struct, frozen=True, kw_only=True):
     """Everything about a flow: the run, its panics, its extracts."""
 

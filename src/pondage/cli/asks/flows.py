@@ -8,9 +8,9 @@ import msgspec
 
 from pondage.cli.desk import asks, fetches
 from pondage.cli.session import Session
-from pondage.ledger import flows
+from pondage.ledger import flow_constants, flows
 from pondage.ledger.verbs import who
-from pondage.views.flows import FlowDetail, FlowsView, flow_run, list_flows
+from pondage.views.flows import FlowDetail, FlowsView, StoredConstant, flow_run, list_flows
 
 LOOK_AGAIN_S = 2.0
 
@@ -19,6 +19,12 @@ class CleanedUp(msgspec.Struct, frozen=True, kw_only=True):
     """How many tables between nodes go."""
 
     tables: int
+
+
+@asks("POST /v1/flows/constants")
+def store(here: Session, *, data: bytes) -> StoredConstant:
+    """Keep a constant."""
+    return StoredConstant(ref=flow_constants.store(here.ledger, data))
 
 
 @asks("GET /v1/flows")
