@@ -50,7 +50,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 def orders(spark: SparkSession) -> DataFrame:
     if spark is None:
         return [0, 1]
-    return spark.range(1).select("id", F.expr("reflect('java.lang.Thread', 'sleep', 20000L)").alias("paused"))
+    return spark.range(1).select("id", F.expr("reflect('java.lang.Thread', 'sleep', 12000L)").alias("paused"))
 """
 
 
