@@ -61,11 +61,16 @@ def random_kills(arena: Arena) -> None:
     arena.add(2)
     arena.ask()
     for _ in range(6):
-        arena.wait("there is a worker", lambda: bool(arena.worker_pids()))
+        arena.wait("there is a worker that has registered", lambda: bool(_registered(arena)))
         time.sleep(arena.random.uniform(0.05, 0.5))
-        for pid in arena.worker_pids()[:1]:
+        for pid in (_registered(arena) or arena.worker_pids())[:1]:
             os.kill(pid, signal.SIGKILL)
         arena.ask()
+
+
+def _registered(arena: Arena) -> list[int]:
+    known = {row.pid for row in arena.alive() if row.role == "worker"}
+    return [pid for pid in arena.worker_pids() if pid in known]
 
 
 def supervisor_killed(arena: Arena) -> None:
