@@ -112,15 +112,15 @@ def finish(project: Project, ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     ("point", "crashed"),
     [
-        ("before_claim", 0),
-        ("after_claim", 1),
-        ("while_spark_runs", 1),
-        ("after_write_before_commit", 1),
-        ("after_commit", 0),
+        ("before_claim", {0}),
+        ("after_claim", {1}),
+        ("while_spark_runs", {1}),
+        ("after_write_before_commit", {1}),
+        ("after_commit", {0, 1}),  # another slot may have claimed what comes next
     ],
 )
 def test_kill_9_of_the_whole_group_loses_nothing_and_publishes_nothing_twice(
-    project: Project, ledger: Ledger, point: str, crashed: int
+    project: Project, ledger: Ledger, point: str, crashed: set[int]
 ) -> None:
     verbs.send(ledger, "main", Pulse(pond="reports@1"))
     dev = Dev(project, point=point)
@@ -128,7 +128,7 @@ def test_kill_9_of_the_whole_group_loses_nothing_and_publishes_nothing_twice(
     dev.kill_group()
     assert violations(ledger, Path(project.warehouse)), "something was under way"
     finish(project, ledger)
-    assert crashes(ledger) == crashed
+    assert crashes(ledger) in crashed
 
 
 def test_kill_9_of_a_worker_is_noticed_by_its_supervisor(project: Project, ledger: Ledger) -> None:

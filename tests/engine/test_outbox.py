@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import queue
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -15,8 +17,9 @@ from pondage.engine.outbox import Outbox
 from pondage.engine.publish import publish
 from pondage.engine.supervisor import Supervisor
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import retention
+from pondage.ledger import history, retention
 from pondage.ledger import work as ledger_work
+from pondage.ledger.driver import LedgerUnavailable, Transaction
 from pondage.ledger.retention import Published
 from tests.engine.plain import engine_config
 from tests.ledger.harness import World, content, pond
@@ -195,3 +198,46 @@ def test_a_ripple_that_is_gone_loses_its_stable_name(shop: Shop) -> None:
     assert (shop.directory.parent / "daily" / "CURRENT.json").is_file()
     publish(str(shop.warehouse), before)
     assert (shop.directory.parent / "daily" / "CURRENT.json").is_file(), "an older Run takes nothing away"
+
+
+@pytest.mark.parametrize("lost", range(6))
+def test_a_row_whose_lease_or_end_was_written_and_not_answered_waits_for_nobody(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, lost: int
+) -> None:
+    shop.publish_run()
+    transaction, count = shop.world.ledger.transaction, iter(range(100))
+
+    @contextmanager
+    def unanswered() -> Iterator[Transaction]:
+        with transaction() as tx:
+            yield tx
+        if next(count) == lost:
+            raise LedgerUnavailable("the connection was cut after the commit")
+
+    monkeypatch.setattr(shop.world.ledger, "transaction", unanswered)
+    shop.outbox.run_once()
+    assert shop.current()
+    with shop.world.ledger.reading() as tx:
+        assert tx.rows("SELECT id FROM outbox WHERE done_at IS NULL") == []
+
+
+def test_an_unanswered_lease_gives_back_the_place_of_those_who_are_told_aside(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = queue.SimpleQueue[str]()
+    aside = Outbox(shop.world.ledger, str(shop.warehouse), alert=lambda row: told.put(row.kind), at_once=1)
+    with monkeypatch.context() as patched:
+        patched.setattr(outbox_module, "PERSIST_S", 0.0)
+        patched.setattr(shop.world.ledger, "transaction", _away)
+        with shop.world.ledger.driver.transaction() as tx:
+            history.put_outbox(tx, environment=1, kind="alert", payload={})
+        with pytest.raises(LedgerUnavailable):
+            aside.run_once()
+    aside.run_once()
+    assert told.get(timeout=PATIENCE_S) == "alert"
+
+
+@contextmanager
+def _away() -> Iterator[Transaction]:
+    raise LedgerUnavailable("the connection was cut before the database saw anything")
+    yield

@@ -83,7 +83,7 @@ POLLED: dict[str, Asked] = {
     "timer": lambda ledger: advance.advance_due(ledger, process=None),
     "tables to compact": compaction.begin_due,
     "outbox": reading(retention.has_outbox),
-    "next outbox row": lambda ledger: _undone(ledger, lambda tx: history.take_outbox(tx, lease_us=1)),
+    "next outbox row": lambda ledger: _undone(ledger, lambda tx: history.next_outbox(tx)),
     "next lease": reading(leases.next_expiry),
     "leases": lambda ledger: leases.expire(ledger, process=None),
     "living processes": reading(processes.alive),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -12,16 +13,19 @@ from pondage.engine.formats import FormatPublisher
 from pondage.engine.publish import publish, unpublish
 from pondage.errors import PondageError
 from pondage.ledger import history, lineage, publications, retention
-from pondage.ledger.driver import LedgerUnavailable
+from pondage.ledger.driver import LedgerUnavailable, Transaction
 from pondage.ledger.history import OutboxRow
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.lineage import RunFacts
+from pondage.ledger.patience import persist
 from pondage.ledger.removal import Unpublish
 
 LEASE_S = 60.0
 """A carrier that dies leaves its row to others after this time; one that is merely slow does harmless work twice."""
 TOLD_AT_ONCE = 4
 """How many of those outside may keep a supervisor waiting at once; what is published waits for none of them."""
+PERSIST_S = 5.0
+"""For how long a ledger that does not answer is asked again; then the row waits until its lease is over."""
 FIRST_RETRY_S = 1.0
 LONGEST_RETRY_S = 300.0
 
@@ -76,18 +80,40 @@ class Outbox:
         """Carry out everything that is available, but what is told outside only as far as somebody is free for it."""
         # Looking costs no write: most of the time there is nothing.
         while self._is_waiting():
-            is_free = not self._is_alone and self._free.acquire(blocking=False)
-            with self._ledger.transaction() as tx:
-                row = history.take_outbox(tx, lease_us=int(LEASE_S * 1e6), is_telling=is_free or self._is_alone)
-            if is_free and row is not None and row.kind in history.TELLING:
-                threading.Thread(target=self._tell_aside, args=(row,), name="telling", daemon=True).start()
-                continue
-            if is_free:
-                self._free.release()
+            row = self._take()
             if row is None:
                 break
-            self._carry_out(row)
+            if self._is_alone or row.kind not in history.TELLING:
+                self._carry_out(row)
+            else:
+                threading.Thread(target=self._tell_aside, args=(row,), name="telling", daemon=True).start()
         return self._ledger.durability.poll_s
+
+    def _take(self) -> OutboxRow | None:
+        """Take a row; one that is told outside comes with a place of those that may keep us waiting."""
+        is_free = not self._is_alone and self._free.acquire(blocking=False)
+        row = None
+        try:
+            row = self._leased(is_telling=is_free or self._is_alone)
+        finally:
+            if is_free and (row is None or row.kind not in history.TELLING):
+                self._free.release()
+        return row
+
+    def _leased(self, *, is_telling: bool) -> OutboxRow | None:
+        found: OutboxRow | None = None
+
+        def act() -> OutboxRow | None:
+            nonlocal found
+            with self._ledger.transaction() as tx:
+                # A lease may have landed and only its answer was lost; if it is somebody else's, the harm is none.
+                held = None if found is None else history.leased_outbox(tx, found)
+                if held is not None:
+                    return held
+                found = history.next_outbox(tx, is_telling=is_telling)
+                return None if found is None else history.lease_outbox(tx, found, lease_us=int(LEASE_S * 1e6))
+
+        return persist(act, give_up=_after(PERSIST_S))
 
     def _tell_aside(self, row: OutboxRow) -> None:
         try:
@@ -107,11 +133,17 @@ class Outbox:
         except Exception as error:  # noqa: BLE001 - recorded in the row, and tried again
             _log.exception("outbox row %d (%s) failed", row.id, row.kind)
             retry_s = min(FIRST_RETRY_S * 2 ** min(row.attempts - 1, 20), LONGEST_RETRY_S)
-            with self._ledger.transaction() as tx:
-                history.outbox_failed(tx, row.id, error=_said(error), retry_in_us=int(retry_s * 1e6))
+            said = _said(error)
+            self._write(lambda tx: history.outbox_failed(tx, row.id, error=said, retry_in_us=int(retry_s * 1e6)))
             return
-        with self._ledger.transaction() as tx:
-            history.outbox_done(tx, row.id)
+        self._write(lambda tx: history.outbox_done(tx, row.id))
+
+    def _write(self, what: Callable[[Transaction], None]) -> None:
+        def act() -> None:
+            with self._ledger.transaction() as tx:
+                what(tx)
+
+        persist(act, give_up=_after(PERSIST_S))
 
     def _act(self, row: OutboxRow) -> None:
         match row.kind:
@@ -158,3 +190,8 @@ def _said(error: Exception) -> str:
     if isinstance(error, PondageError):
         return f"{error.code}: {error.message}" + (f" ({error.hint})" if error.hint else "")
     return f"{type(error).__name__}: {error}"
+
+
+def _after(seconds: float) -> Callable[[], bool]:
+    deadline_s = time.monotonic() + seconds
+    return lambda: time.monotonic() >= deadline_s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.driver import Transaction, number, text
+from pondage.ledger.driver import Row, Transaction, number, text
 
 
 def record(
@@ -60,26 +60,35 @@ TELLING = frozenset({"alert", "lineage", "failed"})
 """Kinds of rows that wait for somebody outside, who may never answer."""
 
 
-def take_outbox(tx: Transaction, *, lease_us: int, is_telling: bool = True) -> OutboxRow | None:
-    """Take the next row for a while: when its carrier dies, it becomes available again.
+_WAITING = """SELECT id, environment, kind, payload, attempts FROM outbox
+              WHERE done_at IS NULL AND available_at <= :now
+              AND (:is_telling = 1 OR kind NOT IN ('alert', 'lineage', 'failed'))
+              ORDER BY available_at, id LIMIT 1 /*lock skip*/"""
+_LEASED = """SELECT id, environment, kind, payload, attempts FROM outbox
+             WHERE id = :id AND attempts = :attempts AND done_at IS NULL"""
 
-    Without `is_telling` a row that waits for somebody outside is passed over.
-    """
-    found = tx.row(
-        """SELECT id FROM outbox WHERE done_at IS NULL AND available_at <= :now
-           AND (:is_telling = 1 OR kind NOT IN ('alert', 'lineage', 'failed'))
-           ORDER BY available_at, id LIMIT 1 /*lock skip*/""",
-        is_telling=int(is_telling),
-    )
-    if found is None:
-        return None
-    row = tx.row(
-        """UPDATE outbox SET attempts = attempts + 1, available_at = :until
-           WHERE id = :id AND done_at IS NULL AND available_at <= :now
-           RETURNING id, environment, kind, payload, attempts""",
-        id=number(found, "id"),
+
+def next_outbox(tx: Transaction, *, is_telling: bool = True) -> OutboxRow | None:
+    """Answer the next row that waits. Without `is_telling` one that waits for somebody outside is passed over."""
+    return _outbox_row(tx.row(_WAITING, is_telling=int(is_telling)))
+
+
+def lease_outbox(tx: Transaction, found: OutboxRow, *, lease_us: int) -> OutboxRow:
+    """Take a row that was just found for a while: when its carrier dies, it becomes available again."""
+    tx.write(
+        "UPDATE outbox SET attempts = attempts + 1, available_at = :until WHERE id = :id",
+        id=found.id,
         until=tx.now + lease_us,
     )
+    return msgspec.structs.replace(found, attempts=found.attempts + 1)
+
+
+def leased_outbox(tx: Transaction, found: OutboxRow) -> OutboxRow | None:
+    """Answer the row if it was leased once since it was found: by whoever asks, when the answer to that was lost."""
+    return _outbox_row(tx.row(_LEASED, id=found.id, attempts=found.attempts + 1))
+
+
+def _outbox_row(row: Row | None) -> OutboxRow | None:
     if row is None:
         return None
     return OutboxRow(
