@@ -39,6 +39,8 @@ SUITES = {
 MEMORY = Path("/dev/shm")
 PLENTY_BYTES = 8 * 1024**3
 """Twice of what the tests have ever written, and Spark needs memory, too."""
+SHORT_LIVED = "-XX:TieredStopAtLevel=1"
+"""For every JVM of the tests: none lives long enough to earn back its second compiler, which takes half their time."""
 NO_TESTS = 5
 """pytest's exit code when a choice of tests matched none, which is usual when there are several suites."""
 
@@ -166,6 +168,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seeds", type=int, default=1, help="rounds, each with another PONDAGE_TEST_SEED")
     parser.add_argument("--lanes", type=int, help="so many suites at a time (2)")
     options, for_pytest = parser.parse_known_args(arguments)
+    os.environ.setdefault("JDK_JAVA_OPTIONS", SHORT_LIVED)
     outcomes = []
     for seed in range(1, options.seeds + 1):
         os.environ["PONDAGE_TEST_SEED"] = str(seed)
