@@ -14,27 +14,29 @@ DAY = 86_400 * SECOND
 
 _COUNT = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})"
 
+# In the order of their ids, as a ledger that was lived in has them: what looks for old rows relies on it.
 _RUNS = """INSERT INTO runs (public_id, environment, actor, pond, number, freshness, delay, definition, pins, ancestry,
                              outputs_digest, state, reason, started_at, ended_at)
            {n} SELECT 'rb' || n.i, r.environment, r.actor, r.pond, r.number + n.i, r.freshness, r.delay, r.definition,
                       r.pins, r.ancestry, r.outputs_digest, 'completed', r.reason,
                       r.started_at + {age}, r.ended_at + {age}
-               FROM n CROSS JOIN runs r WHERE r.id = :run"""
+               FROM n CROSS JOIN runs r WHERE r.id = :run ORDER BY n.i"""
 _DISPATCHES = """INSERT INTO dispatches (environment, actor, run, dataset, kind, node, number, freshness, queue,
                                          priority, inputs, digest, crash_budget, outcome, created_at, closed_at)
                  SELECT d.environment, d.actor, r.id, d.dataset, d.kind, d.node, r.number, d.freshness, d.queue,
                         d.priority, d.inputs, d.digest, d.crash_budget, d.outcome, r.started_at, r.ended_at
-                 FROM runs r CROSS JOIN dispatches d WHERE r.public_id LIKE 'rb%' AND d.id = :dispatch"""
+                 FROM runs r CROSS JOIN dispatches d WHERE r.public_id LIKE 'rb%' AND d.id = :dispatch
+                 ORDER BY r.id"""
 _EXECUTIONS = """INSERT INTO executions (dispatch, token, process, epoch, created_at, claimed_at, completed_at, outcome)
                  SELECT d.id, 'tb' || d.id, e.process, e.epoch, d.created_at, d.created_at, d.closed_at, e.outcome
                  FROM dispatches d CROSS JOIN executions e
-                 WHERE d.id > :newest AND e.id = :execution"""
+                 WHERE d.id > :newest AND e.id = :execution ORDER BY d.id"""
 _SNAPSHOTS = """INSERT INTO snapshots (public_id, dataset, run, execution, freshness, kind, path, content, rows, bytes,
                                        inputs, digest, created_at)
                 SELECT 'sb' || e.id, s.dataset, d.run, e.id, s.freshness, s.kind, s.path, s.content, s.rows, s.bytes,
                        s.inputs, s.digest, d.closed_at
                 FROM executions e JOIN dispatches d ON d.id = e.dispatch CROSS JOIN snapshots s
-                WHERE e.id > :newest AND s.execution = :execution"""
+                WHERE e.id > :newest AND s.execution = :execution ORDER BY e.id"""
 _OUTPUTS = """INSERT INTO run_outputs (run, pond, node, freshness, snapshot)
               SELECT s.run, o.pond, o.node, o.freshness, s.id FROM snapshots s CROSS JOIN run_outputs o
               WHERE s.public_id LIKE 'sb%' AND o.run = :run"""
