@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.spark.archive import archive_for, cache_directory
+from pondage.spark.archive import ClassArchive, archive_for, cache_directory, sweep
 from pondage.spark.java import Java
 
 
@@ -45,3 +45,28 @@ def test_an_archive_is_used_only_when_it_is_whole(tmp_path: Path) -> None:
     assert archive.use_options == ()
     archive.base.touch()
     assert archive.use_options[0] == f"-XX:SharedArchiveFile={archive.base}:{archive.dynamic}"
+
+
+def _built(java: Java, jar: Path, cache: Path) -> ClassArchive:
+    archive = archive_for(java, (jar,), cache, pyspark_version="4.2.1")
+    archive.directory.mkdir(parents=True)
+    archive.label.write_text("".join(f"{part}\n" for part in archive.made_of))
+    return archive
+
+
+def test_archives_of_what_is_gone_or_was_installed_anew_are_swept(tmp_path: Path) -> None:
+    java, jars = Java(home=tmp_path, version="21"), [tmp_path / "a.jar", tmp_path / "b.jar", tmp_path / "c.jar"]
+    for jar in jars:
+        jar.write_bytes(b"1")
+    outdated, gone, other = (_built(java, jar, tmp_path) for jar in jars)
+    jars[0].write_bytes(b"22")
+    jars[1].unlink()
+    wanted = _built(java, jars[0], tmp_path)
+    unlabelled = wanted.directory.with_name("unlabelled")
+    unlabelled.mkdir()
+    sweep(wanted)
+    assert wanted.directory.is_dir()
+    assert other.directory.is_dir()
+    assert unlabelled.is_dir()
+    assert not outdated.directory.exists()
+    assert not gone.directory.exists()

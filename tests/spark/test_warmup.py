@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,6 @@ def test_a_warm_cache_is_built_once_and_used(tmp_path: Path) -> None:
     directory = warm(phases.append)
     assert is_warm()
     assert phases[-1].startswith("warm")
-    assert not list(directory.parent.glob(".building-*"))
     assert warm(phases.append) == directory
     assert phases[-1] == "warm already"
     process = python(MAPPED, tmp_path / "state", cache_directory())
@@ -53,3 +53,25 @@ def test_building_is_bounded_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
         warm(cache=tmp_path)
     assert not is_warm(tmp_path)
     assert not list(tmp_path.rglob("*.jsa"))
+
+
+def test_what_a_killed_builder_left_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = tmp_path / "classes" / ".building-killed"
+    left.mkdir(parents=True)
+    (left / "spark.jsa").write_bytes(b"half")
+    monkeypatch.setattr(warmup.sys, "executable", "/bin/cat")
+    with pytest.raises(WarmupFailed, match="failed with code"):
+        warm(cache=tmp_path)
+    assert not list((tmp_path / "classes").glob(".building-*"))
+
+
+def test_one_builds_and_the_others_wait(tmp_path: Path) -> None:
+    left = tmp_path / "classes" / ".building-alive"
+    left.mkdir(parents=True)
+    phases: list[str] = []
+    with (tmp_path / "classes" / ".lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(WarmupFailed, match="for too long"):
+            warm(phases.append, cache=tmp_path, timeout_s=0)
+    assert phases[-1].startswith("waiting for another process")
+    assert left.is_dir()

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
 import msgspec
 
 from pondage.spark.java import Java
+
+SCRATCH = ".building-"
+"""How directories of archives begin that are being built."""
 
 
 class ClassArchive(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +28,8 @@ class ClassArchive(msgspec.Struct, frozen=True, kw_only=True):
 
     directory: Path
     needs_base: bool
+    made_of: tuple[str, ...]
+    """The Java and the jars it is for: paths."""
 
     @property
     def dynamic(self) -> Path:
@@ -34,6 +40,11 @@ class ClassArchive(msgspec.Struct, frozen=True, kw_only=True):
     def base(self) -> Path:
         """Answer the archive of the JDK's classes that we made ourselves."""
         return self.directory / "base.jsa"
+
+    @property
+    def label(self) -> Path:
+        """Answer the file that says what it is made of, a path a line."""
+        return self.directory / "made-of"
 
     @property
     def is_built(self) -> bool:
@@ -78,7 +89,30 @@ def archive_for(java: Java, class_path: tuple[Path, ...], cache: Path, *, pyspar
         if jar.is_file():
             digest.update(f"{jar.stat().st_mtime_ns}:{jar.stat().st_size}\0".encode())
     needs_base = not any((java.home / "lib" / "server").glob("classes*.jsa"))
-    return ClassArchive(directory=cache / "classes" / digest.hexdigest()[:32], needs_base=needs_base)
+    return ClassArchive(
+        directory=cache / "classes" / digest.hexdigest()[:32],
+        needs_base=needs_base,
+        made_of=(str(java.home), *map(str, class_path)),
+    )
+
+
+def sweep(wanted: ClassArchive) -> None:
+    """Remove what nobody can use any more: what dead builders left, and archives of a Java or Spark that is gone.
+
+    The caller is the only builder. A JVM that has an archive open keeps it.
+    """
+    for place in wanted.directory.parent.iterdir():
+        if place.name.startswith(SCRATCH) or (place != wanted.directory and _is_outlived(place, wanted)):
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _is_outlived(place: Path, wanted: ClassArchive) -> bool:
+    """Answer whether one of its files is gone, or was installed anew: then `wanted` is its heir."""
+    try:
+        made_of = tuple((place / wanted.label.name).read_text(encoding="utf-8").splitlines())
+    except (OSError, UnicodeDecodeError):
+        return False  # it says nothing, so we do not know
+    return made_of == wanted.made_of or not all(map(os.path.exists, made_of))
 
 
 def is_ours(file: Path) -> bool:

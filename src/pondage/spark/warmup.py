@@ -5,24 +5,30 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pondage.errors import PondageError
-from pondage.spark.archive import ClassArchive, archive_for, cache_directory, is_ours
+from pondage.spark.archive import SCRATCH, ClassArchive, archive_for, cache_directory, is_ours, sweep
 from pondage.spark.java import Java, find_java
 from pondage.spark.nofork import build_jar, jar_in, no_fork_conf
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pondage.spark.jvm import OnPhase
 
 _TIMEOUT_S = 300.0
+_LOOK_AGAIN_S = 0.2
+_WHERE = "set XDG_CACHE_HOME to a directory of a local disk that can be written"
 
 
 class WarmupFailed(PondageError):
@@ -40,8 +46,9 @@ def is_warm(cache: Path | None = None) -> bool:
 def warm(on_phase: OnPhase | None = None, *, cache: Path | None = None, timeout_s: float = _TIMEOUT_S) -> Path:
     """Build our file system and the archive unless they exist, and answer the archive's directory.
 
-    It appears whole or not at all, also when two processes build it at once. Raises `WarmupFailed` when the cache
-    cannot be written, when it takes longer than `timeout_s`, or when the JVM cannot archive; `NoJava` without a Java.
+    It appears whole or not at all; of two processes one builds and the other waits. Raises `WarmupFailed` when the
+    cache cannot be written, when it takes longer than `timeout_s`, or when the JVM cannot archive; `NoJava` without
+    a Java.
     """
     on_phase = on_phase or (lambda _: None)
     java = find_java()
@@ -52,20 +59,55 @@ def warm(on_phase: OnPhase | None = None, *, cache: Path | None = None, timeout_
         on_phase("warm already")
         return archive.directory
     deadline = time.monotonic() + timeout_s
-    try:
-        archive.directory.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=archive.directory.parent))
-    except OSError as error:
-        raise WarmupFailed(
-            f"the cache {archive.directory.parent} cannot be written: {error.strerror}",
-            hint="set XDG_CACHE_HOME to a directory that can be written",
-        ) from error
+    with _only_builder(archive.directory.parent, on_phase, deadline):
+        _build_once(java, archive, cache, on_phase, deadline)
+    on_phase("warm")
+    return archive.directory
+
+
+def _build_once(java: Java, archive: ClassArchive, cache: Path, on_phase: OnPhase, deadline: float) -> None:
+    if archive.is_built:
+        return  # by the one for whom we waited
+    sweep(archive)
+    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=archive.directory.parent))
     try:
         _build(java, archive, scratch, cache, on_phase, deadline)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    on_phase("warm")
-    return archive.directory
+
+
+@contextmanager
+def _only_builder(classes: Path, on_phase: OnPhase, deadline: float) -> Iterator[None]:
+    """Hold the lock of all builders, which ends with its holder: what lies here half built is then nobody's."""
+    try:
+        classes.mkdir(parents=True, exist_ok=True)
+        lock = os.open(classes / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise WarmupFailed(f"the cache {classes} cannot be written: {error.strerror}", hint=_WHERE) from error
+    try:
+        is_told = False
+        while not _is_taken(lock):
+            if not is_told:
+                on_phase("waiting for another process that builds an archive")
+                is_told = True
+            if time.monotonic() >= deadline:
+                raise WarmupFailed(
+                    "another process has been building an archive for too long", hint="try again when it has ended"
+                )
+            time.sleep(_LOOK_AGAIN_S)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _is_taken(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise WarmupFailed(f"the cache cannot be locked: {error.strerror}", hint=_WHERE) from error
+    return True
 
 
 def _build_file_system(java: Java, cache: Path, on_phase: OnPhase) -> None:
@@ -84,11 +126,12 @@ def _build_file_system(java: Java, cache: Path, on_phase: OnPhase) -> None:
 
 
 def _build(java: Java, archive: ClassArchive, scratch: Path, cache: Path, on_phase: OnPhase, deadline: float) -> None:
+    archive.directory.mkdir(exist_ok=True)
+    archive.label.write_text("".join(f"{part}\n" for part in archive.made_of), encoding="utf-8")
     # The JVM writes the names of the archives it builds upon into the new one, so the base is built in its final place.
     options = []
     if archive.needs_base:
         on_phase("archiving Java's own classes")
-        archive.directory.mkdir(exist_ok=True)
         if not archive.base.is_file():
             built = scratch / "base.jsa"
             _run([str(java.executable), "-Xshare:dump", f"-XX:SharedArchiveFile={built}"], deadline, scratch)
@@ -100,7 +143,6 @@ def _build(java: Java, archive: ClassArchive, scratch: Path, cache: Path, on_pha
     _run([sys.executable, "-m", "pondage.spark.warmup", str(scratch), str(cache), *options], deadline, scratch)
     if not dynamic.is_file():
         raise WarmupFailed("the JVM ended without an archive", hint="everything works without it, only slower")
-    archive.directory.mkdir(exist_ok=True)
     dynamic.replace(archive.dynamic)
 
 
