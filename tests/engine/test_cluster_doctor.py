@@ -16,6 +16,7 @@ from pondage.engine.ledger_doctor import Finding
 from pondage.spark.settings import SparkSettings
 from pondage.spark.survey import Seen
 from tests.engine.projects import write_project
+from tests.ports import refusing_port
 
 OURS = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -27,10 +28,9 @@ def open_port() -> Iterator[int]:
 
 
 @pytest.fixture
-def closed_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-    return port
+def closed_port() -> Iterator[int]:
+    with refusing_port() as port:
+        yield port
 
 
 def test_a_local_master_is_always_there() -> None:

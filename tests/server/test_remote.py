@@ -21,6 +21,7 @@ from pondage.server.serving import ServeOptions, bound, serving
 from pondage.server.table import Service
 from tests.cli.workers import FakeWorkers
 from tests.ledger.harness import World, pond
+from tests.ports import refusing_port
 from tests.server.conftest import token_of
 from tests.server.test_twins import TREE, Said, said
 
@@ -260,9 +261,8 @@ def test_the_own_token_is_not_given_to_another_machine(monkeypatch: pytest.Monke
 
 
 def test_a_server_that_is_down_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    with bound(ServeOptions(port=0)) as listening:
-        port = listening.getsockname()[1]
-    down = said(capsys, ["status", "--server", f"http://127.0.0.1:{port}", "--token", "x"])
+    with refusing_port() as port:
+        down = said(capsys, ["status", "--server", f"http://127.0.0.1:{port}", "--token", "x"])
     assert down.code == 1
     assert f"error[NO_SERVER]: the server http://127.0.0.1:{port} cannot be reached" in down.err
 

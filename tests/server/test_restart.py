@@ -10,6 +10,7 @@ from pondage.server.table import Service
 from pondage.views.status import status
 from tests.ledger.harness import World, pond
 from tests.patience import PATIENCE_S
+from tests.ports import free_port
 from tests.server.conftest import token_of
 from tests.server.watching import Watching
 
@@ -40,8 +41,8 @@ def test_watchers_miss_nothing_of_what_happens_before_while_and_after_the_server
         world.pass_time(1)
 
     async def watched() -> list[Watching]:
-        with bound(ServeOptions(port=0)) as listening:
-            port = listening.getsockname()[1]
+        port = free_port()
+        with bound(ServeOptions(port=port)) as listening:
             watchers = [Watching(f"http://127.0.0.1:{port}", token) for _ in range(WATCHERS)]
             tasks = [asyncio.create_task(each.run()) for each in watchers]
             with serving(service, ServeOptions(port=port), listening):

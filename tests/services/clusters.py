@@ -19,7 +19,8 @@ from pondage.spark import command
 from pondage.spark.java import find_java
 from tests.chaos.fault import PLUGIN, ROOT, parent_of
 from tests.patience import PATIENCE_S
-from tests.services.postgres import _free_port, wait_until
+from tests.ports import free_port
+from tests.services.postgres import wait_until
 
 WORKERS = 2
 START_TIMEOUT_S = 180.0
@@ -33,14 +34,14 @@ class StandaloneCluster:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="pondage-spark-"))
-        port, self._page = _free_port(), _free_port()
+        port, self._page = free_port(), free_port()
         self.master = f"spark://127.0.0.1:{port}"
         self._processes: list[subprocess.Popen[bytes]] = []
         try:
             self._start("master.Master", "--port", str(port), "--webui-port", str(self._page))
             for number in range(WORKERS):
                 self._start(
-                    "worker.Worker", "--cores", "1", "--memory", "700m", "--webui-port", str(_free_port()),
+                    "worker.Worker", "--cores", "1", "--memory", "700m", "--webui-port", str(free_port()),
                     "--work-dir", str(self.folder / f"work-{number}"), self.master,
                 )  # fmt: skip
             wait_until(lambda: self._state().get("aliveworkers") == WORKERS, START_TIMEOUT_S)
@@ -96,7 +97,7 @@ class ConnectServer:
     def __init__(self, gated: Path) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="pondage-connect-"))
         (self.folder / "far").mkdir()
-        port = _free_port()
+        port = free_port()
         self.remote = f"sc://127.0.0.1:{port}"
         conf = {
             "spark.master": "local[2]", "spark.connect.grpc.binding.address": "127.0.0.1",

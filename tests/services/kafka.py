@@ -17,7 +17,8 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pondage.spark.archive import cache_directory
 from pondage.spark.java import find_java
 from tests.patience import PATIENCE_S
-from tests.services.postgres import _free_port, wait_until
+from tests.ports import free_port
+from tests.services.postgres import wait_until
 
 VERSION = "4.2.1"
 HEAP = "-Xmx400m"
@@ -31,10 +32,10 @@ class KafkaServer:
         jars = kafka_jars(self._java)
         self._class_path = os.pathsep.join(str(each) for each in sorted(jars.glob("*.jar")))
         self.folder = Path(tempfile.mkdtemp(prefix="pondage-kafka-"))
-        self.port = _free_port()
+        self.port = free_port()
         self.url = f"127.0.0.1:{self.port}"
         settings = self.folder / "server.properties"
-        settings.write_text(_PROPERTIES.format(port=self.port, controller=_free_port(), folder=self.folder))
+        settings.write_text(_PROPERTIES.format(port=self.port, controller=free_port(), folder=self.folder))
         self._call("kafka.tools.StorageTool", "format", "-t", str(uuid4()), "-c", str(settings))
         self._settings = settings
         self.admin = AdminClient({"bootstrap.servers": self.url, "log_level": "0"})

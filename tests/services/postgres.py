@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 import psycopg
 
 from tests.patience import PATIENCE_S
+from tests.ports import free_port
 
 NOBODY = 65534
 QUICK = {"fsync": "off", "full_page_writes": "off", "wal_level": "minimal", "max_wal_senders": 0}
@@ -30,7 +30,7 @@ class PostgresServer:
         self.folder = Path(tempfile.mkdtemp(prefix="pondage-postgres-"))
         self._binaries = _binaries(self.folder)
         self.data = self.folder / "data"
-        self.port = _free_port()
+        self.port = free_port()
         if os.geteuid() == 0:
             self.folder.chmod(0o755)
             self.data.mkdir()
@@ -134,13 +134,6 @@ def _binaries(folder: Path) -> Path:
     # The other user may not be able to reach this Python's packages.
     shutil.copytree(packaged, folder / "pginstall")
     return folder / "pginstall" / "bin"
-
-
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port: int = listening.getsockname()[1]
-        return port
 
 
 def wait_until(condition: object, timeout_s: float = PATIENCE_S) -> None:

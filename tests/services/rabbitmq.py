@@ -10,7 +10,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.services.postgres import NOBODY, _free_port, wait_until
+from tests.ports import free_port
+from tests.services.postgres import NOBODY, wait_until
 
 MISSING = "install RabbitMQ (Debian: apt-get install --no-install-recommends rabbitmq-server)"
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
@@ -31,9 +32,9 @@ class RabbitServer:
         assert scripts is not None, MISSING
         self._scripts = scripts
         self.folder = Path(tempfile.mkdtemp(prefix="pondage-rabbitmq-"))
-        self.port = _free_port()
+        self.port = free_port()
         self.url = f"amqp://guest:guest@127.0.0.1:{self.port}/"
-        self._epmd_port = _free_port()
+        self._epmd_port = free_port()
         self._environment = self._settings()
         if os.geteuid() == 0:
             os.chown(self.folder, NOBODY, NOBODY)
@@ -71,7 +72,7 @@ class RabbitServer:
             "RABBITMQ_NODENAME": f"pondage{self.port}@localhost",
             "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
             "RABBITMQ_NODE_PORT": str(self.port),
-            "RABBITMQ_DIST_PORT": str(_free_port()),
+            "RABBITMQ_DIST_PORT": str(free_port()),
             "RABBITMQ_BASE": str(self.folder),
             "RABBITMQ_MNESIA_BASE": str(self.folder / "data"),
             "RABBITMQ_LOG_BASE": str(self.folder / "log"),

@@ -22,9 +22,10 @@ from pondage.program.transport import JobDesc, Transport
 from tests.ledger.harness import World
 from tests.ledger_jobs.conftest import make_driver, world  # noqa: F401 - on SQLite: the ledger is not what is tested
 from tests.patience import PATIENCE_S
+from tests.ports import refusing_port
 from tests.programs.harness import ProgramWorld
 from tests.programs.test_conformance import *  # noqa: F403
-from tests.services.postgres import _free_port, wait_until
+from tests.services.postgres import wait_until
 from tests.services.rabbitmq import RabbitServer
 
 
@@ -216,7 +217,8 @@ serve(work)
 def test_a_broker_that_is_not_there_is_a_crash_and_no_fault_of_the_program(flow: ProgramWorld) -> None:
     flow.start()
     flow.claimed("w")
-    attempt, session, host = hosted(flow, f"amqp://guest:guest@127.0.0.1:{_free_port()}/")
-    found = run_program(attempt, session, host, instance="x")
+    with refusing_port() as port:
+        attempt, session, host = hosted(flow, f"amqp://guest:guest@127.0.0.1:{port}/")
+        found = run_program(attempt, session, host, instance="x")
     assert isinstance(found, Crashed)
     assert "guest" not in found.reason

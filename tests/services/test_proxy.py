@@ -6,12 +6,12 @@ import socket
 from contextlib import closing
 
 from tests.patience import PATIENCE_S
-from tests.services.postgres import _free_port
+from tests.ports import free_port
 from tests.services.proxy import Proxy
 
 
 def test_a_server_that_was_down_is_reached_again() -> None:
-    port = _free_port()
+    port = free_port()
     with closing(Proxy(port)) as proxy:
         with socket.create_connection((proxy.host, proxy.port), PATIENCE_S) as caller:
             assert caller.recv(1) == b""

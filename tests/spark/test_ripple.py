@@ -148,10 +148,10 @@ def test_a_server_of_the_author_that_does_not_answer_is_not_taken_for_spark(
     """It would be given back for ever instead of failing, and its worker replaced each time."""
 
     def asks(spark: SparkSession) -> DataFrame:
-        with socket.create_server(("127.0.0.1", 0)) as closed:
-            address = closed.getsockname()
-        with socket.create_connection(address, timeout=5):
-            return numbers(spark)
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            socket.create_connection(taken.getsockname(), timeout=60).close()
+        return numbers(spark)
 
     error = failure(spark, work(asks, place()))
     assert (error.code, error.place) == ("RIPPLE_FAILED", line_of(asks, 3))
