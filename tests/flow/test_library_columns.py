@@ -1,4 +1,4 @@
-"""Expressions of the library's programs name columns that come in: a tree that names another one is refused."""
+"""Programs of the library name columns that come in: a tree or job that names another one is refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import pytest
 
 from pondage.components.registry import built_in, built_in_schemas
 from pondage.define.flow import FlowRefused
+from pondage.define.job import JobRefused
 from pondage.plan.flow import plan_flow
+from pondage.plan.job import plan_job
+from pondage.read.job import load_job
 from pondage.read.tree import load_tree
 
 CONST = {"const": {"type": "Table<{id: bigint, amount: double}>", "value": [{"id": 1, "amount": 2.0}]}}
@@ -35,6 +38,13 @@ def check(prog: str, params: dict[str, Any], *outputs: str) -> None:
         ("assert", {"that": "abs({}) > 10"}, ["main"]),
         ("derive", {"columns": {"twice": "{} * 2", "more": "twice + id"}}, ["main"]),
         ("check_rows", {"rules": {"SMALL": "{} > 10", "ID": "id > 0"}}, ["main"]),
+        ("select", {"columns": ["id", "{}"]}, ["main"]),
+        ("rename", {"columns": {"{}": "total"}}, ["main"]),
+        ("cast", {"columns": {"{}": "string"}}, ["main"]),
+        ("sort", {"by": ["id", "{}"]}, ["main"]),
+        ("dedupe", {"keys": ["id"], "order": ["{}"]}, ["main"]),
+        ("aggregate", {"by": ["{}"], "values": {"n": {"function": "count"}}}, ["main"]),
+        ("aggregate", {"values": {"n": {"function": "sum", "column": "{}"}}}, ["main"]),
     ],
 )
 def test_a_column_that_nothing_brings_is_refused_at_its_edge(
@@ -57,3 +67,70 @@ def test_a_derived_column_sees_those_before_it_and_not_those_behind() -> None:
     with pytest.raises(FlowRefused) as refused:
         check("derive", {"columns": {"more": "twice + id", "twice": "amount * 2"}}, "main")
     assert "there is no column 'twice'" in refused.value.problems[0].message
+
+
+JOB = """
+components:
+  - {{name: orders, type: table, params: {{columns: {{id: bigint, shop: string}}, rows: []}}}}
+  - {{name: shops, type: table, params: {{columns: {{shop: string, town: string}}, rows: []}}}}
+  - {{name: both, type: {type}, params: {{{params}}}}}
+connections:
+  data:
+    - orders.main -> both.{left}
+    - shops.main -> both.{right}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type_", "params", "said"),
+    [
+        ("join", "on: [id]", ["shops.main -> both.right: ", "there is no column 'id'"]),
+        ("join", "on: [town]", ["orders.main -> both.left: ", "there is no column 'town'"]),
+        ("semi_join", "on: [id]", ["shops.main -> both.right: ", "there is no column 'id'"]),
+        ("lookup", "on: [town]", ["orders.main -> both.input: ", "there is no column 'town'"]),
+        ("lookup", "on: [shop], columns: [street]", ["shops.main -> both.table: ", "there is no column 'street'"]),
+    ],
+)
+def test_both_sides_of_a_join_must_have_what_it_names(type_: str, params: str, said: list[str]) -> None:
+    with pytest.raises(JobRefused) as refused:
+        plan_two(type_, params)
+    (problem,) = refused.value.problems
+    assert problem.code == "TYPE_MISMATCH"
+    for words in said:
+        assert words in problem.message
+
+
+def test_a_column_of_both_sides_that_is_no_key_is_refused_before_the_run() -> None:
+    text = JOB.format(type="join", params="on: [id]", left="left", right="right").replace("town: string", "id: bigint")
+    with pytest.raises(JobRefused) as refused:
+        plan_text(text)
+    assert "both tables have a column 'shop', which is no key" in refused.value.problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("how", "found"),
+    [
+        ("inner", "Table<{id: bigint not null, a: int not null, b: int not null}>"),
+        ("left", "Table<{id: bigint not null, a: int not null, b: int}>"),
+        ("right", "Table<{id: bigint not null, a: int, b: int not null}>"),
+        ("full", "Table<{id: bigint not null, a: int, b: int}>"),
+        ("semi", "Table<{id: bigint not null, a: int not null}>"),
+    ],
+)
+def test_the_side_that_a_join_may_lack_may_be_null(how: str, found: str) -> None:
+    sides = {
+        "left": "Table<{id: bigint not null, a: int not null}>",
+        "right": "Table<{id: bigint not null, b: int not null}>",
+    }
+    assert built_in_schemas()["join"](sides, {"on": ["id"], "how": how}) == {"main": found}
+
+
+def plan_two(type_: str, params: str) -> None:
+    left, right = ("input", "table") if type_ == "lookup" else ("left", "right")
+    plan_text(JOB.format(type=type_, params=params, left=left, right=right))
+
+
+def plan_text(text: str) -> None:
+    loaded = load_job(text, lambda name: None)
+    assert loaded.job is not None
+    plan_job(loaded.job, loaded.joblets, built_in(), schemas=built_in_schemas(), problems=loaded.problems)

@@ -15,6 +15,7 @@ from pondage.components.declaring import (
     declared,
     fields_of,
     parameters,
+    require_fields,
     require_read,
     table_of,
 )
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
 
 
 def _selected(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
-    known = {field.name: field for field in fields_of(inputs.get("input")) or ()}
     names: Any = params["columns"]
-    return {"main": table_of(known[name] for name in names)} if known and set(names) <= known.keys() else {}
+    require_fields(inputs, "input", names)
+    known = {field.name: field for field in fields_of(inputs.get("input")) or ()}
+    return {"main": table_of(known[name] for name in names)} if known else {}
 
 
 @component(
@@ -55,6 +57,7 @@ def select(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> Dat
 def _renamed(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
     known = fields_of(inputs.get("input"))
     names: Any = params["columns"]
+    require_fields(inputs, "input", list(names))
     if known is None:
         return {}
     return {"main": table_of(Field(names.get(one.name, one.name), one.type, one.is_nullable) for one in known)}
@@ -85,6 +88,7 @@ def rename(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> Dat
 def _cast(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
     known = fields_of(inputs.get("input"))
     wanted = {one.name: one for one in declared(params["columns"])}  # type: ignore[arg-type]
+    require_fields(inputs, "input", list(wanted))
     return {} if known is None else {"main": table_of(wanted.get(one.name, one) for one in known)}
 
 

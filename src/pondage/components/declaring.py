@@ -69,6 +69,16 @@ def require_fields(inputs: Mapping[str, str], port: str, names: object) -> None:
         raise WrongInput(port, f"Table<{{{wanted} | R}}>", f"there is no column {missing[0]!r}")
 
 
+def require_unknown(inputs: Mapping[str, str], port: str, added: Iterable[Field], *, beside: Iterable[Field]) -> None:
+    """Raise WrongInput when a column that a port adds is already among those beside it."""
+    names = {one.name for one in beside}
+    double = next((one.name for one in added if one.name in names), None)
+    if double is not None:
+        raise WrongInput(
+            port, inputs[port], f"both tables have a column {double!r}, which is no key: rename one before"
+        )
+
+
 def require_read(inputs: Mapping[str, str], port: str, *expressions: object, beside: Iterable[str] = ()) -> None:
     """Raise WrongInput when an expression names a column that does not come in by a port, nor is one of `beside`."""
     names = dict.fromkeys(name for text in expressions for name in _columns_of(str(text)))

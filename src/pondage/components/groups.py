@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import ANY_TABLE, NAME, NAMES, choice, fields_of, parameters, table_of
+from pondage.components.declaring import ANY_TABLE, NAME, NAMES, choice, fields_of, parameters, require_fields, table_of
 from pondage.define.component import component
 from pondage.define.types import Field, Type
 
@@ -28,9 +28,10 @@ _SUMS = {"tinyint": "bigint", "smallint": "bigint", "int": "bigint", "bigint": "
 
 
 def _aggregated(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
-    known = {one.name: one for one in fields_of(inputs.get("input")) or ()}
     keys: Any = params.get("by", ())
     values: Any = params["values"]
+    require_fields(inputs, "input", [*keys, *(value["column"] for value in values.values() if "column" in value)])
+    known = {one.name: one for one in fields_of(inputs.get("input")) or ()}
     found = [known.get(name) for name in keys]
     found += [_value(name, value, known) for name, value in values.items()]
     fields = [one for one in found if one is not None]

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import ANY_TABLE, NAMES, choice, fields_of, parameters, require_fields, table_of
+from pondage.components.declaring import (
+    ANY_TABLE,
+    NAMES,
+    choice,
+    fields_of,
+    parameters,
+    require_fields,
+    require_unknown,
+    table_of,
+)
 from pondage.define.component import component
+from pondage.define.types import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -15,13 +25,25 @@ if TYPE_CHECKING:
 
 
 def _joined(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    for port in ("left", "right"):
+        require_fields(inputs, port, params["on"])
     left, right = fields_of(inputs.get("left")), fields_of(inputs.get("right"))
     if left is None or right is None:
         return {}
-    if params.get("how") in ("semi", "anti"):
+    how = params.get("how", "inner")
+    if how in ("semi", "anti"):
         return {"main": table_of(left)}
     keys: Any = params["on"]
-    return {"main": table_of([*left, *(one for one in right if one.name not in keys)])}
+    added = [one for one in right if one.name not in keys]
+    require_unknown(inputs, "right", added, beside=left)
+    sure = {one.name for one in right if one.name in keys and not one.is_nullable}
+    kept = _absent(left, sure) if how in ("right", "full") else left
+    return {"main": table_of([*kept, *(_absent(added) if how in ("left", "full") else added)])}
+
+
+def _absent(fields: Iterable[Field], sure: Container[str] = ()) -> list[Field]:
+    """Give columns of a side that need not have a row: null is possible, but for keys the other side is sure of."""
+    return [one if one.name in sure else Field(one.name, one.type) for one in fields]
 
 
 @component(
@@ -72,13 +94,16 @@ def semi_join(left: DataFrame, right: DataFrame, *, params: Mapping[str, Any], r
 
 
 def _looked_up(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    keys: Any = params["on"]
+    named: Any = params.get("columns", ())
+    require_fields(inputs, "input", keys)
+    require_fields(inputs, "table", [*keys, *named])
     known, table = fields_of(inputs.get("input")), fields_of(inputs.get("table"))
     if known is None or table is None:
         return {}
-    keys: Any = params["on"]
     by_name = {one.name: one for one in table}
-    wanted: Any = params.get("columns") or [name for name in by_name if name not in keys]
-    added = [by_name[name] for name in wanted if name in by_name]
+    added = [by_name[name] for name in named or by_name if name not in keys]
+    require_unknown(inputs, "table", added, beside=known)
     return {"main": table_of([*known, *added]), "reject": table_of(known)}
 
 

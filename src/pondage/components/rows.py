@@ -105,6 +105,11 @@ def dedupe(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> Dat
     return ranked.where(F.col(f"`{number}`") == 1).drop(number)
 
 
+def _sorted(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    require_fields(inputs, "input", params["by"])
+    return same_as_input(inputs, params)
+
+
 @component(
     "sort",
     inputs={"input": ANY_TABLE},
@@ -113,7 +118,7 @@ def dedupe(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> Dat
     after=(),
     globals=(),
     deterministic=True,
-    schema=same_as_input,
+    schema=_sorted,
     exposed=True,
 )
 def sort(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
