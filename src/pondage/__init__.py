@@ -21,7 +21,7 @@ from pondage.errors import PondageError
 if TYPE_CHECKING:
     from pondage.define.accumulator import Accumulator
     from pondage.define.boundary import SnapshotRef
-    from pondage.define.component import Resources, Scaling, component
+    from pondage.define.component import Resources, Scaling, WrongInput, component
     from pondage.define.component_run import ComponentRun
     from pondage.define.graph import Fire, Graph
     from pondage.define.port import Port
@@ -43,6 +43,7 @@ _LATER = {
     "Route": "pondage.define.topology",
     "Scaling": "pondage.define.component",
     "SnapshotRef": "pondage.define.boundary",
+    "WrongInput": "pondage.define.component",
     "component": "pondage.define.component",
     "external_program": "pondage.define.program",
 }
@@ -69,6 +70,7 @@ __all__ = [
     "SnapshotRef",
     "Source",
     "Window",
+    "WrongInput",
     "__version__",
     "bad_rows",
     "between",

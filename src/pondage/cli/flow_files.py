@@ -53,8 +53,7 @@ def _planned(file: str, name: str | None, opened: Desk | None) -> tuple[PlannedF
 
 
 def _plan(tree: Tree, registry: Registry, types: TypeRegistry, name: str) -> tuple[PlannedFlow, Registry, str]:
-    from pondage.cli.registry import this_project
-    from pondage.components.registry import built_in_schemas
+    from pondage.cli.registry import known_schemas, this_project
     from pondage.plan.flow import plan_flow
     from pondage.plan.flow_code import code_of
 
@@ -63,7 +62,7 @@ def _plan(tree: Tree, registry: Registry, types: TypeRegistry, name: str) -> tup
     planned = plan_flow(
         tree,
         registry,
-        schemas=built_in_schemas(),
+        schemas=known_schemas(),
         types=types,
         locations=project.locations if project is not None else {},
         secrets=project.secrets if project is not None else {},

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pondage.cli import registry
-from pondage.components.registry import built_in_schemas
 from pondage.define.duration import parsed_duration
 from pondage.define.job import JobRefused
 from pondage.errors import NotFound, PondageError
@@ -31,7 +30,7 @@ def planned_file(path: Path, *, fuses: bool = True, is_alone: bool = False) -> P
         registry.known_components(),
         fuses=fuses,
         problems=loaded.problems,
-        schemas=built_in_schemas(),
+        schemas=registry.known_schemas(),
         types=registry.known_types(),
         is_alone=is_alone,
     )

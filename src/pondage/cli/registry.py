@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from pondage.cli.settings import Settings
-from pondage.components.registry import built_in
-from pondage.define.component import Registry
+from pondage.components.registry import built_in, built_in_schemas
+from pondage.define.component import Registry, Schema
 
 if TYPE_CHECKING:
     from pondage.define.component import ComponentDefinition
     from pondage.define.type_registry import TypeRegistry
     from pondage.read.project import Project
+    from pondage.read.reader import Declared
 
 
 def known_components() -> Registry:
@@ -24,7 +25,18 @@ def known_components() -> Registry:
 
     Raises what is wrong with the project's modules, and DefinitionError when one takes a name of the library.
     """
-    return {**built_in(), **{one.name: one for one in _own()}}
+    return {**built_in(), **{one.name: one for one in _own().components}}
+
+
+def known_schemas() -> dict[str, Schema]:
+    """Answer the pure `schema` functions of the library, and of the project's own components (in a subprocess)."""
+    from pondage.read.reader import schema_function
+
+    project, own = this_project(), _own().schemas
+    return {
+        **built_in_schemas(),
+        **({} if project is None else {name: schema_function(project, name) for name in sorted(own)}),
+    }
 
 
 def this_project() -> Project | None:
@@ -50,22 +62,25 @@ def known_types() -> TypeRegistry:
     return {**BUILT_IN, **(project.types if project is not None else {})}
 
 
-def _own() -> tuple[ComponentDefinition, ...]:
+def _own() -> Declared:
     from pondage.read.archive import pack_project
+    from pondage.read.reader import Declared
 
     project = this_project()
     if project is None or not project.modules:
-        return ()
+        return Declared(ponds=[], reactors=[])
     return _read(project.root, pack_project(project).digest)
 
 
 @lru_cache(maxsize=4)
-def _read(root: Path, _digest: str) -> tuple[ComponentDefinition, ...]:
+def _read(root: Path, _digest: str) -> Declared:
     """Read a project's components once for each state of its code: importing it takes a process."""
     from pondage.read.project import load_project
     from pondage.read.reader import read_declared
 
-    return not_of_library(read_declared(load_project(root)).components)
+    declared = read_declared(load_project(root))
+    not_of_library(declared.components)
+    return declared
 
 
 def not_of_library(components: Iterable[ComponentDefinition]) -> tuple[ComponentDefinition, ...]:

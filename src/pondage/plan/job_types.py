@@ -14,6 +14,7 @@ from pondage.define.job import Place, TypeClash
 from pondage.define.port import INFER, PANIC_PORT, Port, declared_port
 from pondage.define.types import ANY, PANIC, Type, TypeSyntax, has_any, is_concrete, parse_type, resolved
 from pondage.define.unify import Bindings, Mismatch, Structures, explained, unify
+from pondage.errors import PondageError
 from pondage.kernel.control.shape import Virtual
 from pondage.plan.job_graph import Data, Findings, Graph, Vertex, topological
 from pondage.plan.job_params import fits
@@ -184,13 +185,21 @@ class _Pass:
             return schema(known, vertex.call.params)
         except WrongInput as error:
             self._refuse(vertex, error, known)
-            return {}
+        except Exception as error:  # noqa: BLE001 - recorded: the function may be an author's
+            said = error.message if isinstance(error, PondageError) else f"{type(error).__name__}: {error}"
+            message = f"{vertex.name}: the schema function of {vertex.call.type} failed: {said}"
+            self.findings.wrong("TYPE_MISMATCH", message, vertex.call.place)
+        self.doubtful.add(vertex.name)
+        return {}
 
     def _refuse(self, vertex: Vertex, error: WrongInput, known: Mapping[str, str]) -> None:
-        for data in self.inbound[vertex.name]:
-            if data.target_port == error.port:
-                edge = f"{data.source}.{data.source_port} -> {data.target}.{data.target_port}"
-                clash = TypeClash(edge=edge, want=error.want, got=known[error.port], diff=(str(error),))
-                message = f"{edge}: wanted {error.want}, got {known[error.port]}: {error}"
-                self.findings.wrong("TYPE_MISMATCH", message, data.place, clash=clash)
-        self.doubtful.add(vertex.name)
+        edges = [data for data in self.inbound[vertex.name] if data.target_port == error.port]
+        got = known.get(error.port, "nothing")
+        for data in edges:
+            edge = f"{data.source}.{data.source_port} -> {data.target}.{data.target_port}"
+            clash = TypeClash(edge=edge, want=error.want, got=got, diff=(str(error),))
+            message = f"{edge}: wanted {error.want}, got {got}: {error}"
+            self.findings.wrong("TYPE_MISMATCH", message, data.place, clash=clash)
+        if not edges:
+            message = f"{vertex.name}.{error.port}: wanted {error.want}, and nothing comes in: {error}"
+            self.findings.wrong("TYPE_MISMATCH", message, vertex.call.place)

@@ -15,7 +15,7 @@ from types import ModuleType
 
 import msgspec
 
-from pondage.define.component import ComponentDefinition, definition_of
+from pondage.define.component import ComponentDefinition, WrongInput, definition_of, schema_of
 from pondage.define.definition import ExpectationDefinition, PondDefinition, ReadDefinition, RippleDefinition
 from pondage.define.pond import Pond
 from pondage.define.reaction import ReactorDefinition
@@ -24,7 +24,7 @@ from pondage.define.type_registry import TypeRegistry
 from pondage.errors import PondageError
 from pondage.read.component_digest import with_digest
 from pondage.read.digest import Digests, digest_of
-from pondage.read.exchange import Answer, Problem, Request
+from pondage.read.exchange import Answer, Problem, Request, SchemaCall, Wrong
 from pondage.read.job_ripple import job_body
 from pondage.read.reactors import found_reactors, published_pond, reactor_definition
 from pondage.read.source import SourceFiles, module_name
@@ -43,6 +43,8 @@ def inspected(request: Request) -> Answer:
             problems.append(_problem(error, root))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded: it is the author's to read
             problems.append(_authors_problem(error, file, root))
+    if request.call is not None:
+        return _called(request.call, modules, problems)
     files = SourceFiles(root)
     components = _with_digests_of(_found_components(modules), Digests(files, sys.modules), root, problems)
     ponds: list[PondDefinition] = []
@@ -69,7 +71,21 @@ def inspected(request: Request) -> Answer:
         reactors=tuple(reactors),
         components=tuple(definition for definition, _ in components),
         problems=tuple(problems),
+        schemas=tuple(definition.name for definition, function in components if schema_of(function) is not None),
     )
+
+
+def _called(call: SchemaCall, modules: list[ModuleType], problems: list[Problem]) -> Answer:
+    """Ask the `schema` function of a component."""
+    found = [schema_of(function) for one, function in _found_components(modules) if one.name == call.component]
+    if problems or not found or found[0] is None:
+        return Answer(problems=tuple(problems))
+    try:
+        return Answer(outputs=dict(found[0](call.inputs, call.params)))
+    except WrongInput as error:
+        return Answer(wrong=Wrong(port=error.port, want=error.want, why=str(error)))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded: it is the author's to read
+        return Answer(problems=(Problem(code="SCHEMA_FAILED", message=f"{type(error).__name__}: {error}"),))
 
 
 def _found_ponds(modules: list[ModuleType]) -> dict[str, Pond]:

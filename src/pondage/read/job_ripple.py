@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from pondage.components.registry import built_in, built_in_schemas
-from pondage.define.component import ComponentDefinition
+from pondage.define.component import ComponentDefinition, Schema, schema_of
 from pondage.define.job import JobProblem, JobRefused
 from pondage.define.ripple import Ripple, SqlInputs
 from pondage.define.type_registry import BUILT_IN, TypeRegistry
@@ -74,7 +74,7 @@ def planned_job(path: Path, root: Path, own: OwnComponents, types: TypeRegistry,
             loaded.joblets,
             registry,
             problems=loaded.problems,
-            schemas=built_in_schemas(),
+            schemas={**built_in_schemas(), **_schemas_of(own)},
             types={**BUILT_IN, **types},
         ).plan
     except JobRefused as error:
@@ -86,6 +86,10 @@ def planned_job(path: Path, root: Path, own: OwnComponents, types: TypeRegistry,
         ) from None
     plan = plan if plan.name else msgspec.structs.replace(plan, name=path.stem)
     return stored_job(plan, registry, file=str(path.relative_to(root)))
+
+
+def _schemas_of(own: OwnComponents) -> dict[str, Schema]:
+    return {name: found for name, (_, function) in own.items() if (found := schema_of(function)) is not None}
 
 
 def _digest_of(stored: StoredJob, own: OwnComponents, digests: Digests) -> str:

@@ -6,18 +6,19 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import msgspec
 
 import pondage
-from pondage.define.component import ComponentDefinition
+from pondage.define.component import ComponentDefinition, Schema, WrongInput
 from pondage.define.definition import PondDefinition
 from pondage.define.names import pond_key
 from pondage.define.reaction import ReactorDefinition
 from pondage.errors import DefinitionError, PondageError, ProjectError
-from pondage.read.exchange import Answer, Problem, Request
+from pondage.read.exchange import Answer, Problem, Request, SchemaCall
 from pondage.read.problems import raise_all
 from pondage.read.project import Project
 
@@ -31,6 +32,8 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
     ponds: list[PondDefinition]
     reactors: list[ReactorDefinition]
     components: list[ComponentDefinition] = []
+    schemas: frozenset[str] = frozenset()
+    """The components that have a `schema` function."""
 
 
 def read_project(project: Project, *, timeout_s: float = TIMEOUT_S) -> list[PondDefinition]:
@@ -61,7 +64,31 @@ def read_declared(project: Project, *, timeout_s: float = TIMEOUT_S) -> Declared
         ponds=sorted(answer.ponds, key=lambda pond: (pond.name, pond.major)),
         reactors=sorted(answer.reactors, key=lambda reactor: reactor.name),
         components=sorted(answer.components, key=lambda component: component.name),
+        schemas=frozenset(answer.schemas),
     )
+
+
+def schema_function(project: Project, component: str) -> Schema:
+    """Answer the `schema` function of one of the project's components, which is called in a subprocess.
+
+    It raises what the author's function raises: WrongInput, or ProjectError with its text.
+    """
+
+    @cache
+    def asked(call: bytes) -> Answer:
+        asking = msgspec.json.decode(call, type=SchemaCall)
+        return _ask(Request(root=str(project.root), modules=project.modules, call=asking), TIMEOUT_S)
+
+    def schema(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+        call = SchemaCall(component=component, inputs=dict(inputs), params=dict(params))
+        answer = asked(msgspec.json.encode(call, order="sorted"))
+        if answer.wrong is not None:
+            raise WrongInput(answer.wrong.port, answer.wrong.want, answer.wrong.why)
+        for problem in answer.problems:
+            raise _error(problem)
+        return answer.outputs
+
+    return schema
 
 
 def _double_reactors(reactors: Sequence[ReactorDefinition]) -> list[PondageError]:
