@@ -79,14 +79,14 @@ def test_every_verb_of_a_reactor_does_what_it_says(live: Hosting, call: Call, mo
     assert (state["state"], state["ok"]) == ("Live", 3)
     assert "SOURCE" in call("reactor", "state", "quote").out
 
-    assert call("reactor", "pause", "quote").out.startswith("quote: hold paused")
+    assert call("reactor", "pause", "quote").out == "quote: paused\n"
     assert "nothing starts by itself" in call("why", "quote").out
     assert call("reactor", "fire", "quote", "--json").json["outcome"] == "ok"
     assert call("reactor", "fire-with", "quote", 'ticks={"number": 9}', "--json").json["outcome"] == "ok"
     bad = call("reactor", "fire-with", "quote", "ticks=9")
     assert bad.code == 1
     assert "INVALID_BOUNDARY" in bad.err
-    assert call("reactor", "resume", "quote").code == 0
+    assert call("reactor", "resume", "quote").out == "quote: resumed\n"
 
     call("reactor", "push", "quote", "config", '"raise"')
     letters = call("reactor", "dead", "quote", "--json").out
@@ -96,12 +96,13 @@ def test_every_verb_of_a_reactor_does_what_it_says(live: Hosting, call: Call, mo
     again = call("reactor", "redrive", "quote", str(letter["id"]))
     assert again.code == 1
     assert "outcome failed" in again.out
-    assert call("reactor", "revive", "quote").code == 0
+    assert call("reactor", "revive", "quote").out == "quote: nothing of it had failed\n"
 
     live.until(lambda: len(live.history("reactor hold")) == 2, what="holds are not carried to the ledger")
     kinds = [line["kind"] for line in msgspec.json.decode(call("reactor", "history", "quote", "--json").out)]
     assert kinds == ["hold", "hold"]
-    assert "paused" in call("reactor", "history", "quote").out
+    said = call("reactor", "history", "quote").out.splitlines()
+    assert [line.rpartition("  ")[2] for line in said] == ["paused", "resumed"]
     assert msgspec.json.decode(call("why", "quote", "--json").out)["reactor"] == "quote"
 
 

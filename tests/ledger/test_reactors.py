@@ -8,14 +8,16 @@ import msgspec
 import pytest
 
 from pondage.define.reaction import AccumulatorDeclaration, ReactorDeclaration
-from pondage.ledger import actors, advance, processes, reactors, reap
+from pondage.ledger import actors, advance, processes, reactor_rows, reactors, reap
 from pondage.ledger.journal import Batch, Carrier, Fenced, FileJournal, Journal, LedgerJournal
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.reactors import Lease, LedgerRow
+from pondage.views.reactors import reactor_history
 from tests.ledger.harness import MakeDriver, World
 
 QUOTE = ReactorDeclaration(name="quote", accumulators=(AccumulatorDeclaration(name="book"),))
 NOTE = LedgerRow("reactor hold", '{"hold":"paused"}')
+CRASH = '{"component":null,"attempt":1,"backoff":1000000}'
 
 
 @pytest.fixture
@@ -177,3 +179,19 @@ def test_a_removed_reactor_is_forgotten_with_everything_of_it(ledger: Ledger) ->
     assert again.epoch == 2
     found = LedgerJournal(ledger, again).read()
     assert (found.seq, found.blobs, found.declaration) == (0, [], None)
+
+
+def test_what_happened_to_a_reactor_is_not_hidden_by_what_happens_to_others(ledger: Ledger) -> None:
+    actor, process = deployed(ledger), host(ledger)
+    lease = claim(ledger, actor, process)
+    assert lease is not None
+    with ledger.transaction() as tx:
+        reactor_rows.take_rows(tx, lease, [NOTE, LedgerRow("reactor hold", '{"hold":null}')])
+        for name in ("quote_2", "quot_"):
+            other = msgspec.structs.replace(lease, name=name)
+            reactor_rows.take_rows(tx, other, [LedgerRow("reactor recovery", CRASH)] * 600)
+    with ledger.reading() as tx:
+        row = reactors.find(tx, lease.environment, "quote")
+        assert row is not None
+        lines = reactor_history(tx, row, limit=3)
+    assert [(line.kind, line.text) for line in lines] == [("hold", "paused"), ("hold", "resumed")]

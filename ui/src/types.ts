@@ -428,6 +428,7 @@ export interface HealthView {
 export interface HistoryLine {
   at: number;
   kind: string;
+  text: string;
   details: Record<string, unknown>;
 }
 
@@ -921,6 +922,7 @@ export interface ReactorView {
   durable: string;
   sources: string[];
   graphs: string[];
+  is_rebound: boolean;
   error: string | null;
 }
 

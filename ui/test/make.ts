@@ -41,6 +41,7 @@ export function reactor(name: string, more: Partial<ReactorView> = {}): ReactorV
     durable: "no",
     sources: [],
     graphs: [],
+    is_rebound: false,
     error: null,
     ...more,
   };

@@ -130,11 +130,17 @@ def dead(settings: Settings, name: str, is_json: bool) -> None:
     if not letters:
         click.echo(f"no dead letters; what it does: pondage reactor state {name}")
         return
-    rows = [
-        (str(each["id"]), str(each["error"]), msgspec.json.encode(each["inputs"]).decode()[:100]) for each in letters
-    ]
-    print_table(settings, ("LETTER", "ERROR", "INPUTS"), rows)
-    click.echo(f"once more: pondage reactor redrive {name} LETTER")
+    print_table(settings, ("LETTER", "ERROR", "INPUTS"), [_letter_line(each) for each in letters])
+    if any(each["raw"] is None for each in letters):
+        click.echo(f"once more: pondage reactor redrive {name} LETTER")
+    if any(each["raw"] is not None for each in letters):
+        click.echo(f"what could not be decoded: repair it and hand it over (pondage reactor push {name} SOURCE JSON)")
+
+
+def _letter_line(letter: dict[str, object]) -> tuple[str, ...]:
+    raw = letter["raw"]
+    kept = msgspec.json.encode(letter["inputs"]).decode() if raw is None else str(raw)
+    return str(letter["id"]), str(letter["error"]), kept[:100]
 
 
 @reactor.command("history", cls=Verb)
@@ -154,8 +160,7 @@ def history(settings: Settings, name: str, limit: int, is_json: bool) -> None:
         print_json(lines)
         return
     for line in lines:
-        details = ", ".join(f"{key} {value}" for key, value in line.details.items() if value is not None)
-        click.echo(f"{moment_text(line.at)}  {line.kind}  {details}")
+        click.echo(f"{moment_text(line.at)}  {line.text}")
     if not lines:
         click.echo(f"nothing has happened to it: no recovery, no hold; what it does: pondage reactor state {name}")
 

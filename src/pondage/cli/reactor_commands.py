@@ -140,10 +140,18 @@ def _command(settings: Settings, name: str, command: str, argument: object, *, t
             code=str(error).upper(),
         )
     else:
-        words = [f"{key} {value}" for key, value in reply.items() if value is not None and value is not False]
-        click.echo(f"{name}: {', '.join(words) or 'done'}")
+        click.echo(f"{name}: {_reply_text(reply)}")
     if error is not None or reply.get("outcome") not in (None, "ok"):
         click.get_current_context().exit(1)
+
+
+def _reply_text(reply: dict[str, object]) -> str:
+    from pondage.views.reactor_words import hold_text
+
+    if "revived" in reply:
+        return "started again" if reply["revived"] else "nothing of it had failed"
+    words = [f"{key} {value}" for key, value in reply.items() if key != "hold" and value not in (None, False)]
+    return ", ".join([hold_text(reply["hold"]), *words] if "hold" in reply else words)
 
 
 def _json(text: str) -> object:

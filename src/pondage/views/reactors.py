@@ -9,14 +9,18 @@ import msgspec
 from pondage.define.reaction import ReactorDeclaration
 from pondage.errors import NotFound
 from pondage.ledger import actors, reactor_work, reactors
-from pondage.ledger.driver import Transaction, number, text
+from pondage.ledger.driver import Row, Transaction, number, text
 from pondage.ledger.reactors import ReactorRow
 from pondage.views import find
+from pondage.views.reactor_words import happened_text
 from pondage.views.words import nearest
 
 
 class ReactorView(msgspec.Struct, frozen=True, kw_only=True):
-    """A deployed reactor. `state` is what its last owner said; without an owner nothing of it runs."""
+    """A deployed reactor. `state` is what its last owner said; without an owner nothing of it runs.
+
+    `is_rebound`: its graphs are those of a later deploy, bound while it runs.
+    """
 
     name: str
     version: str
@@ -30,14 +34,16 @@ class ReactorView(msgspec.Struct, frozen=True, kw_only=True):
     durable: str
     sources: tuple[str, ...]
     graphs: tuple[str, ...]
+    is_rebound: bool = False
     error: str | None = None
 
 
 class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened to a reactor: a recovery, a hold, a start that failed."""
+    """Something that happened to a reactor: a recovery, a hold, a start that failed; `text` says it in words."""
 
     at: int
     kind: str
+    text: str
     details: dict[str, object]
 
 
@@ -95,17 +101,26 @@ def reactor_list(tx: Transaction, environment: str) -> list[ReactorView]:
 def reactor_history(tx: Transaction, row: ReactorRow, *, limit: int) -> list[HistoryLine]:
     """Answer the newest lines about a reactor, oldest first."""
     rows = tx.rows(
-        """SELECT at, kind, payload FROM history WHERE environment = :environment AND kind LIKE 'reactor %'
-           ORDER BY id DESC LIMIT 1000""",
+        """SELECT at, kind, payload FROM history
+           WHERE environment = :environment AND kind LIKE 'reactor %' AND payload LIKE :about ESCAPE '!'
+           ORDER BY id DESC LIMIT :limit""",
         environment=row.environment,
+        about=_begin_of_payload(row.name),
+        limit=limit,
     )
-    lines = []
-    for each in rows:
-        details = msgspec.json.decode(text(each, "payload"), type=dict[str, object])
-        if details.pop("reactor", None) == row.name:
-            kind = text(each, "kind").removeprefix("reactor ")
-            lines.append(HistoryLine(at=number(each, "at"), kind=kind, details=details))
-    return lines[:limit][::-1]
+    return [_history_line(each) for each in reversed(rows)]
+
+
+def _begin_of_payload(name: str) -> str:
+    """Answer the pattern of what is said of this reactor: its name is the first thing in it."""
+    return f'{{"reactor":"{name.replace("_", "!_")}",%'
+
+
+def _history_line(row: Row) -> HistoryLine:
+    details = msgspec.json.decode(text(row, "payload"), type=dict[str, object])
+    details.pop("reactor", None)
+    kind = text(row, "kind").removeprefix("reactor ")
+    return HistoryLine(at=number(row, "at"), kind=kind, text=happened_text(kind, details), details=details)
 
 
 def named_reactor(tx: Transaction, environment: int, name: str) -> ReactorRow | None:
@@ -236,5 +251,6 @@ def _view(row: ReactorRow) -> ReactorView:
         durable="no" if declared.durable is False else "process" if declared.durable is True else str(declared.durable),
         sources=tuple(each.name for each in declared.accumulators),
         graphs=declared.graphs,
+        is_rebound=row.host != row.code,
         error=health.error,
     )

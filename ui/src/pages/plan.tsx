@@ -125,6 +125,7 @@ function Changes({ deployment, waiting }: { deployment: DeploymentView; waiting:
               <li key={each.name} className={`change change-${each.change}`}>
                 <div className="row">
                   <Mark change={each.change} /> <strong>{each.name}</strong>
+                  {"is_rebound" in each && each.is_rebound ? <span className="soft">its graphs, while it runs</span> : null}
                 </div>
               </li>
             ))}

@@ -49,9 +49,10 @@ function Reactors() {
 }
 
 interface Letter {
-  id: number;
+  id: number | string;
   error: string;
-  at: number;
+  at: number | null;
+  raw: string | null;
   inputs: Record<string, unknown>;
 }
 
@@ -61,7 +62,7 @@ function Reactor({ reactor }: { reactor: ReactorView }) {
   const known = state.data;
   const why = useGet<ReactorWhyView>(`why/${encodeURIComponent(reactor.name)}`, {}, `${reactor.state}/${known?.fires ?? 0}/${known?.hold ?? ""}`);
   const dead = useGet<Letter[]>(reactor.is_owned ? `${at}/dead` : null, {}, known?.dead.length ?? 0);
-  const history = useGet<HistoryLine[]>(`${at}/history`, { limit: 30 }, `${reactor.epoch}/${reactor.state}`);
+  const history = useGet<HistoryLine[]>(`${at}/history`, { limit: 30 }, `${reactor.epoch}/${reactor.state}/${known?.hold ?? ""}`);
   return (
     <div className="stack">
       <Panel
@@ -95,7 +96,7 @@ function Reactor({ reactor }: { reactor: ReactorView }) {
             [<Word key="criteria" of="criteria">Fires when</Word>, reactor.criteria === "all" ? "every source has something new" : "any source has something new"],
             [<Word key="strategy" of="strategy" />, reactor.strategy],
             ["Durable", reactor.durable],
-            ["Graphs", reactor.graphs.join(", ")],
+            ["Graphs", reactor.graphs.join(", ") + (reactor.is_rebound ? " (of a later deploy, bound while it runs)" : "")],
             [<Word key="epoch" of="epoch" />, reactor.is_owned ? String(reactor.epoch) : null],
           ]}
         />
@@ -115,21 +116,23 @@ function Reactor({ reactor }: { reactor: ReactorView }) {
             {(dead.data ?? []).map((letter) => (
               <li key={letter.id}>
                 <div className="row">
-                  <strong>fire {letter.id}</strong> <Age at={letter.at} />
-                  <Action
-                    label="Send again"
-                    path={`${at}/commands`}
-                    body={{ command: "redrive", arg: letter.id }}
-                    level="operate"
-                    twin={`pondage reactor redrive ${reactor.name} ${letter.id}`}
-                    onDone={() => {
-                      state.reload();
-                      dead.reload();
-                    }}
-                  />
+                  <strong>{typeof letter.id === "number" ? `fire ${letter.id}` : letter.id}</strong> {letter.at === null ? null : <Age at={letter.at} />}
+                  {letter.raw !== null ? null : (
+                    <Action
+                      label="Send again"
+                      path={`${at}/commands`}
+                      body={{ command: "redrive", arg: letter.id }}
+                      level="operate"
+                      twin={`pondage reactor redrive ${reactor.name} ${letter.id}`}
+                      onDone={() => {
+                        state.reload();
+                        dead.reload();
+                      }}
+                    />
+                  )}
                 </div>
                 <p className="failed-text">{letter.error}</p>
-                <pre className="value">{JSON.stringify(letter.inputs, null, 1)}</pre>
+                <pre className="value">{letter.raw ?? JSON.stringify(letter.inputs, null, 1)}</pre>
               </li>
             ))}
           </ul>
@@ -144,12 +147,7 @@ function Reactor({ reactor }: { reactor: ReactorView }) {
               <ul className="lines">
                 {lines.toReversed().map((line, position) => (
                   <li key={position} className="line">
-                    <strong>{line.kind}</strong>
-                    <span className="line-text">
-                      {Object.entries(line.details)
-                        .map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`)
-                        .join(" · ")}
-                    </span>
+                    <span className="line-text">{line.text}</span>
                     <span className="line-end">
                       <Age at={line.at} />
                     </span>
@@ -180,6 +178,7 @@ function LastFire({ last: [id, attempt, outcome, at] }: { last: [number, number,
 function Commands({ at, name, state, onDone }: { at: string; name: string; state: ReactorState | null; onDone: () => void }) {
   if (state === null) return null;
   const isHeld = state.hold !== null;
+  const hasFailed = state.state === "Failed" || Object.values(state.sources).some((source) => source.health === "Failed");
   const shared = { path: `${at}/commands`, level: "operate", onDone } as const;
   return (
     <div className="row">
@@ -189,7 +188,7 @@ function Commands({ at, name, state, onDone }: { at: string; name: string; state
       ) : (
         <Action label="Pause" body={{ command: "pause" }} twin={`pondage reactor pause ${name}`} hasNote {...shared} />
       )}
-      {state.state === "Failed" ? <Action label="Revive" body={{ command: "revive" }} twin={`pondage reactor revive ${name}`} {...shared} /> : null}
+      {hasFailed ? <Action label="Revive" body={{ command: "revive" }} twin={`pondage reactor revive ${name}`} {...shared} /> : null}
     </div>
   );
 }
