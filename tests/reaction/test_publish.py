@@ -15,7 +15,9 @@ from pondage.kernel.demand.events import Clear, Force, Kill, Pulse, Tap, Wave
 from pondage.ledger import actors, advance, snapshots, verbs
 from pondage.ledger.driver import number
 from pondage.ledger.planning import planned
+from pondage.plan.planning import PlanError
 from pondage.read.reader import read_declared
+from pondage.views.going_back import back_to_deployment
 from tests.reaction.hosting import Hosting
 
 CODE = '''
@@ -254,6 +256,10 @@ def test_a_deploy_that_would_narrow_the_rows_of_its_pond_is_refused(world: Publi
     path.write_text(text.replace("    note: str | None", "    more: int | None = None\n    note: str | None"))
     code = world.deploy()
     world.start(code)
-    world.until(lambda: (row := world.row) is not None and row.code == code and bool(row.address), what="not moved")
+    world.until(lambda: world.epoch() == 2, what="not moved")
     world.push(2)
     world.until_published([1, 2])
+    for is_dry in (True, False):
+        with pytest.raises(PlanError, match=r"quotes of reactor quote breaks the contract.*more") as refused:
+            back_to_deployment(world.ledger, "main", "live", is_dry=is_dry, pools={})
+        assert refused.value.code == "CONTRACT"

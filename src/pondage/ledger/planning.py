@@ -12,9 +12,8 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.reactor_deploy import deployed_reactors, fed_schemas
 from pondage.ledger.trials import published_schemas
 from pondage.plan.columns import has_columns
-from pondage.plan.graph import key_of
 from pondage.plan.planning import make_plan
-from pondage.plan.reactor_contracts import fed_problems, reactor_messages, reactor_problems
+from pondage.plan.reactor_contracts import reactor_promises
 from pondage.plan.reactors import check_reactors, reactor_changes
 from pondage.plan.values import Deployed, Plan
 
@@ -40,24 +39,15 @@ def planned(
         schemas = published_schemas(tx, environment) if has_columns(ponds) else {}
         fed = fed_schemas(tx, environment, ponds)
     check_reactors(reactors, running, project=project, environment=environment)
-    changes = reactor_changes(reactors, running, project=project)
     against = with_foreign(found, above, project=project)
     here = [each for each in against if each.environment == environment]
-    others = [each for each in running if each.project != project]
-    before = {each.key: each.definition for each in here}
-    after = {each.key: each.definition for each in here if each.project != project}
-    after |= {key_of(pond): pond for pond in ponds}
     made = make_plan(
         ponds,
         against,
         project=project,
         environment=environment,
-        reactors=changes,
+        reactors=reactor_changes(reactors, running, project=project),
         schemas=schemas,
-        reactor_problems=[
-            *reactor_problems(reactors, others, before=before, after=after),
-            *fed_problems(ponds, fed),
-        ],
-        reactor_messages=reactor_messages(reactors, others, before=before, after=after),
+        promises=reactor_promises(ponds, reactors, project=project, here=here, running=running, fed=fed),
     )
     return made if choice is None else only_own(made, found, above, choice, parent), found

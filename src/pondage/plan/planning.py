@@ -15,6 +15,7 @@ from pondage.plan.change import change_of
 from pondage.plan.columns import column_problems
 from pondage.plan.fusion import Fused, fused, outside_readers
 from pondage.plan.graph import downstream, key_of, pond_cycle
+from pondage.plan.reactor_contracts import Promises
 from pondage.plan.reactors import ReactorChange
 from pondage.plan.values import Deployed, Message, Plan, PondChange, Problem
 
@@ -40,8 +41,7 @@ def make_plan(
     is_restored: bool = False,
     schemas: Mapping[str, str] | None = None,
     reactors: Sequence[ReactorChange] = (),
-    reactor_problems: Sequence[Problem] = (),
-    reactor_messages: Sequence[Message] = (),
+    promises: Promises | None = None,
 ) -> Plan:
     """Answer what deploying `definitions` as `project` would do. Problems are in the plan; `checked` raises them.
 
@@ -50,6 +50,7 @@ def make_plan(
     come back as they were: nothing more is fused. `schemas` are the published ones, by table, as far as they are known.
     What Ponds and reactors promise each other was looked at before (`reactor_contracts`).
     """
+    promises = promises or Promises()
     here = [each for each in deployed if each.environment == environment]
     mine = {each.key: each.definition for each in here if each.project == project}
     foreign = {each.key: each for each in here if each.project != project}
@@ -73,12 +74,12 @@ def make_plan(
         unchanged=tuple(sorted(key for key in own if key in mine and key not in {each.key for each in changed})),
         recomputes=recomputes,
         fusions=tuple(decision for key in sorted(made) for decision in made[key].decisions),
-        messages=(*_messages(own, world, changed, removed), *reactor_messages),
+        messages=(*_messages(own, world, changed, removed), *promises.messages),
         problems=(
             *(problem for key in sorted(made) for problem in made[key].problems),
             *_problems(own, foreign, world, mine),
             *(problem for key in sorted(own) for problem in column_problems(own[key], schemas or {}, recomputes)),
-            *reactor_problems,
+            *promises.problems,
         ),
         reactors=tuple(reactors),
         base=_digest(sorted((each.key, each.project, each.definition) for each in here)),

@@ -16,9 +16,16 @@ from pondage.define.reaction import ReactorDeclaration, ReactorDefinition
 from pondage.plan.binding import version_text
 from pondage.plan.graph import key_of
 from pondage.plan.reactors import DeployedReactor
-from pondage.plan.values import Message, Problem
+from pondage.plan.values import Deployed, Message, Problem
 
 World = Mapping[PondKey, PondDefinition]
+
+
+class Promises(NamedTuple):
+    """What a deploy would break between Ponds and reactors, and what is worth saying about them."""
+
+    problems: Sequence[Problem] = ()
+    messages: Sequence[Message] = ()
 
 
 class _Read(NamedTuple):
@@ -29,6 +36,29 @@ class _Read(NamedTuple):
     key: PondKey
     minimum: tuple[int, int, int] | None
     place: str | None
+
+
+def reactor_promises(
+    ponds: Sequence[PondDefinition],
+    declared: Sequence[ReactorDefinition],
+    *,
+    project: str,
+    here: Sequence[Deployed],
+    running: Sequence[DeployedReactor],
+    fed: Mapping[PondKey, str],
+) -> Promises:
+    """Look at everything that Ponds and reactors promise each other, were these the project's in this environment.
+
+    `here` and `running` are what is deployed there, of every project; `fed` what Ponds of reactors have published.
+    """
+    others = [each for each in running if each.project != project]
+    before = {each.key: each.definition for each in here}
+    after = {each.key: each.definition for each in here if each.project != project}
+    after |= {key_of(pond): pond for pond in ponds}
+    return Promises(
+        problems=[*reactor_problems(declared, others, before=before, after=after), *fed_problems(ponds, fed)],
+        messages=reactor_messages(declared, others, before=before, after=after),
+    )
 
 
 def reactor_problems(

@@ -13,13 +13,14 @@ from pondage.ledger.deploy import deploy, deployed
 from pondage.ledger.exposed import NOTHING, of_projects
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.promotion import CannotPromote, Promoted, definition_of, promote
-from pondage.ledger.reactor_deploy import deployed_reactors
+from pondage.ledger.reactor_deploy import deployed_reactors, fed_schemas
 from pondage.ledger.rollback import newest_run_of, previous_deployment, roll_back_pond
 from pondage.ledger.verbs import environment_id
 from pondage.plan.change import change_of
 from pondage.plan.exposed import exposed_changes
 from pondage.plan.planning import checked, make_plan
-from pondage.plan.reactors import reactor_changes
+from pondage.plan.reactor_contracts import reactor_promises
+from pondage.plan.reactors import check_reactors, reactor_changes
 from pondage.views import find
 from pondage.views.plan import PlanView, plan_view
 from pondage.views.runs import RunDetailView, detail, runs
@@ -78,8 +79,11 @@ def back_to_deployment(
         older = previous_deployment(tx, ledger, environment, project)
         found = deployed(tx, ledger, environment)
         running = deployed_reactors(tx, environment)
+        fed = fed_schemas(tx, environment, older.definitions)
         current = of_projects(tx, environment)
         now = tx.now
+    check_reactors(older.reactors, running, project=project, environment=environment)
+    here = [each for each in found if each.environment == environment]
     plan = checked(
         make_plan(
             list(older.definitions),
@@ -88,6 +92,9 @@ def back_to_deployment(
             environment=environment,
             is_restored=True,
             reactors=reactor_changes(older.reactors, running, project=project),
+            promises=reactor_promises(
+                older.definitions, older.reactors, project=project, here=here, running=running, fed=fed
+            ),
         )
     )
     view = plan_view(plan)
