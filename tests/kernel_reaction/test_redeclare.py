@@ -1,11 +1,11 @@
 """Another declaration in the next life: state is kept by source name (section 7 of the specification)."""
 
 import msgspec
+import pytest
 
-from pondage.kernel.reaction.records import Full, Overflow
 from pondage.kernel.reaction.redeclare import redeclare
 from pondage.simulate.reaction_host import VirtualReactorHost
-from pondage.simulate.reaction_scenario import ReactionScenario
+from pondage.simulate.reaction_scenario import ReactionScenario, ReactorGiven
 from pondage.simulate.reaction_trace import ReactionTrace
 from pondage.simulate.reaction_world import ReactionWorld
 
@@ -90,18 +90,54 @@ def test_another_kind_under_one_name_is_not_taken() -> None:
     assert trace.fires == [[300, {"a": 1}, "when_any", "ok"]]
 
 
-def test_what_a_removed_source_had_pending_is_recorded_as_dropped() -> None:
-    _, world = play(reactor({"a": {}, "b": {}}, criteria="all", strategy="sequential"), reactor({"a": {}}), [])
-    host = world.host
-    assert isinstance(host, VirtualReactorHost)
-    old = msgspec.convert(reactor({"a": {}, "b": {}}, criteria="all", strategy="sequential"), type=dict)
+@pytest.mark.parametrize(
+    ("declared", "dropped"),
+    [
+        (reactor({"a": {}, "b": {}}, criteria="all", strategy="sequential"), {"b": 2}),
+        (reactor({"a": {}, "b": {}}, criteria="all", strategy="sequential", window=4), {"b": 2}),
+        (reactor({"a": {}, "b": {}}, criteria="all"), {"b": 1}),
+        (reactor({"a": {}, "b": {"kind": "batch", "size": 3}}), {"b": 2}),
+        (reactor({"a": {}, "b": {}}), {}),
+    ],
+    ids=["sequential", "window", "latest", "batch", "consumed"],
+)
+def test_what_a_removed_source_had_pending_is_counted_as_dropped(
+    declared: dict[str, object], dropped: dict[str, int]
+) -> None:
     scenario = msgspec.convert(
-        {"id": "Y", "reactor": old, "events": [[1, "push", "b", 1], [2, "push", "b", 2]], "until": 9, "expect": {}},
+        {
+            "id": "Y",
+            "reactor": declared,
+            "events": [[1, "push", "b", 1], [2, "push", "b", 2]],
+            "until": 9,
+            "expect": {},
+        },
         ReactionScenario,
     )
     before = ReactionWorld(scenario, VirtualReactorHost)
     before.play()
     assert isinstance(before.host, VirtualReactorHost)
     assert before.host.state is not None
-    records = redeclare(before.host.shape, before.host.state.facts, host.shape)
-    assert [type(record) for record in records] == [Overflow, Overflow, Full]
+    new = msgspec.convert(reactor({"a": {}}), ReactorGiven).shape()
+    assert redeclare(before.host.shape, before.host.state.facts, new).dropped == dropped
+
+
+def test_what_the_open_fire_has_of_a_removed_source_is_not_dropped() -> None:
+    for strategy in ("latest", "sequential"):
+        scenario = msgspec.convert(
+            {
+                "id": "Z",
+                "reactor": reactor({"a": {}, "b": {}}, strategy=strategy),
+                "env": {"hang": {"b": 1}},
+                "events": [[1, "push", "b", 1]],
+                "until": 9,
+                "expect": {},
+            },
+            ReactionScenario,
+        )
+        before = ReactionWorld(scenario, VirtualReactorHost)
+        before.play()
+        assert isinstance(before.host, VirtualReactorHost)
+        assert before.host.state is not None
+        new = msgspec.convert(reactor({"a": {}}), ReactorGiven).shape()
+        assert redeclare(before.host.shape, before.host.state.facts, new).dropped == {}

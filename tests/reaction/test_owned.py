@@ -51,6 +51,10 @@ class Desk:
             assert lots is None or all(isinstance(each, Price) for each in lots)
             self.seen.append((None if prices is None else prices.px, None if lots is None else len(lots)))
 
+        self.declare(self.reactor)
+
+    def declare(self, reactor: Reactor) -> None:
+        self.reactor = reactor
         with self.ledger.transaction() as tx:
             environment = actors.environment(tx, "main", is_created=True)
             assert environment is not None
@@ -259,3 +263,22 @@ def test_a_file_that_is_locked_for_too_long_is_no_loss(tmp_path: Path, monkeypat
     desk = Desk(tmp_path, "power")
     asyncio.run(asyncio.wait_for(play(desk), PATIENCE_S))
     desk.ledger.close()
+
+
+def test_what_a_removed_source_had_pending_is_told_as_dropped(tmp_path: Path) -> None:
+    async def change(desk: Desk) -> None:
+        owned = await desk.own()
+        await owned.push("lots", {"px": 1})
+        await owned.drain(0)
+        desk.declare(Reactor("quote", version="1.1.0", sources=[Accumulator("prices", Price)], strategy="sequential"))
+        again = await desk.own()
+        await again.drain(0)
+
+    desk = Desk(tmp_path, "process")
+    try:
+        asyncio.run(asyncio.wait_for(change(desk), PATIENCE_S))
+        with desk.ledger.reading() as tx:
+            rows = tx.rows("SELECT payload FROM history WHERE kind = 'reactor dropped'")
+        assert [str(row["payload"]) for row in rows] == ['{"reactor":"quote","source":"lots","number":1}']
+    finally:
+        desk.ledger.close()

@@ -116,11 +116,7 @@ class VirtualReactorHost:
         """Fold the journal under the declaration it was written under, and begin a new one with the full state."""
         if changed_kinds(self.shape, shape):
             return
-        self.journal = [
-            record
-            for record in redeclare(self.shape, recover(self.shape, self.journal), shape)
-            if isinstance(record, Full)
-        ]
+        self.journal = [Full(redeclare(self.shape, recover(self.shape, self.journal), shape).facts)]
         self.shape = shape
 
     def offset(self, source: str) -> int | None:

@@ -126,7 +126,7 @@ class ReactionWorld:
             if event.cid is not None:
                 refusal = {"accepted": False, "error": "connection_refused"}
                 self.trace.replies.append((self._now, event.cid, refusal))
-        elif isinstance(event, _WAITING):
+        elif isinstance(event, _WAITING) or (isinstance(event, Done) and event.graph in self._shape.dispatched):
             self._waiting.append(event)
 
     def _later(self, at: int, call: Callable[[int], None]) -> None:

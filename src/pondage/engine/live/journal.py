@@ -74,7 +74,7 @@ def open_life(
     records = itertools.chain.from_iterable(map(decode_records, found.blobs))
     if found.declaration == declaration:
         return Life(facts=recover(shape, records), seq=found.seq)
-    seq = found.seq
+    rows: list[LedgerRow] = []
     if found.declaration is None:
         facts = recover(shape, records)
     else:
@@ -85,15 +85,16 @@ def open_life(
                 hint="give the new one another name",
                 code="KIND_CHANGED",
             )
-        *dropped, last = redeclare(old, recover(old, records), shape)
-        assert isinstance(last, Full)
-        facts = last.facts
-        if dropped:
-            seq += 1
-            journal.write(Batch(seq=seq, records=encode_records(dropped)))
-    full = encode_records([Full(facts)])
-    journal.write(Batch(seq=seq + 1, records=full, is_full=True, declaration=declaration))
-    return Life(facts=facts, seq=seq + 1)
+        changed_to = redeclare(old, recover(old, records), shape)
+        facts = changed_to.facts
+        rows = [_dropped_row(source, number) for source, number in changed_to.dropped.items()]
+    seq, full = found.seq + 1, encode_records([Full(facts)])
+    journal.write(Batch(seq=seq, records=full, is_full=True, rows=tuple(rows), declaration=declaration))
+    return Life(facts=facts, seq=seq)
+
+
+def _dropped_row(source: str, number: int) -> LedgerRow:
+    return LedgerRow("reactor dropped", msgspec.json.encode({"source": source, "number": number}).decode())
 
 
 def ledger_row(effect: Effect) -> LedgerRow | None:

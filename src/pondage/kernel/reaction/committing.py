@@ -48,6 +48,8 @@ def commit_good(shape: ReactorShape, facts: Facts, fire: Fire, at: int) -> None:
         _freshen(shape, facts, fire)
     if consumes:
         _forget_failures(facts)
+    elif facts.standing:
+        facts.standing = {vector: each for vector, each in facts.standing.items() if each.id != fire.id}
     facts.last = LastFire(fire.id, fire.attempt, "ok", at)
 
 

@@ -1,9 +1,16 @@
 """Another declaration under the same name: the facts are kept by source name (section 7)."""
 
-from pondage.kernel.reaction.apply import apply
+import msgspec
+
 from pondage.kernel.reaction.facts import Facts, Fire, SourceFacts, copy_facts
-from pondage.kernel.reaction.records import AnyRecord, Full, Overflow
 from pondage.kernel.reaction.shape import ReactorShape
+
+
+class Redeclared(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts under another declaration; `dropped` is how many boundaries each removed source had waiting."""
+
+    facts: Facts
+    dropped: dict[str, int]
 
 
 def changed_kinds(old: ReactorShape, new: ReactorShape) -> list[str]:
@@ -11,22 +18,17 @@ def changed_kinds(old: ReactorShape, new: ReactorShape) -> list[str]:
     return [name for name, shape in new.sources.items() if name in old.sources and old.sources[name].kind != shape.kind]
 
 
-def redeclare(old: ReactorShape, facts: Facts, new: ReactorShape) -> list[AnyRecord]:
-    """Give the records of the change: what removed sources had pending is dropped, then comes the full state.
+def redeclare(old: ReactorShape, facts: Facts, new: ReactorShape) -> Redeclared:
+    """Give the facts with which the new declaration begins, and what removed sources had pending: that is dropped.
 
     The open fire keeps its id and inputs. A plan is kept only when its sources and the strategy are; otherwise its
     boundaries are pending again, under new ids.
     """
     kept = copy_facts(facts)
-    records: list[AnyRecord] = []
     removed = [name for name in old.sources if name not in new.sources]
     if kept.plan and (removed or old.strategy is not new.strategy):
         _forget_plan(kept)
-    for name in removed:
-        source = kept.sources[name]
-        while len(source.queue) > source.pinned:
-            records.append(Overflow(name))
-            apply(old, kept, records[-1])
+    dropped = {name: number for name in removed if (number := _waiting(old, kept, name))}
     kept.sources = {name: kept.sources.get(name, SourceFacts()) for name in new.sources}
     if old.strategy is not new.strategy:
         for name, source in kept.sources.items():
@@ -34,7 +36,16 @@ def redeclare(old: ReactorShape, facts: Facts, new: ReactorShape) -> list[AnyRec
     kept.graphs = list(new.graphs)
     kept.standing = {}
     kept.failed = [name for name in kept.failed if not name or name in new.sources]
-    return [*records, Full(kept)]
+    return Redeclared(facts=kept, dropped=dropped)
+
+
+def _waiting(shape: ReactorShape, facts: Facts, name: str) -> int:
+    """Count what no fire has, nor the open one, also items of a batch that was not emitted."""
+    source, fire = facts.sources[name], facts.fire
+    if shape.is_sequential:
+        return len(source.buffer) + len(source.queue) - source.pinned
+    taken = source.consumed if fire is None else max(source.consumed, fire.consumes.get(name, 0))
+    return len(source.buffer) + int(source.seen > taken)
 
 
 def _forget_plan(facts: Facts) -> None:
