@@ -129,6 +129,9 @@ class Socket:
     async def send_text(self, text: str) -> None:
         self._in.put_nowait({"type": "websocket.receive", "text": text})
 
+    async def send_bytes(self, data: bytes) -> None:
+        self._in.put_nowait({"type": "websocket.receive", "bytes": data})
+
     async def closed(self) -> int:
         """Wait until the server ends it and answer the code; what it says before is passed over."""
         while (message := await self._next())["type"] != "websocket.close":

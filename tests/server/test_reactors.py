@@ -136,6 +136,64 @@ def test_a_reactor_that_is_not_there_is_said_and_the_socket_closed(live: Hosting
     assert asyncio.run(work()) == "NOT_LOADED"
 
 
+DEEP = "[" * 5_000 + "]" * 5_000
+FRAMES = (
+    "", "{", "null", "1", "[]", '"x"', DEEP, b"", b"{}", b"\x00\xff", '{"nonsense": 1}',
+    *(f'{{"id": {wrong}, "value": {{"number": 1}}}}' for wrong in ("{}", "-1", "9" * 30, "1.5", '""', f'"{"x" * 101}"')),
+    '{"id": "\\u0000", "value": {"number": 1}}', f'{{"id": 1, "value": {DEEP}}}', '{"id": 1, "value": 1e999}',
+    '{"id": 1, "value": {"number": 1}, "f": -1}', f'{{"id": 1, "value": {{"number": 1}}, "f": {2**63}}}',
+    *(f'{{"cid": {wrong}, "command": "pause"}}' for wrong in ("1", '""', '"\\u0000"', f'"{"x" * 500_000}"')),
+    '{"cid": "a", "command": 1}', f'{{"cid": "a", "command": "redrive", "arg": {DEEP}}}',
+)  # fmt: skip
+"""What no client that means well sends, to any WebSocket."""
+ARGUMENTS = ("null", "[]", "{}", '{"a": 1}', "[[]]", "1.5", "9" * 400, '"x"', '"job:1"', "[" * 900 + "]" * 900)
+
+
+@pytest.mark.parametrize("path", ["/v1/ws/accumulators/quote/ticks", "/v1/ws/reactors/quote"])
+def test_a_frame_that_is_wrong_is_answered_and_the_socket_goes_on(live: Hosting, app: ASGIApp, path: str) -> None:
+    async def work() -> list[Any]:
+        said = []
+        async with Socket(app, path, {"authorization": f"Bearer {token(live, 'operate')}"}) as socket:
+            for frame in FRAMES:
+                await (socket.send_bytes(frame) if isinstance(frame, bytes) else socket.send_text(frame))
+                while (answer := await socket.receive())["id"] == "watch":
+                    pass
+                said.append(answer)
+        return said
+
+    assert {(each["id"], each["error"]) for each in asyncio.run(work())} == {(None, "bad_frame")}
+
+
+@pytest.mark.parametrize("path", ["/v1/ws/feed", "/v1/ws/logs?subject=sales"])
+def test_what_is_said_to_a_socket_that_only_tells_is_passed_over(app: ASGIApp, live: Hosting, path: str) -> None:
+    async def work() -> None:
+        async with Socket(app, path, {"authorization": f"Bearer {token(live, 'read')}"}) as socket:
+            for frame in FRAMES:
+                await (socket.send_bytes(frame) if isinstance(frame, bytes) else socket.send_text(frame))
+            await socket.receive()
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("command", ["fire_with", "redrive"])
+def test_a_command_with_a_wrong_argument_is_answered(live: Hosting, app: ASGIApp, command: str) -> None:
+    async def work() -> None:
+        async with Socket(app, "/v1/ws/reactors/quote", {"authorization": f"Bearer {token(live, 'operate')}"}) as socket:
+            for number, argument in enumerate(ARGUMENTS):
+                cid = f"{command}-{number}"
+                await socket.send_text(f'{{"cid": "{cid}", "command": "{command}", "arg": {argument}}}')
+                while (answer := await socket.receive())["id"] == "watch":
+                    pass
+                assert answer["id"] == cid
+                assert answer.get("error") != "failed", argument
+
+    asyncio.run(work())
+    asking = Client(app, token(live, "operate"))
+    for argument in ARGUMENTS:
+        sent = f'{{"command": "{command}", "arg": {argument}}}'.encode()
+        assert asking.post("/v1/reactors/quote/commands", raw=sent).status == 200, argument
+
+
 @pytest.mark.parametrize("route", reactors.ROUTES, ids=lambda route: f"{route.method} {route.path}")
 def test_a_route_to_a_live_host_refuses_what_is_hostile_and_never_fails(
     live: Hosting, app: ASGIApp, route: Route

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import re
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -33,7 +32,7 @@ from pondage.server import openapi, static
 from pondage.server.answers import json_answer, problem_answer, send_problem
 from pondage.server.guard import LOOPBACK, TOKEN, Guard
 from pondage.server.levels import Level
-from pondage.server.problems import Refused, not_understood
+from pondage.server.problems import Refused, has_zero, not_understood
 from pondage.server.routes import OPEN, ROUTES, SOCKETS, checked
 from pondage.server.table import Call, Route, Service, Socket
 
@@ -43,8 +42,6 @@ CHECK_EVERY_S = 30.0
 REVOKED = 4401
 RELAYS = 16
 """Threads that may wait for live hosts: the others stay free for readers."""
-_ZERO = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
-"""The only way to write a zero character in JSON; a database takes none."""
 
 
 def make_app(
@@ -231,7 +228,7 @@ async def _body(route: Route, request: Request) -> object:
         data += chunk
         if len(data) > route.limit_bytes:
             raise Refused(413, "TOO_LARGE", f"the body is larger than {route.limit_bytes:,} bytes")
-    if _ZERO.search(data):
+    if has_zero(data):
         raise Refused(400, "BAD_REQUEST", "a text of the body has a zero character in it", place="$")
     try:
         return await run_sync(lambda: msgspec.json.decode(bytes(data), type=route.request))

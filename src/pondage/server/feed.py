@@ -56,9 +56,9 @@ async def _send(call: Call, socket: WebSocket, feed: Feed, watcher: Watcher) -> 
 
 async def until_it_goes(socket: WebSocket, scope: anyio.CancelScope) -> None:
     """Read and forget what the client says, until it goes; then end everything in the scope."""
-    with suppress(WebSocketDisconnect, RuntimeError):
-        while True:
-            await socket.receive_text()
+    with suppress(RuntimeError):
+        while (await socket.receive())["type"] != "websocket.disconnect":
+            pass
     scope.cancel()
 
 

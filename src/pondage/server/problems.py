@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from pondage.errors import DefinitionError, LedgerError, NotFound, PondageError, ProjectError
 from pondage.ledger.driver import LedgerUnavailable
 from pondage.views.problems import Problem
+
+_ZERO = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+"""The only way to write a zero character in JSON; a database takes none."""
 
 
 class Refused(PondageError):
@@ -52,3 +57,8 @@ def not_understood(error: msgspec.MsgspecError) -> Refused:
     """Answer what is wrong with a body or a query, with its place in it."""
     message, _, place = str(error).partition(" - at `")
     return Refused(400, "BAD_REQUEST", message, place=place.rstrip("`") or "$")
+
+
+def has_zero(data: bytes | bytearray) -> bool:
+    """Answer whether a text of this JSON has a zero character in it. The cheap look first: a body may be large."""
+    return b"\\u0000" in data and _ZERO.search(data) is not None

@@ -9,14 +9,15 @@ from contextlib import suppress
 import anyio
 import msgspec
 from anyio.to_thread import run_sync
+from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from pondage.errors import PondageError
 from pondage.ledger import history
 from pondage.ledger.reactors import ReactorRow
 from pondage.server.levels import Level
-from pondage.server.problems import problem_of
-from pondage.server.reactors import COMMANDS
+from pondage.server.problems import has_zero, problem_of
+from pondage.server.reactors import COMMANDS, ShortId
 from pondage.server.table import Call, Moment, Socket
 from pondage.views.reactors import reactor_row
 
@@ -28,7 +29,7 @@ MOST_BYTES = 16 << 20
 class PushFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`{id, value, f?}` of a client. The value is decoded: handed on as it is written, its lines would be requests."""
 
-    id: str | int
+    id: ShortId | Moment
     value: object
     f: Moment | None = None
 
@@ -36,7 +37,7 @@ class PushFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class CommandFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`{cid, command, arg?}` of a client."""
 
-    cid: str
+    cid: ShortId
     command: str
     arg: object = None
 
@@ -125,15 +126,24 @@ async def _relayed(call: Call, socket: WebSocket, one: _One, *, is_watching: boo
 
 async def _listen(socket: WebSocket, owner: _Owner, one: _One, scope: anyio.CancelScope) -> None:
     with suppress(OSError, WebSocketDisconnect, RuntimeError):
-        while True:
-            data = await socket.receive_text()
+        while (message := await socket.receive())["type"] != "websocket.disconnect":
             try:
-                answer = await one(owner, data)
+                answer = await one(owner, _text(message))
             except (msgspec.MsgspecError, RecursionError) as error:
                 answer = {"id": None, "accepted": False, "error": "bad_frame", "message": str(error)}
             if answer is not None:
                 await socket.send_text(msgspec.json.encode(answer).decode())
     scope.cancel()
+
+
+def _text(message: Message) -> str:
+    """Answer what a client said; raises `msgspec.DecodeError` for what no frame is."""
+    text = message.get("text")
+    if text is None:
+        raise msgspec.DecodeError("a frame is text, not bytes")
+    if has_zero(text.encode()):
+        raise msgspec.DecodeError("a text of the frame has a zero character in it")
+    return str(text)
 
 
 def _row(call: Call) -> ReactorRow:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -100,21 +101,26 @@ def url_of(options: ServeOptions, listening: socket.socket, token: str | None) -
 
 def server_of(app: ASGIApp, options: ServeOptions) -> uvicorn.Server:
     """Answer the server, which says nothing by itself and takes no client's word for an address."""
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            ws_max_size=MESSAGE_BYTES,
-            timeout_graceful_shutdown=5,
-            ssl_certfile=options.certificate,
-            ssl_keyfile=None if options.key is None else str(options.key),
-            lifespan="off",
-        )
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        ws_max_size=MESSAGE_BYTES,
+        timeout_graceful_shutdown=5,
+        ssl_certfile=options.certificate,
+        ssl_keyfile=None if options.key is None else str(options.key),
+        lifespan="off",
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_worth_saying)
+    return uvicorn.Server(config)
+
+
+def _is_worth_saying(record: logging.LogRecord) -> bool:
+    """Leave out what uvicorn says as an error of every WebSocket that we refuse: anybody could fill the log with it."""
+    return not str(record.msg).startswith("ASGI callable returned without completing handshake")
 
 
 def serve(service: Service, options: ServeOptions, listening: socket.socket) -> None:

@@ -152,9 +152,9 @@ class OwnedReactor(Door):
     async def command(self, name: str, argument: object = None, *, cid: str | None = None) -> dict[str, object]:
         """Give a command and wait for its answer; a dead letter of a job is redriven here, it needs no fire."""
         fires = {f"{OF_JOB}{each.fire}": each.fire for each in self._dead_fires}
-        if name != "redrive" or argument not in fires:
+        if name != "redrive" or not isinstance(argument, str) or argument not in fires:
             return await super().command(name, argument, cid=cid)
-        fire = fires[str(argument)]
+        fire = fires[argument]
         await self._by_clerk(lambda: self._redrive_jobs(fire))
         is_dead = any(each.fire == fire for each in self._dead_fires)
         return {"fire": fire, "outcome": "failed" if is_dead else "ok"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import tempfile
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from pondage.errors import PondageError
 from pondage.kernel.reaction import Effect
 from pondage.kernel.reaction.effects import Fired, Health, RecoveryNote, SourceHealth
 
+_log = logging.getLogger(__name__)
 LONGEST_PATH = 100
 """The system refuses longer names of sockets."""
 WATCH_EVERY_S = 0.25
@@ -105,6 +107,10 @@ class LiveSocket:
             send({"id": frame.id, "accepted": False, "error": error.code, "message": error.message})
         except msgspec.DecodeError as error:
             send({"id": frame.id, "accepted": False, "error": "invalid", "message": str(error)})
+        except Exception:
+            # Whoever asked waits for an answer.
+            _log.exception("a request about %s failed", frame.reactor)
+            send({"id": frame.id, "accepted": False, "error": "failed", "message": "the log of the live host says why"})
 
 
 async def _done(owned: OwnedReactor, frame: Frame) -> dict[str, object]:
