@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import random
 import stat
 import threading
 import zipfile
@@ -12,18 +13,22 @@ from pathlib import Path
 import pytest
 
 from pondage.errors import ProjectError
-from pondage.read.archive import pack_project, unpack
+from pondage.read.archive import check_archive, pack_project, unpack
 from tests.read.conftest import Write
 
 CODE = {"ponds/a.py": "a = 1\n", "ponds/sql/b.sql": "SELECT 1", "jobs/c.yaml": "c: 1\n"}
 
 
-def zip_of(name: str, data: bytes = b"x", mode: int = stat.S_IFREG | 0o644) -> bytes:
+def zip_of(
+    *names: str, data: bytes = b"x", mode: int = stat.S_IFREG | 0o644, method: int = zipfile.ZIP_STORED
+) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
-        info = zipfile.ZipInfo(name)
-        info.external_attr = mode << 16
-        file.writestr(info, data)
+        for name in names:
+            info = zipfile.ZipInfo(name)
+            info.external_attr = mode << 16
+            info.compress_type = method
+            file.writestr(info, data)
     return buffer.getvalue()
 
 
@@ -96,10 +101,16 @@ def test_a_project_that_is_too_large_is_refused(project_of: Write):
         zip_of("a/../../outside.py"),
         zip_of("a\\..\\outside.py"),
         zip_of("c:/outside.py"),
-        zip_of("link.py", b"/etc/passwd", stat.S_IFLNK | 0o777),
-        zip_of("device", b"", stat.S_IFCHR | 0o666),
+        zip_of("link.py", data=b"/etc/passwd", mode=stat.S_IFLNK | 0o777),
+        zip_of("device", data=b"", mode=stat.S_IFCHR | 0o666),
         zip_of("directory/"),
-        zip_of("large.py", b"0" * 2_000),
+        zip_of("large.py", data=b"0" * 2_000),
+        zip_of("file", "file/inside.py"),
+        zip_of("file/inside.py", "file"),
+        zip_of("a//b.py", "a/b.py"),
+        zip_of("x" * 256),
+        zip_of("d/" * 1_000 + "deep.py"),
+        zip_of("a.py", method=zipfile.ZIP_LZMA),
     ],
 )
 def test_a_hostile_archive_is_refused_and_leaves_nothing(tmp_path: Path, data: bytes):
@@ -107,6 +118,23 @@ def test_a_hostile_archive_is_refused_and_leaves_nothing(tmp_path: Path, data: b
         unpack(data, tmp_path / "code" / "x", limit_bytes=1_000)
     assert caught.value.code == "BAD_ARCHIVE"
     assert list((tmp_path / "code").iterdir()) == []
+
+
+def test_an_archive_with_broken_bytes_is_refused_or_is_one(project_of: Write):
+    packed = pack_project(project_of(CODE)).data
+    chance = random.Random(7)
+    parts = (b"\xff\xff\xff\xff", b"\0\0\0\0", b"PK\5\6", b"PK\1\2", b"\xff", b"\0")
+    refused = 0
+    for _ in range(3_000):
+        broken = bytearray(packed)
+        for _ in range(chance.choice((1, 2, 6))):
+            at, part = chance.randrange(len(broken)), chance.choice(parts)
+            broken[at : at + len(part)] = part
+        try:
+            check_archive(bytes(broken))
+        except ProjectError:
+            refused += 1
+    assert refused > 1_000
 
 
 def test_another_digest_is_refused(project_of: Write, tmp_path: Path):

@@ -24,12 +24,17 @@ from pondage.read.project import Project
 
 LIMIT_BYTES = 20 * 1024 * 1024
 LIMIT_FILES = 10_000
+LONGEST_NAME = 500
+LONGEST_PART = 255
+"""In bytes, as a file system counts them."""
 TREES = "flows"
 """Where a project keeps its trees: they are data, so that an edited one needs no other worker."""
 PROGRAMS = "programs"
 """Where a project keeps external programs: everything in it is packed, and can be started once it is unpacked."""
 _SUFFIXES = {".py", ".sql", ".yaml", ".yml", ".json", ".toml", ".pyi", ".typed"}
 _SKIPPED = {"__pycache__", "tests", "test", "data", "node_modules", "venv", "env", "dist", "build", "spark-warehouse"}
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, LookupError, RuntimeError, ValueError)
+"""All that the library raises for bytes that are no zip file, or one that lies."""
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -110,37 +115,44 @@ def _extract(data: bytes, directory: Path, limit_bytes: int) -> None:
 def _files(data: bytes, limit_bytes: int) -> Iterator[tuple[PurePosixPath, bytes]]:
     try:
         file = zipfile.ZipFile(io.BytesIO(data))
-    except zipfile.BadZipFile:
+    except _BROKEN:
         raise _refused("it is not a zip file") from None
     with file:
         size = 0
-        seen: set[str] = set()
+        files: set[PurePosixPath] = set()
+        folders: set[PurePosixPath] = set()
         for count, info in enumerate(file.infolist(), 1):
-            name = _checked_name(info, seen)
+            name = _checked_name(info)
+            if name in files or name in folders or not files.isdisjoint(name.parents):
+                raise _refused(f"{info.filename!r} is in it twice")
+            files.add(name)
+            folders.update(name.parents)
             size += info.file_size
             _check_size(size, count, limit_bytes)
             try:
                 with file.open(info) as source:
                     # The header may lie about the size: never read more than it said.
                     content = source.read(info.file_size + 1)
-            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
+            except _BROKEN:
                 raise _refused(f"{info.filename!r} cannot be read") from None
             if len(content) != info.file_size:
                 raise _refused(f"{info.filename!r} is not as long as it says")
             yield name, content
 
 
-def _checked_name(info: zipfile.ZipInfo, seen: set[str]) -> PurePosixPath:
+def _checked_name(info: zipfile.ZipInfo) -> PurePosixPath:
     name = PurePosixPath(info.filename)
+    lengths = [len(os.fsencode(part)) for part in name.parts]
+    if len(os.fsencode(info.filename)) > LONGEST_NAME or max(lengths, default=0) > LONGEST_PART:
+        raise _refused(f"the name {info.filename[:50]!r}… is too long")
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise _refused(f"{info.filename!r} is compressed in a way that is not known")
     kind = stat.S_IFMT(info.external_attr >> 16)
-    if info.is_dir() or kind not in (0, stat.S_IFREG):
+    if not name.parts or info.is_dir() or kind not in (0, stat.S_IFREG):
         raise _refused(f"{info.filename!r} is not a plain file")
-    is_unsafe = name.is_absolute() or not name.parts or any(part in ("..", ".") for part in name.parts)
+    is_unsafe = name.is_absolute() or any(part in ("..", ".") for part in name.parts)
     if is_unsafe or "\\" in info.filename or ":" in info.filename or "\0" in info.filename:
         raise _refused(f"{info.filename!r} is not a name inside the project")
-    if info.filename in seen:
-        raise _refused(f"{info.filename!r} is in it twice")
-    seen.add(info.filename)
     return name
 
 
