@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import signal
 
+from hypothesis import HealthCheck, settings
+
+# A machine that is busy makes an example slow, not wrong.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
+
 
 def _told_to_end(number: int, frame: object) -> None:
     """End like Ctrl-C does, so that the fixtures end what they started; whoever says it again does not disturb them."""

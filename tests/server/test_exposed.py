@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from pondage.cli.remote import Server
-from pondage.define.component import ComponentDefinition
+from pondage.define.component import ComponentDefinition, Resources, Scaling
 from pondage.define.exposed import Exposed
 from pondage.define.port import Port
 from pondage.define.type_registry import TypeEntry
@@ -253,6 +253,10 @@ HOSTILE = [
     (Exposed(components=(own(entry="pondage.components.files:read_csv"),)), "NOT_EXPOSED"),
     (Exposed(components=(own(inputs={"a/b": Port(type="Any")}),)), "BAD_NAME"),
     (Exposed(components=(own(inputs={"in": Port(type="Table<")}),)), "BAD_TYPE"),
+    (Exposed(components=(own(params={"type": 5}),)), "BAD_SCHEMA"),
+    (Exposed(components=(own(params={"properties": {"a": {"pattern": "("}}}),)), "BAD_SCHEMA"),
+    (Exposed(components=(own(resources=Resources(memory=("2g", "1g"))),)), "BAD_SIZE"),
+    (Exposed(components=(own(scaling=Scaling(min=2, max=1)),)), "BAD_SCALING"),
     (Exposed(types={"Table": TypeEntry(name="Table", definition="{id: bigint}")}), "BAD_TYPE"),
     (Exposed(types={"Other@1": TypeEntry(name="Word", version="1", definition="{id: bigint}")}), "BAD_TYPE"),
 ]

@@ -139,7 +139,8 @@ def test_a_reactor_that_is_not_there_is_said_and_the_socket_closed(live: Hosting
 DEEP = "[" * 5_000 + "]" * 5_000
 FRAMES = (
     "", "{", "null", "1", "[]", '"x"', DEEP, b"", b"{}", b"\x00\xff", '{"nonsense": 1}',
-    *(f'{{"id": {wrong}, "value": {{"number": 1}}}}' for wrong in ("{}", "-1", "9" * 30, "1.5", '""', f'"{"x" * 101}"')),
+    *(f'{{"id": {wrong}, "value": {{"number": 1}}}}' for wrong in ("{}", "-1", "9" * 30, "1.5", '""')),
+    '{"id": "' + "x" * 101 + '", "value": {"number": 1}}',
     '{"id": "\\u0000", "value": {"number": 1}}', f'{{"id": 1, "value": {DEEP}}}', '{"id": 1, "value": 1e999}',
     '{"id": 1, "value": {"number": 1}, "f": -1}', f'{{"id": 1, "value": {{"number": 1}}, "f": {2**63}}}',
     *(f'{{"cid": {wrong}, "command": "pause"}}' for wrong in ("1", '""', '"\\u0000"', f'"{"x" * 500_000}"')),
@@ -178,7 +179,9 @@ def test_what_is_said_to_a_socket_that_only_tells_is_passed_over(app: ASGIApp, l
 @pytest.mark.parametrize("command", ["fire_with", "redrive"])
 def test_a_command_with_a_wrong_argument_is_answered(live: Hosting, app: ASGIApp, command: str) -> None:
     async def work() -> None:
-        async with Socket(app, "/v1/ws/reactors/quote", {"authorization": f"Bearer {token(live, 'operate')}"}) as socket:
+        async with Socket(
+            app, "/v1/ws/reactors/quote", {"authorization": f"Bearer {token(live, 'operate')}"}
+        ) as socket:
             for number, argument in enumerate(ARGUMENTS):
                 cid = f"{command}-{number}"
                 await socket.send_text(f'{{"cid": "{cid}", "command": "{command}", "arg": {argument}}}')

@@ -9,6 +9,7 @@ import msgspec
 
 from pondage.define.names import checked_name, parsed_version
 from pondage.define.port import PANIC_PORT, STOP_PORT, Port, as_ports
+from pondage.define.schema_shape import wrong_schema
 from pondage.define.size import mebibytes
 from pondage.define.types import is_ordered
 from pondage.errors import DefinitionError
@@ -157,11 +158,12 @@ def component(
             restartable=restartable and (mode == "table" or deterministic),
             exposed=exposed,
             entry=f"{function.__module__}:{function.__qualname__}",
-            resources=_sized(resources or Resources(), chosen),
-            scaling=_bounded(scaling or Scaling(), chosen),
+            resources=resources or Resources(),
+            scaling=scaling or Scaling(),
             image=image,
             dockerfile=dockerfile,
         )
+        check_declared(definition)
         setattr(function, ATTRIBUTE, definition)
         setattr(function, f"{ATTRIBUTE}schema", schema)
         return function
@@ -181,18 +183,21 @@ def schema_of(function: object) -> Schema | None:
     return found
 
 
-def _sized(resources: Resources, name: str) -> Resources:
-    sizes = [mebibytes(size) for size in resources.memory]
+def check_declared(component: ComponentDefinition, place: str | None = None) -> None:
+    """Raise DefinitionError when the sizes, the scaling or the parameters of a component make no sense."""
+    name, scaling = component.name, component.scaling
+    sizes = [mebibytes(size) for size in component.resources.memory]
     if sizes != sorted(set(sizes)):
         message = f"component {name}: each size of memory must be larger than the one before it"
-        raise DefinitionError(message, code="BAD_SIZE")
-    return resources
-
-
-def _bounded(scaling: Scaling, name: str) -> Scaling:
+        raise DefinitionError(message, place=place, code="BAD_SIZE")
     if min(scaling.max_concurrency, scaling.min, scaling.max) < 0 or scaling.min > scaling.max:
-        raise DefinitionError(f"component {name}: scaling needs 0 <= min <= max", code="BAD_SCALING")
-    return scaling
+        raise DefinitionError(f"component {name}: scaling needs 0 <= min <= max", place=place, code="BAD_SCALING")
+    for where, why in wrong_schema(component.params, "params"):
+        raise DefinitionError(
+            f"component {name}: its parameters have no sound JSON Schema: {why}",
+            place=where if place is None else f"{place}.{where}",
+            code="BAD_SCHEMA",
+        )
 
 
 def _checked(ports: dict[str, Port], name: str) -> dict[str, Port]:

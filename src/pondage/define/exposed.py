@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from pondage.define.component import ComponentDefinition
+from pondage.define.component import ComponentDefinition, check_declared
 from pondage.define.names import checked_name, parsed_version
 from pondage.define.port import INFER
 from pondage.define.type_registry import TypeEntry, TypeRegistry, wrong_entry
@@ -34,13 +34,14 @@ def exposed_by(components: Iterable[ComponentDefinition], types: TypeRegistry) -
 
 def check_exposed(exposed: Exposed) -> None:
     """Raise DefinitionError for what no declaration could have made: it may come from anywhere."""
-    for one in exposed.components:
+    for number, one in enumerate(exposed.components):
         checked_name(one.name, what="component")
         parsed_version(one.version)
         if not one.exposed or one.is_library:
             raise DefinitionError(f"component {one.name!r} is not exposed by a project", code="NOT_EXPOSED")
         for name, port in {**one.inputs, **one.outputs}.items():
             _check_port(one, name, port.type)
+        check_declared(one, f"$.exposed.components[{number}]")
     for key, entry in exposed.types.items():
         wrong = wrong_entry(entry) or ("" if key == entry.key else f"stands under {key!r}")
         if wrong:

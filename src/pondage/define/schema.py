@@ -15,6 +15,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "array": (list, tuple),
     "null": (type(None),),
 }
+TYPE_NAMES = frozenset(_TYPES)
 MAX_SHOWN = 200
 
 Step = Callable[[str, str | int], str]

@@ -107,8 +107,7 @@ class LiveSocket:
             send({"id": frame.id, "accepted": False, "error": error.code, "message": error.message})
         except msgspec.DecodeError as error:
             send({"id": frame.id, "accepted": False, "error": "invalid", "message": str(error)})
-        except Exception:
-            # Whoever asked waits for an answer.
+        except Exception:  # noqa: BLE001 - logged, and whoever asked waits for an answer
             _log.exception("a request about %s failed", frame.reactor)
             send({"id": frame.id, "accepted": False, "error": "failed", "message": "the log of the live host says why"})
 
