@@ -54,6 +54,14 @@ def test_a_file_runs_at_once_and_its_run_is_shown(file: Path, call: Call, worker
     }
 
 
+def test_a_shown_run_tells_what_spark_did_for_its_components(file: Path, call: Call, workers: FakeWorkers) -> None:
+    workers.summary = '{"phase":"done","done":[{"id":3,"tasks":4,"work_us":1500000,"spilled_bytes":9}]}'
+    assert call("job", "run", str(file)).code == 0
+    shown = call("job", "show", "nightly").out.splitlines()
+    rows = [line.split() for line in shown[shown.index("spark") + 2 :][:3]]
+    assert rows == [[name, "1", "4", "1.5", "s", "9", "B"] for name in ("read", "load", "after")]
+
+
 def test_a_failed_job_has_exit_code_1_and_is_resumed_when_it_is_mended(
     file: Path, call: Call, workers: FakeWorkers
 ) -> None:

@@ -96,6 +96,24 @@ def test_a_shown_run_has_its_attempts_and_outputs(world: World, call: Call) -> N
     assert "orders@1#1" in said.out
 
 
+def test_a_shown_run_tells_what_spark_did_in_a_row_for_each_ripple(world: World, call: Call) -> None:
+    world.send(Pulse(pond=PondKey("orders@1")))
+    worker = world.worker()
+    held = worker.claim()
+    assert held is not None
+    did = """{"phase":"done","done":[{"id":7,"tasks":3,"work_us":900000,"read_bytes":2500000},
+             {"id":8,"tasks":2,"failed":1,"work_us":2100000,"shuffled_bytes":12000}]}"""
+    worker.finish(msgspec.structs.replace(held, summary=did))
+    said = call("show", "orders#1").out.splitlines()
+    title = said.index("spark")
+    assert said[title + 1].split() == ["RIPPLE", "STAGES", "TASKS", "WORK", "READ", "SHUFFLED", "SPILLED", "LONGEST"]
+    assert "  ".join(said[title + 2].split()[1:]) == "2  5  (1  failed)  3  s  2.5  MB  12  kB  stage  8,  2.1  s"
+    view = msgspec.json.decode(call("show", "orders#1", "--json").out, type=RunDetailView)
+    progress = view.attempts[0].executions[0].progress
+    assert progress is not None
+    assert [stage.id for stage in progress.done] == [7, 8]
+
+
 def test_a_shown_run_names_the_logs_that_are_there_and_no_others(world: World, project: Path, call: Call) -> None:
     world.send(Pulse(pond=PondKey("sales@1")))
     world.worker().drain()

@@ -25,6 +25,7 @@ class FakeWorkers:
     component in `killing` while it works; queries get always the same rows."""
 
     def __init__(self) -> None:
+        self.summary: str | None = None
         self.failing: set[str] = set()
         self.killing: set[str] = set()
         self.queries: list[str] = []
@@ -94,6 +95,7 @@ class FakeWorkers:
         elif held.component is not None:
             if any(each.instance in self.killing for each in held.component.members):
                 jobs.kill(ledger, "main", held.component.run_id)
+            held = msgspec.structs.replace(held, summary=self.summary)
             commit_component(ledger, held, component_result(held, self.failing), process=process)
         elif held.compact is not None:
             work.commit_compacted(ledger, held, content(held, held.compact.table.rows), process=process)

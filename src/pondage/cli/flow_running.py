@@ -217,6 +217,7 @@ def _print_end(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:
 def _print(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:
     from pondage.cli.job_tables import COMPONENT_COLUMNS, component_rows, headline, print_streams
     from pondage.cli.output import print_json, print_table, print_title
+    from pondage.cli.stage_tables import print_stages
     from pondage.views.words import moment_text
 
     if is_json:
@@ -225,6 +226,7 @@ def _print(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:
     click.echo(headline(view.flow))
     click.echo()
     print_table(settings, ("NODE", *COMPONENT_COLUMNS[1:]), component_rows(view.flow), numbers=("ROWS",))
+    print_stages(settings, "NODE", ((one.name, one.progress) for one in view.flow.components))
     print_streams(settings, view.flow)
     if view.panics:
         print_title("panics", settings)

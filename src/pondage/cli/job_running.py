@@ -195,6 +195,7 @@ def _print_end(settings: Settings, view: JobRunDetail) -> None:
 def _print(settings: Settings, view: JobRunDetail, *, is_json: bool) -> None:
     from pondage.cli.job_tables import COMPONENT_COLUMNS, component_rows, headline, print_streams
     from pondage.cli.output import print_json, print_pairs, print_table, print_title
+    from pondage.cli.stage_tables import print_stages
     from pondage.views.words import size_text
 
     if is_json:
@@ -216,6 +217,7 @@ def _print(settings: Settings, view: JobRunDetail, *, is_json: bool) -> None:
     )
     click.echo()
     print_table(settings, COMPONENT_COLUMNS, component_rows(view), numbers=("ROWS",))
+    print_stages(settings, "COMPONENT", ((one.name, one.progress) for one in view.components))
     print_streams(settings, view)
     if view.globals:
         print_title("globals", settings)

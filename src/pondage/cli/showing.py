@@ -9,6 +9,7 @@ import click
 from pondage.cli.desk import desk
 from pondage.cli.output import print_json, print_pairs, print_table, print_title, state_cell
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.stage_tables import print_stages
 from pondage.cli.tables import run_notes
 from pondage.define.snapshot import ExpectationResult
 from pondage.views.runs import CodeView, OutputView, RunDetailView
@@ -181,6 +182,8 @@ def _print_run(settings: Settings, view: RunDetailView, warehouse: Path) -> None
     if rows:
         print_title("attempts", settings)
         print_table(settings, ("RIPPLE", "ATTEMPT", "OUTCOME", "TOOK", "LOG"), rows)
+    tries = ((attempt.ripple, attempt.executions[-1].progress) for attempt in view.attempts if attempt.executions)
+    print_stages(settings, "RIPPLE", tries)
     if view.outputs:
         print_title("outputs", settings)
         print_table(
