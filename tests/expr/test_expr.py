@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 
 import msgspec
 import pytest
@@ -113,6 +114,15 @@ def test_the_budget_counts_nodes_and_the_size_of_what_is_compared() -> None:
     assert evaluate(member, wide, 103) is True
     with pytest.raises(ExprTimeout):
         evaluate(member, wide, 102)
+
+
+def test_values_that_are_nested_too_deeply_are_an_error_and_nothing_worse() -> None:
+    one, other = [], []  # type: ignore[var-annotated]
+    for _ in range(sys.getrecursionlimit() * 100):
+        one, other = [one], [other]
+    for text in ("x == y", "x < y", "x in [y]", "min(x, y)"):
+        with pytest.raises(ExprError, match="RecursionError"):
+            evaluate(compile_text(text), Names(x=one, y=other), 10**9)
 
 
 def test_a_tree_goes_through_json() -> None:

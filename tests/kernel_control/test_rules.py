@@ -164,6 +164,14 @@ def test_a_joblet_inside_an_iteration_runs_once_for_each_element() -> None:
 def test_writes_that_are_too_large_or_not_declared_fail_their_writer() -> None:
     host, play = run(plan_of(job("a:task")), {"a": Ending(writes={"k": "x" * 70_000})})
     assert any(line.startswith("a ERROR [GLOBAL_TOO_LARGE") for line in shown(play))
+    deep: object = 1
+    for _ in range(99):
+        deep = [deep]
+    _, play = run(plan_of(job("a:task")), {"a": Ending(writes={"k": deep})})
+    assert play.state is JobState.OK
+    host, play = run(plan_of(job("a:task")), {"a": Ending(writes={"k": {"x": deep}, "m": 1})})
+    assert any(line.startswith("a ERROR [GLOBAL_TOO_LARGE: k") for line in shown(play))
+    assert host.globals()["m"] == 1
     strict = {"strict": ComponentDefinition(name="strict", globals=("k",), after=())}
     host, play = run(plan_of(job("a:strict"), registry=strict), {"a": Ending(writes={"k": 1, "m": 2})})
     assert any(line.startswith("a ERROR [UNDECLARED_WRITE") for line in shown(play))

@@ -119,7 +119,7 @@ def as_json(value: object, what: str) -> object:
     """Answer a value as JSON gives it back; a set becomes `{"$set": […]}` (R-083). Raises for anything else."""
     try:
         return msgspec.json.decode(msgspec.json.encode(_plain(value)))
-    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
         raise PondageError(f"{what} is no JSON value: {error}", code="NOT_JSON") from None
 
 

@@ -55,7 +55,7 @@ def evaluate(node: Node, environment: Environment, steps: int = DEFAULT_STEPS) -
     """Evaluate an expression; raises Missing, ExprError or ExprTimeout, and nothing else."""
     try:
         return _Walk(environment, steps).visit(node)
-    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+    except (TypeError, ValueError, ArithmeticError, LookupError, RecursionError) as error:
         raise ExprError(f"{type(error).__name__}: {error}") from error
 
 

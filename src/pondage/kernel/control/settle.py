@@ -21,6 +21,8 @@ from pondage.kernel.control.views import Entries, stored, sub_key, written
 from pondage.kernel.control.work import Level, Work
 
 MAX_GLOBAL_BYTES = 64 * 1024
+MAX_GLOBAL_DEPTH = 100
+"""Lists in lists: how deep Python can follow depends on who asks, so a smaller bound holds for everybody."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,9 +111,21 @@ def _checked(shape: PlanComponent, outcome: Outcome) -> Outcome:
 
 def _fits(value: object) -> bool:
     try:
-        return len(msgspec.json.encode(value)) <= MAX_GLOBAL_BYTES
-    except (TypeError, ValueError, OverflowError, RecursionError):
+        return _is_flat(value) and len(msgspec.json.encode(value)) <= MAX_GLOBAL_BYTES
+    except (TypeError, ValueError, OverflowError):
         return False
+
+
+def _is_flat(value: object) -> bool:
+    found = [value]
+    for _ in range(MAX_GLOBAL_DEPTH):
+        inner: list[object] = []
+        for one in found:
+            inner += one.values() if isinstance(one, dict) else one if isinstance(one, list | tuple) else ()
+        if not inner:
+            return True
+        found = inner
+    return False
 
 
 def _staged(
