@@ -166,6 +166,16 @@ def test_messages_that_were_deleted_unread_are_said_and_not_skipped(
         sources.kafka(spark, run, kafka.url, topic)
 
 
+@pytest.mark.parametrize("read", [{"0": 6, "1": 5}, {"0": 5, "1": 5, "2": 1}])
+def test_a_topic_that_was_made_anew_is_said_and_its_messages_are_not_skipped(
+    kafka: KafkaServer, topic: str, spark: SparkSession, read: dict[str, int]
+) -> None:
+    produce(kafka, topic, range(10))
+    run = Run(freshness_us=0, positions=Kept({"from": {}, "to": read}))
+    with pytest.raises(PondageError, match="it is another topic of that name"):
+        sources.kafka(spark, run, kafka.url, topic)
+
+
 def test_a_limit_and_a_beginning_may_be_given(kafka: KafkaServer, topic: str, spark: SparkSession) -> None:
     produce(kafka, topic, range(10))
     frame = sources.kafka(spark, Run(freshness_us=0), kafka.url, topic, most=2)

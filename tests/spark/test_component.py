@@ -140,6 +140,22 @@ def test_a_member_that_cannot_be_built_fails_itself_and_skips_the_later_ones(wor
     assert not any(one.outputs for one in result.members)
 
 
+@component("forgetful", outputs={"main": "Table<Any>", "other": "Table<Any>"})
+def forgetful(*, params, run):  # type: ignore[no-untyped-def]
+    """Gives nothing for the port that is read."""
+    return {"other": run.spark.range(1)} if params["some"] else None
+
+
+@pytest.mark.parametrize("some", [True, False])
+def test_an_inner_member_that_gives_nothing_for_what_the_next_one_reads_fails_itself(
+    worker: Worker, some: bool
+) -> None:
+    first = worker.own(forgetful, "m0", params={"some": some})
+    last = member("select", "m1", {"columns": ["id"]}, inputs={"input": (Made("m0", "main"),)}, writes=("main",))
+    result = worker.run(first, last)
+    assert (result.members[0].code, result.members[1].is_skipped) == ("OUTPUT_NOT_CLOSED", True)
+
+
 def test_a_failed_action_is_told_by_the_last_member(worker: Worker) -> None:
     members = chain(action=True)
     members[0] = member("table", "m0", {"columns": {"id": "bigint"}, "rows": [[1], [100_000]]})

@@ -105,7 +105,8 @@ def _whole(frame: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
     # Spark cannot hash maps.
-    columns = [F.col(f"`{field.name}`") for field in frame.schema.fields if "map<" not in field.dataType.simpleString()]
+    hashable = [field.name for field in frame.schema.fields if "map<" not in field.dataType.simpleString()]
+    columns = [F.col("`" + name.replace("`", "``") + "`") for name in hashable]
     never = F.concat(F.hash(*columns).cast("string"), F.lit("\0"))
     return frame.withColumn(BAD, F.nullif(F.col(BAD), never))
 

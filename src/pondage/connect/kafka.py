@@ -47,7 +47,7 @@ def kafka(
     Only committed messages are read. `start` says where the first Run begins, `most` how many messages of a partition
     one Run reads. `config` is that of librdkafka; what is secret in it is given as `secrets={"sasl.password": NAME}`.
     `name` tells two readers of a topic in one Ripple apart. When nothing is new the Ripple ends as unchanged. Raises
-    `KafkaFailed` when the topic does not exist, or no longer has messages that were not read yet.
+    `KafkaFailed` when the topic does not exist, no longer has messages that were not read yet, or was made anew.
     """
     needed("confluent_kafka", "kafka")
     from pondage.connect.kafka_offsets import offsets_of
@@ -81,6 +81,15 @@ def _beginning(topic: str, first: Offsets, last: Offsets, position: Offsets | No
         return dict(first if start == "earliest" else last)
     # A partition that was added since is read from its first message.
     begin = {each: position.get(each, first[each]) for each in last}
+    again = [each for each, read in position.items() if last.get(each, -1) < read]
+    if again:
+        each = again[0]
+        end = f"ends at {last[each]}" if each in last else "is not there"
+        raise KafkaFailed(
+            f"{topic}[{each}] {end}, but messages up to {position[each]} were read: it is another topic of that name",
+            hint="give kafka(…, name=…) a new name to read it from its beginning",
+            code="KAFKA_LOST",
+        )
     lost = [each for each in last if begin[each] < first[each]]
     if lost:
         each = lost[0]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -16,7 +16,7 @@ import msgspec
 
 from pondage.define.component import ComponentDefinition, definition_of
 from pondage.define.component_run import as_json
-from pondage.define.component_work import ComponentResult, ComponentTask, Input, Member, MemberResult, Stored
+from pondage.define.component_work import ComponentResult, ComponentTask, Input, Made, Member, MemberResult, Stored
 from pondage.define.flow import CONST
 from pondage.define.port import declared_port
 from pondage.define.segment import Segment
@@ -98,6 +98,9 @@ class Call:
         self.work = work
         self.member = member
         self.is_last = member is work.task.members[-1]
+        read = [one.port for one in _made_of(work.task) if one.instance == member.instance]
+        self.needed = tuple(dict.fromkeys([*member.writes, *read]))
+        """The outputs that somebody reads, in this execution or outside of it."""
         self.plain: dict[str, str] = {}
         secrets = None if work.secrets is None else partial(work.secrets, member.component)
         self.run = SparkRun(work.task, member, session=work.session, root=work.root, secrets=secrets, stop=work.stop)
@@ -141,9 +144,8 @@ class Call:
     def tables(self, returned: object, definition: ComponentDefinition) -> dict[str, object] | None:
         """Check what it gave for its ports."""
         if returned is None:
-            missing = [port for port in self.member.writes if self.is_last]
-            if missing:
-                raise self.not_closed(missing[0])
+            if self.needed:
+                raise self.not_closed(self.needed[0])
             return None
         frames = returned if isinstance(returned, Mapping) else {only_port(definition): returned}
         from pyspark.sql import DataFrame
@@ -157,7 +159,7 @@ class Call:
                 self.plain[port] = self.plain_type(declared.type)
             elif not isinstance(frame, DataFrame):
                 raise WrongComponent(f"{self.member.instance}.{port} is a {type(frame).__name__}, no DataFrame")
-        missing = [port for port in self.member.writes if port not in frames]
+        missing = [port for port in self.needed if port not in frames]
         if missing:
             raise self.not_closed(missing[0])
         return dict(frames)
@@ -249,6 +251,13 @@ class Call:
         return msgspec.structs.replace(
             self.ended(), raises=message, code=code or own_code, trace="".join(traceback.format_exception(error))
         )
+
+
+def _made_of(task: ComponentTask) -> Iterator[Made]:
+    """Answer what members take from earlier ones."""
+    for member in task.members:
+        for sources in member.inputs.values():
+            yield from (one for one in sources if isinstance(one, Made))
 
 
 def only_port(definition: ComponentDefinition) -> str:
