@@ -43,7 +43,8 @@ class Yard:
         config = EngineConfig(
             project="p", root=str(folder), ledger=url, warehouse=str(folder), state_directory=str(folder)
         )
-        self.keeper = LiveKeeper(config, self.ledger, say=lambda _: None, start=self.start, clock=lambda: self.now)
+        self.said: list[str] = []
+        self.keeper = LiveKeeper(config, self.ledger, say=self.said.append, start=self.start, clock=lambda: self.now)
 
     def start(self, config: WorkerConfig) -> FakeProcess:
         self.started.append(FakeProcess(config))
@@ -55,6 +56,12 @@ class Yard:
             environment = actors.environment(tx, "main", is_created=True)
             assert environment is not None
             return reactors.put(tx, environment=environment, project="p", declaration=declaration, code=code)
+
+    def register(self, started: FakeProcess) -> int:
+        with self.ledger.transaction() as tx:
+            return processes.register(
+                tx, public_id=started.config.public_id, machine="m", pid=1, pid_started=1, role="live"
+            )
 
     def codes(self) -> list[str]:
         return [each.config.code for each in self.started]
@@ -79,17 +86,28 @@ def test_one_live_host_for_each_code_and_none_without_reactors(yard: Yard) -> No
 def test_a_live_host_that_dies_is_reaped_at_once_and_replaced(yard: Yard) -> None:
     actor = yard.deploy("a", "c1")
     yard.keeper.tick(reaper=0)
+    process = yard.register(yard.started[0])
     with yard.ledger.transaction() as tx:
-        public_id = yard.started[0].config.public_id
-        process = processes.register(tx, public_id=public_id, machine="m", pid=1, pid_started=1, role="live")
         assert reactors.claim(tx, actor=actor, process=process, token="t") is not None
     yard.started[0].code = -9
     yard.now = 60.0
     yard.keeper.tick(reaper=0)
     assert yard.codes() == ["c1", "c1"]
+    assert f"live host {yard.started[0].config.public_id} was killed by SIGKILL" in yard.said
     with yard.ledger.reading() as tx:
         (row,) = reactors.deployed(tx)
         assert row.owner is None
+
+
+def test_a_live_host_that_never_registers_is_killed_and_replaced(yard: Yard) -> None:
+    yard.deploy("a", "c1")
+    yard.keeper.tick(reaper=0)
+    yard.now = 50.0
+    yard.keeper.tick(reaper=0)
+    assert yard.said[-1] == f"live host {yard.started[0].config.public_id} is silent for 50 s and is killed"
+    yard.now = 60.0
+    yard.keeper.tick(reaper=0)
+    assert yard.codes() == ["c1", "c1"]
 
 
 def test_a_live_host_that_nobody_needs_is_asked_to_end(yard: Yard) -> None:

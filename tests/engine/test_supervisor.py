@@ -64,6 +64,30 @@ class Supervised:
         )
 
 
+def with_one_child(world: World, path: Path, **changes: object) -> tuple[Supervised, FakeChild]:
+    """A supervisor that has just started its first worker for waiting work."""
+    world.deploy(pond("orders"))
+    world.send(Tap(pond="orders@1"))
+    supervised = Supervised(world, path, **changes)
+    supervised.supervisor.tick()
+    (child,) = supervised.children
+    return supervised, child
+
+
+def running(world: World, path: Path) -> tuple[Supervised, FakeChild, threading.Thread]:
+    """A supervisor that runs in a thread and has started its first worker for waiting work."""
+    supervised = Supervised(world, path)
+    thread = threading.Thread(target=supervised.supervisor.run, daemon=True)
+    thread.start()
+    wait_for(world, lambda: len(supervised.children) == 1)
+    return supervised, supervised.children[0], thread
+
+
+def forget_process(world: World, child: FakeChild) -> None:
+    with world.ledger.transaction() as tx:
+        tx.change("UPDATE processes SET dead_at = 1 WHERE id = :id", id=child.process)
+
+
 def claim(world: World, child: FakeChild) -> None:
     queues = work.queues_for(world.ledger, code=child.config.code)
     held = work.claim_work(world.ledger, process=child.process, queues=queues, token="t1", is_alone=True)
@@ -82,11 +106,7 @@ def test_a_worker_is_started_for_waiting_work_and_only_then(world: World, tmp_pa
 
 
 def test_what_a_child_held_is_taken_back_as_soon_as_it_has_ended(world: World, tmp_path: Path) -> None:
-    world.deploy(pond("orders"))
-    world.send(Tap(pond="orders@1"))
-    supervised = Supervised(world, tmp_path)
-    supervised.supervisor.tick()
-    (child,) = supervised.children
+    supervised, child = with_one_child(world, tmp_path)
     claim(world, child)
     child.code = -9
     supervised.supervisor.tick()
@@ -95,11 +115,7 @@ def test_what_a_child_held_is_taken_back_as_soon_as_it_has_ended(world: World, t
 
 
 def test_a_silent_child_is_killed_and_replaced(world: World, tmp_path: Path) -> None:
-    world.deploy(pond("orders"))
-    world.send(Tap(pond="orders@1"))
-    supervised = Supervised(world, tmp_path)
-    supervised.supervisor.tick()
-    (child,) = supervised.children
+    supervised, child = with_one_child(world, tmp_path)
     claim(world, child)
     world.clock.time += 49_000_000
     supervised.supervisor.tick()
@@ -112,13 +128,8 @@ def test_a_silent_child_is_killed_and_replaced(world: World, tmp_path: Path) -> 
 
 
 def test_a_child_that_never_registered_is_replaced_too(world: World, tmp_path: Path) -> None:
-    world.deploy(pond("orders"))
-    world.send(Tap(pond="orders@1"))
-    supervised = Supervised(world, tmp_path)
-    supervised.supervisor.tick()
-    (child,) = supervised.children
-    with world.ledger.transaction() as tx:
-        tx.change("UPDATE processes SET dead_at = 1 WHERE id = :id", id=child.process)
+    supervised, child = with_one_child(world, tmp_path)
+    forget_process(world, child)
     supervised.now_s = 50.0
     supervised.supervisor.tick()
     assert child.code == -9
@@ -127,13 +138,8 @@ def test_a_child_that_never_registered_is_replaced_too(world: World, tmp_path: P
 def test_a_child_that_is_being_started_has_time_however_nervous_the_ledger_is(world: World, tmp_path: Path) -> None:
     """Found by the fault matrix on a busy machine: each worker was killed before it could register."""
     world.ledger.durability = Durability(heartbeat_s=0.3, reap_after_s=1.5, child_margin_s=0.5)
-    world.deploy(pond("orders"))
-    world.send(Tap(pond="orders@1"))
-    supervised = Supervised(world, tmp_path)
-    supervised.supervisor.tick()
-    (child,) = supervised.children
-    with world.ledger.transaction() as tx:
-        tx.change("UPDATE processes SET dead_at = 1 WHERE id = :id", id=child.process)
+    supervised, child = with_one_child(world, tmp_path)
+    forget_process(world, child)
     supervised.now_s = 29.0
     supervised.supervisor.tick()
     assert child.code is None
@@ -144,25 +150,16 @@ def test_a_child_that_is_being_started_has_time_however_nervous_the_ledger_is(wo
 
 def test_a_child_that_others_took_for_dead_is_killed(world: World, tmp_path: Path) -> None:
     world.ledger.durability = Durability(heartbeat_s=0.3, reap_after_s=1.5, child_margin_s=0.5)
-    world.deploy(pond("orders"))
-    world.send(Tap(pond="orders@1"))
-    supervised = Supervised(world, tmp_path)
+    supervised, child = with_one_child(world, tmp_path)
     supervised.supervisor.tick()
-    supervised.supervisor.tick()
-    (child,) = supervised.children
-    with world.ledger.transaction() as tx:
-        tx.change("UPDATE processes SET dead_at = 1 WHERE id = :id", id=child.process)
+    forget_process(world, child)
     supervised.now_s = 1.0
     supervised.supervisor.tick()
     assert child.code == -9
 
 
 def test_an_idle_worker_of_old_code_makes_room(world: World, tmp_path: Path) -> None:
-    world.deploy(pond("orders"))
-    world.send(Tap(pond="orders@1"))
-    supervised = Supervised(world, tmp_path, workers=1)
-    supervised.supervisor.tick()
-    (old,) = supervised.children
+    supervised, old = with_one_child(world, tmp_path, workers=1)
     claim(world, old)
     with world.ledger.transaction() as tx:
         tx.change("DELETE FROM availabilities")
@@ -196,11 +193,7 @@ def test_it_runs_drains_and_says_goodbye(world: World, tmp_path: Path) -> None:
 def test_draining_twice_asks_the_children_twice(world: World, tmp_path: Path) -> None:
     world.deploy(pond("orders"))
     world.send(Tap(pond="orders@1"))
-    supervised = Supervised(world, tmp_path)
-    thread = threading.Thread(target=supervised.supervisor.run, daemon=True)
-    thread.start()
-    wait_for(world, lambda: len(supervised.children) == 1)
-    (child,) = supervised.children
+    supervised, child, thread = running(world, tmp_path)
     child.ends_when_asked = False
     asked = threading.Event()
     told_twice = threading.Event()
@@ -226,11 +219,7 @@ def test_a_draining_supervisor_waits_out_the_grace_of_work_that_may_run_only_onc
 ) -> None:
     source = msgspec.structs.replace(TEST_REGISTRY["source"], restartable=not is_once)
     Jobs(world).start(job("components: [{name: a, type: source}]", registry={**TEST_REGISTRY, "source": source}))
-    supervised, durability = Supervised(world, tmp_path), world.ledger.durability
-    thread = threading.Thread(target=supervised.supervisor.run, daemon=True)
-    thread.start()
-    wait_for(world, lambda: len(supervised.children) == 1)
-    (child,) = supervised.children
+    (supervised, child, thread), durability = running(world, tmp_path), world.ledger.durability
     child.ends_when_asked = False
     claim(world, child)
     supervised.supervisor.drain()
@@ -249,11 +238,7 @@ def test_a_draining_supervisor_waits_out_the_grace_of_work_that_may_run_only_onc
 def test_being_told_twice_ends_the_wait_for_work_that_may_run_only_once(world: World, tmp_path: Path) -> None:
     source = msgspec.structs.replace(TEST_REGISTRY["source"], restartable=False)
     Jobs(world).start(job("components: [{name: a, type: source}]", registry={**TEST_REGISTRY, "source": source}))
-    supervised = Supervised(world, tmp_path)
-    thread = threading.Thread(target=supervised.supervisor.run, daemon=True)
-    thread.start()
-    wait_for(world, lambda: len(supervised.children) == 1)
-    (child,) = supervised.children
+    supervised, child, thread = running(world, tmp_path)
     child.ends_when_asked = False
     claim(world, child)
     supervised.supervisor.drain()

@@ -126,6 +126,15 @@ def test_cancel_stops_a_long_job_and_nobody_elses(driver: SparkDriver, place: Ca
     assert raised.value.message == "sales.clean: cancelled"
 
 
+def test_code_that_stops_spark_is_refused_and_ends_nobody(spark: SparkSession, driver: SparkDriver) -> None:
+    for stop in (spark.stop, spark.sparkContext.stop):
+        with pytest.raises(PondageError, match="belongs to the worker") as refused:
+            stop()
+        assert refused.value.code == "SPARK_STOP"
+    assert driver.is_alive()
+    assert spark.range(3).count() == 3
+
+
 def test_functions_of_deployed_code_can_be_imported_by_python_workers(
     spark: SparkSession, driver: SparkDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

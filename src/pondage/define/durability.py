@@ -31,3 +31,8 @@ class Durability(msgspec.Struct, frozen=True, kw_only=True):
     def can_miss_two_beats(self) -> bool:
         """Answer whether a process that loses two heartbeats is still alive for the others: less is refused."""
         return 3 * self.heartbeat_s < self.reap_after_s
+
+    @property
+    def fence_after_s(self) -> float:
+        """Answer the silence after which a process ends itself, or its supervisor ends it: before others reap it."""
+        return self.reap_after_s - self.child_margin_s

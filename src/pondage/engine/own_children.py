@@ -1,9 +1,10 @@
-"""The worker processes of a supervisor."""
+"""The processes that a supervisor starts: workers and live hosts."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import msgspec
@@ -15,7 +16,7 @@ START_S = 30.0
 """A child that has not registered yet has at least this long: a busy machine starts slowly, again and again."""
 
 
-class WorkerProcess(Protocol):
+class ChildProcess(Protocol):
     """What a supervisor needs of a child process; `subprocess.Popen` has it."""
 
     pid: int
@@ -31,19 +32,44 @@ class WorkerProcess(Protocol):
 
 
 class OwnChild(msgspec.Struct, kw_only=True):
-    """A worker that this supervisor started."""
+    """A process that this supervisor started."""
 
-    process: WorkerProcess
+    process: ChildProcess
     public_id: str
     code: str
     started_s: float
+    is_ending: bool = False
+    is_known: bool = False
+    """Whether it has registered."""
+
+
+class OwnWorker(OwnChild, kw_only=True):
+    """A worker among them."""
+
     mebibytes: int | None
     is_extra: bool
     busy_s: float
     """When it last had something to do."""
-    is_ending: bool = False
-    is_known: bool = False
-    """Whether it has registered."""
+
+
+def kill_silent(
+    children: Iterable[OwnChild],
+    silent_us: dict[str, int],
+    *,
+    limit_s: float,
+    now_s: float,
+    tell: Callable[[OwnChild, str], None],
+) -> None:
+    """Kill children that are stuck: silent in the ledger, or not even registered. The next look buries them."""
+    for child in children:
+        child.is_known |= child.public_id in silent_us
+        silent_s = unheard_s(
+            silent_us=silent_us.get(child.public_id), is_known=child.is_known,
+            started_s=child.started_s, now_s=now_s, limit_s=limit_s,
+        )  # fmt: skip
+        if silent_s is not None:
+            tell(child, f"is silent for {silent_s:.0f} s and is killed")
+            child.process.kill()
 
 
 def unheard_s(*, silent_us: int | None, is_known: bool, started_s: float, now_s: float, limit_s: float) -> float | None:
@@ -67,5 +93,6 @@ def start_process(config: WorkerConfig) -> subprocess.Popen[bytes]:
 def ended(code: int) -> str:
     """Answer how a child ended, for people."""
     if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
+        names = {each.value: each.name for each in signal.Signals}  # most real-time signals have none
+        return f"was killed by {names.get(-code, f'signal {-code}')}"
     return f"ended with exit code {code}"

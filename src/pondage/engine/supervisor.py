@@ -26,7 +26,7 @@ from pondage.engine.leases import Leases
 from pondage.engine.live.keeper import LiveKeeper
 from pondage.engine.maintenance import Maintenance, Service
 from pondage.engine.outbox import TOLD_AT_ONCE, Outbox
-from pondage.engine.own_children import OwnChild, WorkerProcess, ended, start_process, unheard_s
+from pondage.engine.own_children import ChildProcess, OwnWorker, ended, kill_silent, start_process
 from pondage.engine.parent import ParentWatch
 from pondage.engine.reaper import Reaper
 from pondage.engine.remote_queries import RemoteQueries
@@ -58,7 +58,7 @@ class Supervisor:
         config: EngineConfig,
         ledger: Ledger,
         *,
-        start_worker: Callable[[WorkerConfig], WorkerProcess] | None = None,
+        start_worker: Callable[[WorkerConfig], ChildProcess] | None = None,
         is_standing: bool = True,
         has_live: bool = False,
         clock: Callable[[], float] = time.monotonic,
@@ -69,7 +69,7 @@ class Supervisor:
         self._start_worker = start_worker or start_process
         self._clock = clock
         self._say = say
-        self._children: dict[str, OwnChild] = {}
+        self._children: dict[str, OwnWorker] = {}
         self._live = LiveKeeper(config, ledger, say=say) if has_live else None
         self._restarts = Restarts()
         self._requests = 0
@@ -83,7 +83,7 @@ class Supervisor:
         self._heartbeat = Heartbeat(
             ledger,
             self._process,
-            fence_after_s=durability.reap_after_s - durability.child_margin_s,
+            fence_after_s=durability.fence_after_s,
             state=self.state,
             on_lost=self._on_lost,
         )
@@ -93,7 +93,7 @@ class Supervisor:
         ]
 
     @property
-    def children(self) -> list[OwnChild]:
+    def children(self) -> list[OwnWorker]:
         """Answer the workers of this supervisor."""
         return list(self._children.values())
 
@@ -150,7 +150,13 @@ class Supervisor:
             newest = retention.newest_archive(tx)
             needs = queues.needs(tx, self._offer, newest=newest)
             beat = tx.beat
-        self._kill_silent({public_id: beat - row.heartbeat_at for public_id, row in rows.items()})
+        kill_silent(
+            self.children,
+            {public_id: beat - row.heartbeat_at for public_id, row in rows.items()},
+            limit_s=self._ledger.durability.fence_after_s,
+            now_s=self._clock(),
+            tell=lambda child, what: self._say(f"worker {child.public_id} {what}"),
+        )
         # A child that has not registered holds nothing, but it is about to: it is not idle.
         children = [self._as_child(child, held.get(child.public_id, 1)) for child in self.children]
         for decision in decide(
@@ -216,7 +222,7 @@ class Supervisor:
                 labels="" if is_standing else "attached",
             )
 
-    def _as_child(self, child: OwnChild, held: int) -> Child:
+    def _as_child(self, child: OwnWorker, held: int) -> Child:
         now_s = self._clock()
         if held:
             child.busy_s = now_s
@@ -235,7 +241,7 @@ class Supervisor:
         engine = msgspec.structs.replace(self._config, spark=self._config.spark.sized(wanted.mebibytes))
         config = WorkerConfig(engine=engine, public_id=public_id, code=wanted.code, parent=os.getpid())
         now_s = self._clock()
-        self._children[public_id] = OwnChild(
+        self._children[public_id] = OwnWorker(
             process=self._start_worker(config),
             public_id=public_id,
             code=wanted.code,
@@ -245,20 +251,6 @@ class Supervisor:
             busy_s=now_s,
         )
         self._say(f"worker {public_id} started for code {wanted.code[:12] or '(queries)'}: {wanted.reason}")
-
-    def _kill_silent(self, silent_us: dict[str, int]) -> None:
-        """Kill children that are stuck: silent in the ledger, or not even registered. The next look buries them."""
-        durability = self._ledger.durability
-        limit_s = durability.reap_after_s - durability.child_margin_s
-        for child in self.children:
-            child.is_known |= child.public_id in silent_us
-            silent_s = unheard_s(
-                silent_us=silent_us.get(child.public_id), is_known=child.is_known,
-                started_s=child.started_s, now_s=self._clock(), limit_s=limit_s,
-            )  # fmt: skip
-            if silent_s is not None:
-                self._say(f"worker {child.public_id} is silent for {silent_s:.0f} s and is killed")
-                child.process.kill()
 
     def _finish(self) -> int:
         """Ask every worker to end, wait for them, and take back what they held."""

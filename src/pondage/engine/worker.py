@@ -95,7 +95,7 @@ class Worker:
         self._heartbeat = Heartbeat(
             ledger,
             self._process,
-            fence_after_s=durability.reap_after_s - durability.child_margin_s,
+            fence_after_s=durability.fence_after_s,
             state=self.state,
             on_lost=lambda reason: self.end(Ending.FENCED, reason),
         )

@@ -32,7 +32,11 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Backend(Protocol):
-    """A way to run attempts on Spark. All methods may be called from any thread."""
+    """A way to run attempts on Spark. All methods may be called from any thread.
+
+    It may die between a question and its answer: `cancel`, `progress` and `stages` then do and know nothing, and never
+    raise, because they must not hide what became of the work itself.
+    """
 
     @property
     def pid(self) -> int | None:

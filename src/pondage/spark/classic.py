@@ -35,6 +35,8 @@ _CANCEL_AGAIN_S = 0.2
 OUT_OF_MEMORY = 52
 """Spark's own exit code of a JVM whose heap was not enough."""
 DYING_S = 2.0
+_LOST = (Py4JError, OSError)
+"""How a JVM that dies between a question and its answer shows, and one that has forgotten what is asked."""
 
 
 class ClassicBackend:
@@ -60,6 +62,7 @@ class ClassicBackend:
         assert SparkContext._jvm is not None
         # Found once: each part of such a name is a question to the JVM.
         self._sessions = SparkContext._jvm.org.apache.spark.sql.classic.SparkSession
+        self._context.stop = _refuse_to_stop  # type: ignore[method-assign]
         # On machines of a cluster Python may be in another place.
         self._context.pythonExec = str(self._context.getConf().get("spark.pyspark.python", sys.executable))
         self._lock = threading.Lock()
@@ -89,7 +92,7 @@ class ClassicBackend:
     def close_attempt(self, token: str) -> None:
         """See `Backend`. A JVM that died in the meantime has nothing left to clear."""
         del token  # a thread runs one attempt at a time, and its author may have added tags of his own
-        with suppress(Py4JError, OSError):
+        with suppress(*_LOST):
             self._context.clearJobTags()
             self._context.setLocalProperty(_POOL, None)  # type: ignore[arg-type]
             self._context.setJobDescription(None)  # type: ignore[arg-type]
@@ -97,10 +100,22 @@ class ClassicBackend:
 
     def cancel(self, token: str) -> None:
         """See `Backend`."""
-        self._context.cancelJobsWithTag(token)
+        with suppress(*_LOST):
+            self._context.cancelJobsWithTag(token)
 
     def progress(self, token: str) -> Progress:
         """See `Backend`."""
+        with suppress(*_LOST):
+            return self._progress(token)
+        return Progress()
+
+    def stages(self, token: str, most: int) -> tuple[Stage, ...]:
+        """See `Backend`. A stage that was skipped, because its output existed already, is none."""
+        with suppress(*_LOST):
+            return self._stages(token, most)
+        return ()
+
+    def _progress(self, token: str) -> Progress:
         tracker = self._context.statusTracker()
         stages = tasks_done = tasks_all = 0
         jobs = self.jobs(token)
@@ -121,8 +136,7 @@ class ClassicBackend:
                 tasks_all += stage.numTasks
         return Progress(jobs=len(jobs), stages=stages, tasks_done=tasks_done, tasks_all=tasks_all)
 
-    def stages(self, token: str, most: int) -> tuple[Stage, ...]:
-        """See `Backend`. A stage that was skipped, because its output existed already, is none."""
+    def _stages(self, token: str, most: int) -> tuple[Stage, ...]:
         tracker, store = self._context.statusTracker(), self._context._jsc.sc().statusStore()
         known = [job for job_id in self.jobs(token) if (job := tracker.getJobInfo(job_id)) is not None]
         newest = sorted({int(stage) for job in known for stage in job.stageIds})[-most:]
@@ -161,7 +175,7 @@ class ClassicBackend:
             return False
         try:
             return not self._context._jsc.sc().isStopped()
-        except (Py4JError, OSError):
+        except _LOST:
             return False
 
     def ran_out_of_memory(self) -> bool:
@@ -189,6 +203,7 @@ class ClassicBackend:
 
     def _ask_to_stop(self) -> None:
         with suppress(Exception):  # a JVM that is dead cannot be asked to stop
+            del self._context.stop
             self._root.stop()
 
     def _set_active(self, session: SparkSession | None) -> None:
@@ -200,6 +215,15 @@ class ClassicBackend:
             self._sessions.clearActiveSession()
         else:
             self._sessions.setActiveSession(session._jsparkSession)
+
+
+def _refuse_to_stop() -> None:
+    """Stand in for the `stop` of the context and of every session: scripts end with it, and it would end the others."""
+    raise PondageError(
+        "this code stops Spark, which belongs to the worker and runs other work at the same time",
+        code="SPARK_STOP",
+        hint="remove spark.stop(); the session of an attempt ends by itself",
+    )
 
 
 def _log_in(jvm: Jvm) -> None:
@@ -241,7 +265,7 @@ def stopped_after(session: SparkSession, timeout_s: float, *, what: str) -> Iter
         is_over.set()
         # One cancel does not stop the block's next job.
         while not has_ended.wait(_CANCEL_AGAIN_S):
-            with suppress(Py4JError, OSError):
+            with suppress(*_LOST):
                 context.cancelJobsWithTag(tag)
 
     watcher = threading.Thread(target=watch, name="pondage-limit", daemon=True)
@@ -260,7 +284,7 @@ def stopped_after(session: SparkSession, timeout_s: float, *, what: str) -> Iter
     finally:
         has_ended.set()
         watcher.join()
-        with suppress(Py4JError, OSError):
+        with suppress(*_LOST):
             context.removeJobTag(tag)
 
 

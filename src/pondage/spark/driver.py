@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -145,20 +145,11 @@ class SparkDriver:
 
     def progress(self, token: str) -> Progress:
         """Answer how far the attempt is: all zero when it is unknown or the driver has died."""
-        if not self.is_alive():
-            return Progress()
-        # It may die between the question and the answer.
-        with suppress(OSError):
-            return self._backend.progress(token)
-        return Progress()
+        return self._backend.progress(token) if self.is_alive() else Progress()
 
     def stages(self, token: str, *, most: int) -> tuple[Stage, ...]:
         """Answer the newest stages that Spark ran for the attempt: none when it is unknown or the driver has died."""
-        if not self.is_alive():
-            return ()
-        with suppress(OSError):
-            return self._backend.stages(token, most)
-        return ()
+        return self._backend.stages(token, most) if self.is_alive() else ()
 
     def add_python_path(self, *paths: Path) -> None:
         """Let user-defined functions import modules from these places (deployed code) in their Python workers."""

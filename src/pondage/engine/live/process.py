@@ -81,7 +81,7 @@ class LiveHost:
         heartbeat = Heartbeat(
             self._ledger,
             self._process,
-            fence_after_s=durability.reap_after_s - durability.child_margin_s,
+            fence_after_s=durability.fence_after_s,
             state=lambda: f"{len(self._owned)} reactor{'' if len(self._owned) == 1 else 's'}",
             on_lost=lambda reason: _ignored(loop.call_soon_threadsafe(self._fence, reason)),
         )
