@@ -145,11 +145,11 @@ class Machine:
 
     def limit_files(self, size: int) -> None:
         """Let no process of this machine write beyond this size: what a full disk looks like."""
-        for pid in self.pids():
-            try:
-                resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-            except ProcessLookupError:
-                continue
+        assert self.process is not None
+        _limit_files(self.process.pid, size)
+        # Looked for only now: one that the supervisor starts meanwhile has inherited what is set above.
+        for pid in self.workers():
+            _limit_files(pid, size)
 
 
 class Arena:
@@ -213,6 +213,12 @@ class Arena:
         """Ask for every chain once more, up to this moment: three steps each."""
         for number in range(CHAINS):
             self.send(Pulse(pond=f"outlet_{number}@1"))
+
+    def ask_and_wait(self, least: int) -> None:
+        """Ask once more and wait for some of it. Counted before: all of it may be done when the question returns."""
+        before = self.done()
+        self.ask()
+        self.wait_done(before + least)
 
     def send(self, event: Event) -> None:
         deadline = time.monotonic() + PATIENCE_S
@@ -314,6 +320,20 @@ class Arena:
             if machine.proxy is not None:
                 machine.proxy.close()
         self.ledger.close()
+
+
+def sent(pid: int, number: signal.Signals) -> bool:
+    """Send a signal to a process that may just have ended, for example because its supervisor found it too silent."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _limit_files(pid: int, size: int) -> None:
+    with suppress(ProcessLookupError):
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
 def _children(pid: int) -> list[int]:

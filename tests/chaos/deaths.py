@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 
-from tests.chaos.arena import CHAINS, Arena
+from tests.chaos.arena import CHAINS, Arena, sent
 from tests.chaos.running import Play
 
 
@@ -53,7 +53,7 @@ def killed_when_reached(arena: Arena, point: str, begin: Callable[[], object]) -
 
     arena.wait(f"{point} was reached", is_reached)
     os.close(reading)
-    os.kill(int(found[-1]), signal.SIGKILL)
+    sent(int(found[-1]), signal.SIGKILL)
 
 
 def random_kills(arena: Arena) -> None:
@@ -64,7 +64,7 @@ def random_kills(arena: Arena) -> None:
         arena.wait("there is a worker that has registered", lambda: bool(_registered(arena)))
         time.sleep(arena.random.uniform(0.05, 0.5))
         for pid in (_registered(arena) or arena.worker_pids())[:1]:
-            os.kill(pid, signal.SIGKILL)
+            sent(pid, signal.SIGKILL)
         arena.ask()
 
 
@@ -87,9 +87,7 @@ def all_killed(arena: Arena) -> None:
     """Everything dies at once, several times, as in a power cut."""
     for _ in range(3):
         (machine,) = arena.add()
-        arena.ask()
-        before = arena.done()
-        arena.wait_done(before + arena.random.randint(1, 3))
+        arena.ask_and_wait(arena.random.randint(1, 3))
         machine.kill_group()
     arena.add()
 
@@ -106,7 +104,7 @@ def stopped_and_continued(arena: Arena) -> None:
     arena.wait("the frozen process was taken for dead", lambda: not any(row.pid == pid for row in arena.alive()))
     time.sleep(max(0.0, silent_s - (time.monotonic() - stopped_at)))
     for each in (pid, owner):
-        os.kill(each, signal.SIGCONT)
+        sent(each, signal.SIGCONT)
     arena.ask()
 
 
@@ -124,16 +122,31 @@ def _freeze(arena: Arena) -> tuple[int, int]:
             if owner is None or owner.process is None:
                 return False
             for each in (owner.process.pid, pid):
-                os.kill(each, signal.SIGSTOP)
+                sent(each, signal.SIGSTOP)
             if arena.can_write() and pid in busy(arena):
                 found.append((pid, owner.process.pid))
                 return True
             for each in (pid, owner.process.pid):
-                os.kill(each, signal.SIGCONT)
+                sent(each, signal.SIGCONT)
+        ask_when_quiet(arena)
         return False
 
     arena.wait("a worker with work is frozen", is_frozen)
     return found[-1]
+
+
+def ask_when_quiet(arena: Arena) -> None:
+    """Ask again when everything was done before somebody looked: who waits for a busy worker needs one."""
+    if arena.is_quiet():
+        arena.ask()
+
+
+def is_busy(arena: Arena) -> bool:
+    """Answer whether somebody holds work; there is always some for who asks again."""
+    if busy(arena):
+        return True
+    ask_when_quiet(arena)
+    return False
 
 
 def busy(arena: Arena) -> list[int]:
@@ -158,7 +171,11 @@ def zombie_is_answered(arena: Arena, **more: object) -> None:
     arena.add(2, zombie=str(arena.folder / "zombie"), **more)
     arena.ask()
     arena.reached("zombie")
-    arena.wait("its commit was answered", lambda: bool(arena.noted("fenced")) or _is_doubled(arena))
+    mark = arena.folder / "zombie"
+    arena.wait(
+        "its commit was answered",
+        lambda: f"fenced {mark.read_text()}" in arena.noted("fenced") or _is_doubled(arena),
+    )
 
 
 def _is_doubled(arena: Arena) -> bool:

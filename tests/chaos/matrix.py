@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.chaos.arena import Arena
 from tests.chaos.deaths import (
     all_killed,
-    busy,
+    is_busy,
     killed_at,
     nothing,
     random_kills,
@@ -85,10 +85,13 @@ def control_without_look_up(arena: Arena) -> None:
 
 
 def control_without_reaper(arena: Arena) -> None:
-    (machine,) = arena.add(1, controls=["reaper"])
     arena.ask()
-    arena.wait("somebody works", lambda: bool(busy(arena)))
-    machine.kill_group()
+    held = 0
+    while not held:  # at the very moment of its death it may have been done with everything
+        (machine,) = arena.add(1, controls=["reaper"])
+        arena.wait("somebody works", lambda: is_busy(arena))
+        machine.kill_group()
+        held = arena.count("SELECT 1 FROM executions WHERE completed_at IS NULL AND claimed_at IS NOT NULL")
     arena.add(1, controls=["reaper"])
     arena.wait_quiet(patience_s=5.0)
 

@@ -6,7 +6,7 @@ import time
 
 from pondage.kernel.demand.events import Clear
 from tests.chaos.arena import CHAINS, Arena, Machine
-from tests.chaos.deaths import busy
+from tests.chaos.deaths import busy, is_busy
 
 
 def clear_all(arena: Arena) -> None:
@@ -40,8 +40,7 @@ def answers_lost(arena: Arena) -> None:
     """Connections are cut before the database saw a transaction, and after it committed one: often a claim."""
     arena.add(2, loses={"before": 0.05, "after": 0.05, "claims": 0.3})
     for _ in range(3):
-        arena.ask()
-        arena.wait_done(arena.done() + 2)
+        arena.ask_and_wait(2)
 
 
 def disk_full(arena: Arena) -> None:
@@ -68,8 +67,7 @@ def clock_stepped(arena: Arena) -> None:
     arena.wait_done(1)
     for offset_s in (7200, 10_800):
         clock.write_text(str(offset_s))
-        arena.ask()
-        arena.wait_done(arena.done() + 2)
+        arena.ask_and_wait(2)
     clock.write_text("10798")
     arena.wait("nothing runs", lambda: not busy(arena))
     assert not arena.noted("reaped"), f"reaped for a clock: {arena.noted('reaped')}"
@@ -95,7 +93,7 @@ def partitioned(arena: Arena) -> None:
     cut.start()
     arena.ask()
     arena.wait_done(1)
-    arena.wait("it holds something", lambda: bool(busy(arena)))
+    arena.wait("it holds something", lambda: is_busy(arena))
     proxy.cut()
     arena.add(1)
     arena.ask()
@@ -120,10 +118,11 @@ def partitioned_and_late(arena: Arena) -> None:
     # Its work is done elsewhere before it comes back.
     arena.wait_quiet()
     before = arena.done()
-    assert not arena.noted("fenced"), "it was never late"
+    late = f"fenced {(arena.folder / 'late').read_text()}"
+    assert late not in arena.noted("fenced"), "it was never late"
     (arena.folder / "healed").touch()
     proxy.heal()
-    arena.wait("its late commit was fenced", lambda: bool(arena.noted("fenced")))
+    arena.wait("its late commit was fenced", lambda: late in arena.noted("fenced"))
     assert arena.done() == before, "the late commit counted"
     arena.ask()
 
@@ -132,8 +131,7 @@ def connections_cut(arena: Arena) -> None:
     """The server ends every connection, again and again, in the middle of whatever they do."""
     assert arena.server is not None
     arena.add(2)
-    arena.ask()
     for _ in range(5):
-        arena.wait_done(arena.done() + 1)
+        arena.ask_and_wait(1)
         arena.server.end_connections(arena.url)
-        arena.ask()
+    arena.ask()

@@ -8,7 +8,7 @@ import time
 
 from pondage.kernel.demand.events import Clear, Kill, Pulse
 from pondage.ledger import health, processes
-from tests.chaos.arena import CHAINS, PONDS, Arena
+from tests.chaos.arena import CHAINS, PONDS, Arena, sent
 from tests.chaos.outages import clear_all
 
 
@@ -106,7 +106,8 @@ def starved_beats(arena: Arena) -> None:
                    WHERE d.node = 'starving' ORDER BY e.id"""
             )
         ]
-    assert outcomes == ["crashed", "ok"], f"it ended with {outcomes}"
+    # On a busy machine a silence of a second may have more reasons: then it was replaced more than once.
+    assert (set(outcomes[:-1]), outcomes[-1:]) == ({"crashed"}, ["ok"]), f"it ended with {outcomes}"
 
 
 RAISING = (
@@ -156,7 +157,7 @@ def operators_race(arena: Arena) -> None:
         arena.send(Kill(pond=key))
         if arena.random.random() < 0.3:
             for pid in arena.worker_pids()[:1]:
-                os.kill(pid, signal.SIGKILL)
+                sent(pid, signal.SIGKILL)
         arena.send(Clear(pond=key))
         arena.ask()
         time.sleep(arena.random.uniform(0, 0.2))

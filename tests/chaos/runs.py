@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 
@@ -14,7 +13,7 @@ from pondage.plan.job import plan_job
 from pondage.plan.stored_job import stored_job
 from pondage.read.archive import pack_project
 from pondage.read.job import load_job
-from tests.chaos.arena import PONDS, Arena
+from tests.chaos.arena import PONDS, Arena, sent
 from tests.chaos.deaths import killed_when_reached
 
 ELEMENTS = 2_500
@@ -94,7 +93,7 @@ def runs_race(arena: Arena) -> None:
             runs += [str(resumed)] if resumed else []
         if arena.random.random() < 0.3:
             for pid in arena.worker_pids()[:1]:
-                os.kill(pid, signal.SIGKILL)
+                sent(pid, signal.SIGKILL)
         time.sleep(arena.random.uniform(0, 0.2))
     arena.wait("every run of a job is over", lambda: arena.count("SELECT 1 FROM job_runs WHERE ended_at IS NULL") == 0)
     doubled = arena.count(

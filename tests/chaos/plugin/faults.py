@@ -132,6 +132,15 @@ def _beat_slowly(seconds: float) -> None:
     Heartbeat.beat = beat  # type: ignore[method-assign]
 
 
+def _leave_mark(path: str, claimed: Any) -> None:
+    """Write down which attempt is the first one here; raises `FileExistsError` for every other one."""
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    try:
+        os.write(descriptor, claimed.claim.token.encode())
+    finally:
+        os.close(descriptor)
+
+
 def _be_a_zombie(mark: str) -> None:
     """The first worker that wants to publish falls silent without noticing it, and publishes when others have."""
     from pondage.engine.heartbeat import Heartbeat
@@ -143,7 +152,7 @@ def _be_a_zombie(mark: str) -> None:
 
     def commit_written(ledger: Any, claimed: Any, content: Any, **given: Any) -> bool:
         try:
-            os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            _leave_mark(mark, claimed)
         except FileExistsError:
             return real_commit(ledger, claimed, content, **given)
         is_silent.set()
@@ -170,7 +179,7 @@ def _be_late(mark: str, until: str) -> None:
 
     def commit_written(ledger: Any, claimed: Any, content: Any, **given: Any) -> bool:
         with suppress(FileExistsError):
-            os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            _leave_mark(mark, claimed)
             while not os.path.exists(until):  # noqa: PTH110 - as small as it can be
                 time.sleep(0.05)
         return real(ledger, claimed, content, **given)
