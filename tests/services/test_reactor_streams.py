@@ -21,6 +21,7 @@ from pondage.connect.streams import kafka as kafka_streams
 from pondage.connect.streams.amqp import AmqpGone
 from pondage.connect.streams.kafka import KafkaGone
 from pondage.streams import Amqp, Kafka, Rows
+from tests.patience import PATIENCE_S
 from tests.reaction import streaming
 from tests.reaction.streaming import Feeder
 from tests.services.kafka import KafkaServer
@@ -76,7 +77,7 @@ class Topic:
         producer = Producer({"bootstrap.servers": self.server.url, "log_level": "0", "linger.ms": 0})
         for text in texts:
             producer.produce(self.name, text.encode(), partition=-1 if partition is None else partition)
-        assert producer.flush(30) == 0
+        assert producer.flush(PATIENCE_S) == 0
 
     def text(self, raw: object) -> str:
         assert isinstance(raw, bytes)
@@ -303,6 +304,36 @@ def test_a_message_is_acknowledged_only_when_its_boundary_is_durable(rabbitmq: R
         assert again.lane == arrived.lane
         assert again.settle is not None
         again.settle(None)
+        await reader.aclose()  # type: ignore[attr-defined]
+        assert await asyncio.to_thread(queue.waiting) == 0
+
+    streaming.run(play())
+    queue.close()
+
+
+def test_an_acknowledgement_that_is_under_way_when_reading_ends_arrives(
+    rabbitmq: RabbitServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = Queue(rabbitmq)
+    tell = amqp._Reader._tell
+
+    async def play() -> None:
+        begun = asyncio.Event()
+
+        async def late(reader: amqp._Reader, message: AbstractIncomingMessage, refusal: str | None) -> None:
+            begun.set()
+            await asyncio.sleep(0.01)
+            await tell(reader, message, refusal)
+
+        monkeypatch.setattr(amqp._Reader, "_tell", late)
+        reader = aiter(queue.source.read_lanes({}))
+        assert await anext(reader) is None
+        queue.put(["1"])
+        arrived = await anext(reader)
+        assert arrived is not None
+        assert arrived.settle is not None
+        arrived.settle(None)
+        await begun.wait()
         await reader.aclose()  # type: ignore[attr-defined]
         assert await asyncio.to_thread(queue.waiting) == 0
 

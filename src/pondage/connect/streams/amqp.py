@@ -78,7 +78,7 @@ class _Reader:
         self._declared = declared
         self._channel = channel
         self._arriving: asyncio.Queue[AbstractIncomingMessage | None] = asyncio.Queue()
-        self._settled: asyncio.Queue[tuple[AbstractIncomingMessage, str | None]] = asyncio.Queue()
+        self._settled: asyncio.Queue[tuple[AbstractIncomingMessage, str | None] | None] = asyncio.Queue()
         # What has no id is told apart by where it came from: then it is refused, not kept, when the connection ends.
         self._unnamed = f"{secrets.token_hex(6)}-"
 
@@ -98,8 +98,7 @@ class _Reader:
         except AMQPChannelError as error:
             raise AmqpGone(f"the queue {self._declared.queue} cannot be read: {error}") from error
         finally:
-            settling.cancel()
-            await self._settle_rest()
+            await self._settle_rest(settling)
 
     async def _found(self) -> AbstractQueue:
         return await self._channel.declare_queue(self._declared.queue, passive=True)
@@ -121,12 +120,14 @@ class _Reader:
 
     async def _settle_on(self) -> None:
         # One behind the other: so what a broker hands out again is always what was taken in last.
-        while True:
-            await self._tell(*await self._settled.get())
+        while (told := await self._settled.get()) is not None:
+            await self._tell(*told)
 
-    async def _settle_rest(self) -> None:
-        while not self._settled.empty():
-            await self._tell(*self._settled.get_nowait())
+    async def _settle_rest(self, settling: asyncio.Task[None]) -> None:
+        # Not cut off: one that is just being told would be neither told nor left over.
+        self._settled.put_nowait(None)
+        await asyncio.wait([settling], timeout=ANSWER_S)
+        settling.cancel()
 
     async def _tell(self, message: AbstractIncomingMessage, refusal: str | None) -> None:
         from aio_pika.exceptions import AMQPError
