@@ -66,12 +66,6 @@ memory = "1g"
 "spark.sql.shuffle.partitions" = "4"
 """
 
-    def executors(self) -> list[int]:
-        """Answer the executor processes of all applications."""
-        workers = {process.pid for process in self._processes[1:]}
-        found = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
-        return [pid for pid in found if is_executor(pid) and parent_of(pid) in workers]
-
     def close(self) -> None:
         end(reversed(self._processes))
         shutil.rmtree(self.folder, ignore_errors=True)

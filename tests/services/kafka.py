@@ -66,18 +66,27 @@ class KafkaServer:
         """Create a topic and wait until it can be written."""
         for future in self.admin.create_topics([NewTopic(name, partitions, 1)]).values():
             future.result(timeout=PATIENCE_S)
+        wait_until(lambda: self._led(name) == partitions)
         return name
 
     def grow_topic(self, name: str, partitions: int) -> None:
         """Give a topic more partitions and wait until all can be written."""
         for future in self.admin.create_partitions([NewPartitions(name, partitions)]).values():
             future.result(timeout=PATIENCE_S)
-        wait_until(lambda: len(self.admin.list_topics(name, timeout=5).topics[name].partitions) == partitions)
+        wait_until(lambda: self._led(name) == partitions)
 
     def close(self) -> None:
         self._process.kill()
         self._process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _led(self, name: str) -> int:
+        """Answer how many partitions of a topic can be written by now: the broker hears of it after it has answered."""
+        try:
+            topic = self.admin.list_topics(name, timeout=5).topics[name]
+        except KafkaException:
+            return 0
+        return sum(partition.leader >= 0 for partition in topic.partitions.values())
 
     def _answers(self) -> bool:
         if self._process.poll() is not None:

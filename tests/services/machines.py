@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -26,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 
 _PONDAGE = "import sys; from pondage.cli.main import main; sys.exit(main())"
 _numbers = count(1)
+_dice = random.SystemRandom()
 
 
 class Network:
@@ -36,7 +38,8 @@ class Network:
         self.host = "127.0.0.1"
         number = next(_numbers)
         name, wire = f"pondage-{os.getpid()}-{number}", f"pw{os.getpid() % 100_000}x{number}"
-        address = f"10.213.{number}"
+        # By chance: another run of these tests, or what is left of one that was killed, must not have the same.
+        address = f"10.{_dice.randrange(200, 250)}.{_dice.randrange(250)}"
         if os.geteuid() != 0 or shutil.which("ip") is None:
             return
         steps = (

@@ -63,17 +63,18 @@ def produce(kafka: KafkaServer, topic: str, values: range, *, ending: str | None
     settings = {"bootstrap.servers": kafka.url, "log_level": "0"}
     if ending is not None:
         settings["transactional.id"] = f"t{next(_numbers)}"
+        settings["transaction.timeout.ms"] = "600000"  # one may stay open while Spark runs on a busy machine
     producer = Producer(settings)
     if ending is not None:
-        producer.init_transactions(30)
+        producer.init_transactions(PATIENCE_S)
         producer.begin_transaction()
     for value in values:
         producer.produce(topic, key=str(value), value=f"v{value}", partition=value % 2)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_S) == 0
     if ending == "commit":
-        producer.commit_transaction(30)
+        producer.commit_transaction(PATIENCE_S)
     if ending == "abort":
-        producer.abort_transaction(30)
+        producer.abort_transaction(PATIENCE_S)
     if ending != "open":
         settle(kafka, topic)
     return producer
@@ -108,7 +109,7 @@ def test_each_run_reads_what_was_committed_since_and_nothing_else(
     assert read(pipeline, spark) == list(range(1000, 1010))
     pipeline.run("shop")
     assert read(pipeline, spark) == list(range(1000, 1010)), "nothing is new while the transaction is open"
-    opened.commit_transaction(30)
+    opened.commit_transaction(PATIENCE_S)
     settle(kafka, topic)
     pipeline.run("shop")
     assert read(pipeline, spark) == list(range(3000, 3004))

@@ -153,8 +153,8 @@ def test_a_run_finishes_on_the_code_it_started_with_though_that_was_removed(
         assert len(codes) == 2, "each code had its own process"
 
 
-def holder(made: Cluster) -> object:
-    return made.rows("SELECT process FROM executions WHERE completed_at IS NULL AND process IS NOT NULL")
+def living(made: Cluster) -> set[object]:
+    return {row["id"] for row in made.rows("SELECT id FROM processes WHERE dead_at IS NULL")}
 
 
 def test_a_machine_without_its_ledger_stops_and_its_work_is_done_elsewhere(
@@ -166,6 +166,7 @@ def test_a_machine_without_its_ledger_stops_and_its_work_is_done_elsewhere(
         north.start()
         verbs.send(made.ledger, "main", Pulse(pond="report@1"))
         wait_until(lambda: (tmp_path / "entered").exists(), PATIENCE_S)
+        of_north = living(made)
         south.start()
         wait_until(lambda: made.count("SELECT 1 FROM processes WHERE role = 'supervisor'") == 2, PATIENCE_S)
         # The server restarts its grace with the first connection that it saw; here it has been up for long.
@@ -175,6 +176,7 @@ def test_a_machine_without_its_ledger_stops_and_its_work_is_done_elsewhere(
         wait_until(lambda: is_quiet(made), PATIENCE_S)
         assert outcomes(made) == ["crashed", "ok"]
         wait_until(lambda: "others may do the work of this machine now" in north.said(), PATIENCE_S)
+        wait_until(lambda: not of_north & living(made), PATIENCE_S)
         dead = made.rows("SELECT id FROM processes WHERE dead_at IS NOT NULL")
         north.proxy.heal()
         wait_until(lambda: made.count("SELECT 1 FROM processes WHERE role = 'supervisor' AND dead_at IS NULL") == 2)
