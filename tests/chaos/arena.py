@@ -216,9 +216,15 @@ class Arena:
 
     def ask_and_wait(self, least: int) -> None:
         """Ask once more and wait for some of it. Counted before: all of it may be done when the question returns."""
-        before = self.done()
+        before: list[int] = []
+
+        def is_counted() -> bool:
+            before.append(self.done())
+            return True
+
+        self.wait("the ledger answers", is_counted)
         self.ask()
-        self.wait_done(before + least)
+        self.wait_done(before[0] + least)
 
     def send(self, event: Event) -> None:
         deadline = time.monotonic() + PATIENCE_S

@@ -48,6 +48,7 @@ components:
 connections:
   control: ["first (parallelise) left, right", "left, right (synchronise) join", join (subjob_ok) last]
 """
+_OPEN = "SELECT 1 FROM job_runs WHERE ended_at IS NULL"
 
 
 def begin(arena: Arena, text: str) -> str:
@@ -84,7 +85,10 @@ def runs_race(arena: Arena) -> None:
     """Runs are killed and resumed while workers commit, and workers die: each run ends once, and is told so."""
     arena.add(2)
     runs = [begin(arena, FORK) for _ in range(4)]
+    arena.wait_done(1)  # before there are workers nobody races with anybody
     for _ in range(12):
+        if arena.count(_OPEN) < 2:
+            runs.append(begin(arena, FORK))
         run = arena.random.choice(runs)
         if arena.random.random() < 0.5:
             _ask(lambda run=run: jobs.kill(arena.ledger, "main", run))  # type: ignore[misc]
@@ -95,7 +99,9 @@ def runs_race(arena: Arena) -> None:
             for pid in arena.worker_pids()[:1]:
                 sent(pid, signal.SIGKILL)
         time.sleep(arena.random.uniform(0, 0.2))
-    arena.wait("every run of a job is over", lambda: arena.count("SELECT 1 FROM job_runs WHERE ended_at IS NULL") == 0)
+    for _ in range(2):
+        begin(arena, FORK)  # nobody disturbs these
+    arena.wait("every run of a job is over", lambda: arena.count(_OPEN) == 0)
     doubled = arena.count(
         """SELECT actor, node FROM dispatches WHERE kind = 'component' AND outcome = 'ok'
            GROUP BY actor, node HAVING count(*) > 1"""
