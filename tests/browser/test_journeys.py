@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -19,14 +19,10 @@ from tests.browser.flowing import put_more
 from tests.browser.history import key, tell, wait_until
 from tests.browser.site import Site
 from tests.browser.test_pages import newest
+from tests.browser.waiting import asked, wait_asked, wait_enabled, wait_none, wait_still
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-
-def asked(tab: Page) -> dict[str, str]:
-    """What the address says."""
-    return {name: values[0] for name, values in parse_qs(urlsplit(tab.url).query).items()}
+    from playwright.sync_api import Response
 
 
 # ------------------------------------------------------------------------------------------------------------- who
@@ -62,26 +58,24 @@ def test_a_token_that_is_revoked_ends_what_it_opened(open_page: Open, at: Site) 
     with at.ledger.transaction() as tx:
         tokens.revoke(tx, tokens.every(tx)[-1].id)
     tab.get_by_role("heading", name="This token does not open it").wait_for()
-    assert tab.get_by_text("revoked").first.is_visible()
+    tab.get_by_text("revoked").first.wait_for()
 
 
 def test_a_token_that_has_expired_opens_nothing_and_says_what_to_type(open_page: Open, at: Site) -> None:
     tab = open_page(token=at.token("read", lasts_us=1))
     tab.get_by_role("heading", name="This token does not open it").wait_for()
-    assert tab.get_by_text("expired").first.is_visible()
-    assert tab.get_by_text("pondage token create").first.is_visible()
+    tab.get_by_text("expired").first.wait_for()
+    tab.get_by_text("pondage token create").first.wait_for()
 
 
 def test_a_token_that_is_too_weak_sees_and_cannot_act_and_is_told_why(open_page: Open, at: Site) -> None:
     run = newest(at, "payments_matched", "failed")
     tab = open_page("run", level="read", run=run)
     button = tab.get_by_role("button", name="Retry now")
-    button.wait_for()
-    assert button.is_disabled()
+    wait_enabled(button, is_enabled=False)
     assert "it needs the level operate" in (button.get_attribute("title") or "")
     strong = open_page("run", level="operate", run=run)
-    strong.get_by_role("button", name="Retry now").wait_for()
-    assert strong.get_by_role("button", name="Retry now").is_enabled()
+    wait_enabled(strong.get_by_role("button", name="Retry now"))
 
 
 # ----------------------------------------------------------------------------------------------------------- around
@@ -95,7 +89,7 @@ def test_everything_is_found_with_the_keyboard_alone(open_page: Open) -> None:
     tab.get_by_role("option", name="Reactor quote").wait_for()
     tab.keyboard.press("Enter")
     tab.get_by_role("heading", name="quote").wait_for()
-    assert asked(tab) == {"page": "reactors", "reactor": "quote"}
+    wait_asked(tab, page="reactors", reactor="quote")
     tab.keyboard.press("g")
     tab.keyboard.press("a")
     tab.get_by_role("heading", name="Audit").wait_for()
@@ -111,10 +105,10 @@ def test_another_environment_is_chosen_and_goes_along_with_every_link(open_page:
     tab.wait_for_selector("a.cell")
     tab.get_by_label("Environment").select_option("trial")
     tab.get_by_role("link", name="harbour").wait_for()
-    assert tab.get_by_role("link", name="payments_matched", exact=True).count() == 0
+    wait_none(tab.get_by_role("link", name="payments_matched", exact=True))
     tab.get_by_role("link", name="Audit").click()
     tab.get_by_role("heading", name="Audit").wait_for()
-    assert asked(tab) == {"page": "audit", "env": "trial"}
+    wait_asked(tab, page="audit", env="trial")
 
 
 def test_filters_are_in_the_address_so_that_a_link_shows_the_same_to_others(open_page: Open, at: Site) -> None:
@@ -125,10 +119,10 @@ def test_filters_are_in_the_address_so_that_a_link_shows_the_same_to_others(open
     tab.get_by_placeholder("a Pond or a reason").fill("10472")
     tab.get_by_text("order 10472 has two payments").first.wait_for()
     filters = {"page": "runs", "state": "failed", "view": "list", "find": "10472"}
-    assert asked(tab) == filters
+    wait_asked(tab, **filters)
     other = open_page(**filters)
     other.get_by_text("order 10472 has two payments").first.wait_for()
-    assert other.get_by_text("warehouse 7 sent an empty file").count() == 0
+    wait_none(other.get_by_text("warehouse 7 sent an empty file"))
     assert other.get_by_placeholder("a Pond or a reason").input_value() == "10472"
 
 
@@ -140,8 +134,8 @@ def test_dark_is_chosen_with_a_key_and_kept(open_page: Open) -> None:
     tab.keyboard.press("t")
     tab.keyboard.press("t")
     tab.get_by_role("button", name="Colours: Dark").wait_for()
+    tab.wait_for_function(f"light => ({ground})() !== light", arg=light)
     dark = tab.evaluate(ground)
-    assert dark != light
     tab.reload()
     tab.get_by_text("What is wrong").wait_for()
     assert tab.evaluate(ground) == dark
@@ -186,7 +180,7 @@ over its nodes in commits of its own); and stops the clock, which draws once a s
 
 def test_two_hundred_ponds_are_three_requests_and_little_to_carry(open_page: Open, at: Site) -> None:
     tab = open_page(token="")
-    answers: list[tuple[str, int]] = []
+    answers: list[Response] = []
     sockets: list[str] = []
     carried = 0
 
@@ -198,13 +192,13 @@ def test_two_hundred_ponds_are_three_requests_and_little_to_carry(open_page: Ope
         sockets.append(socket.url)  # type: ignore[attr-defined]
         socket.on("framereceived", told)  # type: ignore[attr-defined]
 
-    tab.on("response", lambda answer: answers.append((answer.url, len(gzip.compress(answer.body())))))
+    tab.on("response", answers.append)
     tab.on("websocket", opened)
     tab.goto("about:blank")
     tab.goto(at.url("canvas", token=at.token(), env="many"))
     tab.wait_for_selector("[data-id='p199@1'], .react-flow__node")
-    tab.wait_for_timeout(300)
-    own = [(url, size) for url, size in answers if url.startswith(at.address)]
+    tab.wait_for_load_state("networkidle")
+    own = [(each.url, len(gzip.compress(each.body()))) for each in answers if each.url.startswith(at.address)]
     weight = sum(size for _, size in own) + carried
     asking = [urlsplit(url).path for url, _ in own if "/v1/" in url] + [urlsplit(url).path for url in sockets]
     tab.screenshot(path=SCREENS / "canvas-many-light.png")
@@ -217,8 +211,7 @@ def test_a_message_of_the_feed_is_drawn_once(open_page: Open, at: Site) -> None:
     tab = open_page("canvas", env="many", before=COUNTING)
     tab.wait_for_selector(".react-flow__node")
     tab.wait_for_function("() => window.counted.commits > 3")
-    tab.wait_for_timeout(500)
-    before = tab.evaluate("() => window.counted")
+    before = wait_still(tab, "() => window.counted")
     for number in (3, 13, 23):
         said = tab.evaluate("() => window.counted.messages")
         tell(at.ledger, Pulse(pond=key(f"p{number:03}")), environment="many")
@@ -263,7 +256,7 @@ def test_a_log_is_followed_while_it_is_written(open_page: Open, at: Site) -> Non
     at.filled.crew.say(held, "WARNING 3 orders have no country")
     tab.get_by_text("3 orders have no country").wait_for()
     tab.get_by_role("button", name="Errors").click()
-    assert tab.get_by_text("reading 12 files").count() == 0
+    wait_none(tab.get_by_text("reading 12 files"))
 
 
 def test_a_run_is_killed_with_a_reason_that_the_audit_keeps(open_page: Open, at: Site) -> None:
@@ -273,7 +266,7 @@ def test_a_run_is_killed_with_a_reason_that_the_audit_keeps(open_page: Open, at:
     tab.locator("tr", has_text="harbour").locator("a.cell-running").click()
     tab.get_by_role("button", name="Kill").click()
     tab.get_by_label("Why?").fill("it reads the wrong port")
-    assert tab.get_by_text("pondage kill harbour --note 'it reads the wrong port'").is_visible()
+    tab.get_by_text("pondage kill harbour --note 'it reads the wrong port'").wait_for()
     tab.locator("form.action-note").get_by_role("button", name="Kill", exact=True).click()
     tab.get_by_role("button", name="Clear").wait_for()
     tab.get_by_role("link", name="Audit").click()
@@ -324,7 +317,7 @@ def test_segments_are_drawn_on_the_edges_of_a_flow_as_they_are_written(open_page
     row.get_by_text("37 of 41").wait_for()
     tab.get_by_role("button", name="scored: running").click()
     tab.get_by_text("only scored").wait_for()
-    assert asked(tab)["component"] == "scored"
+    tab.wait_for_url(lambda url: asked(url).get("component") == "scored")
 
 
 def test_what_is_pushed_to_a_reactor_fires_it(open_page: Open, at: Site) -> None:
@@ -381,7 +374,7 @@ def test_a_simulation_stands_beside_what_really_happened(
     tab.get_by_label("Beside it").select_option(label="a calm day")
     tab.locator(".timeline-row", has_text="sandbank").locator(".bar-planned").wait_for()
     tab.get_by_text("the simulation has 1 Run here").wait_for()
-    assert tab.locator(".timeline-row", has_text="sandbank").locator("a.bar").count() >= 1
+    tab.locator(".timeline-row", has_text="sandbank").locator("a.bar").first.wait_for()
 
 
 def test_a_run_appears_on_the_timeline_while_one_looks(open_page: Open, at: Site) -> None:

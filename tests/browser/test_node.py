@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote, urlsplit
+
 import msgspec
 import pytest
 
@@ -11,14 +13,15 @@ from pondage.ledger.clock import HostClock
 from tests.browser.conftest import Open
 from tests.browser.history import key, tell, wait_until
 from tests.browser.site import Site
-from tests.browser.test_journeys import asked, commit_ripple
+from tests.browser.test_journeys import commit_ripple
+from tests.browser.waiting import asked, wait_asked, wait_enabled, wait_none
 
 
 def test_a_pond_is_tapped_runs_fails_is_explained_and_cleared(open_page: Open, at: Site) -> None:
     tab = open_page("node", env="trial", pond="lagoon@1")
     tab.get_by_text("Nobody asks for it").wait_for()
     tab.get_by_role("button", name="Tap", exact=True).click()
-    assert tab.get_by_text("pondage tap lagoon --env trial").is_visible()
+    tab.get_by_text("pondage tap lagoon --env trial").wait_for()
     tab.get_by_role("button", name="Tap lagoon", exact=True).click()
     tab.get_by_text("Done.").wait_for()
     held = at.claim("lagoon")
@@ -38,7 +41,7 @@ def test_a_standing_trigger_is_set_and_taken_away(open_page: Open, at: Site) -> 
     tab = open_page("node", env="trial", pond="reef@1")
     tab.get_by_role("button", name="Tide", exact=True).click()
     tab.get_by_label("Never older than").fill("6h")
-    assert tab.get_by_text("pondage tide reef 6h --env trial").is_visible()
+    tab.get_by_text("pondage tide reef 6h --env trial").wait_for()
     tab.get_by_role("button", name="Tide reef", exact=True).click()
     commit_ripple(at, "reef")
     tab.get_by_text("Its Tide asks for new data").wait_for()
@@ -50,16 +53,16 @@ def test_a_standing_trigger_is_set_and_taken_away(open_page: Open, at: Site) -> 
 def test_a_token_that_may_ask_may_not_kill(open_page: Open) -> None:
     tab = open_page("node", level="demand", env="trial", pond="reef@1")
     tab.get_by_role("button", name="Pulse", exact=True).click()
-    assert tab.get_by_role("button", name="Pulse reef", exact=True).is_enabled()
+    wait_enabled(tab.get_by_role("button", name="Pulse reef", exact=True))
     tab.get_by_role("button", name="Kill", exact=True).click()
-    assert tab.get_by_role("button", name="Kill reef", exact=True).is_disabled()
+    wait_enabled(tab.get_by_role("button", name="Kill reef", exact=True), is_enabled=False)
     tab.get_by_text("it needs the level operate").wait_for()
 
 
 def test_a_pond_is_found_on_the_canvas_and_opened_from_there(open_page: Open) -> None:
     tab = open_page("canvas")
     tab.locator(".react-flow__node[data-id='payments_matched@1']").click()
-    wait_until(lambda: asked(tab).get("pond") == "payments_matched@1", what="it is never chosen")
+    tab.wait_for_url(lambda url: asked(url).get("pond") == "payments_matched@1")
     tab.get_by_role("link", name="Open").first.click()
     tab.get_by_role("heading", name="payments_matched@1").wait_for()
     tab.get_by_role("link", name="finance_export").first.click()
@@ -72,24 +75,31 @@ def test_groups_are_framed_and_collapse_to_one_and_the_address_knows(open_page: 
     tab.get_by_role("button", name="Collapse the group finance").click()
     group = tab.locator(".react-flow__node[data-id='group:finance']")
     group.wait_for()
-    assert tab.locator(".react-flow__node[data-id='payments_matched@1']").count() == 0
-    assert asked(tab) == {"page": "canvas", "group": "tag", "closed": "finance"}
+    wait_none(tab.locator(".react-flow__node[data-id='payments_matched@1']"))
+    wait_asked(tab, page="canvas", group="tag", closed="finance")
     assert "is-failed" in (group.locator(".node").get_attribute("class") or ""), "what is worst inside of it"
     tab.get_by_placeholder("Find on the canvas").fill("tax_export")
     tab.locator(".react-flow__node[data-id='orders@1'] .is-dim").wait_for()
-    assert group.locator(".is-dim").count() == 0, "it is in there"
+    wait_none(group.locator(".is-dim"))  # it is in there
     group.click()
     tab.locator(".react-flow__node[data-id='payments_matched@1']").wait_for()
 
 
 def test_majors_of_a_pond_stand_side_by_side_and_each_says_which_it_is(open_page: Open) -> None:
     tab = open_page("canvas")
-    one, two = (tab.locator(f".react-flow__node[data-id='sales@{major}']") for major in (1, 2))
-    one.get_by_text("@1").wait_for()
-    upper, lower = one.bounding_box(), two.bounding_box()
-    assert upper is not None
-    assert lower is not None
-    assert 0 < lower["y"] - (upper["y"] + upper["height"]) < 20, "nothing is between them"
+    tab.locator(".react-flow__node[data-id='sales@1']").get_by_text("@1").wait_for()
+    # Measured at once, and nothing is between them: the canvas may still be moved into its place.
+    tab.wait_for_function(
+        """() => {
+          const [upper, lower] = [1, 2].map(major =>
+            document.querySelector(`.react-flow__node[data-id='sales@${major}']`)?.getBoundingClientRect());
+          return upper && lower && 0 < lower.top - upper.bottom && lower.top - upper.bottom < 20;
+        }"""
+    )
+
+
+def asks_why(url: str, name: str) -> bool:
+    return unquote(urlsplit(url).path).endswith(f"/v1/why/{name}")
 
 
 def test_why_on_the_page_is_what_the_command_line_says_in_twenty_states(
@@ -109,7 +119,8 @@ def test_why_on_the_page_is_what_the_command_line_says_in_twenty_states(
         capsys.readouterr()
         assert main(["why", name, "--json"]) == 0
         said = msgspec.json.decode(capsys.readouterr().out)
-        with tab.expect_response(lambda answer: "/v1/why/" in answer.url) as answered:
+        # The page asks again whenever something has happened, maybe still for the Pond before.
+        with tab.expect_response(lambda answer, name=name: asks_why(answer.url, name)) as answered:
             tab.evaluate(
                 "search => { history.pushState(null, '', search); dispatchEvent(new PopStateEvent('popstate')); }",
                 f"?page=node&pond={each}",

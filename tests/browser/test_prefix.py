@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tests.browser.site import Site
+from tests.browser.waiting import PATIENCE_MS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -52,11 +53,12 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
 def test_it_works_behind_any_prefix_of_a_proxy(browser: Browser, at: Site) -> None:
     with proxied(at, "/tools/pondage") as address:
         window = browser.new_context()
+        window.set_default_timeout(PATIENCE_MS)
         tab = window.new_page()
         tab.goto(f"{address}?page=canvas#token={at.token()}")
         tab.wait_for_selector(".react-flow__edge")
         tab.get_by_role("link", name="Overview").click()
         tab.wait_for_selector("text=What is wrong")
         assert urlsplit(tab.url).path == "/tools/pondage/"
-        assert tab.locator(".connection-live").count() == 1
+        tab.locator(".connection-live").wait_for()
         window.close()

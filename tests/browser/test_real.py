@@ -10,6 +10,7 @@ import pytest
 from tests.browser.conftest import SCREENS
 from tests.browser.real import Real, real
 from tests.browser.test_pages import ALL_RULES, barriers
+from tests.browser.waiting import wait_enabled, wait_none
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -73,11 +74,11 @@ def test_from_nothing_a_pond_is_deployed_tapped_read_broken_explained_and_mended
     tab.get_by_role("button", name="Clear", exact=True).click()
     tab.get_by_role("link", name="cargo").first.click()
     tab.locator("h1 .state-idle").wait_for()
-    assert tab.get_by_text("It failed for the data").count() == 0
+    wait_none(tab.get_by_text("It failed for the data"))
     tab.get_by_role("link", name="Its Runs").click()
     tab.locator("a.cell-completed").first.click()
     tab.get_by_text("Spark stages").wait_for()
-    assert tab.locator(".stage-table tbody tr").count() >= 1, "what Spark did is told of a Run that is over"
+    tab.locator(".stage-table tbody tr").first.wait_for()  # what Spark did is told of a Run that is over
 
 
 def test_a_job_fails_on_spark_and_is_resumed_when_its_file_has_come(harbour: Real, show: Callable[[str], Page]) -> None:
@@ -104,7 +105,7 @@ def test_a_flow_is_refused_at_its_place_mended_run_and_fetched(harbour: Real, sh
     text.fill(wrong)
     problem = tab.locator(".flow-problem").first
     problem.wait_for()
-    assert tab.get_by_role("button", name="Submit", exact=True).is_disabled()
+    wait_enabled(tab.get_by_role("button", name="Submit", exact=True), is_enabled=False)
     line = problem.get_by_role("button").inner_text()
     assert "many" in wrong.split("\n")[int(line.split()[-1]) - 1]
     assert "TYPE_MISMATCH" in problem.inner_text()
