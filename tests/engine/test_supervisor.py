@@ -12,6 +12,7 @@ import pytest
 from pondage.define.durability import Durability
 from pondage.engine import identity
 from pondage.engine.config import WorkerConfig
+from pondage.engine.spawn import KEPT_LOGS, sweep_logs
 from pondage.engine.supervisor import KILL_AFTER_S, LOST, Supervisor, come_back
 from pondage.kernel.demand.events import Tap
 from pondage.ledger import processes, work
@@ -265,3 +266,13 @@ def test_a_supervisor_that_was_declared_dead_is_lost(world: World, tmp_path: Pat
     with world.ledger.transaction() as tx:
         tx.change("UPDATE processes SET dead_at = 1")
     assert supervised.supervisor.run() == LOST
+
+
+def test_output_files_that_somebody_else_sweeps_at_this_moment_are_no_obstacle(tmp_path: Path) -> None:
+    for number in range(KEPT_LOGS + 3):
+        (tmp_path / f"worker-{number}.log").touch()
+    gone = tmp_path / "worker-gone.log"
+    gone.symlink_to(tmp_path / "swept")  # listed, and not there when it is looked at
+    sweep_logs(tmp_path, "worker-*.log")
+    assert len(list(tmp_path.iterdir())) == KEPT_LOGS
+    assert not gone.is_symlink()

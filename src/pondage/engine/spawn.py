@@ -69,6 +69,13 @@ def receive(kind: type[Config]) -> tuple[Config, int]:
 
 def sweep_logs(directory: Path, pattern: str) -> None:
     """Remove the output files of old processes; the newest ones are kept for whoever asks what happened."""
-    files = sorted(directory.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
+    files = sorted(directory.glob(pattern), key=_written_at, reverse=True)
     for file in files[KEPT_LOGS:]:
         file.unlink(missing_ok=True)
+
+
+def _written_at(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0  # another process of this project swept it a moment ago
