@@ -54,6 +54,15 @@ def test_a_file_runs_at_once_and_its_run_is_shown(file: Path, call: Call, worker
     }
 
 
+@pytest.mark.parametrize("given", ["day", "=monday", ""])
+def test_a_context_that_is_no_pair_is_a_usage_error_and_nothing_runs(file: Path, call: Call, given: str) -> None:
+    said = call("job", "run", str(file), "--context", given)
+    assert said.code == 2
+    assert f"{given!r} is not K=V" in said.err
+    assert call("job", "list", "--json").json["runs"] == []
+    assert call("job", "trace", str(file), "--after", "read.rows").code == 2
+
+
 def test_a_shown_run_tells_what_spark_did_for_its_components(file: Path, call: Call, workers: FakeWorkers) -> None:
     workers.summary = '{"phase":"done","done":[{"id":3,"tasks":4,"work_us":1500000,"spilled_bytes":9}]}'
     assert call("job", "run", str(file)).code == 0

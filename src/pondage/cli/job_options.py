@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import click
+
 from pondage.cli import registry
 from pondage.define.duration import parsed_duration
 from pondage.define.job import JobRefused
@@ -80,7 +82,7 @@ def _known(name: str, names: set[str]) -> str:
 
 def _by_name(given: Sequence[str], names: set[str]) -> dict[str, dict[str, object]]:
     found: dict[str, dict[str, object]] = {}
-    for end, text in map(_split, given):
+    for end, text in map(_pair, given):
         name, _, key = end.rpartition(".")
         found.setdefault(_known(name, names), {})[key] = _value(text)
     return found
@@ -94,8 +96,15 @@ def _value(text: str) -> object:
 
 
 def values(given: Sequence[str]) -> dict[str, object]:
-    """Answer `K=V` options; a value that is JSON is taken as such."""
-    return {name: _value(text) for name, text in map(_split, given)}
+    """Answer `K=V` options; a value that is JSON is taken as such. Raises UsageError for what is no such pair."""
+    return {name: _value(text) for name, text in map(_pair, given)}
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not name or not sign:
+        raise click.UsageError(f"{text!r} is not K=V")
+    return name, value
 
 
 def milliseconds(text: str, what: str) -> int:
