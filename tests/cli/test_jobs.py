@@ -78,6 +78,7 @@ def test_a_failed_job_has_exit_code_1_and_is_resumed_when_it_is_mended(
     said = call("job", "run", str(file), "--json")
     assert said.code == 1
     assert said.json["run"]["state"] == "ERROR"  # type: ignore[index]
+    assert said.json["subjobs"][1] == {"name": "after", "state": "ERROR", "error": "after"}  # type: ignore[index]
     failed = said.json["run"]["id"]  # type: ignore[index]
     workers.failing.clear()
     edited = NIGHTLY.replace("{name: after, type: task}", "{name: after, type: task, params: {x: 1}}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pondage.define.component import ComponentDefinition
 from pondage.define.port import Port
 from pondage.kernel.control import Index, JobState, State, collect, difference
-from pondage.kernel.control.effects import Cancel, GlobalDropped, Run, StopInstance, Timer
+from pondage.kernel.control.effects import Cancel, EdgeFired, GlobalDropped, Run, StopInstance, Timer
 from pondage.kernel.control.events import GraceOver, Kill, Settled, Start, Stop, Timeout
 from pondage.simulate.control_drive import Ending
 from pondage.simulate.control_virtual import VirtualControlHost
@@ -176,6 +176,23 @@ def test_writes_that_are_too_large_or_not_declared_fail_their_writer() -> None:
     host, play = run(plan_of(job("a:strict"), registry=strict), {"a": Ending(writes={"k": 1, "m": 2})})
     assert any(line.startswith("a ERROR [UNDECLARED_WRITE") for line in shown(play))
     assert host.globals()["k"] == 1
+
+
+def test_a_subjob_error_names_the_first_error_in_the_order_of_the_plan_whoever_ended_first() -> None:
+    text = job("s:task b:task a:task h:task", ["s (ok) a, b", "s (subjob_error) h"])
+    for slow in "ab":
+        ends = {name: Ending(raises=name, takes=9 if name == slow else 1) for name in "ab"}
+        _, play = run(plan_of(text), ends)
+        (fired,) = [one for _, one in play.effects if isinstance(one, EdgeFired) and one.target == "h"]
+        assert fired.reason == "sub-job s ERROR: b"
+    fork = job("f:task x:task y:task h:task", ["f (parallelise) x, y", "f (subjob_error) h"])
+    _, play = run(plan_of(fork), {"y": BOOM})
+    (fired,) = [one for _, one in play.effects if isinstance(one, EdgeFired) and one.target == "h"]
+    assert fired.reason == "sub-job f ERROR: y"
+    call = job("k:@j h:task", ["k (subjob_error) h"])
+    _, play = run(plan_of(call, {"j": job("p:task q:task", ["p (ok) q"])}), {"k.__q": BOOM})
+    (fired,) = [one for _, one in play.effects if isinstance(one, EdgeFired) and one.target == "h"]
+    assert fired.reason == "sub-job k ERROR: k.__q"
 
 
 def test_a_deleted_key_reads_as_missing() -> None:

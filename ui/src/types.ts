@@ -1304,6 +1304,7 @@ export interface StreamView {
 export interface SubjobView {
   name: string;
   state: string;
+  error: string;
 }
 
 export interface TableDifference {

@@ -14,7 +14,7 @@ from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 
 if TYPE_CHECKING:
     from pondage.ledger.job_plans import StoredJob
-    from pondage.views.jobs import JobRunDetail
+    from pondage.views.jobs import JobRunDetail, SubjobView
 
 FAILED, ABORTED = 1, 3
 _CONTEXT = click.option("--context", metavar="K=V", multiple=True, help="A variable of the context, as JSON or text.")
@@ -210,7 +210,7 @@ def _print(settings: Settings, view: JobRunDetail, *, is_json: bool) -> None:
             ("reason", view.run.reason),
             ("resumes", view.run.resumed_from or ""),
             ("halted", view.run.halted or ""),
-            ("sub-jobs", ", ".join(f"{sub.name} {sub.state}" for sub in view.subjobs)),
+            ("sub-jobs", ", ".join(_subjob(sub) for sub in view.subjobs)),
             ("edges fired", str(view.metrics.edges_fired)),
             ("kept", size_text(view.metrics.checkpoint_bytes)),
         ],
@@ -222,6 +222,11 @@ def _print(settings: Settings, view: JobRunDetail, *, is_json: bool) -> None:
     if view.globals:
         print_title("globals", settings)
         print_pairs(settings, [(key, _text(value)) for key, value in sorted(view.globals.items())])
+
+
+def _subjob(sub: SubjobView) -> str:
+    is_other = sub.error not in ("", sub.name)
+    return f"{sub.name} {sub.state}" + (f" (first {sub.error})" if is_other else "")
 
 
 def _text(value: object) -> str:

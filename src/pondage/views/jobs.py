@@ -91,10 +91,11 @@ class ComponentView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubjobView(msgspec.Struct, frozen=True, kw_only=True):
-    """A sub-job of the job's own level."""
+    """A sub-job of the job's own level; `error` is the component whose ERROR was the first in one that failed."""
 
     name: str
     state: str
+    error: str = ""
 
 
 class JobRunDetail(msgspec.Struct, frozen=True, kw_only=True):
@@ -277,5 +278,6 @@ def _subjobs(tx: Transaction, run: JobRunRow, version: JobVersion) -> tuple[Subj
     for place, sub in enumerate(version.stored.plan.subs):
         row = rows.get(f"/{place}")
         state = row.state.value if isinstance(row, SubRow) else "WAIT"
-        found.append(SubjobView(name=sub.name, state="PENDING" if state == "WAIT" else state))
+        error = row.error if isinstance(row, SubRow) else ""
+        found.append(SubjobView(name=sub.name, state="PENDING" if state == "WAIT" else state, error=error))
     return tuple(found)

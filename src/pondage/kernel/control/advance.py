@@ -8,7 +8,7 @@ from pondage.kernel.control.settle import Outcome, decide, ended, kill_edges, se
 from pondage.kernel.control.shape import EdgeKind, ScopeKind, Virtual
 from pondage.kernel.control.starting import begin_sub, is_ready, prepare, start
 from pondage.kernel.control.state import JobState, JoinRow, State
-from pondage.kernel.control.verdicts import level_verdict, scope_verdict, verdict
+from pondage.kernel.control.verdicts import first_error, level_verdict, scope_verdict, verdict
 from pondage.kernel.control.views import exported, level_result, stored, sub_result
 from pondage.kernel.control.work import Level, Work
 
@@ -108,6 +108,7 @@ def _look_sub(work: Work, level: Level, number: int) -> bool:
     scope, name = level.scope_key(sub.scope), level.sub_name(number)
     row.view = stored(work, sub_result(work, level, number), f"sub:{level.key}/{number}", [])
     row.state = state
+    row.error = first_error(work, level, number) if state is State.ERROR else ""
     exported(work, level, number, work.view(row.view).entries, audits=True)
     work.log(SubChanged(reason="final", scope=scope, name=name, state=state))
     if level.is_job:
@@ -130,7 +131,7 @@ def sub_ended(work: Work, level: Level, number: int) -> None:
     """Decide the edges of a final sub-job and tell its scope, the sub-job around it, and its level."""
     sub, row = level.plan.subs[number], work.sub(level, number)
     for edge in level.index.sub_edges.get(number, ()):
-        _decide_subjob(work, level, edge, row.state, level.sub_name(number))
+        _decide_subjob(work, level, edge, row.state, level.sub_name(number), row.error)
     if sub.scope > 0:
         scope = work.scope(level, sub.scope)
         scope.open -= 1
@@ -162,12 +163,13 @@ def _wake_scope(work: Work, level: Level, number: int) -> None:
         scope = level.plan.scopes[scope].parent
 
 
-def _decide_subjob(work: Work, level: Level, number: int, state: State, name: str) -> None:
+def _decide_subjob(work: Work, level: Level, number: int, state: State, name: str, error: str = "") -> None:
     kind = level.plan.control[number].kind
     fires = (kind is EdgeKind.SUBJOB_OK and state is State.OK) or (
         kind is EdgeKind.SUBJOB_ERROR and state is State.ERROR
     )
-    decide(work, level, number, fires, f"SUBJOB_{state.value}({name})", f"sub-job {name} {state.value}")
+    reason = f"sub-job {name} {state.value}" + (f": {error}" if error else "")
+    decide(work, level, number, fires, f"SUBJOB_{state.value}({name})", reason)
 
 
 # ------------------------------------------------------------------------------------------------------ 3 scopes
@@ -198,8 +200,9 @@ def _end_call(work: Work, level: Level, number: int, state: State, *, is_restori
     members = tuple(level.instance(member) for sub in shape.subs for member in level.plan.subs[sub].members)
     work.log(SubChanged(reason="final", scope=scope, name=name, state=state))
     work.log(Checkpoint(reason="final", kind="joblet", name=name, status=state, scope=scope, members=members))
+    error = next((found for sub in shape.subs if (found := work.sub(level, sub).error)), "")
     for edge in level.index.whole_edges.get(shape.owner, ()):
-        _decide_subjob(work, level, edge, state, name)
+        _decide_subjob(work, level, edge, state, name, error)
     if is_restoring:
         # Only what is put in place is silent: an end of a call that was not kept happens in this run, after it.
         work.unsettled_calls.append((shape.owner, state))

@@ -130,6 +130,8 @@ class SubRow(Row, kw_only=True, omit_defaults=True):
     """The members that ended in ERROR."""
     failed_iterations: tuple[str, ...] = ()
     """Handlers of iterations that failed: failures of this sub-job."""
+    error: str = ""
+    """Of one that ended in ERROR: the instance whose ERROR is the first (R-053)."""
     view: str = ""
     is_restored: bool = False
     has_prefix: bool = False

@@ -80,6 +80,15 @@ def verdict(work: Work, level: Level, sub: int) -> State | None:
     return State.OK if row.ran else State.SKIPPED
 
 
+def first_error(work: Work, level: Level, sub: int) -> str:
+    """Name the first ERROR of a sub-job that has failed: its own in topological order, then those of its branches."""
+    failed = unhandled(work, level, sub)
+    if failed:
+        return level.instance(failed[0])
+    inner = [work.sub(level, child).error for child in _uncontained_children(work, level, sub)]
+    return next(iter([*inner, *work.sub(level, sub).failed_iterations]))
+
+
 def _uncontained_children(work: Work, level: Level, sub: int) -> list[int]:
     found, is_open = [], False
     for scope in level.index.branches.get(sub, ()):
