@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import aio_pika
 import pytest
 
-from pondage.connect.program_amqp import AmqpQueue, AmqpTransport
+from pondage.connect.program_amqp.bridge import AmqpQueue
+from pondage.connect.program_amqp.transport import AmqpTransport
 from pondage.define.component_work import ComponentResult, MemberResult
 from pondage.engine.attempt import Attempt
 from pondage.engine.executor import Crashed
@@ -18,7 +20,7 @@ from pondage.engine.programs.hosting import Host, run_program
 from pondage.engine.programs.session import ProgramSession
 from pondage.ledger import reap
 from pondage.program import Job, serve
-from pondage.program.transport import JobDesc, Transport
+from pondage.program.transport import JobDesc, Refused, Transport
 from tests.ledger.harness import World
 from tests.ledger_jobs.conftest import make_driver, world  # noqa: F401 - on SQLite: the ledger is not what is tested
 from tests.patience import PATIENCE_S
@@ -50,6 +52,11 @@ class AmqpWire:
         session, _, client = self._opened[-1]
         job = session.description()
         client.send(job.outputs[port] if verb == "put" else getattr(job, verb), frame)
+
+    def die(self) -> None:
+        """As the broker sees the death of a worker: it hangs up and deletes nothing."""
+        queue = self.queue
+        queue._loop.ask(queue._connection.close())
 
     def is_gone(self) -> bool:
         names = [
@@ -125,6 +132,61 @@ def test_a_message_is_acknowledged_only_when_its_segment_is_committed(
     queue.close()  # the worker dies before its commit: the message was never acknowledged, so it is lost to nobody
     assert flow.read(held) == []
     gate.set()
+
+
+def test_a_program_elsewhere_whose_worker_dies_hears_it_and_waits_no_longer(flow: ProgramWorld, wire: AmqpWire) -> None:
+    flow.start()
+    flow.claimed("w")
+    client = wire.open(flow.session(flow.attempt(flow.claimed("x"))))
+    client.take()
+    heard: list[str] = []
+
+    def follow() -> None:
+        try:
+            client.pop("in")
+        except Refused as error:
+            heard.append(error.code)
+
+    waiting = threading.Thread(target=follow)
+    waiting.start()
+    wire.die()
+    wait_until(lambda: not _is_heard(client))
+    waiting.join(PATIENCE_S)
+    assert heard == ["HUNG_UP"]
+    with pytest.raises(Refused):
+        client.put("out", b"for nobody")
+
+
+def _is_heard(client: Transport) -> bool:
+    try:
+        client.health(int(time.time() * 1000) + 30_000)
+    except Refused:
+        return False
+    return True
+
+
+def test_an_executor_keeps_nothing_of_the_jobs_that_it_has_done(flow: ProgramWorld, rabbitmq: RabbitServer) -> None:
+    jobs = []
+    for number in range(4):
+        flow.start(command=())
+        flow.write(flow.claimed("w"), b"%d" % number)
+        jobs.append(hosted(flow, rabbitmq.url))
+    client = AmqpTransport(rabbitmq.url, jobs[0][1].program.hash)
+    hosts = [threading.Thread(target=lambda one=one: run_program(*one, instance="x"), daemon=True) for one in jobs]
+    for thread in hosts:
+        thread.start()
+    wait_until(lambda: asyncio.run(_present(rabbitmq.url, [jobs[0][1].program.hash])) != [])
+    open_channels: list[int] = []
+    for _ in jobs:
+        described = client.take()
+        assert described is not None
+        _double(Job(client, described))
+        client.done()
+        open_channels.append(len(client._queues))
+    client.end()
+    for thread in hosts:
+        thread.join(PATIENCE_S)
+    assert len(set(open_channels)) == 1
 
 
 def test_a_program_that_a_worker_starts_is_reached_by_the_broker(flow: ProgramWorld, rabbitmq: RabbitServer) -> None:

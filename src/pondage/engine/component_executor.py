@@ -103,7 +103,7 @@ def _queue(session: ProgramSession, amqp: str | None, secrets: SecretStore) -> Q
         raise PondageError(
             "this project names no broker", code="NO_BROKER", hint='write [programs], below it amqp = "env:BROKER_URL"'
         )
-    from pondage.connect.program_amqp import AmqpQueue
+    from pondage.connect.program_amqp.bridge import AmqpQueue
 
     return AmqpQueue(session, amqp if amqp.startswith("amqp") else secrets[amqp])
 

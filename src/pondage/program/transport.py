@@ -74,7 +74,7 @@ def transport_of(description: JobDesc | None = None) -> Transport:
     if address.startswith("unix:"):
         return UnixTransport(address.removeprefix("unix:"))
     if address.startswith(("amqp://", "amqps://")):
-        from pondage.connect.program_amqp import AmqpTransport
+        from pondage.connect.program_amqp.transport import AmqpTransport
 
         return AmqpTransport(address, os.environ.get("PONDAGE_JOBS", ""), description)
     raise PondageError(
