@@ -16,11 +16,12 @@ from tests.programs.harness import ProgramWorld, Wire
 class UnixWire:
     """The socket of a worker."""
 
-    def __init__(self) -> None:
+    def __init__(self, state: Path) -> None:
+        self._state = state
         self._opened: list[tuple[UnixQueue, UnixTransport]] = []
 
     def open(self, session: ProgramSession) -> Transport:
-        queue = UnixQueue(session)
+        queue = UnixQueue(session, self._state)
         client = UnixTransport(queue.url.removeprefix("unix:"))
         self._opened.append((queue, client))
         return client
@@ -39,8 +40,8 @@ class UnixWire:
 
 
 @pytest.fixture
-def wire() -> Iterator[Wire]:
-    made = UnixWire()
+def wire(tmp_path: Path) -> Iterator[Wire]:
+    made = UnixWire(tmp_path / "state")
     yield made
     made.close()
 

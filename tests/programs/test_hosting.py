@@ -69,7 +69,10 @@ class Hosted:
         self.session = flow.session(self.attempt)
         self.folder = flow.folder / "code"
         self.folder.mkdir()
-        self.host = Host(open_queue=UnixQueue, folder=lambda: self.folder, variables=variables)
+        state = flow.folder / "state"
+        self.host = Host(
+            open_queue=lambda session: UnixQueue(session, state), folder=lambda: self.folder, variables=variables
+        )
 
     def run(self) -> MemberResult | Crashed:
         result = run_program(self.attempt, self.session, self.host, instance="x")

@@ -86,7 +86,7 @@ def _hosted(
     member = task.members[-1]
     own = config.secrets.get(member.component, {})
     host = Host(
-        open_queue=lambda session: _queue(session, config.programs.amqp, secrets),
+        open_queue=lambda session: _queue(session, config, secrets),
         folder=code.place,
         variables={name: secrets[reference] for name, reference in own.items()},
     )
@@ -96,9 +96,10 @@ def _hosted(
     return ComponentResult(members=tuple(map(_veiled, result.members)))
 
 
-def _queue(session: ProgramSession, amqp: str | None, secrets: SecretStore) -> Queue:
+def _queue(session: ProgramSession, config: EngineConfig, secrets: SecretStore) -> Queue:
     if session.program.transport == "unix":
-        return UnixQueue(session)
+        return UnixQueue(session, config.state)
+    amqp = config.programs.amqp
     if amqp is None:
         raise PondageError(
             "this project names no broker", code="NO_BROKER", hint='write [programs], below it amqp = "env:BROKER_URL"'

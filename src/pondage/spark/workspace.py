@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _KEPT_LOGS = 10
 
@@ -38,7 +38,7 @@ class Workspace:
         root = state_directory.resolve() / "spark"
         (root / "logs").mkdir(parents=True, exist_ok=True)
         # Without the outer lock, a sweeper could take a new directory in the moment before its owner locks it.
-        with _held(root / "sweep.lock"):
+        with held(root / "sweep.lock"):
             _sweep(root)
             name = f"run-{secrets.token_hex(6)}"
             lock = os.open(root / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -60,7 +60,18 @@ class Workspace:
 
 
 def _sweep(root: Path) -> None:
-    for lock_file in root.glob("run-*.lock"):
+    sweep(root, "run-*.lock", lambda lock_file: shutil.rmtree(lock_file.with_suffix(""), ignore_errors=True))
+    logs = sorted((root / "logs").glob("run-*.log"), key=_modified_at, reverse=True)
+    for log in logs[_KEPT_LOGS:]:
+        # A log whose driver lives is written to, so it is among the newest unless there are very many drivers.
+        if not (root / f"{log.stem}.lock").exists():
+            with suppress(OSError):
+                log.unlink()
+
+
+def sweep(root: Path, pattern: str, remove: Callable[[Path], None]) -> None:
+    """Remove what lock files stand for that nobody holds any more, and those files; call it under `held`."""
+    for lock_file in root.glob(pattern):
         try:
             lock = os.open(lock_file, os.O_RDWR | os.O_CLOEXEC)
         except OSError:
@@ -68,19 +79,13 @@ def _sweep(root: Path) -> None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            continue  # its driver lives, or the file system knows no locks: leave it alone
+            continue  # its owner lives, or the file system knows no locks: leave it alone
         else:
-            shutil.rmtree(lock_file.with_suffix(""), ignore_errors=True)
             with suppress(OSError):
+                remove(lock_file)
                 lock_file.unlink()
         finally:
             os.close(lock)
-    logs = sorted((root / "logs").glob("run-*.log"), key=_modified_at, reverse=True)
-    for log in logs[_KEPT_LOGS:]:
-        # A log whose driver lives is written to, so it is among the newest unless there are very many drivers.
-        if not (root / f"{log.stem}.lock").exists():
-            with suppress(OSError):
-                log.unlink()
 
 
 def _modified_at(path: Path) -> float:
@@ -91,7 +96,8 @@ def _modified_at(path: Path) -> float:
 
 
 @contextmanager
-def _held(path: Path) -> Iterator[None]:
+def held(path: Path) -> Iterator[None]:
+    """Hold the lock of a file."""
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
-import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from pondage.define.frames import FrameError
+from pondage.engine.programs.folder import SocketFolder
 from pondage.engine.programs.session import ProgramSession
 from pondage.errors import PondageError
 from pondage.program.wire import ERROR, Header, receive, send
@@ -18,12 +18,11 @@ from pondage.program.wire import ERROR, Header, receive, send
 class UnixQueue:
     """Listens in a folder that only this user can enter. Every connection is served by a thread of its own."""
 
-    def __init__(self, session: ProgramSession) -> None:
+    def __init__(self, session: ProgramSession, state: Path) -> None:
         self._session = session
-        # Not below the state directory: a path of a socket has about a hundred characters, and that may be deep.
-        self._folder = Path(tempfile.mkdtemp(prefix="pondage-"))
+        self._folder = SocketFolder(state)
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(self._folder / "queue"))
+        self._listener.bind(str(self._folder.path / "queue"))
         self._listener.listen()
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -32,7 +31,7 @@ class UnixQueue:
     @property
     def url(self) -> str:
         """Answer what PONDAGE_QUEUE says."""
-        return f"unix:{self._folder / 'queue'}"
+        return f"unix:{self._folder.path / 'queue'}"
 
     @property
     def mailbox(self) -> str:
@@ -49,11 +48,11 @@ class UnixQueue:
 
     def close(self) -> None:
         """Hang up on everybody and remove the socket."""
-        self._listener.close()
+        _hang_up(self._listener)
         with self._lock:
             for connection in self._open:
-                connection.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+                _hang_up(connection)
+        self._folder.remove()
 
     def _accept(self) -> None:
         while True:
@@ -105,3 +104,10 @@ class UnixQueue:
             case _:
                 raise PondageError(f"there is no verb {header.verb!r}", code="UNKNOWN_VERB")
         return b""
+
+
+def _hang_up(one: socket.socket) -> None:
+    """Close a socket, and wake the thread that waits at it: closing alone does not."""
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+    one.close()
