@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from pondage.define.component import Scaling
 from pondage.define.durability import Durability
 from pondage.engine.attempt import Attempt
 from pondage.engine.executor import Answered, Result, Written
@@ -83,6 +84,27 @@ def test_no_more_is_claimed_than_there_are_slots(world: World, tmp_path: Path, e
         assert world.one("SELECT count(*) AS n FROM availabilities") == 1
         gate.opened.set()
         wait_for(world, lambda: outcomes(world) == ["ok"] * 3)
+
+
+def test_who_waits_for_another_component_keeps_the_concurrency_of_its_own_from_nobody(
+    world: World, tmp_path: Path, executor: PlainExecutor
+) -> None:
+    single = msgspec.structs.replace(TEST_REGISTRY["source"], scaling=Scaling(max_concurrency=1))
+    two = "components: [{name: a, type: source}, {name: b, type: source}]\n"
+    Jobs(world).start(job(two, registry={**TEST_REGISTRY, "source": single}))
+    has_begun = threading.Event()
+
+    def act(attempt: Attempt) -> Result:
+        if attempt.work.claim.node == "b":
+            has_begun.set()
+        else:
+            with attempt.parked():
+                assert has_begun.wait(PATIENCE_S)
+        return component_result(attempt.work)
+
+    executor.act = act
+    with Running(make_worker(world, tmp_path, executor, slots=4)):
+        wait_for(world, lambda: outcomes(world) == ["ok", "ok"])
 
 
 @pytest.mark.parametrize("error", [ValueError("no such column"), SystemExit(3), KeyboardInterrupt("stop")])

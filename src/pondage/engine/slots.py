@@ -117,10 +117,11 @@ class Slots:
     @property
     def is_quiet(self) -> bool:
         """Answer whether nothing runs: only then may isolated work be claimed. Who waits for others does not run."""
-        return not self._running
+        return not self.running
 
     @property
-    def _running(self) -> list[Attempt]:
+    def running(self) -> list[Attempt]:
+        """Answer those that need their slot: all but those that wait for others."""
         return [each for each in self.attempts if not each.is_parked]
 
     @property
@@ -129,7 +130,7 @@ class Slots:
 
         Now and then the slots run empty on purpose: under a steady load isolated work would never find them so.
         """
-        attempts = self._running
+        attempts = self.running
         if not attempts:
             self._since_empty = 0
         is_breathing = self._since_empty >= CLAIMS_PER_BREATH

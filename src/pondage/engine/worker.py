@@ -223,10 +223,10 @@ class Worker:
         return self._open(found.queues) if found.has_work else []
 
     def _open(self, queues: list[Queue]) -> list[Queue]:
-        """Answer those of which this process may run one more."""
+        """Answer those of which this process may run one more. Who waits for others may wait for just that one."""
         if not any(queue.concurrency for queue in queues):
             return queues
-        running = Counter(attempt.work.claim.queue for attempt in self.slots.attempts)
+        running = Counter(attempt.work.claim.queue for attempt in self.slots.running)
         return [queue for queue in queues if not queue.concurrency or running[queue.id] < queue.concurrency]
 
     def _register(self) -> int:
