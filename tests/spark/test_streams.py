@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 
 import msgspec
 import pyarrow as pa
@@ -34,6 +35,7 @@ import time
 from pathlib import Path
 
 from pondage.define.component import component
+from pondage.define.port import Port
 
 
 @component("ticks", outputs={"out": "Stream<{n: bigint}>"}, mode="stream", deterministic=True, exposed=True)
@@ -108,6 +110,35 @@ def followed(*, params, run, **ports):
         return run.each_row(ports["in"], placed, "at bigint, n bigint")
 
 
+@component("narrow", outputs={"out": "Stream<{n: bigint, text: string}>"}, mode="stream", exposed=True)
+def narrow(*, params, run):
+    """Give one good segment, and one whose columns are others."""
+    yield run.spark.createDataFrame([(1, "a")], "n bigint, text string")
+    yield run.spark.createDataFrame([(2, "b")], "n int, word string")
+
+
+@component("orders", outputs={"out": "Stream<Order>"}, mode="stream", exposed=True)
+def orders(*, params, run):
+    """Give as many segments of a named type as asked for, and one with a null too many with `bad`."""
+    for n in range(params["segments"]):
+        yield run.spark.createDataFrame([(n, None)], "id bigint, region string")
+    if params.get("bad"):
+        yield run.spark.createDataFrame([(None, "EU")], "id bigint, region string")
+
+
+@component("regions", inputs={"in": Port("Stream<{region: string, id: decimal(20,0)}>", accept="upcast")},
+           outputs={"out": "Stream<{region: string, id: decimal(20,0)}>"}, mode="stream", exposed=True)
+def regions(*, params, run, **ports):
+    """Take columns in another order, wider than they come."""
+    return ports["in"]
+
+
+@component("wrong_table", outputs={"out": "Table<{n: bigint, text: string}>"}, exposed=True)
+def wrong_table(*, params, run):
+    """Give other columns than it says."""
+    return run.spark.createDataFrame([(2, 0.5)], "n bigint, text double")
+
+
 @component("count", inputs={"in": "Table<{n: bigint}>"}, outputs={"out": "Table<{n: bigint}>"}, exposed=True)
 def count(*, params, run, **ports):
     """Count rows."""
@@ -115,9 +146,16 @@ def count(*, params, run, **ports):
 '''
 
 
+ORDER = """
+[types.Order]
+version = "2.1.0"
+definition = "{id: bigint not null, region: string}"
+"""
+
+
 @pytest.fixture(scope="module")
 def world(driver: SparkDriver, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlowWorld]:
-    made = FlowWorld(tmp_path_factory.mktemp("streams") / "project", driver, PROGRAMS)
+    made = FlowWorld(tmp_path_factory.mktemp("streams") / "project", driver, PROGRAMS, ORDER)
     yield made
     made.close()
 
@@ -375,3 +413,43 @@ def test_a_stream_without_any_segment_is_an_empty_table_of_its_type(world: FlowW
     view = world.flow(tree({"t": node("ticks", segments=0), "c": node("count")}, ["t.out", "c.in"], size="c.out"))
     assert view.flow.run.state == "OK", view.panics
     assert [one.rows for one in view.extracts] == [1]
+
+
+def test_rows_that_are_not_of_the_type_of_their_output_are_a_panic_that_shows_both(
+    world: FlowWorld, spark: SparkSession
+) -> None:
+    view = world.flow(tree({"s": node("narrow")}, all="s.out"))
+    assert [(one.node, one.code) for one in view.panics] == [("s", "WRONG_RETURN")]
+    assert view.panics[0].message == (
+        "s.out: wanted Stream<{n: bigint, text: string}>, got Stream<{n: int, word: string}>: "
+        "n: int is not bigint; text: the column is missing; row: the columns word are too many"
+    )
+    assert in_stream(world, spark, view.flow.run.id, "s") == [[(1, "a")]], "the good segment, and no end"
+    table = world.flow(tree({"t": node("wrong_table")}, all="t.out"))
+    assert table.panics[0].message == (
+        "t.out: wanted Table<{n: bigint, text: string}>, got Table<{n: bigint, text: double}>: "
+        "text: double is not string"
+    )
+
+
+def test_a_named_type_is_held_to_what_it_consists_of_and_may_be_empty(world: FlowWorld) -> None:
+    broken = world.flow(tree({"o": node("orders", segments=1, bad=True)}, all="o.out"))
+    (panic,) = broken.panics
+    assert panic.message == (
+        "o.out: wanted Stream<{id: bigint not null, region: string}>, got Stream<{id: bigint, region: string}>: "
+        "id: it may be null, and is wanted not null"
+    )
+    forms = ("arrow", "parquet", "ndjson", "csv")
+    empty = world.flow(tree({"o": node("orders", segments=0)}, **{form: f"o.out as {form}" for form in forms}))
+    arrow, parquet, ndjson, csv = (world.extracted(empty.flow.run.id, form) for form in forms)
+    columns = pa.schema([("id", pa.int64()), ("region", pa.string())])
+    with pa.ipc.open_stream(arrow) as found:
+        assert (found.schema, found.read_all().num_rows) == (columns, 0)
+    assert pq.read_table(pa.BufferReader(parquet)).schema.names == ["id", "region"]
+    assert (ndjson, csv) == (b"", b"id,region\n")
+
+
+def test_a_stream_is_taken_as_its_port_accepts_it(world: FlowWorld, spark: SparkSession) -> None:
+    view = world.flow(tree({"o": node("orders", segments=2), "r": node("regions")}, ["o.out", "r.in"], all="r.out"))
+    assert view.flow.run.state == "OK", view.panics
+    assert in_stream(world, spark, view.flow.run.id, "r") == [[(None, Decimal(0))], [(None, Decimal(1))], []]

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pondage.define.segment import Segment
 from pondage.spark import whole_streams
 from pondage.spark.errors import explained
-from pondage.spark.segments import DecodeError, encoded, frame_in, packed, written
+from pondage.spark.segments import DecodeError, frame_in, packed, written
 from pondage.spark.whole_streams import whole_stream
 
 pytestmark = pytest.mark.spark
@@ -65,7 +65,7 @@ def test_every_type_of_columns_comes_through_a_stream_as_it_is(spark: SparkSessi
                   array(1, null) n, map('k', 1) o, named_struct('p', 1, 'q', array(named_struct('r', 'deep'))) s,
                   CAST(null AS string) t"""
     )
-    one = written(str(tmp_path / "t1"), 0, *encoded(frame))
+    one = written(str(tmp_path / "t1"), 0, *packed(frame.toArrow()))
     for found in (read(spark, [one], ""), frame_in(spark, one)):
         assert [field.dataType.simpleString() for field in found.schema] == [
             field.dataType.simpleString() for field in frame.schema

@@ -109,7 +109,7 @@ def _all_batches(one: Extractable, pieces: Iterator[Piece]) -> Iterator[pa.Recor
     """Give the rows of all pieces; a stream without any has the columns of its type."""
     first = next(pieces, None)
     if first is None:
-        yield from _no_rows(one.type)
+        yield from _no_rows(one.rows)
         return
     for piece in chain([first], pieces):
         yield from _batches(piece)
@@ -197,7 +197,10 @@ def _parquet(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
 
 
 def _written(batches: Iterator[pa.RecordBatch], begin: Callable[[_Sink, pa.Schema], Any]) -> Iterator[bytes]:
-    """Give what a writer makes of batches, piece by piece; it begins with the first, which says the schema."""
+    """Give what a writer makes of batches, piece by piece; it begins with the first, which says the schema.
+
+    A stream without any, of which nobody knows the columns, is a table without columns.
+    """
     sink = _Sink()
     writer = None
     for batch in batches:
@@ -205,8 +208,7 @@ def _written(batches: Iterator[pa.RecordBatch], begin: Callable[[_Sink, pa.Schem
         if batch.num_rows:
             writer.write_batch(batch)
         yield sink.taken()
-    if writer is not None:
-        writer.close()
+    (writer or begin(sink, pa.schema([]))).close()
     yield sink.taken()
 
 

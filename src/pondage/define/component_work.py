@@ -101,6 +101,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     inputs: dict[str, tuple[Input, ...]] = {}
     writes: tuple[str, ...] = ()
     """The output ports whose tables must be written, because somebody outside this execution reads them."""
+    gives: dict[str, str] = {}
+    """Of a component in stream mode: what its outputs are in this run, as far as its planner knew."""
     program: Program | None = None
     publishes: dict[str, Publication] = {}
     """Those of them that become the table of a Ripple, whose body the job is."""

@@ -23,6 +23,8 @@ class Extractable(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     extract: Extract
     type: str
+    rows: str = ""
+    """Of a stream: its type with every name put in."""
 
 
 class Pieces(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,14 +37,16 @@ class Pieces(msgspec.Struct, frozen=True, kw_only=True):
 def find(tx: Transaction, ledger: Ledger, environment: str, given: str, name: str) -> Extractable:
     """Answer an extract of a flow by its name; raises `NotFound`, and `LedgerError` when its time is over."""
     run = flows.find(tx, environment, given)
-    facts = ledger.job(tx, run.definition).stored.flow
+    version = ledger.job(tx, run.definition)
+    facts = version.stored.flow
     extract = None if facts is None else facts.extracts.get(name)
     if facts is None or extract is None:
         known = ", ".join(facts.extracts) if facts is not None and facts.extracts else "nothing"
         raise NotFound(f"flow {run.public_id} has no extract {name!r}; it has {known}", code="NO_SUCH_EXTRACT")
     if run.ended_at is not None and run.ended_at + extract.kept_us < tx.now:
         raise gone(run, name, extract)
-    return Extractable(run=run, name=name, extract=extract, type=facts.types.get(name, ""))
+    rows = version.shape_of(extract.node).gives.get(extract.port, "")
+    return Extractable(run=run, name=name, extract=extract, type=facts.types.get(name, ""), rows=rows)
 
 
 def pieces(tx: Transaction, one: Extractable, *, seen: int) -> Pieces:

@@ -140,6 +140,7 @@ class _Resolution:
             }
             | self._pinned(shape.name),
             writes=writes,
+            gives=shape.gives,
             program=program_of(definition, self._version.code(shape), shape.gives) if definition.is_external else None,
             publishes=self._publishes(shape.name),
         )

@@ -199,7 +199,7 @@ class _Planner:
         return msgspec.structs.replace(component, digest=_component_digest(component, definition, inbound, fed, body))
 
     def _gives(self, vertex: Vertex, read: set[str]) -> dict[str, str]:
-        if vertex.definition is None or not vertex.definition.is_external:
+        if vertex.definition is None or vertex.definition.mode != "stream":
             return {}
         wanted = read | {port for name, port in self.types.outputs if name == vertex.name} - {PANIC_PORT}
         found = {port: self.types.explained(vertex.name, port) for port in natural_order(wanted)}

@@ -150,6 +150,8 @@ class Call:
         frames = returned if isinstance(returned, Mapping) else {only_port(definition): returned}
         from pyspark.sql import DataFrame
 
+        from pondage.spark.frame_types import difference
+
         for port, frame in frames.items():
             declared = declared_port(definition.outputs, port)
             if declared is None:
@@ -159,6 +161,8 @@ class Call:
                 self.plain[port] = self.plain_type(declared.type)
             elif not isinstance(frame, DataFrame):
                 raise WrongComponent(f"{self.member.instance}.{port} is a {type(frame).__name__}, no DataFrame")
+            elif found := difference(frame, declared.type, definition.vars):
+                raise WrongComponent(f"{self.member.instance}.{port}: {found}")
         missing = [port for port in self.needed if port not in frames]
         if missing:
             raise self.not_closed(missing[0])

@@ -48,14 +48,26 @@ def _argument(
     session: Callable[[], SparkSession],
     variables: Mapping[str, str],
 ) -> object:
-    values = [_accepted(argument(name, port, one, made, session), port, variables) for one in found]
+    values = [converted(name, port, one, made, session, variables) for one in found]
     if port.multi:
         return values
     return values[0] if values else None
 
 
-def argument(name: str, port: Port, one: Input, made: Frames, session: Callable[[], SparkSession]) -> object:
-    """Answer one input as the type of its port says."""
+def converted(
+    name: str,
+    port: Port,
+    one: Input,
+    made: Frames,
+    session: Callable[[], SparkSession],
+    variables: Mapping[str, str],
+) -> object:
+    """Answer one input as its port says: of its type, and of the columns that it accepts."""
+    value = _typed(name, port, one, made, session)
+    return accepted(value, port, variables) if hasattr(value, "columns") else value  # type: ignore[arg-type]
+
+
+def _typed(name: str, port: Port, one: Input, made: Frames, session: Callable[[], SparkSession]) -> object:
     wants_value = port.type.startswith("Value") or port.type == "Any"
     if port.type == "Any" and not isinstance(one, Given):
         return None
@@ -76,12 +88,6 @@ def argument(name: str, port: Port, one: Input, made: Frames, session: Callable[
             return made[instance, source]
         case Panicked(panic=panic):
             return panic_frame(session(), panic)
-
-
-def _accepted(value: object, port: Port, variables: Mapping[str, str]) -> object:
-    if port.accept == "exact" or not hasattr(value, "columns"):
-        return value
-    return accepted(value, port, variables)  # type: ignore[arg-type]
 
 
 def frame_of(session: SparkSession, value: object) -> DataFrame:

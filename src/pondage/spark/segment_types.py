@@ -1,4 +1,4 @@
-"""What a segment from outside holds against the type of its port, before it becomes a part of a stream."""
+"""What a segment holds against the type of its port, before it becomes a part of a stream."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def checked_rows(data: bytes, want: Type) -> int:
         return 1
     table = unpacked(data)
     if want.head != "Any":
-        _check_table(table, want)
+        check_table(table, want)
     return int(table.num_rows)
 
 
@@ -53,21 +53,22 @@ def _check_value(value: object, want: Type) -> None:
         raise DecodeError(f"wanted {want}: {told}")
 
 
-def _check_table(table: pa.Table, want: Type) -> None:
+def check_table(table: pa.Table, want: Type) -> None:
+    """Raise `DecodeError` with both types when rows are not of the type of their port."""
     row = Type("row", fields=tuple(_fields(table.schema, table.columns)))
     got = Type(want.head, arguments=(row,), is_ordered=want.is_ordered)
     try:
         unify(got, want, {})
     except Mismatch as error:
-        raise DecodeError(f"wanted {want}, got {_plainly(got)}: {error}") from None
+        raise DecodeError(f"wanted {want}, got {plainly(got)}: {error}") from None
 
 
-def _plainly(got: Type) -> Type:
-    """Answer a type without what only its data says."""
+def plainly(got: Type) -> Type:
+    """Answer a type as it is shown: without what only its data says."""
     return msgspec.structs.replace(
         got,
-        arguments=tuple(map(_plainly, got.arguments)),
-        fields=tuple(Field(one.name, _plainly(one.type)) for one in got.fields),
+        arguments=tuple(map(plainly, got.arguments)),
+        fields=tuple(Field(one.name, plainly(one.type)) for one in got.fields),
     )
 
 

@@ -34,11 +34,6 @@ class DecodeError(PondageError):
     code = "DECODE_ERROR"
 
 
-def encoded(frame: DataFrame, *, in_order: bool = False) -> tuple[bytes, int]:
-    """Compute a DataFrame and answer its rows as Arrow IPC, and how many there are."""
-    return packed(frame.toArrow(), in_order=in_order)
-
-
 def packed(table: pa.Table, *, in_order: bool = False) -> tuple[bytes, int]:
     """Answer a table as one Arrow IPC stream, its rows in their order; with `in_order` numbered."""
     ordered = (_numbered(table) if in_order else _ordered(table)).combine_chunks()
@@ -124,7 +119,7 @@ def table_bytes(session: SparkSession, content: SnapshotContent, type_: str) -> 
     """Answer a table that a component wrote as the bytes of one segment."""
     frame = read_snapshot(session, content)
     if not is_plain(type_):
-        return encoded(frame)[0]
+        return packed(frame.toArrow())[0]
     value = plain_value("a program", type_, frame)
     return value if isinstance(value, bytes) else msgspec.json.encode(value)
 

@@ -7,6 +7,7 @@ the data alone, so a restarted attempt gives the same segments again.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,12 +15,17 @@ from pondage.define.component import ComponentDefinition, definition_of
 from pondage.define.component_run import as_json
 from pondage.define.component_work import Given, Input, MemberResult, Panicked, Stored, Streamed
 from pondage.define.port import Port, declared_port, natural_order
-from pondage.define.segment import Segment
-from pondage.define.types import is_ordered
+from pondage.define.segment import ORDER, Segment
+from pondage.define.types import Type, is_ordered
 from pondage.errors import PondageError
 from pondage.spark.component import Call, Streams, WrongComponent, only_port
-from pondage.spark.component_inputs import Frames, argument, arguments
-from pondage.spark.segments import encoded, frame_in
+from pondage.spark.component_inputs import Frames, arguments, converted
+from pondage.spark.segment_types import check_table, port_type
+from pondage.spark.segments import DecodeError, frame_in, packed
+from pondage.spark.typed import accepted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 STATE_BYTES = 1_048_576
 """How much `run.state` may hold."""
@@ -81,14 +87,15 @@ class StreamCall(Call):
         if isinstance(source, Streamed):
             found = self.streams.take(port, source)
             if isinstance(found, Segment):
-                return frame_in(self.work.session(), found, in_order=is_ordered(_port(definition, port).type))
+                frame = frame_in(self.work.session(), found, in_order=is_ordered(_port(definition, port).type))
+                return accepted(frame, _port(definition, port), definition.vars)
             if found is None:
                 return None
-            return argument(port, _port(definition, port), found, {}, self.work.session)
+            return converted(port, _port(definition, port), found, {}, self.work.session, definition.vars)
         if id(source) in once or not isinstance(source, Stored | Given | Panicked):
             return None
         once.add(id(source))
-        return argument(port, _port(definition, port), source, {}, self.work.session)
+        return converted(port, _port(definition, port), source, {}, self.work.session, definition.vars)
 
     def give(self, returned: object, definition: ComponentDefinition) -> None:
         """Put out what a call gave: nothing, one segment for each port, or, of a generator, one after the other."""
@@ -113,7 +120,18 @@ class StreamCall(Call):
             if not isinstance(frame, DataFrame):
                 raise WrongComponent(f"{self.member.instance}.{port} is a {type(frame).__name__}, no DataFrame")
             if port in self.member.writes:
-                self.streams.put(port, *encoded(frame, in_order=is_ordered(declared.type)))
+                self.put_segment(
+                    port, frame.toArrow(), port_type(self.member.gives.get(port, declared.type), definition.vars)
+                )
+
+    def put_segment(self, port: str, rows: pa.Table, want: Type) -> None:
+        """Commit rows as a segment, when they are of the type that their readers were planned with."""
+        beside = [ORDER] if want.is_ordered and ORDER in rows.column_names else []
+        try:
+            check_table(rows.drop_columns(beside), want)
+        except DecodeError as error:
+            raise WrongComponent(f"{self.member.instance}.{port}: {error.message}") from None
+        self.streams.put(port, *packed(rows, in_order=want.is_ordered))
 
     def check_state(self) -> None:
         """See that the state is small: it stays in the driver for as long as the stream lasts."""

@@ -12,8 +12,9 @@ import msgspec
 
 from pondage.define.component_work import Panic
 from pondage.define.port import Port
+from pondage.define.segment import ORDER
 from pondage.define.type_json import spark_json
-from pondage.define.types import PANIC, parse_type
+from pondage.define.types import PANIC, is_ordered, parse_type
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
@@ -118,5 +119,6 @@ def accepted(frame: DataFrame, port: Port, variables: Mapping[str, str]) -> Data
         found = F.col(quoted) if field.name in frame.columns else F.lit(None)
         columns.append(found.cast(kind).alias(field.name))
     known = {field.name for field in row.fields}
-    rest = [name for name in frame.columns if name not in known] if row.rest else []
+    kept = set(frame.columns) if row.rest else {ORDER} if is_ordered(port.type) else set()
+    rest = [name for name in frame.columns if name in kept - known]
     return frame.select(*columns, *(F.col("`" + name.replace("`", "``") + "`") for name in rest))

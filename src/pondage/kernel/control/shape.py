@@ -89,7 +89,7 @@ class PlanComponent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     globals: tuple[str, ...] | None = None
     labels: tuple[str, ...] = ()
     gives: dict[str, str] = {}
-    """Of an external program: what each of its outputs is, with every name and variable put in."""
+    """Of a component in stream mode: what each of its outputs is, with every name and variable put in."""
     digest: str = ""
     """Of its definition, its params and all that leads to it: equal digests mean that its results can be kept."""
     sub: int = 0
