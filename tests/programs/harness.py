@@ -32,11 +32,14 @@ connections: {data: [w.out -> x.in, x.out -> r.in]}
 """
 
 
-def components(out: str, command: tuple[str, ...], reads: str, vars_: dict[str, str]) -> dict[str, ComponentDefinition]:
+def components(
+    out: str, command: tuple[str, ...], reads: str, vars_: dict[str, str], takes: Port | None = None
+) -> dict[str, ComponentDefinition]:
     """A writer whose segments are followed, and whatever the program gives."""
     prog = definition_of(
         external_program(
-            "prog", command=command, transport="unix" if command else "amqp", inputs={"in": out if vars_ else reads},
+            "prog", command=command, transport="unix" if command else "amqp",
+            inputs={"in": takes or (out if vars_ else reads)},
             outputs={"out": out}, deterministic=True, vars=vars_,
         )
     )  # fmt: skip
@@ -85,11 +88,12 @@ class ProgramWorld:
         rows: int | None = None,
         reads: str = "Stream<Any>",
         vars: dict[str, str] | None = None,  # noqa: A002 - the manifest's word
+        takes: Port | None = None,
     ) -> str:
-        """Begin a run; with `rows`, the reader may be that far behind."""
+        """Begin a run; with `rows`, the reader may be that far behind; `takes` is the program's input."""
         edge = "x.out -> r.in" if rows is None else f"{{from: x.out, to: r.in, max_in_flight_rows: {rows}}}"
         return self.run.start(
-            job(FLOW.replace("x.out -> r.in", edge), registry=components(out, command, reads, vars or {}))
+            job(FLOW.replace("x.out -> r.in", edge), registry=components(out, command, reads, vars or {}, takes))
         )
 
     def claimed(self, node: str) -> Work:

@@ -9,11 +9,13 @@ import pyarrow as pa
 import pytest
 
 from pondage.define.component_work import ComponentResult, MemberResult
+from pondage.define.port import Accept, Port
 from pondage.engine.programs.session import ProgramSession
 from pondage.ledger import reap, segments
 from pondage.ledger.segments import Reader
 from pondage.program import Job, serve
 from pondage.program.transport import Transport
+from pondage.spark.segments import unpacked
 from tests.patience import PATIENCE_S
 from tests.programs.harness import ProgramWorld, Wire, arrow
 from tests.services.postgres import wait_until
@@ -343,3 +345,24 @@ def _quietly(client: Transport) -> None:
         client.pop("in")
     except Exception:  # noqa: BLE001 - what the program is told is the transport's business
         return
+
+
+@pytest.mark.parametrize(
+    ("type_", "accept", "expected"),
+    [
+        ("Stream<{b: string, a: bigint, c: date}>", "upcast", {"b": ["x", None], "a": [1, 2], "c": [None, None]}),
+        ("Stream<{b: string}>", "subset", {"b": ["x", None]}),
+        ("Stream<{a: int, b: string}>", "exact", {"a": [1, 2], "b": ["x", None]}),
+    ],
+)
+def test_an_input_gets_the_columns_that_it_accepts(
+    flow: ProgramWorld, wire: Wire, type_: str, accept: Accept, expected: dict[str, list[object]]
+) -> None:
+    flow.start(reads="Stream<{a: int, b: string}>", takes=Port(type_, accept=accept))
+    flow.write(flow.claimed("w"), arrow(a=pa.array([1, 2], pa.int32()), b=["x", None]))
+    client = wire.open(flow.session(flow.attempt(flow.claimed("x"))))
+    client.take()
+    found = client.pop("in")
+    assert found is not None
+    assert unpacked(found).to_pydict() == expected
+    assert client.pop("in") is None

@@ -83,6 +83,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...]
     transport: str = "unix"
     inputs: dict[str, str] = {}
+    accepts: dict[str, str] = {}
+    """Inputs that take more than exactly their columns, and how much more."""
     outputs: dict[str, str] = {}
     """What its outputs are in this run, as far as its planner knew."""
     vars: dict[str, str] = {}

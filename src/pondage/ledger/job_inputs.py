@@ -77,6 +77,7 @@ def program_of(definition: ComponentDefinition, code: str, gives: Mapping[str, s
         command=definition.command,
         transport=definition.transport,
         inputs={name: port.type for name, port in definition.inputs.items()},
+        accepts={name: port.accept for name, port in definition.inputs.items() if port.accept != "exact"},
         outputs={name: port.type for name, port in definition.outputs.items()} | dict(gives),
         vars=definition.vars,
     )

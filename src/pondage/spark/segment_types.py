@@ -7,13 +7,17 @@ from itertools import islice
 
 import msgspec
 import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from pondage.define.pointer import trail
 from pondage.define.port import INFER
+from pondage.define.segment import ORDER
+from pondage.define.type_json import spark_json
 from pondage.define.types import ANY, Field, Type, TypeSyntax, parse_type
 from pondage.define.unify import Mismatch, explained, unify
 from pondage.define.values import wrong_value
-from pondage.spark.segments import DecodeError, unpacked, value_in
+from pondage.spark.segments import DecodeError, ipc_bytes, unpacked, value_in
 
 SHOWN = 5
 """How many wrong places of a value are told."""
@@ -44,6 +48,22 @@ def checked_rows(data: bytes, want: Type) -> int:
     if want.head != "Any":
         check_table(table, want)
     return int(table.num_rows)
+
+
+def accepted_rows(data: bytes, want: Type) -> bytes:
+    """Answer the rows of a segment as an input that accepts others wants them: in order, widened, without the rest."""
+    row = want.arguments[0]
+    if row.head != "row":
+        return data
+    table = unpacked(data, in_order=want.is_ordered)
+    wanted = to_arrow_schema(StructType.fromJson(spark_json(row)), timezone="UTC")  # type: ignore[arg-type]
+    others = [one for one in table.schema if one.name not in wanted.names and (row.rest or one.name == ORDER)]
+    columns = [
+        table.column(one.name).cast(one.type) if one.name in table.column_names else pa.nulls(table.num_rows, one.type)
+        for one in wanted
+    ]
+    schema = pa.schema([*wanted, *others], metadata=table.schema.metadata)
+    return ipc_bytes(pa.table([*columns, *(table.column(one.name) for one in others)], schema))
 
 
 def _check_value(value: object, want: Type) -> None:

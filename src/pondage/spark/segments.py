@@ -37,10 +37,15 @@ class DecodeError(PondageError):
 def packed(table: pa.Table, *, in_order: bool = False) -> tuple[bytes, int]:
     """Answer a table as one Arrow IPC stream, its rows in their order; with `in_order` numbered."""
     ordered = (_numbered(table) if in_order else _ordered(table)).combine_chunks()
+    return ipc_bytes(ordered), ordered.num_rows
+
+
+def ipc_bytes(table: pa.Table) -> bytes:
+    """Answer a table as one Arrow IPC stream, as it is."""
     sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, ordered.schema) as writer:
-        writer.write_table(ordered)
-    return sink.getvalue(), ordered.num_rows
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
 
 
 def unpacked(data: bytes, *, in_order: bool = False) -> pa.Table:
@@ -63,10 +68,7 @@ def without_numbers(data: bytes) -> bytes:
             table = _unnumbered(reader.read_all())
     except (pa.ArrowException, OSError, ValueError):
         return data
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
+    return ipc_bytes(table)
 
 
 def value_in(data: bytes) -> object:

@@ -16,7 +16,7 @@ from pondage.engine.attempt import Attempt
 from pondage.engine.streams import StreamPorts
 from pondage.errors import PondageError
 from pondage.program.transport import JobDesc
-from pondage.spark.segment_types import checked_rows, port_type
+from pondage.spark.segment_types import accepted_rows, checked_rows, port_type
 from pondage.spark.segments import DecodeError, packed, read_bytes, unpacked, without_numbers
 
 STREAM_BITS = 128
@@ -101,13 +101,15 @@ class ProgramSession:
         if not isinstance(source, Streamed):
             raise PondageError(f"{port}: only outputs of components can be fed to a program", code="BAD_INPUT")
         found = self._streams.take(port, source)
-        if isinstance(found, Stored):
-            return self._table(found, self.program.inputs.get(port, ANY_TABLE))
         if found is None:
             return None
         type_ = self.program.inputs.get(port, ANY_TABLE)
-        has_rows = type_.startswith(("Table", "Stream")) and not is_ordered(type_)
-        return without_numbers(read_bytes(found)) if has_rows else read_bytes(found)
+        data = self._table(found, type_) if isinstance(found, Stored) else read_bytes(found)
+        if not type_.startswith(("Table", "Stream")):
+            return data
+        if not is_ordered(type_):
+            data = without_numbers(data)
+        return accepted_rows(data, port_type(type_, self.program.vars)) if port in self.program.accepts else data
 
     def put(self, port: str, frame: bytes) -> None:
         """Commit a segment, or with `0x01` the end of an output. When this returns it is durable."""
