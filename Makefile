@@ -4,7 +4,7 @@
 #   make lint                 style, types and the import rules
 #   make bench NAME=x         one benchmark, or all of them
 #   make chaos SEEDS=n        the fault matrix with real processes, each fault n times
-#   make fuzz SEEDS=n         n random trees of flows on Spark, each compared with a straight evaluation
+#   make fuzz SEEDS=n FIRST=m n random trees of flows on Spark from seed m on, each compared with a straight evaluation
 #   make bare                 `make demo` as a stranger has it: fresh clone, no Java or Node, empty HOME
 #   make setup | lock | wheel | clean
 
@@ -51,9 +51,10 @@ chaos:
 	@$(BIN)/python -m tests.chaos --seeds $(SEEDS) $(ARGS)
 
 fuzz: SEEDS = 600
+fuzz: FIRST = 0
 fuzz:
 	@$(BOOTSTRAP) dev
-	@PONDAGE_FUZZ_SEEDS=$(SEEDS) $(BIN)/python -m pytest -q tests/spark/test_random_flows.py $(ARGS)
+	@PONDAGE_FUZZ_SEEDS=$(SEEDS) PONDAGE_FUZZ_FIRST=$(FIRST) $(BIN)/python -m pytest -q tests/spark/test_random_flows.py $(ARGS)
 
 bare:
 	@$(PYTHON) scripts/bare.py

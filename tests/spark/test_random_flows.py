@@ -1,6 +1,6 @@
 """Random trees on the real engine, each compared with a straight PySpark evaluation; one in ten loses its worker.
 
-`make fuzz SEEDS=n` runs n of them: PONDAGE_FUZZ_SEEDS says how many.
+`make fuzz SEEDS=n FIRST=m` runs n of them from the seed m on: PONDAGE_FUZZ_SEEDS and PONDAGE_FUZZ_FIRST say so.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from tests.spark.flow_fleet import Fleet
 pytestmark = pytest.mark.spark
 
 SEEDS = int(os.environ.get("PONDAGE_FUZZ_SEEDS", "60"))
+FIRST = int(os.environ.get("PONDAGE_FUZZ_FIRST", "0"))
 AT_ONCE = 6
 LOSES = 10
 """One tree of so many loses a worker."""
@@ -119,7 +121,7 @@ def test_random_trees_give_what_a_straight_evaluation_gives(
 ) -> None:
     kinds: Counter[str] = Counter()
     waiting: list[Tried] = []
-    trees = runnable(iter(range(1_000_000)))
+    trees = runnable(count(FIRST))
     while kinds["executed"] < SEEDS:
         seed, tree = next(trees)
         try:
