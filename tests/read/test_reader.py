@@ -50,6 +50,14 @@ sales.sql("total", "sql/total.sql")
     assert all(len(ripple.digest) == 64 for pond in ponds for ripple in pond.ripples)
 
 
+def test_the_parser_of_sql_is_loaded_for_sql_only_and_no_file_of_the_author_stands_in_for_it(project_of: Write):
+    asked = "import sys\nassert 'sqlglot.parser' not in sys.modules, 'loaded for nothing'\n"
+    ponds = asked + "from pondage import Pond\nsales = Pond('sales')\nsales.sql('total', 'total.sql')\n"
+    stranger = "raise RuntimeError('this is not the parser')\n"
+    (pond,) = read_project(project_of({"ponds.py": ponds, "total.sql": "SELECT 1 AS one", "sqlglot.py": stranger}))
+    assert pond.ripple("total").sql == "SELECT 1 AS one"
+
+
 def test_what_a_module_prints_does_not_disturb_and_no_ripple_is_run(project_of: Write):
     files = {
         "ponds.py": """\

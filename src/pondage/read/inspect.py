@@ -7,9 +7,11 @@ back with the author's file, line and message.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
@@ -28,7 +30,9 @@ from pondage.read.exchange import Answer, Problem, Request, SchemaCall, Wrong
 from pondage.read.job_ripple import job_body
 from pondage.read.reactors import found_reactors, published_pond, reactor_definition
 from pondage.read.source import SourceFiles, module_name
-from pondage.read.sql import normalised_sql, read_sql_file
+
+_PARSER = "sqlglot"
+"""To load it takes as long as everything else here, and most projects have no SQL."""
 
 
 def inspected(request: Request) -> Answer:
@@ -154,6 +158,8 @@ def _definition(
         if function is not None:
             found[definition.name] = digests.of_function(function, reads=reads)
         elif definition.sql is not None:
+            from pondage.read.sql import normalised_sql
+
             found[definition.name] = digest_of("sql", normalised_sql(definition.sql), repr(reads))
         elif definition.name in jobs:
             found[definition.name] = digest_of(jobs[definition.name].digest, repr(reads))
@@ -185,6 +191,8 @@ def _sql_of(ripple: Ripple, root: Path) -> SqlInputs:
             f"the SQL file {ripple.sql_path!r} is outside the project", place=ripple.place, code="NO_SQL_FILE",
             hint="keep SQL files under the project's directory",
         )  # fmt: skip
+    from pondage.read.sql import read_sql_file
+
     return read_sql_file(path, place=ripple.place)
 
 
@@ -233,9 +241,22 @@ def _without_root(text: str, root: Path) -> str:
     return text.replace(f"{root}/", "")
 
 
+class _Kept:
+    """Finds a package that is loaded later where it lies now, whatever the path has by then."""
+
+    def __init__(self, name: str) -> None:
+        self._spec = importlib.util.find_spec(name)
+        self._name = name
+
+    def find_spec(self, name: str, _path: object, _target: object = None, /) -> ModuleSpec | None:
+        """Answer the place of the package; of its modules it knows by itself."""
+        return self._spec if name == self._name else None
+
+
 def main(arguments: list[str]) -> None:
     """Read the request file, import, write the answer file."""
     request = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Request)
+    sys.meta_path.insert(0, _Kept(_PARSER))
     sys.path.insert(0, request.root)
     answer = inspected(request)
     Path(arguments[1]).write_bytes(msgspec.json.encode(answer))

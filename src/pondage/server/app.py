@@ -8,6 +8,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from typing import cast
 
 import anyio
@@ -52,18 +53,22 @@ def make_app(
     sockets: Sequence[Socket] = SOCKETS,
 ) -> ASGIApp:
     """Answer the application; raises `PondageError` when a route of the table has no level."""
-    document = b""
+
+    @cache
+    def document() -> msgspec.Raw:
+        """Describe the table when somebody asks: that takes longer than everything else here."""
+        return msgspec.Raw(msgspec.json.encode(openapi.document(table, sockets)))
+
     described = Route(
         method="GET",
         path="/v1/openapi.json",
         level=Level.READ,
-        handler=lambda _: msgspec.Raw(document),
+        handler=lambda _: document(),
         response=dict[str, object],
         summary="This description.",
     )
     table = (*routes, described)
     checked([*table, *sockets])
-    document = msgspec.json.encode(openapi.document(table, sockets))
     relays = anyio.CapacityLimiter(RELAYS)
     http: list[BaseRoute] = [
         HttpRoute(route.path, _endpoint(service, route, relays), methods=[route.method]) for route in table

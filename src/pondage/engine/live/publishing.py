@@ -6,7 +6,6 @@ import msgspec
 
 from pondage.define.graph import Fire
 from pondage.define.reactor import Publish
-from pondage.engine.live.table import Table
 from pondage.engine.places import snapshot_path
 from pondage.errors import LedgerError, PondageError
 from pondage.ledger import actors, reactor_ponds
@@ -26,6 +25,8 @@ class Publisher:
                 hint="Publish(..., schema=Quote)",
                 code="NO_SCHEMA",
             )
+        from pondage.engine.live.table import Table  # most hosts publish nothing and need no Arrow
+
         self._ledger = ledger
         self._row = row
         self._lease = lease
