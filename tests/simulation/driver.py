@@ -47,15 +47,15 @@ class Database(Protocol):
         """Throw everything away."""
 
 
-class _SharedSqlite(SqliteDriver):
+class SharedSqlite(SqliteDriver):
     """One connection in memory for everybody: only one thread runs at a time, and none stops inside a transaction."""
 
     def __init__(self, connection: sqlite3.Connection, clock: SimulatedClock) -> None:
         super().__init__(Path(":memory:"), clock)
-        self._shared = connection
+        self.shared = connection
 
     def _connection(self) -> sqlite3.Connection:
-        return self._shared
+        return self.shared
 
 
 def _in_memory() -> sqlite3.Connection:
@@ -67,26 +67,22 @@ class SqliteMemory:
 
     _template: sqlite3.Connection | None = None
 
-    def __init__(self, origin: sqlite3.Connection | None = None) -> None:
+    def __init__(self) -> None:
         if SqliteMemory._template is None:
             made = _in_memory()
-            migrate(_SharedSqlite(made, SimulatedClock()))
+            migrate(SharedSqlite(made, SimulatedClock()))
             made.executescript(WATCHES)
             SqliteMemory._template = made
-        self._connection = _in_memory()
-        (origin or SqliteMemory._template).backup(self._connection)
-        self._connection.execute("PRAGMA foreign_keys=ON")
-        self._connection.execute("PRAGMA synchronous=OFF")
+        self.connection = _in_memory()
+        SqliteMemory._template.backup(self.connection)
+        self.connection.execute("PRAGMA foreign_keys=ON")
+        self.connection.execute("PRAGMA synchronous=OFF")
 
     def connect(self, clock: SimulatedClock) -> Driver:
-        return _SharedSqlite(self._connection, clock)
-
-    def copy(self) -> SqliteMemory:
-        """Answer the same rows once more."""
-        return SqliteMemory(self._connection)
+        return SharedSqlite(self.connection, clock)
 
     def close(self) -> None:
-        self._connection.close()
+        self.connection.close()
 
 
 class SimulatedChanges:

@@ -67,7 +67,7 @@ class Task:
         self.is_woken = False
         self._scheduler = scheduler
         self._body = body
-        self._turn = threading.Semaphore(0)
+        self._turn = _held_lock()
         self._thread = threading.Thread(target=self._run, name=f"{process.name}/{name}", daemon=True)
         self._thread.start()
 
@@ -151,7 +151,7 @@ class Scheduler:
         self.random = random.Random(seed)
         self.clock = SimulatedClock()
         self.tasks: list[Task] = []
-        self.turn = threading.Semaphore(0)
+        self.turn = _held_lock()
         self.current: Task | None = None
         self.errors: list[str] = []
         self.history: list[str] = []
@@ -210,7 +210,13 @@ class Scheduler:
         """Choose whose turn is next; None when the run is over."""
         self.clock.time += self.random.randrange(20_000)
         while not self.errors and not self._is_closing:
-            ready = [task for task in self.tasks if self._is_ready(task)]
+            now = self.clock.time
+            ready = [
+                task
+                for task in self.tasks
+                if not task.is_over
+                and (task.process.is_dead or (task.wake_at <= now and task.process.frozen_until <= now))
+            ]
             if ready:
                 return self._chosen(ready)
             self.tasks = [task for task in self.tasks if not task.is_over]
@@ -241,12 +247,12 @@ class Scheduler:
                 self.turn.acquire()
             task.join()
 
-    def _is_ready(self, task: Task) -> bool:
-        if task.is_over:
-            return False
-        if task.process.is_dead:
-            return True
-        return task.wake_at <= self.clock.time and task.process.frozen_until <= self.clock.time
+
+def _held_lock() -> threading.Lock:
+    """Answer a turn that nobody has yet: whoever takes it waits until it is given."""
+    made = threading.Lock()
+    made.acquire()
+    return made
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 The state space is small enough to be walked whole. From every state that can be reached the rules hold, and from every
 one of them the usual recovery (reap whoever is silent, let a new worker do what is left) ends with the work done once.
+
+There is one database: a step is taken, everything behind it is walked, and the step is taken back.
 """
 
 from __future__ import annotations
@@ -21,13 +23,39 @@ from pondage.ledger.deploy import deploy
 from pondage.ledger.driver import Driver, LedgerUnavailable, Transaction
 from pondage.ledger.ids import SeededIds
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.sqlite import SqliteTransaction
 from pondage.ledger.work import Work
 from tests.ledger.harness import content, pond
-from tests.simulation.driver import SqliteMemory
+from tests.simulation.driver import SharedSqlite, SqliteMemory
 from tests.simulation.scheduler import SimulatedClock, replaced
 
 MOST_CLAIMS = 2
 FEWEST_STATES = 3_000
+
+
+class Nested(SharedSqlite):
+    """A driver whose transactions are savepoints, so that they can be taken back after they were committed."""
+
+    @contextmanager
+    def _block(self, begin: str) -> Iterator[SqliteTransaction]:
+        self.shared.execute("SAVEPOINT block")
+        try:
+            yield SqliteTransaction(self.shared, self._clock, self.counts)
+        except BaseException:
+            self.shared.execute("ROLLBACK TO block")
+            raise
+        finally:
+            self.shared.execute("RELEASE block")
+
+    @contextmanager
+    def taken_back(self) -> Iterator[None]:
+        """Undo everything that was committed inside."""
+        self.shared.execute("SAVEPOINT step")
+        try:
+            yield
+        finally:
+            self.shared.execute("ROLLBACK TO step")
+            self.shared.execute("RELEASE step")
 
 
 class Forgetful:
@@ -68,9 +96,8 @@ class Holder:
 
 @dataclass(frozen=True)
 class State:
-    """A moment: the rows, and what everybody believes."""
+    """A moment: what everybody believes, beside the rows that are there."""
 
-    database: SqliteMemory
     holders: tuple[Holder, ...]
     is_killed: bool = False
     path: tuple[str, ...] = ()
@@ -80,46 +107,48 @@ class State:
 class Model:
     """Walks the whole space and collects what is wrong."""
 
+    driver: Nested = field(default_factory=lambda: Nested(SqliteMemory().connection, SimulatedClock()))
     seen: set[object] = field(default_factory=set)
     wrong: list[str] = field(default_factory=list)
     is_ended_by_the_first: bool = False
 
-    def ledger(self, database: SqliteMemory) -> tuple[Ledger, Forgetful]:
-        driver = Forgetful(database.connect(SimulatedClock()))
+    def ledger(self) -> tuple[Ledger, Forgetful]:
+        """Answer a ledger that remembers nothing of another one's steps."""
+        driver = Forgetful(self.driver)
         return Ledger(driver, ids=SeededIds(1), durability=Durability(crash_budget=100)), driver  # type: ignore[arg-type]
 
     def start(self) -> State:
-        database = SqliteMemory()
-        ledger, _ = self.ledger(database)
+        ledger, _ = self.ledger()
         deploy(
             ledger, "main", project="p", definitions=[pond("orders")], removed=[], archive=b"", summary="{}",
             expected=[],
         )  # fmt: skip
         verbs.send(ledger, "main", Tap(pond="orders@1"))
-        return State(database=database, holders=tuple(Holder(process=register(ledger, n)) for n in range(2)))
+        return State(holders=tuple(Holder(process=register(ledger, n)) for n in range(2)))
 
     def walk(self) -> None:
-        waiting = [self.start()]
-        while waiting and not (self.wrong and self.is_ended_by_the_first):
-            state = waiting.pop()
-            key = rows(state.database), tuple(holder.belief for holder in state.holders), state.is_killed
-            if key in self.seen:
-                state.database.close()
-                continue
-            self.seen.add(key)
-            self.check(state)
+        self.visit(self.start())
+        self.driver.shared.close()
+
+    def visit(self, state: State) -> None:
+        key = self.rows(), tuple(holder.belief for holder in state.holders), state.is_killed
+        if key in self.seen:
+            return
+        self.seen.add(key)
+        self.check(state)
+        with self.driver.taken_back():
             self.recover(state)
-            for name, act in self.choices(state):
-                copy = state.database.copy()
-                ledger, driver = self.ledger(copy)
-                path = (*state.path, name)
+        for name, act in self.choices(state):
+            if self.wrong and self.is_ended_by_the_first:
+                return
+            path = (*state.path, name)
+            with self.driver.taken_back():
                 try:
-                    following = act(ledger, driver)
+                    following = act(*self.ledger())
                 except sqlite3.IntegrityError as error:
                     self.wrong.append(f"refused by the schema ({error}) after {' > '.join(path)}")
                     continue
-                waiting.append(replace(following, database=copy, path=path))
-            state.database.close()
+                self.visit(replace(following, path=path))
 
     def choices(self, state: State) -> list[tuple[str, Callable[[Ledger, Forgetful], State]]]:
         found: list[tuple[str, Callable[[Ledger, Forgetful], State]]] = []
@@ -138,7 +167,7 @@ class Model:
         return found
 
     def check(self, state: State) -> None:
-        ledger, _ = self.ledger(state.database)
+        ledger, _ = self.ledger()
         with ledger.reading() as tx:
             questions = {
                 "broken": "SELECT what FROM broken",
@@ -158,8 +187,7 @@ class Model:
 
     def recover(self, state: State) -> None:
         """Whoever still holds something is silent for too long; a new worker does what is left."""
-        copy = state.database.copy()
-        ledger, _ = self.ledger(copy)
+        ledger, _ = self.ledger()
         with ledger.reading() as tx:
             alive = processes.alive(tx)
         for row in alive:
@@ -179,24 +207,21 @@ class Model:
         is_right = not left and len(good) == len(shown) and (len(good) == 1 or (not good and ended == {"cancelled"}))
         if not is_right:
             self.wrong.append(f"{len(good)} good, {len(shown)} shown, {ended} after {' > '.join(state.path)}")
-        copy.close()
 
-
-def rows(database: SqliteMemory) -> object:
-    """Answer everything of the ledger that decides what can happen next."""
-    ledger, _ = Model().ledger(database)
-    with ledger.reading() as tx:
-        return tuple(
-            tuple(tuple(row.values()) for row in tx.rows(question))
-            for question in (
-                "SELECT dispatch, token, process, epoch, outcome, is_isolated FROM executions ORDER BY id",
-                "SELECT execution, is_isolated FROM availabilities ORDER BY execution",
-                "SELECT outcome, crashes FROM dispatches ORDER BY id",
-                "SELECT state FROM runs ORDER BY id",
-                "SELECT id, dead_at FROM processes ORDER BY id",
-                "SELECT payload FROM signals ORDER BY id",
+    def rows(self) -> object:
+        """Answer everything of the ledger that decides what can happen next."""
+        with self.driver.reading() as tx:
+            return tuple(
+                tuple(tuple(row.values()) for row in tx.rows(question))
+                for question in (
+                    "SELECT dispatch, token, process, epoch, outcome, is_isolated FROM executions ORDER BY id",
+                    "SELECT execution, is_isolated FROM availabilities ORDER BY execution",
+                    "SELECT outcome, crashes FROM dispatches ORDER BY id",
+                    "SELECT state FROM runs ORDER BY id",
+                    "SELECT id, dead_at FROM processes ORDER BY id",
+                    "SELECT payload FROM signals ORDER BY id",
+                )
             )
-        )
 
 
 def register(ledger: Ledger, pid: int) -> int:
