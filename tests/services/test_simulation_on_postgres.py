@@ -1,8 +1,9 @@
-"""The deterministic simulation with PostgreSQL's SQL."""
+"""The deterministic simulation with PostgreSQL's SQL; PONDAGE_HISTORIES says how many histories."""
 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -13,8 +14,8 @@ from tests.services.postgres import PostgresServer
 from tests.simulation.postgres import PostgresSchema
 from tests.simulation.story import play
 
-SEEDS = 60
-AT_ONCE = 20
+SEEDS = int(os.environ.get("PONDAGE_HISTORIES", "30"))
+AT_ONCE = 10
 TROUBLE_S = 40.0
 """Shorter than on SQLite in memory: a transaction takes ten times as long."""
 
