@@ -13,7 +13,10 @@ from pondage.simulate.reaction_host import VirtualReactorHost
 from pondage.simulate.reaction_scenario import ReactionScenario, read_reaction_scenarios
 
 FILE = Path(__file__).parents[2] / "conformance" / "reaction.json"
-SCENARIOS = read_reaction_scenarios(FILE)
+OWN = Path(__file__).parent / "own_reaction.json"
+"""Rules of the specification that no shipped scenario plays."""
+SHIPPED = read_reaction_scenarios(FILE)
+SCENARIOS = [*SHIPPED, *read_reaction_scenarios(OWN)]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
@@ -26,7 +29,7 @@ def test_the_live_host_on_a_real_journal_does_what_the_scenario_says(scenario: R
     assert check_reaction(scenario, JournalReactorHost).mismatches == []
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
+@pytest.mark.parametrize("scenario", SHIPPED, ids=lambda scenario: scenario.id)
 def test_a_wrong_expectation_fails_in_every_part(scenario: ReactionScenario) -> None:
     expect = msgspec.to_builtins(scenario.expect)
     for part, value in expect.items():
@@ -52,7 +55,7 @@ def wrong_file(tmp_path: Path) -> Path:
 
 def test_the_command_counts_what_passed() -> None:
     for host in ("virtual", "ledger"):
-        result = run(FILE, "--host", host)
+        result = run(FILE, OWN, "--host", host)
         assert (result.exit_code, result.output) == (0, f"{len(SCENARIOS)} passed, 0 failed\n")
 
 

@@ -113,7 +113,7 @@ def flush(state: State, source: SourceLife) -> None:
     items = source.facts.buffer
     if not items:
         return
-    if state.condition not in RUNNING or (state.shape.is_sequential and _queue_is_full(source)):
+    if state.condition not in RUNNING or (state.shape.is_sequential and _is_full(source)):
         source.is_flush_due = True
         return
     source.is_flush_due = False
@@ -186,23 +186,14 @@ def _overflow(state: State, source: SourceLife, event: Push) -> None:
         refuse(state, source, event.cid, "full")
     else:
         state.record(r.Overflow(source.name))
-        if source.shape.kind is Kind.BATCH:
+        if source.is_flush_due:
             flush(state, source)
         _accept(state, source, event)
 
 
 def _is_full(source: SourceLife) -> bool:
-    facts, shape = source.facts, source.shape
-    if len(facts.queue) - facts.pinned < shape.capacity:
-        return False
-    if shape.kind is Kind.BATCH:
-        # An item needs room in the buffer only; the buffer is full when it should have been flushed already.
-        return len(facts.buffer) >= (shape.size or shape.capacity)
-    return True
-
-
-def _queue_is_full(source: SourceLife) -> bool:
-    return len(source.facts.queue) - source.facts.pinned >= source.shape.capacity
+    facts = source.facts
+    return len(facts.queue) - facts.pinned >= source.shape.capacity
 
 
 def _has_reached_size(source: SourceLife) -> bool:

@@ -34,7 +34,6 @@ def redeclare(old: ReactorShape, facts: Facts, new: ReactorShape) -> Redeclared:
         for name, source in kept.sources.items():
             _change_strategy(source, kept.fire, name, to_sequential=new.is_sequential)
     kept.graphs = list(new.graphs)
-    kept.standing = {}
     kept.failed = [name for name in kept.failed if not name or name in new.sources]
     return Redeclared(facts=kept, dropped=dropped)
 

@@ -149,10 +149,11 @@ def look_at_health(state: State) -> None:
         if not state.is_journal_ok:
             state.unhealthy.append(JOURNAL)
         condition = Condition.DEGRADED if state.unhealthy else Condition.LIVE
+        is_back = state.condition is Condition.WARMING or condition is Condition.LIVE
+        if is_back and state.facts.attempts and ("reset", "") not in state.timers:
+            state.arm("reset", "", state.now + RESET_AFTER_S * state.shape.second)
         if state.condition is Condition.WARMING:
             state.has_room = True
-            if state.facts.attempts:
-                state.arm("reset", "", state.now + RESET_AFTER_S * state.shape.second)
         state.condition = condition
     elif condition is Condition.FAILED:
         state.unhealthy = [name for name in state.sources if name in state.facts.failed]
