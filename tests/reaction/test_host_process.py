@@ -194,3 +194,29 @@ async def _watched(folder: Path, effects: list[Fired]) -> list[object]:
         return answers
     finally:
         await socket.close()
+
+
+def test_a_question_that_we_fail_on_is_answered_at_once_and_harms_nobody(tmp_path: Path) -> None:
+    def fail() -> None:
+        raise RuntimeError("a bug")
+
+    async def ask() -> list[object]:
+        owned = SimpleNamespace(state=fail, dead=list, is_lost=False)
+        socket = LiveSocket(tmp_path / ("long" * 30), "live", lambda *_: owned)  # type: ignore[arg-type,return-value]
+        await socket.open()
+        try:
+            reader, writer = await asyncio.open_unix_connection(socket.path)
+            answers = []
+            for op in ("state", "dead"):
+                writer.write(msgspec.json.encode({"id": 7, "reactor": "q", "environment": "main", "op": op}) + b"\n")
+                async with asyncio.timeout(PATIENCE_S):
+                    answers.append(msgspec.json.decode(await reader.readline()))
+            writer.close()
+            return answers
+        finally:
+            await socket.close()
+            assert not socket.path.parent.exists(), "a folder of our own is left behind"
+
+    failed, dead = asyncio.run(ask())
+    assert failed == {"id": 7, "accepted": False, "error": "INTERNAL", "message": "the log of the live host says why"}
+    assert dead == {"id": 7, "dead": []}

@@ -72,6 +72,33 @@ async def test_a_value_of_another_type_is_refused_with_its_path() -> None:
 
 
 @live_test
+async def test_a_push_that_the_hook_raises_on_is_refused_with_what_it_raised_and_crashes_nothing() -> None:
+    prices = Accumulator("prices", Price)
+
+    @prices.process
+    async def parse(raw: dict[str, float]) -> Price | None:
+        if raw["px"] < 0:
+            raise ValueError("below zero")
+        return None if raw["px"] == 0 else Price(raw["px"])
+
+    quote = Reactor("quote", sources=[prices])
+
+    @quote.graph(inline=True)
+    def price(prices: Price) -> float:
+        return prices.px
+
+    async with quote.run() as live:
+        for value, said in (({"py": 1}, "KeyError: 'px'"), ({"px": -1}, "ValueError: below zero")):
+            refused = await live.push("prices", value)
+            assert (refused.accepted, refused.error, refused.path) == (False, "invalid", said)
+        assert await live.push("prices", {"px": 0}) == Ack(accepted=True)
+        assert await live.push("prices", {"px": 2.5}) == Ack(accepted=True, seq=1)
+        state = live.state()
+        assert (state["state"], state["sources"]["prices"]["rejected"]) == ("Live", 2)  # type: ignore[index]
+    assert values(live) == [2.5]
+
+
+@live_test
 async def test_async_and_threaded_graphs_run_for_the_same_fire() -> None:
     quote = Reactor("quote", sources=[Accumulator("book", Book)], strategy="sequential")
     seen: list[str] = []
@@ -237,6 +264,11 @@ async def test_a_reactor_that_has_stopped_has_given_back_what_its_sources_held()
 async def test_an_accumulator_that_breaks_is_restarted_alone_and_reads_on() -> None:
     log = Log(b'{"px": 1}', "break", b'{"px": 3}')
     prices = Accumulator.stream("prices", Price, source=log)
+    starts: list[int | None] = []
+
+    @prices.init
+    def started(checkpoint: int | None) -> None:
+        starts.append(checkpoint)
 
     @prices.process
     def parse(raw: object) -> object | None:
@@ -256,7 +288,7 @@ async def test_an_accumulator_that_breaks_is_restarted_alone_and_reads_on() -> N
         live.host.feed(Tick())
         await live.until(lambda state: state["ok"] == 2)
         assert live.state()["sources"]["prices"]["attempts"] == 1  # type: ignore[index]
-    assert log.reads == [None, 1]
+    assert (starts, log.reads) == ([None, 1], [None, 1])
 
 
 @live_test

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -282,3 +282,37 @@ def test_what_a_removed_source_had_pending_is_told_as_dropped(tmp_path: Path) ->
         assert [str(row["payload"]) for row in rows] == ['{"reactor":"quote","source":"lots","number":1}']
     finally:
         desk.ledger.close()
+
+
+class Counting:
+    """A replayable stream of three prices."""
+
+    async def read(self, after: int | None) -> AsyncIterator[tuple[int, object]]:
+        for offset in range((after or 0) + 1, 4):
+            yield offset, b'{"px": 1}'
+        await asyncio.Event().wait()
+
+
+def test_the_init_hook_gets_how_far_its_source_was_taken_in_by_the_life_before(tmp_path: Path) -> None:
+    prices = Accumulator.stream("prices", Price, source=Counting())
+    starts: list[int | None] = []
+
+    @prices.init
+    def started(checkpoint: int | None) -> None:
+        starts.append(checkpoint)
+
+    async def live_twice(desk: Desk) -> None:
+        desk.declare(Reactor("quote", sources=[prices], strategy="sequential"))
+        owned = await desk.own()
+        await owned.until(lambda state: state["sources"]["prices"]["offset"] == 3)  # type: ignore[index]
+        await owned.drain(0)
+        again = await desk.own()
+        await again.until(lambda state: state["state"] == "Live")
+        await again.drain(0)
+
+    desk = Desk(tmp_path, "process")
+    try:
+        asyncio.run(asyncio.wait_for(live_twice(desk), PATIENCE_S))
+    finally:
+        desk.ledger.close()
+    assert starts == [None, 3]

@@ -112,7 +112,8 @@ def push(settings: Settings, name: str, source: str, value: str | None, timeout_
 
 def _push_text(answer: dict[str, object]) -> str:
     if answer.get("accepted") is not True:
-        where = f" at {answer['path']}" if "path" in answer else ""
+        path = str(answer.get("path", ""))
+        where = f" at {path}" if path.startswith("$") else f": {path}" if path else ""
         message = f": {answer['message']}" if "message" in answer else ""
         return f"refused: {answer.get('error')}{where}{message}"
     if answer.get("dup"):

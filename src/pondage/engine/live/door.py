@@ -1,6 +1,7 @@
 """The way into a reactor that runs: pushes, commands and its state, checked against what was declared."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -12,6 +13,8 @@ from pondage.engine.live.sources import NOTHING, boundary_of
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.reaction.events import Ask, Event, Flush, PondRun, Push, UndecodableEvent
 from pondage.kernel.reaction.look import look
+
+_log = logging.getLogger(__name__)
 
 
 class Ack(msgspec.Struct, frozen=True):
@@ -45,12 +48,15 @@ class Door:
         raise NotImplementedError
 
     async def push(self, source: str, value: object, *, offset: int | None = None, f: int | None = None) -> Ack:
-        """Push a value and wait until it is accepted or refused; a value of another type is refused with its path."""
+        """Push a value and wait until it is accepted or refused; a value of another type is refused with its path.
+
+        One that the `process` hook raises on is refused with what it raised: whoever sends it cannot crash the source.
+        """
         accumulator = self._accumulator(source)
         try:
             checked = await boundary_of(accumulator, value)
-        except InvalidBoundary as error:
-            refusal = f"{error.path}"
+        except Exception as error:  # noqa: BLE001 - the author's hook: told to the sender, and to the author's log
+            refusal = self._refusal(source, error)
             return await self._acknowledged(lambda cid: UndecodableEvent(source, None, refusal, cid))
         if checked is NOTHING:
             return Ack(accepted=True)
@@ -131,6 +137,13 @@ class Door:
     async def idle(self) -> dict[str, object]:
         """Wait until no fire runs."""
         return await self.until(lambda state: state["running"] is None)
+
+    def _refusal(self, source: str, error: Exception) -> str:
+        if isinstance(error, InvalidBoundary):
+            return str(error.path)
+        if not isinstance(error, ValueError):
+            _log.warning("the hook of source %s of reactor %s failed on a push", source, self.name, exc_info=error)
+        return f"{type(error).__name__}: {error}"
 
     def _accumulator(self, source: str) -> AnyAccumulator:
         found = self._accumulators.get(source)

@@ -69,7 +69,7 @@ class ReactorHost:
         self._dropped: str | None = None
         self._life = secrets.token_hex(4)
         self._graphs = Graphs(graphs, self._pump.report, on_result)
-        self._sources = Sources(accumulators, self.feed, self.offer, self.expect)
+        self._sources = Sources(accumulators, self.feed, self.offer, self.expect, self._checkpoint)
         self._actions: dict[type, Callable[..., None]] = {
             e.StartFire: self._graphs.start,
             e.CancelFire: self._graphs.cancel,
@@ -190,6 +190,9 @@ class ReactorHost:
             future.set_result(effect.payload)
         elif (answered := self._expected.pop(effect.cid, None)) is not None:
             answered(effect.payload)
+
+    def _checkpoint(self, source: str) -> int | None:
+        return self.state.facts.sources[source].offset
 
     def _new_cid(self) -> str:
         self._number += 1

@@ -33,8 +33,10 @@ class LiveSocket:
     def __init__(self, folder: Path, name: str, find: Find) -> None:
         self._find = find
         self.path = folder / f"{name}.sock"
+        self._own_folder: Path | None = None
         if len(os.fsencode(self.path)) > LONGEST_PATH:
-            self.path = Path(tempfile.mkdtemp(prefix="pondage-live-")) / "sock"
+            self._own_folder = Path(tempfile.mkdtemp(prefix="pondage-live-"))
+            self.path = self._own_folder / "sock"
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -61,6 +63,8 @@ class LiveSocket:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.path.unlink(missing_ok=True)
+        if self._own_folder is not None:
+            self._own_folder.rmdir()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         own: set[asyncio.Task[None]] = set()
@@ -108,8 +112,9 @@ class LiveSocket:
         except msgspec.DecodeError as error:
             send({"id": frame.id, "accepted": False, "error": "invalid", "message": str(error)})
         except Exception:  # noqa: BLE001 - logged, and whoever asked waits for an answer
-            _log.exception("a request about %s failed", frame.reactor)
-            send({"id": frame.id, "accepted": False, "error": "failed", "message": "the log of the live host says why"})
+            _log.exception("%s of reactor %s failed", frame.op, frame.reactor)
+            message = "the log of the live host says why"
+            send({"id": frame.id, "accepted": False, "error": "INTERNAL", "message": message})
 
 
 async def _done(owned: OwnedReactor, frame: Frame) -> dict[str, object]:

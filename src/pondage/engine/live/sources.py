@@ -25,15 +25,23 @@ NOTHING = object()
 class Sources:
     """Starts, connects, polls and stops accumulators, each in tasks of its own."""
 
-    def __init__(self, accumulators: Mapping[str, AnyAccumulator], feed: Feed, offer: Feed, expect: Expect) -> None:
+    def __init__(
+        self,
+        accumulators: Mapping[str, AnyAccumulator],
+        feed: Feed,
+        offer: Feed,
+        expect: Expect,
+        checkpoint: Callable[[str], int | None],
+    ) -> None:
+        """`checkpoint` says how far a source was taken in: what its `init` hook is given."""
         self._accumulators = dict(accumulators)
+        self._checkpoint = checkpoint
         self._feed = feed
         self._offer = offer
         self._expect = expect
         self._tasks: dict[str, set[asyncio.Task[None]]] = {name: set() for name in accumulators}
         self._ending: set[asyncio.Task[None]] = set()
         self._going: dict[str, asyncio.Event] = {name: asyncio.Event() for name in accumulators}
-        self._offsets: dict[str, int | None] = {}
 
     def rebind(self, accumulators: Mapping[str, AnyAccumulator]) -> None:
         """Go on with the same sources of another deploy: what reads goes on, what comes is of the new types."""
@@ -56,7 +64,6 @@ class Sources:
     def connect(self, effect: Connect) -> None:
         """Connect: a stream reads on after its offset, a polling source just waits for its grid."""
         name = effect.source
-        self._offsets[name] = effect.offset
         if self._accumulators[name].declaration.is_spark:
             return  # A worker reads it: the ledger tells when it does.
         if self._accumulators[name].source is None:
@@ -105,7 +112,7 @@ class Sources:
     async def _init(self, name: str) -> None:
         init = self._accumulators[name].hooks.init
         assert init is not None
-        result = init(self._offsets.get(name))
+        result = init(self._checkpoint(name))
         if inspect.isawaitable(result):
             await result
         self._feed(Accumulator(name, "started"))
@@ -146,7 +153,6 @@ class Sources:
                 self._feed(Accumulator(name, "connected"))
             if event is not None:
                 arrived = event if isinstance(event, Arrived) else Arrived(event[1], event[0])
-                self._offsets[name] = arrived.offset
                 cid = None if arrived.settle is None else self._expect(partial(_settle, arrived.settle))
                 accumulator = self._accumulators[name]
                 made = await event_of(accumulator, arrived, cid)
