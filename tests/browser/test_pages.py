@@ -72,9 +72,24 @@ def test_a_page_opens_and_has_no_barrier_light_or_dark(name: str, open_page: Ope
     tab.set_viewport_size({"width": 1280, "height": 800})
     # It must not scroll sideways; what is measured by a script follows the window a little later.
     tab.wait_for_function("() => innerWidth === 1280 && document.documentElement.scrollWidth <= 1280")
+    tab.set_viewport_size({"width": 480, "height": 900})
+    # Only what is in a box that scrolls may be wider than a telephone.
+    tab.wait_for_function(f"() => innerWidth === 480 && {FITS}")
+
+
+def test_the_programs_that_a_tree_may_use_are_listed_when_somebody_asks(open_page: Open) -> None:
+    tab = open_page("flows")
+    tab.get_by_text("Programs that a tree may use").press("Enter")
+    row = tab.get_by_role("row").filter(has=tab.get_by_text("split@1", exact=True))
+    row.wait_for()
+    assert "library" in row.inner_text()
+    assert "Table" in row.inner_text()
+    assert barriers(tab, ALL_RULES) == []
 
 
 ALL_RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']}"
+FITS = """[...document.querySelectorAll("main .panel, main .choice, main h1")]
+    .every((each) => each.getBoundingClientRect().right <= innerWidth)"""
 COLOURS = "{runOnly: {type: 'rule', values: ['color-contrast']}}"
 """All that is different in the dark."""
 

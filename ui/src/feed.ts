@@ -91,11 +91,6 @@ export function pondOf(world: World, asked: string): PondView | undefined {
   return named.sort((one, other) => majorOf(other.key) - majorOf(one.key))[0];
 }
 
-/** Whether a run is that of a flow, which has a page of its own: its id says so. */
-export function isFlow(run: string): boolean {
-  return run.startsWith("f");
-}
-
 function majorOf(key: string): number {
   return Number(key.split("@")[1] ?? 1);
 }

@@ -482,6 +482,7 @@ export interface JobRunView {
   started_at: number;
   ended_at: number | null;
   counts: Record<string, number>;
+  is_flow: boolean;
   halted: string | null;
 }
 

@@ -8,6 +8,11 @@ const UNITS: readonly (readonly [number, string])[] = [
   [SECOND, "s"],
 ];
 
+/** A machine's own name: the number of its pids' namespace tells two containers apart, and is of no use to people. */
+export function machineText(machine: string): string {
+  return machine.replace(/\/pid:\[\d+\]$/, "");
+}
+
 /** `850 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`. */
 export function durationText(lengthUs: number): string {
   if (lengthUs < 0) return `-${durationText(-lengthUs)}`;

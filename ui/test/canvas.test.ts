@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { framesOf, placed, taskOf } from "../src/canvas/arrange";
+import { stateOf } from "../src/canvas/draw";
 import { areOpen, canvasGraph, edgeState, hashOf, reach } from "../src/canvas/graph";
 import { closedOf, folded, grouped, groupsOf, groupState } from "../src/canvas/groups";
 import { innerLayout } from "../src/canvas/inner";
 import { packed, partsOf } from "../src/canvas/pack";
 import type { GraphPond, GraphRipple, GraphView, PondView, TriggerView } from "../src/types";
-import { pond, reactor, world } from "./make";
+import { jobRun, pond, reactor, world } from "./make";
 
 const ALL = { isOpen: null, flipped: new Set<string>(), only: null };
 const ripple = (name: string, parents: string[] = []): GraphRipple => ({ name, kind: "function", parents, ponds: [], fused: [], expectations: 0 });
@@ -49,6 +50,17 @@ test("a reactor stands between what it reads and what it publishes, on the newes
   const ids = graph.edges.map((edge) => edge.id);
   assert.ok(ids.includes("sales@2→reactor:alerts"));
   assert.ok(ids.includes("reactor:alerts→alarms@1"));
+});
+
+test("a job has the colour of its newest run, and none of a flow that has its name", () => {
+  const graph: GraphView = { ...deployed(PONDS), jobs: [{ name: "nightly" }] as GraphView["jobs"] };
+  const node = canvasGraph(world(PONDS), graph, ALL).nodes.find((each) => each.id === "job:nightly");
+  assert.ok(node !== undefined);
+  const colour = (...runs: ReturnType<typeof jobRun>[]) => stateOf(world(PONDS, { runs: new Map(runs.map((run) => [run.id, run])) }), node);
+  assert.deepEqual(["RUNNING", "OK", "ERROR", "ABORTED"].map((state) => colour(jobRun("j1", { state }))), ["running", "idle", "failed", "killed"]);
+  assert.equal(colour(jobRun("j1", { state: "ERROR" }), jobRun("j2", { state: "OK", started_at: 2 })), "idle");
+  assert.equal(colour(jobRun("f1", { is_flow: true })), "idle");
+  assert.equal(colour(jobRun("j1", { halted: "a step raised" })), "failed");
 });
 
 test("demand is on the edge of whoever asks, and the line is solid when the parent is ahead", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { everything, search } from "../src/shell/finding";
 import type { Page } from "../src/pages/page";
-import { pond, reactor, world } from "./make";
+import { jobRun, pond, reactor, world } from "./make";
 
 const page = (id: string): Page => ({ id, title: id, icon: "M0 0", Component: () => null });
 const known = everything(world([pond("sales@1"), pond("resales@1"), pond("orders@1")], { reactors: [reactor("alerts")] }), [
@@ -41,4 +41,13 @@ test("Ripples and jobs are found, and a Run that is long over by its number", ()
   assert.deepEqual(search(hits, "sales.cl")[0]?.params, { pond: "sales@1", tab: "code", ripple: "clean" });
   assert.equal(search(hits, "nightl")[0]?.kind, "Job");
   assert.deepEqual(search(hits, "sales#12")[0]?.params, { run: "sales#12" });
+});
+
+test("a run of a job and a flow each lead to the page of their own", () => {
+  const runs = new Map([jobRun("j1"), jobRun("f1", { job: "score", is_flow: true })].map((run) => [run.id, run]));
+  const hits = everything(world([], { runs }), [page("run"), page("flows")]);
+  assert.deepEqual(
+    hits.filter((hit) => "run" in hit.params).map((hit) => [hit.text, hit.page]),
+    [["nightly j1", "run"], ["score f1", "flows"]],
+  );
 });

@@ -1,6 +1,6 @@
 // Whole objects for tests, with what a test cares about put on top.
 import { NOTHING, type World } from "../src/feed";
-import type { PondView, ReactorView, Snapshot } from "../src/types";
+import type { JobRunView, PondView, ReactorView, Snapshot } from "../src/types";
 
 export function pond(key: string, more: Partial<PondView> = {}): PondView {
   return {
@@ -43,6 +43,23 @@ export function reactor(name: string, more: Partial<ReactorView> = {}): ReactorV
     graphs: [],
     is_rebound: false,
     error: null,
+    ...more,
+  };
+}
+
+export function jobRun(id: string, more: Partial<JobRunView> = {}): JobRunView {
+  return {
+    id,
+    job: "nightly",
+    state: "RUNNING",
+    code: null,
+    reason: "",
+    resumed_from: null,
+    started_at: 1,
+    ended_at: null,
+    counts: {},
+    is_flow: false,
+    halted: null,
     ...more,
   };
 }

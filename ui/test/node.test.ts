@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { roundedUp, teeth } from "../src/node/sawtooth";
 import { bodyOf, commandOf, initialValues, isComplete, VERBS, verbOf, type Verb } from "../src/node/verbs";
 import type { TrendPoint } from "../src/types";
-import { ageText, countText, durationText, sizeText } from "../src/words";
+import { ageText, countText, durationText, machineText, sizeText } from "../src/words";
 
 function verb(id: string): Verb {
   const found = verbOf(id);
@@ -60,6 +60,7 @@ test("an axis ends at a round time", () => {
 });
 
 test("times and sizes are said as on the command line", () => {
+  assert.deepEqual(["vm/pid:[4026531836]", "spark-1", "a/b"].map(machineText), ["vm", "spark-1", "a/b"]);
   assert.deepEqual([850_000, 9_500_000, 12_000_000, 200_000_000, 7_500_000_000].map(durationText), ["850 ms", "9.5 s", "12 s", "3 min 20 s", "2 h 5 min"]);
   assert.deepEqual([ageText(0, 12_400_000), ageText(180_000_000, 0), ageText(5, 6)], ["12 s ago", "in 3 min", "now"]);
   assert.deepEqual([512, 1_400_000, 52_000].map(sizeText), ["512 B", "1.4 MB", "52 kB"]);

@@ -48,6 +48,7 @@ class JobRunView(msgspec.Struct, frozen=True, kw_only=True):
     started_at: int
     ended_at: int | None
     counts: dict[str, int]
+    is_flow: bool
     halted: str | None = None
     """Why its machine was stopped: a step of it raised again and again. A kill lets it go on and ends it."""
 
@@ -171,6 +172,7 @@ def _line(tx: Transaction, run: JobRunRow, counts: Counter[str]) -> JobRunView:
         started_at=run.started_at,
         ended_at=run.ended_at,
         counts=dict(sorted(counts.items())),
+        is_flow=run.is_flow,
         halted=None if actor is None else text_or_none(actor, "halted"),
     )
 

@@ -116,7 +116,8 @@ function countsText(world: World, node: CanvasNode): string {
     .join(" · ");
 }
 
-function stateOf(world: World, node: CanvasNode): string {
+/** What colour a node has. */
+export function stateOf(world: World, node: CanvasNode): string {
   switch (node.kind) {
     case "group":
       return groupState(world, node.members).state;
@@ -131,13 +132,14 @@ function stateOf(world: World, node: CanvasNode): string {
       return state === "Failed" ? "failed" : state === "Degraded" || state === "Warming" ? "queued" : state === "Live" ? "running" : "idle";
     }
     case "job":
-      return jobState([...world.runs.values()].filter((run) => `job:${run.job}` === node.id));
+      return jobState([...world.runs.values()].filter((run) => !run.is_flow && `job:${run.job}` === node.id));
   }
 }
 
 /** A job is what its newest run is. */
 function jobState(runs: readonly JobRunView[]): string {
   const newest = runs.reduce<JobRunView | null>((best, run) => (best === null || run.started_at > best.started_at ? run : best), null);
-  if (newest === null || newest.state === "completed") return "idle";
-  return ["running", "failed", "killed", "queued"].includes(newest.state) ? newest.state : "idle";
+  if (newest === null) return "idle";
+  if (newest.halted !== null) return "failed";
+  return { RUNNING: "running", ERROR: "failed", ABORTED: "killed" }[newest.state] ?? "idle";
 }

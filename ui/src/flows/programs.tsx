@@ -25,7 +25,7 @@ function List({ programs }: { programs: readonly KnownComponent[] }) {
             <th>Of</th>
             <th>Takes</th>
             <th>Gives</th>
-            <th />
+            <th>What it does</th>
           </tr>
         </thead>
         <tbody>

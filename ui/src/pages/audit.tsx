@@ -85,7 +85,7 @@ function Lines({ first }: { first: AuditView }) {
 function Line({ line }: { line: AuditLine }) {
   const world = useWorld();
   const isPond = world.ponds.has(line.target);
-  const isJob = world.runs.has(line.target);
+  const run = world.runs.get(line.target);
   return (
     <tr>
       <td className="nowrap" title={momentText(line.at)}>
@@ -100,8 +100,8 @@ function Line({ line }: { line: AuditLine }) {
           <Link page="node" params={{ pond: line.target }} className="pond-link">
             {line.target}
           </Link>
-        ) : isJob ? (
-          <Link page="run" params={{ run: line.target, kind: "job" }}>
+        ) : run !== undefined ? (
+          <Link page={run.is_flow ? "flows" : "run"} params={run.is_flow ? { run: run.id } : { run: run.id, kind: "job" }}>
             {line.target}
           </Link>
         ) : (

@@ -9,7 +9,7 @@ import { Age, Command, Elapsed, Empty, PageHead, Panel, StateChip } from "../par
 import { Link, PondLink } from "../parts/link";
 import { Word } from "../parts/word";
 import type { PondView, ProcessView, RhythmView } from "../types";
-import { countText, durationText, listText, numberText, shortName } from "../words";
+import { countText, durationText, listText, machineText, numberText, shortName } from "../words";
 import type { Page } from "./page";
 
 const MOST = 8;
@@ -224,8 +224,8 @@ function Processes({ processes }: { processes: readonly ProcessView[] }) {
           {processes.slice(0, MOST).map((each) => (
             <li key={each.id} className="line">
               <strong>{each.role}</strong>
-              <span className="line-text">
-                {each.machine} <span className="faint">pid {each.pid}</span>
+              <span className="line-text" title={each.machine}>
+                {machineText(each.machine)} <span className="faint">pid {each.pid}</span>
               </span>
               <span className="line-end">{each.slots > 0 ? `${each.busy} of ${each.slots} busy` : each.state}</span>
             </li>

@@ -5,7 +5,7 @@ import { Age, Duration, Elapsed, Empty, Loaded, PageHead, Panel, StateChip } fro
 import { Link, PondLink } from "../parts/link";
 import { Word } from "../parts/word";
 import type { PoolView, ProcessView, WorkListView, WorkView } from "../types";
-import { countText, numberText } from "../words";
+import { countText, machineText, numberText } from "../words";
 import type { Page } from "./page";
 
 const QUIET_US = 20_000_000;
@@ -129,8 +129,8 @@ function Alive({ processes }: { processes: readonly ProcessView[] }) {
                 <strong>{each.role}</strong> <code className="faint">{each.id}</code>
               </td>
               <td>{each.state === "" ? <span className="faint">–</span> : <StateChip state={each.state} />}</td>
-              <td className="nowrap">
-                {each.machine} <span className="faint">pid {each.pid}</span>
+              <td className="nowrap" title={each.machine}>
+                {machineText(each.machine)} <span className="faint">pid {each.pid}</span>
               </td>
               <td>{each.slots === 0 ? <span className="faint">none</span> : <Slots busy={each.busy} slots={each.slots} />}</td>
               <td>

@@ -1,7 +1,7 @@
 // Every Pond with its newest Runs as a grid, or all Runs as a list; both narrowed by what the address says.
 import { useMemo } from "react";
 import { useGet } from "../api";
-import { isFlow, type World } from "../feed";
+import type { World } from "../feed";
 import { useWorld } from "../live";
 import { Age, Choice, Duration, Elapsed, Empty, Loaded, PageHead, Panel, StateChip } from "../parts/basics";
 import { Action } from "../parts/action";
@@ -215,7 +215,7 @@ function NoRuns() {
 function Jobs({ world }: { world: World }) {
   const { params } = usePlace();
   const runs = [...world.runs.values()]
-    .filter((run) => !isFlow(run.id))
+    .filter((run) => !run.is_flow)
     .filter((run) => params.job === undefined || run.job === params.job)
     .filter((run) => params.state === undefined || run.state === params.state)
     .filter((run) => fits(params.find, run.job, run.id, run.reason, run.code ?? ""))

@@ -45,7 +45,8 @@ export function everything(world: World, pages: readonly Page[]): Hit[] {
     hits.push({ kind: "Reactor", text: reactor.name, detail: reactor.state, page: "reactors", params: { reactor: reactor.name } });
   }
   for (const run of world.runs.values()) {
-    hits.push({ kind: "Job run", text: `${run.job} ${run.id}`, detail: run.state, page: "run", params: { run: run.id, kind: "job" } });
+    const at = run.is_flow ? { kind: "Flow", page: "flows", params: { run: run.id } } : { kind: "Job run", page: "run", params: { run: run.id, kind: "job" } };
+    hits.push({ ...at, text: `${run.job} ${run.id}`, detail: run.state });
   }
   for (const page of pages) {
     if (page.icon !== undefined) hits.push({ kind: "Page", text: page.title, detail: "", page: page.id, params: {} });
