@@ -14,6 +14,7 @@
 | guessing ids of others | test_changing: the id of a question says nothing …; here: other environments |
 """
 
+import asyncio
 import base64
 import io
 import logging
@@ -23,12 +24,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.types import ASGIApp, Message
 
 from pondage.read.project import load_project
 from pondage.server.app import make_app
 from pondage.server.table import Service
 from tests.ledger.harness import World, pond
-from tests.server.client import Client
+from tests.server.client import Client, scope_of
 from tests.server.conftest import As, token_of
 from tests.server.test_changing import upload
 from tests.server.test_twins import TREE
@@ -82,6 +84,30 @@ def test_what_a_client_sends_writes_no_line_of_its_own_into_the_log(
         wrong.get("/v1/status")
     assert not [each for each in caplog.records if "\nforged" in each.getMessage() or "\x1b" in each.getMessage()]
     assert all("\n" not in each.getMessage() for each in caplog.records if each.name.startswith("pondage"))
+
+
+def test_who_hangs_up_in_the_middle_of_a_body_is_no_failure_of_the_server(
+    world: World, app: ASGIApp, service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard: list[Message] = [
+        {"type": "http.request", "body": b'{"note":', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive() -> Message:
+        return heard.pop(0)
+
+    async def send(message: Message) -> None:
+        pass
+
+    headers = {
+        "host": "localhost",
+        "authorization": f"Bearer {token_of(world, 'demand')}",
+        "content-type": "application/json",
+    }
+    asyncio.run(app(scope_of("http", "/v1/ponds/sales/pulse", "", headers, method="POST"), receive, send))
+    assert service.requests == {("POST", "/v1/ponds/{pond}/pulse", 400): 1}
+    assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
 
 
 def test_things_of_another_environment_are_answered_as_if_they_were_not_there(client: As, world: World) -> None:

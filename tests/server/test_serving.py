@@ -1,6 +1,7 @@
 """The real server on a free port, its first token, and the verbs around it."""
 
 import http.client
+import logging
 import os
 import re
 import signal
@@ -62,8 +63,11 @@ def test_a_real_server_answers_on_a_free_port_and_only_with_a_token(service: Ser
         assert ask(port, "/healthz", {"host": "evil.example"})[0] == 421
 
 
-def test_the_feed_goes_over_a_real_websocket_and_only_with_a_token(service: Service, world: World) -> None:
+def test_the_feed_goes_over_a_real_websocket_and_only_with_a_token(
+    service: Service, world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     with served(service) as port:
+        logging.getLogger("uvicorn.error").addHandler(caplog.handler)
         url = f"ws://127.0.0.1:{port}/v1/ws/feed"
         with pytest.raises(InvalidStatus) as refused:
             connect(url)
@@ -74,6 +78,9 @@ def test_the_feed_goes_over_a_real_websocket_and_only_with_a_token(service: Serv
             while "ponds" not in (said := msgspec.json.decode(socket.recv(10))):
                 pass
     assert said["ponds"][0]["state"] == "killed"
+    logging.getLogger("uvicorn.error").removeHandler(caplog.handler)
+    errors = [each.getMessage() for each in caplog.records if each.levelno >= logging.ERROR]
+    assert errors == [], "who is refused fills no log"
 
 
 def test_a_port_that_is_taken_is_an_error_before_anything_starts() -> None:

@@ -16,7 +16,7 @@ import msgspec
 from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.routing import Route as HttpRoute
@@ -229,10 +229,13 @@ async def _body(route: Route, request: Request) -> object:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "NOT_JSON", "the body must be JSON", place="$", hint="Content-Type: application/json")
     data = bytearray()
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > route.limit_bytes:
-            raise Refused(413, "TOO_LARGE", f"the body is larger than {route.limit_bytes:,} bytes")
+    try:
+        async for chunk in request.stream():
+            data += chunk
+            if len(data) > route.limit_bytes:
+                raise Refused(413, "TOO_LARGE", f"the body is larger than {route.limit_bytes:,} bytes")
+    except ClientDisconnect as error:
+        raise Refused(400, "HUNG_UP", "the client has gone before its body was whole") from error
     if has_zero(data):
         raise Refused(400, "BAD_REQUEST", "a text of the body has a zero character in it", place="$")
     try:
