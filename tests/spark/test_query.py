@@ -8,7 +8,8 @@ from pyspark.sql import SparkSession
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
 from pondage.spark.driver import SparkDriver
-from pondage.spark.query import run_query, sample
+from pondage.spark.query import run_query
+from pondage.spark.sqltext import view_names
 from pondage.spark.write import write_files
 
 pytestmark = pytest.mark.spark
@@ -175,7 +176,9 @@ def test_values_are_json(spark: SparkSession) -> None:
     assert json.loads(json.dumps(row, allow_nan=False)) == row
 
 
-def test_a_sample_shows_rows_of_a_snapshot(spark: SparkSession, views: dict[str, SnapshotContent]) -> None:
-    shown = sample(spark, views["people"], limit=2)
-    assert shown.columns == ("id", "name")
-    assert (len(shown.rows), shown.truncated) == (2, True)
+def test_every_table_has_a_view_of_its_own_however_names_are_put_together() -> None:
+    names = view_names({"orders": 1, "shop__orders": 2, "shop.orders": 3, "fx.rates": 4}, frozenset({"shop__orders_"}))
+    assert names == {
+        ("orders",): "orders", ("shop__orders",): "shop__orders", ("shop", "orders"): "shop__orders__",
+        ("fx", "rates"): "rates",
+    }  # fmt: skip

@@ -109,16 +109,6 @@ def refuse(problems: Sequence[Problem]) -> None:
     raise PlanError(text, problems=problems, hint="nothing was changed; fix them and plan again")
 
 
-def refuse_other(shown: str, found: Plan) -> None:
-    """Raise `PlanError` when the plan made under the deploy's lock is not the one that was shown (its digest)."""
-    if shown != found.digest:
-        raise PlanError(
-            "something was deployed since this plan was made",
-            hint="look at it again: `pondage plan`",
-            code="PLAN_STALE",
-        )
-
-
 def _problems(
     own: Mapping[PondKey, PondDefinition],
     foreign: Mapping[PondKey, Deployed],

@@ -89,12 +89,6 @@ def run_query(
         raise shown from error
 
 
-def sample(session: SparkSession, content: SnapshotContent, limit: int = 20, timeout: float = 60.0) -> QueryResult:
-    """Answer some rows of one snapshot, in no promised order."""
-    with stopped_after(session, timeout, what="the sample"):
-        return answer_of(read_snapshot(session, content), limit)
-
-
 def _require_only(frame: DataFrame, contents: Mapping[str, SnapshotContent]) -> None:
     """Raise when the analysed plan would read a file that is in none of the snapshots: the second of two locks."""
     allowed = {str(local_path(path) or path) for content in contents.values() for path in content.paths}

@@ -158,6 +158,8 @@ def view_names(tables: Mapping[str, object], common_tables: frozenset[str]) -> d
         if "." in name:
             last = _parts(name)[-1]
             view = last if last not in taken else "__".join(_parts(name))
+            while view in taken:
+                view += "_"
             taken.add(view)
             names[_parts(name)] = view
     return names
