@@ -18,6 +18,7 @@ from pondage.engine.worker import Ending
 from pondage.kernel.demand.events import Kill, Pulse, Tap
 from pondage.ledger import claims, processes, queries
 from pondage.ledger import work as ledger_work
+from pondage.ledger.driver import LedgerUnavailable
 from pondage.simulate.control_registry import TEST_REGISTRY
 from tests.engine.plain import Gate, PlainExecutor, Running, join_slots, make_worker, sqlite_world, wait_for
 from tests.ledger.harness import World, content, pond
@@ -382,3 +383,22 @@ def test_an_outage_of_the_ledger_is_waited_for(
     monkeypatch.setattr(worker, "claim_one", claim_one)
     with Running(worker):
         wait_for(world, lambda: outcomes(world) == ["ok"])
+
+
+@pytest.mark.parametrize(("is_once", "expected"), [(False, ["released", "ok"]), (True, ["failed"])])
+def test_work_that_could_not_ask_the_ledger_is_given_back_unless_it_may_run_only_once(
+    world: World, tmp_path: Path, executor: PlainExecutor, is_once: bool, expected: list[str]
+) -> None:
+    """Found by the chaos run "connections cut" on a busy machine: the code could not be fetched, and the Run failed."""
+    source = msgspec.structs.replace(TEST_REGISTRY["source"], restartable=not is_once)
+    Jobs(world).start(job("components: [{name: a, type: source}]", registry={**TEST_REGISTRY, "source": source}))
+
+    def cut(attempt: Attempt) -> Result:
+        if len(executor.executed) == 1:
+            raise LedgerUnavailable("the connection was cut")
+        return component_result(attempt.work)
+
+    executor.act = cut
+    with Running(make_worker(world, tmp_path, executor)):
+        wait_for(world, lambda: outcomes(world) == expected)
+    assert len(executor.discarded) == 1

@@ -237,6 +237,10 @@ class Slots:
 
     def _carry_out(self, attempt: Attempt) -> None:
         result = self._result(attempt)
+        if result is None:
+            self._release([attempt], "the ledger did not answer a question while it ran")
+            self._executor.discard(attempt)
+            return
         if _is_lost(result) or (_is_failure(result) and not self._executor.is_alive()):
             # Not the author's fault and not ours to judge: every attempt in this process ends crashed, by its reaper.
             attempt.log.write("ERROR", "the Spark driver has died")
@@ -249,12 +253,15 @@ class Slots:
             attempt.log.write("INFO", "this attempt was taken away meanwhile; its result is thrown away")
             self._executor.discard(attempt)
 
-    def _result(self, attempt: Attempt) -> Result | Failure:
+    def _result(self, attempt: Attempt) -> Result | Failure | None:
+        """Answer how it ended; None when only the ledger was away, which is nobody's fault: it may run again."""
         with bound(attempt.log):
             try:
                 with span("execution", **_traits(attempt)):
                     return self._executor.execute(attempt)
             except BaseException as error:  # noqa: BLE001 - recorded; an author's sys.exit() is a failure like any other
+                if isinstance(error, LedgerUnavailable) and not attempt.work.claim.is_once:
+                    return None
                 failure = self._executor.failure(error)
                 if attempt.taken_away is None:
                     attempt.log.write("ERROR", f"{failure.code}: {failure.message}")
