@@ -1,6 +1,6 @@
 // Builds the page into the package: one HTML file and one script, which carries the styles and the layout worker.
 import { createHash } from "node:crypto";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
 import * as esbuild from "esbuild";
@@ -42,10 +42,14 @@ const place = {
       const script = result.outputFiles[0].contents;
       const name = `page-${createHash("sha256").update(script).digest("hex").slice(0, 16)}.js`;
       const html = await readFile(path.join(here, "src/index.html"), "utf8");
-      await rm(target, { recursive: true, force: true });
       await mkdir(target, { recursive: true });
       await writeFile(path.join(target, name), script);
-      await writeFile(path.join(target, "index.html"), html.replace("page.js", name));
+      // Whoever looks meanwhile finds the page before or this one, and never half of one.
+      await writeFile(path.join(target, "index.new"), html.replace("page.js", name));
+      await rename(path.join(target, "index.new"), path.join(target, "index.html"));
+      for (const old of await readdir(target)) {
+        if (old !== name && old !== "index.html") await rm(path.join(target, old), { recursive: true, force: true });
+      }
       console.log(`${path.relative(process.cwd(), path.join(target, name))}: ${Math.round(script.length / 1000)} kB`);
     });
   },
