@@ -192,9 +192,9 @@ def test_two_hundred_ponds_are_three_requests_and_little_to_carry(open_page: Ope
         sockets.append(socket.url)  # type: ignore[attr-defined]
         socket.on("framereceived", told)  # type: ignore[attr-defined]
 
-    tab.on("response", answers.append)
-    tab.on("websocket", opened)
     tab.goto("about:blank")
+    tab.on("response", lambda answer: answers.append(answer))
+    tab.on("websocket", opened)
     tab.goto(at.url("canvas", token=at.token(), env="many"))
     tab.wait_for_selector("[data-id='p199@1'], .react-flow__node")
     tab.wait_for_load_state("networkidle")

@@ -6,7 +6,7 @@ import os
 import signal
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -129,9 +129,11 @@ def worker_and_jvm(supervisor: int) -> tuple[int, int]:
 
 
 def children(pid: int) -> list[int]:
-    return [
-        int(each) for task in Path(f"/proc/{pid}/task").iterdir() for each in (task / "children").read_text().split()
-    ]
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+            found += [int(each) for each in (task / "children").read_text().split()]
+    return found
 
 
 def can_write(path: Path) -> bool:
