@@ -25,6 +25,7 @@ from pondage.plan.flow import PlannedFlow
 from pondage.plan.stored_job import stored_job
 from pondage.spark.driver import SparkDriver
 from pondage.views.flows import FlowDetail, flow_run
+from tests.patience import PATIENCE_S
 
 
 class Fleet:
@@ -64,10 +65,10 @@ class Fleet:
                 loses.add(jobs.find(tx, "main", run).actor)
         return run
 
-    def ended(self, run: str, timeout_s: float = 120.0) -> FlowDetail:
+    def ended(self, run: str) -> FlowDetail:
         """Wait until a flow is over."""
         changes = self.ledger.driver.changes()
-        deadline_s = time.monotonic() + timeout_s
+        deadline_s = time.monotonic() + PATIENCE_S
         try:
             while True:
                 with self.ledger.reading() as tx:
@@ -76,11 +77,15 @@ class Fleet:
                     with self.ledger.reading() as tx:
                         return flow_run(tx, self.ledger, "main", run)
                 assert not self.errors, self.errors
-                assert time.monotonic() < deadline_s, f"{run} does not end"
+                assert time.monotonic() < deadline_s, f"{run} does not end: {self._nodes(run)}"
                 changes.wait(0.5)
                 advance.advance_due(self.ledger, process=None)
         finally:
             changes.close()
+
+    def _nodes(self, run: str) -> dict[str, str]:
+        with self.ledger.reading() as tx:
+            return {one.name: one.state for one in flow_run(tx, self.ledger, "main", run).flow.components}
 
     def rows(self, run: str, name: str) -> list[dict[str, object]]:
         """Answer the rows of an extract."""
