@@ -76,3 +76,22 @@ def test_a_component_whose_parameters_have_no_schema_is_refused_where_it_is_decl
         def mine(*, params: object, run: object) -> None: ...
 
     assert (raised.value.code, raised.value.place) == ("BAD_SCHEMA", "params.properties.limit.type")
+
+
+@pytest.mark.parametrize(
+    ("params", "place"),
+    [
+        ({"allOf": [{"required": ["a"]}]}, "params.allOf"),
+        ({"properties": {"a": {"items": {"exclusiveMinimum": 0}}}}, "params.properties.a.items.exclusiveMinimum"),
+        ({"anyOf": [{}, {"not": {}}]}, "params.anyOf[1].not"),
+        ({"properties": {"not": {"type": "string"}}, "title": "allOf"}, None),
+    ],
+)
+def test_a_program_for_trees_has_no_fence_that_nobody_looks_at(params: dict[str, Any], place: str | None) -> None:
+    component("mine", params=params)(lambda **_: None)
+    if place is None:
+        component("mine", params=params, exposed=True)(lambda **_: None)
+        return
+    with pytest.raises(DefinitionError) as refused:
+        component("mine", params=params, exposed=True)(lambda **_: None)
+    assert (refused.value.code, refused.value.place) == ("BAD_SCHEMA", place)

@@ -260,3 +260,16 @@ def test_a_stop_edge_delays_no_start() -> None:
     run, states = played(document, set())
     assert run.state is JobState.OK
     assert states == {"t": State.OK, "s": State.OK}
+
+
+def test_a_format_is_looked_at_also_in_a_list_whose_elements_differ() -> None:
+    pair = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string", "format": "path"}]}
+    reads = msgspec.structs.replace(
+        PROGRAMS["rows"], name="pairs", params={"type": "object", "properties": {"pair": pair}}
+    )
+    document = tree({"a": {"prog": "pairs", "params": {"pair": [1, "/etc/passwd"]}}}, x="a.out")
+    loaded = load_tree(json.dumps(document).encode())
+    assert loaded.tree is not None
+    with pytest.raises(FlowRefused) as caught:
+        plan_flow(loaded.tree, {**PROGRAMS, "pairs": reads}, locations=LOCATIONS)
+    assert ("PARAMS_SCHEMA", "/nodes/a/params/pair/1") in [(one.code, one.path) for one in caught.value.problems]

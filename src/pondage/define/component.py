@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Literal, ParamSpec, TypeVar
 
 import msgspec
 
 from pondage.define.names import checked_name, parsed_version
 from pondage.define.port import PANIC_PORT, STOP_PORT, Port, as_ports
-from pondage.define.schema_shape import wrong_schema
+from pondage.define.schema_shape import passed_over, wrong_schema
 from pondage.define.size import mebibytes
 from pondage.define.types import is_ordered
 from pondage.errors import DefinitionError
@@ -192,7 +193,10 @@ def check_declared(component: ComponentDefinition, place: str | None = None) -> 
         raise DefinitionError(message, place=place, code="BAD_SIZE")
     if min(scaling.max_concurrency, scaling.min, scaling.max) < 0 or scaling.min > scaling.max:
         raise DefinitionError(f"component {name}: scaling needs 0 <= min <= max", place=place, code="BAD_SCALING")
-    for where, why in wrong_schema(component.params, "params"):
+    wrong = wrong_schema(component.params, "params")
+    if component.exposed:  # whoever writes a tree is held by it alone
+        wrong = chain(wrong, passed_over(component.params, "params"))
+    for where, why in wrong:
         raise DefinitionError(
             f"component {name}: its parameters have no sound JSON Schema: {why}",
             place=where if place is None else f"{place}.{where}",

@@ -12,6 +12,15 @@ _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties")
 _BOUNDS = ("minimum", "maximum")
 _LISTS = ("anyOf", "oneOf", "prefixItems")
 _INNER = ("items", "propertyNames", "additionalProperties")
+_PASSED_OVER = frozenset(
+    {
+        "$ref", "$dynamicRef", "additionalItems", "allOf", "contains", "dependencies", "dependentRequired",
+        "dependentSchemas", "else", "exclusiveMaximum", "exclusiveMinimum", "if", "maxContains", "maxProperties",
+        "minContains", "multipleOf", "not", "patternProperties", "then", "unevaluatedItems", "unevaluatedProperties",
+        "uniqueItems",
+    }
+)  # fmt: skip
+"""Words of JSON Schema that forbid something, and that `violations` does not know."""
 
 
 def wrong_schema(schema: object, path: str = "$", depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -27,6 +36,16 @@ def wrong_schema(schema: object, path: str = "$", depth: int = 0) -> Iterator[tu
             yield dotted(path, key), why
     for inner, one in _inner(schema, path):
         yield from wrong_schema(one, inner, depth + 1)
+
+
+def passed_over(schema: dict[str, object], path: str = "$") -> Iterator[tuple[str, str]]:
+    """Give where a sound schema forbids something in a word that nobody looks at: such a fence only seems to hold."""
+    for key in schema:
+        if key in _PASSED_OVER:
+            yield dotted(path, key), f"{key!r} is not looked at"
+    for inner, one in _inner(schema, path):
+        if isinstance(one, dict):
+            yield from passed_over(one, inner)
 
 
 def _wrong(key: str, value: object) -> str:

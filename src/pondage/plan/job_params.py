@@ -56,6 +56,9 @@ def formatted(
             inner = schema.get("properties", {}).get(name, others)
             if isinstance(inner, dict):
                 yield from formatted(inner, one, step(path, name), step)
-    if isinstance(value, list | tuple) and isinstance(schema.get("items"), dict):
+    if isinstance(value, list | tuple):
+        first, others = schema.get("prefixItems", ()), schema.get("items")
         for number, one in enumerate(value):
-            yield from formatted(schema["items"], one, step(path, number), step)
+            inner = first[number] if number < len(first) else others
+            if isinstance(inner, dict):
+                yield from formatted(inner, one, step(path, number), step)
