@@ -33,14 +33,14 @@ class Dev:
             environment["PONDAGE_CHAOS"] = json.dumps({"executor": "plain", "events": events})
         self._pipe: int | None = None
         if point is not None:
-            pipe = project.root / "checkpoint.pipe"
+            pipe = project.root / f"{point}.pipe"
             os.mkfifo(pipe)
             # Opened before anybody writes, so that the writer never waits for us.
             self._pipe = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
             environment |= {
                 "PONDAGE_CHAOS_POINT": point,
                 "PONDAGE_CHAOS_PIPE": str(pipe),
-                "PONDAGE_CHAOS_MARK": str(project.root / "checkpoint.mark"),
+                "PONDAGE_CHAOS_MARK": str(project.root / f"{point}.mark"),
             }
         self._output = (project.root / "dev.out").open("ab")
         self.process = subprocess.Popen(

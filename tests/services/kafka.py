@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -104,22 +105,38 @@ class KafkaServer:
         assert done.returncode == 0, done.stderr.decode()[-2000:]
 
 
-def kafka_jars(java: str) -> Path:
-    """Answer the directory with Kafka's jars in the user's cache; the first time they are downloaded."""
-    cache = cache_directory() / "kafka"
+def kafka_jars(java: str, cache: Path | None = None) -> Path:
+    """Answer the directory with Kafka's jars in the user's cache; the first time they are downloaded.
+
+    One process downloads at a time, and what it has comes there whole: what a killed run has left is not used.
+    """
+    cache = (cache or cache_directory()) / "kafka"
     place = cache / VERSION
     if (place / "complete").exists():
         return place
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "complete").exists():
+            unfinished = cache / "unfinished"
+            for left in (unfinished, place):
+                shutil.rmtree(left, ignore_errors=True)
+            _download(java, unfinished)
+            (unfinished / "jars" / "complete").touch()
+            (unfinished / "jars").rename(place)
+            shutil.rmtree(unfinished)
+    return place
+
+
+def _download(java: str, place: Path) -> None:
     (ivy,) = (Path(pyspark.__path__[0]) / "jars").glob("ivy-*.jar")
-    pattern = f"{place}/[artifact]-[revision](-[classifier]).[ext]"
+    pattern = f"{place}/jars/[artifact]-[revision](-[classifier]).[ext]"
     done = subprocess.run(
-        [java, "-cp", str(ivy), "org.apache.ivy.Main", "-cache", str(cache / "ivy"), "-types", "jar", "bundle",
+        [java, "-cp", str(ivy), "org.apache.ivy.Main", "-cache", str(place / "ivy"), "-types", "jar", "bundle",
          "-dependency", "org.apache.kafka", "kafka_2.13", VERSION, "-retrieve", pattern],
         capture_output=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, f"Kafka's jars cannot be had: {done.stdout.decode()[-2000:]}"
-    (place / "complete").touch()
-    return place
 
 
 _PROPERTIES = """

@@ -19,7 +19,7 @@ from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
 from pondage.spark.driver import SparkDriver
 from tests.patience import PATIENCE_S
-from tests.services.kafka import KafkaServer
+from tests.services.kafka import KafkaServer, kafka_jars
 from tests.services.postgres import wait_until
 from tests.spark.pipeline import Pipeline
 
@@ -37,7 +37,29 @@ def messages(spark, run):
         raise RuntimeError("after the range was decided")
     return frame
 """
+IVY = """#!{python}
+import sys
+from pathlib import Path
+place = Path(sys.argv[-1]).parent
+place.mkdir(parents=True, exist_ok=True)
+(place / "{jar}").touch()
+sys.exit({code})
+"""
 _numbers = count()
+
+
+def test_the_jars_of_a_download_that_died_are_not_used(tmp_path: Path) -> None:
+    def ivy(jar: str, code: int) -> str:
+        java = tmp_path / jar
+        java.write_text(IVY.format(python=sys.executable, jar=jar, code=code))
+        java.chmod(0o700)
+        return str(java)
+
+    with pytest.raises(AssertionError, match="cannot be had"):
+        kafka_jars(ivy("half.jar", 1), tmp_path / "cache")
+    place = kafka_jars(ivy("whole.jar", 0), tmp_path / "cache")
+    assert [each.name for each in place.glob("*.jar")] == ["whole.jar"]
+    assert kafka_jars("no Java is needed", tmp_path / "cache") == place
 
 
 @pytest.fixture

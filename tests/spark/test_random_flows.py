@@ -32,7 +32,7 @@ from tests.spark.flow_fleet import Fleet
 
 pytestmark = pytest.mark.spark
 
-SEEDS = int(os.environ.get("PONDAGE_FUZZ_SEEDS", "60"))
+SEEDS = int(os.environ.get("PONDAGE_FUZZ_SEEDS", "40"))
 FIRST = int(os.environ.get("PONDAGE_FUZZ_FIRST", "0"))
 AT_ONCE = 6
 LOSES = 10
