@@ -110,6 +110,23 @@ def test_a_live_host_that_never_registers_is_killed_and_replaced(yard: Yard) -> 
     assert yard.codes() == ["c1", "c1"]
 
 
+def test_a_live_host_that_has_left_the_ledger_has_time_to_end_however_old_it_is(yard: Yard) -> None:
+    yard.deploy("a", "c1")
+    yard.keeper.tick(reaper=0)
+    process = yard.register(yard.started[0])
+    yard.now = 1000.0
+    yard.keeper.tick(reaper=0)
+    with yard.ledger.transaction() as tx:
+        processes.leave(tx, process)
+    limit_s = yard.ledger.durability.fence_after_s
+    yard.now = 1000.0 + limit_s - 1
+    yard.keeper.tick(reaper=0)
+    assert not any("silent" in line for line in yard.said)
+    yard.now = 1000.0 + limit_s
+    yard.keeper.tick(reaper=0)
+    assert yard.said[-1].endswith(f"is silent for {limit_s:.0f} s and is killed")
+
+
 def test_a_live_host_that_nobody_needs_is_asked_to_end(yard: Yard) -> None:
     yard.deploy("a", "c1")
     yard.keeper.tick(reaper=0)

@@ -39,8 +39,8 @@ class OwnChild(msgspec.Struct, kw_only=True):
     code: str
     started_s: float
     is_ending: bool = False
-    is_known: bool = False
-    """Whether it has registered."""
+    heard_s: float | None = None
+    """When the ledger last knew it; None: it has never registered."""
 
 
 class OwnWorker(OwnChild, kw_only=True):
@@ -62,20 +62,24 @@ def kill_silent(
 ) -> None:
     """Kill children that are stuck: silent in the ledger, or not even registered. The next look buries them."""
     for child in children:
-        child.is_known |= child.public_id in silent_us
-        silent_s = unheard_s(
-            silent_us=silent_us.get(child.public_id), is_known=child.is_known,
-            started_s=child.started_s, now_s=now_s, limit_s=limit_s,
-        )  # fmt: skip
+        silent_s = _unheard_s(child, silent_us.get(child.public_id), now_s=now_s, limit_s=limit_s)
         if silent_s is not None:
             tell(child, f"is silent for {silent_s:.0f} s and is killed")
             child.process.kill()
 
 
-def unheard_s(*, silent_us: int | None, is_known: bool, started_s: float, now_s: float, limit_s: float) -> float | None:
-    """Answer for how long a child is silent when that is too long: in the ledger, or before it was there at all."""
-    silent_s = now_s - started_s if silent_us is None else silent_us / 1e6
-    most_s = limit_s if is_known or silent_us is not None else max(limit_s, START_S)
+def _unheard_s(child: OwnChild, silent_us: int | None, *, now_s: float, limit_s: float) -> float | None:
+    """Answer for how long a child is silent when that is too long.
+
+    One that has left the ledger, or was declared dead there, is about to end: its time begins when we see that.
+    """
+    if silent_us is not None:
+        child.heard_s = now_s
+        silent_s, most_s = silent_us / 1e6, limit_s
+    elif child.heard_s is not None:
+        silent_s, most_s = now_s - child.heard_s, limit_s
+    else:
+        silent_s, most_s = now_s - child.started_s, max(limit_s, START_S)
     return silent_s if silent_s >= most_s else None
 
 

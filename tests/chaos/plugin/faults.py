@@ -141,10 +141,16 @@ def _leave_mark(path: str, claimed: Any) -> None:
         os.close(descriptor)
 
 
+def _replace(place: Any, name: str, other: Any) -> None:
+    """Put something in the place of what is there; what is not there any more is an error, not a fault unplayed."""
+    getattr(place, name)
+    setattr(place, name, other)
+
+
 def _be_a_zombie(mark: str) -> None:
     """The first worker that wants to publish falls silent without noticing it, and publishes when others have."""
+    from pondage.engine import supervisor
     from pondage.engine.heartbeat import Heartbeat
-    from pondage.engine.supervisor import Supervisor
     from pondage.ledger import work
 
     is_silent = threading.Event()
@@ -165,14 +171,14 @@ def _be_a_zombie(mark: str) -> None:
 
     Heartbeat.beat = lambda self: None if is_silent.is_set() else real_beat(self)  # type: ignore[method-assign]
     Heartbeat.check = lambda self: None if is_silent.is_set() else real_check(self)  # type: ignore[method-assign]
-    Supervisor._kill_silent = lambda self, silent_us: None  # type: ignore[method-assign]
+    _replace(supervisor, "kill_silent", lambda *_, **__: None)
     work.commit_written = commit_written
 
 
 def _be_late(mark: str, until: str) -> None:
     """No process of this machine stops by itself, and its first publication waits until a file is there."""
+    from pondage.engine import supervisor
     from pondage.engine.heartbeat import Heartbeat
-    from pondage.engine.supervisor import Supervisor
     from pondage.ledger import work
 
     real = work.commit_written
@@ -185,7 +191,7 @@ def _be_late(mark: str, until: str) -> None:
         return real(ledger, claimed, content, **given)
 
     Heartbeat._lose = lambda self, reason: None  # type: ignore[method-assign]
-    Supervisor._kill_silent = lambda self, silent_us: None  # type: ignore[method-assign]
+    _replace(supervisor, "kill_silent", lambda *_, **__: None)
     work.commit_written = commit_written
 
 
