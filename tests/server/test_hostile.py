@@ -10,7 +10,9 @@ import msgspec
 import pytest
 from msgspec import inspect
 
+from pondage.define.component import Resources
 from pondage.define.definition import Retries, ScheduleDefinition, TideDefinition, Triggers, WindowDefinition
+from pondage.define.exposed import Exposed
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger.job_deploys import deploy_jobs
 from pondage.ledger.jobs import start_job
@@ -28,6 +30,7 @@ from tests.server.client import Client
 from tests.server.conftest import token_of
 from tests.server.hostile import complaints, sample_of
 from tests.server.test_changing import upload
+from tests.server.test_exposed import own
 from tests.server.test_jobs import TEXT
 from tests.server.test_twins import TREE
 
@@ -65,6 +68,9 @@ VISITS = msgspec.structs.replace(
     windows=(WindowDefinition(start="02:00", end="04:00"),),
     triggers=Triggers(tides=(TideDefinition(limit_us=1),), schedules=(ScheduleDefinition(cron="0 6 * * *"),)),
 )
+EXPOSED = Exposed(
+    components=(own(params={"properties": {"a": {"type": "string"}}}, resources=Resources(memory=("1g",))),)
+)
 WEEKLY = TEXT.replace("nightly", "weekly")
 
 
@@ -74,7 +80,7 @@ def good_body(route: Route) -> object:
         return None
     made = sample_of(inspect.type_info(route.request))
     if "ponds" in made and "archive" in made:
-        made |= upload(VISITS, reactors=[], exposed={}, inferred=None, choice=None, jobs={"weekly": job(WEEKLY)})
+        made |= upload(VISITS, reactors=[], exposed=EXPOSED, inferred=None, choice=None, jobs={"weekly": job(WEEKLY)})
         made = {name: made[name] for name in made if name in route.request.__struct_fields__}
     elif "archive" in made:
         made["archive"] = ""

@@ -2,10 +2,13 @@
 
 import gzip
 import re
+import shlex
 from pathlib import Path
 
+import click
 import pytest
 
+from pondage.cli.main import program
 from pondage.server import static
 from scripts.page_types import PLACE
 from tests.server.conftest import As
@@ -87,3 +90,27 @@ def test_no_two_pages_share_a_name_or_a_key() -> None:
     for field in ("id", "shortcut"):
         found = [name for text in pages for name in re.findall(rf'^  {field}: "([^"]+)",$', text, re.MULTILINE)]
         assert len(found) == len(set(found)) > 5, (field, sorted(found))
+
+
+def test_every_command_that_the_page_offers_is_one_of_the_command_line() -> None:
+    files = [file for kind in ("*.ts", "*.tsx") for file in PLACE.parent.rglob(kind)]
+    texts = {found[2] for file in files for found in COMMAND.finditer(file.read_text(encoding="utf-8"))}
+    assert len(texts) > 30
+    assert {text: wrong for text in texts if (wrong := unknown(text))} == {}
+
+
+COMMAND = re.compile(r"""(["'`])pondage ([a-z](?:(?!\1).)*)\1""")
+
+
+def unknown(text: str) -> list[str]:
+    """Words of a command that the parser does not know: verbs and options."""
+    words = shlex.split(re.sub(r"\$\{[^}]*\}+", "X", text))
+    found: click.Command | None = program
+    while isinstance(found, click.Group) and words:
+        found = found.get_command(click.Context(found), words[0])
+        if found is None:
+            return words[:1]
+        words = words[1:]
+    assert found is not None
+    options = {name for each in found.params for name in (*each.opts, *each.secondary_opts)}
+    return [word for word in words if word.startswith("-") and word.partition("=")[0] not in options]

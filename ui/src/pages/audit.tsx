@@ -43,7 +43,7 @@ function Lines({ first }: { first: AuditView }) {
   const hasMore = more === null ? first.has_more : more.has_more;
   if (shown.length === 0) {
     return (
-      <Empty title="Nobody did anything of this kind" commands={["pondage pulse POND --note 'why'"]}>
+      <Empty title="Nobody did anything of this kind" commands={["pondage force POND --note 'why'"]}>
         Every trigger, verb, deploy and token leaves a row here.
       </Empty>
     );
