@@ -88,7 +88,7 @@ def test_the_programs_that_a_tree_may_use_are_listed_when_somebody_asks(open_pag
 
 
 ALL_RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']}"
-FITS = """[...document.querySelectorAll("main .panel, main .choice, main h1")]
+FITS = """[...document.querySelectorAll("main .panel, main .choice, main h1, main pre, main select")]
     .every((each) => each.getBoundingClientRect().right <= innerWidth)"""
 COLOURS = "{runOnly: {type: 'rule', values: ['color-contrast']}}"
 """All that is different in the dark."""
