@@ -315,6 +315,8 @@ def _bad_ripple_name() -> None:
         (lambda: Pond("sales", pacing="just_in_time"), "BAD_SETTING"),
         (lambda: Pond("sales", retries=Retries(immediately=-1)), "BAD_SETTING"),
         (lambda: Pond("sales", schedule=[Schedule("* * * * *"), Schedule("0 * * * *")]), "BAD_SETTING"),
+        (lambda: Pond("sales", schedule="0 6 * * *"), "BAD_SETTING"),  # type: ignore[arg-type]
+        (lambda: Pond("sales", window="02:00"), "BAD_SETTING"),  # type: ignore[arg-type]
         (lambda: Pond("sales", window=[Window("08:00", "12:00"), Window("11:00", "13:00")]), "WINDOWS_OVERLAP"),
         (lambda: Schedule("61 * * * *"), "BAD_SCHEDULE"),
         (lambda: Schedule("* * * *"), "BAD_SCHEDULE"),

@@ -186,3 +186,10 @@ def test_sinks_hear_nothing_of_a_repeated_run(driver: Driver) -> None:
     driver.give(Force(pond=B), at=3000)
     driver.done("b.r", at=4000)
     assert driver.state("c").arrived_at == 2000
+
+
+def test_verbs_behind_a_sleep_upstream_hold_although_they_come_in_the_same_instant(driver: Driver) -> None:
+    driver.give(Pulse(pond=C), Sleep(pond=C, upstream=True), Wave(pond=A), at=1000)
+    assert driver.state("a").wave is not None
+    assert driver.started() == [("a.r", 1000)]
+    assert [driver.state(name).targets for name in "abc"] == [[], [], []], "the Pulse before it is forgotten everywhere"

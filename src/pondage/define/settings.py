@@ -8,7 +8,14 @@ from typing import Literal, get_args
 import msgspec
 
 from pondage.define.calendar import checked_windows
-from pondage.define.definition import FormatDefinition, Retries, TideDefinition, Triggers, WindowDefinition
+from pondage.define.definition import (
+    FormatDefinition,
+    Retries,
+    ScheduleDefinition,
+    TideDefinition,
+    Triggers,
+    WindowDefinition,
+)
 from pondage.define.duration import parsed_duration, parsed_seconds
 from pondage.define.names import checked_name, parsed_version
 from pondage.define.publication import Formats, checked_formats
@@ -75,9 +82,7 @@ def checked_settings(
         raise _refused(f"pacing is {pacing!r}", 'choose "eager" or "just_in_time"', place)
     if pacing != "eager" and not wave:
         raise _refused("pacing= is given without wave=True", "pacing belongs to a Wave", place)
-    given = [schedule] if isinstance(schedule, Schedule) else list(schedule)
-    schedules = tuple(each.definition for each in given)
-    _refuse_twice([each.name for each in schedules], "Schedule", place)
+    schedules = _schedules(schedule, place)
     return PondSettings(
         version=version,
         description=description,
@@ -109,11 +114,21 @@ def _keys(keys: Iterable[str], mode: Mode, place: str) -> tuple[str, ...]:
 
 def _windows(window: Windows, place: str) -> tuple[WindowDefinition, ...]:
     found: list[WindowDefinition] = []
-    for each in [window] if isinstance(window, Window) else window:
+    for each in [window] if isinstance(window, Window | str) else window:
         for one in each if isinstance(each, tuple) else (each,):
             if not isinstance(one, Window):
                 raise _refused(f"window= takes Windows, not {one!r}", 'write daily("02:00") or Window(…)', place)
             found.append(one.definition)
+    return tuple(found)
+
+
+def _schedules(schedule: Schedules, place: str) -> tuple[ScheduleDefinition, ...]:
+    found: list[ScheduleDefinition] = []
+    for each in [schedule] if isinstance(schedule, Schedule | str) else schedule:
+        if not isinstance(each, Schedule):
+            raise _refused(f"schedule= takes Schedules, not {each!r}", 'write Schedule("0 6 * * *", tz=…)', place)
+        found.append(each.definition)
+    _refuse_twice([each.name for each in found], "Schedule", place)
     return tuple(found)
 
 

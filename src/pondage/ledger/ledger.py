@@ -149,6 +149,6 @@ def _driver(url: str, clock: Clock, durability: Durability) -> Driver:
         return _postgres(url, durability)
     raise LedgerError(
         f"the ledger address {url!r} is not understood",
-        hint='write ledger = "sqlite:///path/to/ledger.db"',
+        hint='write ledger = "sqlite:///path/to/ledger.db" or "postgresql://user@host/database"',
         code="BAD_LEDGER_URL",
     )

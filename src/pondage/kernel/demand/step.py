@@ -12,7 +12,7 @@ from pondage.kernel.demand import facts, feeding, pace, reports, tide, verbs
 from pondage.kernel.demand.asking import on_target, on_want
 from pondage.kernel.demand.deploying import adopt, on_deploy
 from pondage.kernel.demand.effects import Effect
-from pondage.kernel.demand.events import Deploy, Done, Event, Fail, Live, Report
+from pondage.kernel.demand.events import Deploy, Done, Event, Fail, Live, Report, Sleep
 from pondage.kernel.demand.ponds import Ponds
 from pondage.kernel.demand.running import evaluate, finish
 from pondage.kernel.demand.shape import NONE, PondKey
@@ -72,6 +72,8 @@ def _apply(work: Work, events: list[Event]) -> None:
             feeding.hear(work, pond, event)
         elif not (pond.shape.is_fed and feeding.hand_on(work, pond, event)):
             verbs.apply(work, pond, event, number)
+            if isinstance(event, Sleep) and event.upstream:
+                _deliver(work)  # it reaches every Source before the verbs behind it, which may ask anew
 
 
 def _reports(events: list[Event]) -> list[Report]:
@@ -82,22 +84,25 @@ def _reports(events: list[Event]) -> list[Report]:
 
 
 def _settle(work: Work) -> None:
-    while True:
+    _deliver(work)
+    while (pond := work.next_ready()) is not None:
+        adopt(work, pond)
+        evaluate(work, pond)
+        _deliver(work)
+
+
+def _deliver(work: Work) -> None:
+    while work.facts or work.demands:
         if work.facts:
             key, fact = work.facts.popleft()
             pond = work.load(key)
             if pond is not None:
                 facts.deliver(work, pond, fact)
-        elif work.demands:
+        else:
             key, demand = work.demands.popleft()
             pond = work.load(key)
             if pond is not None:
                 _take_up(work, pond, demand)
-        elif (pond := work.next_ready()) is not None:
-            adopt(work, pond)
-            evaluate(work, pond)
-        else:
-            return
 
 
 def _take_up(work: Work, pond: Pond, demand: Demand) -> None:
