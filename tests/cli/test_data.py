@@ -81,6 +81,10 @@ def test_a_query_that_a_worker_refuses_is_an_error(world: World, workers: FakeWo
     assert "error[QUERY_FAILED]: this is not SQL" in said.err
 
 
+def test_a_misspelt_table_is_answered_with_the_nearest_pond(world: World, workers: FakeWorkers, call: Call) -> None:
+    assert "try: did you mean sales? all of them: pondage status --once" in call("query", "SELECT * FROM saels").err
+
+
 def test_a_query_that_nobody_answers_is_withdrawn(
     world: World, workers: FakeWorkers, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,7 +127,7 @@ def test_a_query_that_pulses_says_what_failed(world: World, workers: FakeWorkers
 def test_a_query_of_the_past_sees_the_run_of_that_time(world: World, workers: FakeWorkers, call: Call) -> None:
     call("run", "reports")
     call("run", "reports")
-    for when in ("sales#1", "sales#2", "1ms"):
+    for when in ("sales#1", "sales#2", "1ms ago"):
         assert call("query", "--as-of", when, "SELECT * FROM sales").code == 0
     first, second, now = workers.views[-3:]
     assert first != second
@@ -142,6 +146,11 @@ def test_a_past_that_is_not_there_is_an_error(
     assert said.code == 1
     assert f"error[{code}]" in said.err
     assert "try: " in said.err
+
+
+def test_a_run_that_is_not_there_leads_to_those_of_its_pond(world: World, workers: FakeWorkers, call: Call) -> None:
+    said = call("query", "--as-of", "sales#9", "SELECT * FROM sales")
+    assert "there is no Run 'sales#9'\n  try: pondage runs sales\n" in said.err
 
 
 def test_a_query_takes_only_one_of_tap_pulse_and_the_past(world: World, call: Call) -> None:

@@ -182,7 +182,7 @@ def test_a_plan_says_what_computes_anew_and_what_is_not_known(project: Path, wor
     shop(project, 2, options='(tide="1h")')
     said = call("plan")
     assert "in this order: sales@1, reports@1" in said.out
-    assert "their triggers ask for it at once: sales@1" in said.out
+    assert "triggers of their own ask for it: sales@1" in said.out
     assert "pondage plan --analyze" in said.out
     view = msgspec.json.decode(call("plan", "--json").out, type=PlanView)
     assert view.recomputes == ("sales@1", "reports@1")

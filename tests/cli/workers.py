@@ -86,6 +86,9 @@ class FakeWorkers:
             if "nonsense" in held.query.sql:
                 failure = Failure(code="QUERY_FAILED", message="this is not SQL")
                 work.commit_failed(ledger, held, failure, process=process)
+            elif "saels" in held.query.sql:
+                failure = Failure(code="NO_SUCH_TABLE", message="there is no published table saels")
+                work.commit_failed(ledger, held, failure, process=process)
             else:
                 work.commit_query(ledger, held, msgspec.json.encode(ROWS).decode(), process=process)
         elif held.sample is not None:

@@ -63,6 +63,9 @@ def test_a_failed_pond_explains_itself_and_the_pond_below_names_it(world: World)
     assert held is not None
     worker.fail(held)
     assert gates(world, "orders") == ["failed", "held demand"]
+    failed = ask(world, "orders").gates[0]
+    assert failed.fields["error"], "the reason is in the answer, and not only in a log"
+    assert f"It said: {str(failed.fields['error']).rstrip('.')}" in failed.text
     assert ask(world, "orders").gates[1].hint == "pondage clear orders"
     blocked = ask(world, "reports").gates[0]
     assert blocked.gate == "blocked"

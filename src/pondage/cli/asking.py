@@ -26,8 +26,32 @@ def ask(opened: Desk, sql: str, *, limit: int, timeout_s: float = 300.0, as_of: 
     from pondage.views.answers import QueryView
 
     asked = opened.ask(questions.query, sql=sql, limit=limit, as_of=as_of)
-    answer = answer_of(opened, asked.id, timeout_s=timeout_s, hint="pondage show POND")
+    try:
+        answer = answer_of(opened, asked.id, timeout_s=timeout_s, hint="pondage show POND")
+    except PondageError as error:
+        if error.code == "NO_SUCH_TABLE":
+            error.hint = _meant(opened, sql)
+        elif "PATH_NOT_FOUND" in error.message:
+            error.hint = "its files are gone; which, and what makes them anew: pondage restore --check"
+        raise
     return msgspec.json.decode(answer, type=QueryView)
+
+
+def _meant(opened: Desk, sql: str) -> str:
+    """Answer what to type about a table that is not there: the Pond that was meant, or a look at all of them."""
+    from pondage.cli.asks import looking
+    from pondage.read.sql import tables_or_none
+    from pondage.views.words import nearest
+
+    known = {pond.name: pond for pond in opened.ask(looking.status).ponds}
+    for table in sorted(tables_or_none(sql) or ()):
+        name = table.partition(".")[0]
+        if name not in known:
+            close = nearest(name, known)
+            return f"did you mean {close}? all of them: pondage status --once" if close else "pondage status --once"
+        if known[name].freshness is None:
+            return f"{name} has published nothing yet: pondage run {name}"
+    return "pondage show POND"
 
 
 def answer_of(

@@ -91,7 +91,7 @@ def everything_of(table: str) -> str:
     "--as-of",
     "then",
     metavar="WHEN",
-    help="Read the past: a freshness (2h ago, 2026-05-04T06:00) or a Run (its id, or sales#12).",
+    help="Read the past: a freshness (2h is two hours ago, 2026-05-04T06:00) or a Run (its id, or sales#12).",
 )
 @click.option("--limit", "-n", type=click.IntRange(1, 100_000), default=100, show_default=True, help="Rows at most.")
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), default=300.0, show_default=True)

@@ -131,7 +131,7 @@ def failure_of(settings: Settings, opened: Desk, view: StatusView, key: str) -> 
         click.echo(error.trace, err=True)
     where = f"{name}.{failed[0].ripple}" if failed[0].ripple else name
     return RunFailed(
-        f"{where} failed: {error.message}",
+        f"{where} failed: {error.message.removeprefix(f'{where}: ')}",
         place=error.place,
         hint=f"pondage logs {name}, and when it is mended: pondage deploy && pondage clear {name}",
         code=error.code,

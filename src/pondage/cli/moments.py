@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from pondage.errors import PondageError
 
-_AGO = re.compile(r"(?:\d+\s*(?:ms|[smhd])\s*)+\Z")
+_AGO = re.compile(r"(?P<long>(?:\d+\s*(?:ms|[smhd])\s*)+)(?:ago)?\Z")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -20,8 +20,8 @@ def parsed_moment(text: str, now: int) -> int | None:
     from pondage.define.duration import parsed_duration
 
     given = text.strip()
-    if _AGO.match(given):
-        return now - parsed_duration(given)
+    if ago := _AGO.match(given):
+        return now - parsed_duration(ago["long"].strip())
     try:
         moment = datetime.fromisoformat(given).astimezone(UTC)
     except ValueError:

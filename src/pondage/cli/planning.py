@@ -105,7 +105,7 @@ def _afterwards(view: PlanView, *, is_deployed: bool) -> list[str]:
     if view.recomputes:
         lines.append(f"at the next demand these compute anew, in this order: {', '.join(view.recomputes)}")
     if view.asking:
-        lines.append(f"their triggers ask for it at once: {', '.join(view.asking)}")
+        lines.append(f"triggers of their own ask for it: {', '.join(view.asking)}")
     unknown = [f"{pond.key}.{each.ripple}" for pond in view.ponds for each in pond.schemas if each.state == "unknown"]
     if unknown and not view.is_analyzed and not is_deployed:
         shown = ", ".join(unknown[:4]) + (f" and {len(unknown) - 4} more" if len(unknown) > 4 else "")

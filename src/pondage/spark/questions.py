@@ -78,7 +78,7 @@ def require_question(parsed: ParsedSql, tables: frozenset[str], fused: Mapping[s
         if not is_common and table.text.casefold() not in tables:
             raise _refused(
                 f"there is no published table {table.text}",
-                hint=f"there is {', '.join(sorted(tables)[:20])}" if tables else "nothing has been published yet",
+                hint=f"there is {', '.join(sorted(tables)[:20])}" if tables else "a table is POND or POND.RIPPLE",
                 code="NO_SUCH_TABLE",
             )
         if table.has_options:

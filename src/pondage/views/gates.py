@@ -51,7 +51,9 @@ def _failed(pond: str, fields: Fields, now: int) -> Sentence:
     )
     data = _number(fields, "at")
     label = f" for the data of {age_text(data, now)}" if data > 0 else ""
-    return f"It failed{label}{after}. {retry} The last good data stays published.", f"pondage logs {pond}"
+    error, place = fields.get("error"), fields.get("place")
+    said = f" It said: {str(error).rstrip('.')}{f' (at {place})' if place else ''}." if error else ""
+    return f"It failed{label}{after}.{said} {retry} The last good data stays published.", f"pondage logs {pond}"
 
 
 def _blocked(_pond: str, fields: Fields, _now: int) -> Sentence:

@@ -79,6 +79,9 @@ def as_of(ledger: Ledger, environment: str, given: int | str) -> AsOf:
     with ledger.reading() as tx:
         run = find.run_id(tx, find.environment_id(tx, environment), given)
         if run is None:
+            pond, _, number = given.partition("#")
+            if number.isdecimal():
+                raise NotFound(f"there is no Run {given[:63]!r}", hint=f"pondage runs {pond[:63]}", code="NO_RUN")
             raise NotFound(
                 f"{given[:63]!r} is neither a time nor a Run",
                 hint="write 2h, 2026-05-04T06:00, sales#12 or the id of a Run (pondage runs)",

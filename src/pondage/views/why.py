@@ -14,6 +14,7 @@ from pondage.views import find
 from pondage.views.active import active_runs
 from pondage.views.gates import Fields, GateView, gate_view
 from pondage.views.processes import ProcessView, alive
+from pondage.views.runs import read_failure
 from pondage.views.status import Demand, State, pond_state
 
 MOST_AHEAD = 1_000
@@ -44,7 +45,8 @@ def why(tx: Transaction, ledger: Ledger, environment: str, name: str) -> WhyView
     gates: list[tuple[str, Fields]] = []
     for gate in explain(LedgerPonds(tx, ledger, found), row.key, tx.now):
         fields = dict(msgspec.to_builtins(gate))
-        gates.append((str(fields.pop("gate")), fields))
+        kind = str(fields.pop("gate"))
+        gates.append((kind, fields | _last_failure(tx, row.id) if kind == "failed" else fields))
     gates += _host_gates(tx, row, state)
     has_run = state.end_f >= 0
     return WhyView(
@@ -57,6 +59,15 @@ def why(tx: Transaction, ledger: Ledger, environment: str, name: str) -> WhyView
         demand=demand,
         gates=tuple(gate_view(short, gate, fields, now=tx.now) for gate, fields in gates),
     )
+
+
+def _last_failure(tx: Transaction, pond: int) -> dict[str, object]:
+    """Answer what the newest failed Run said, and where."""
+    row = tx.row(
+        "SELECT error FROM runs WHERE pond = :pond AND state = 'failed' ORDER BY number DESC LIMIT 1", pond=pond
+    )
+    error = None if row is None else read_failure(text_or_none(row, "error"))
+    return {} if error is None else {"error": error.message, "place": error.place}
 
 
 def _host_gates(tx: Transaction, row: PondRow, state: PondState) -> list[tuple[str, Fields]]:
