@@ -29,13 +29,15 @@ _BEHIND = ("\tat ", "'", "+-", "== ", "JVM stacktrace", "Driver stack")
 _STATE = re.compile(r"\s*SQLSTATE: \w+")
 _CALLING = re.compile(r"An error occurred while calling [^\n]*\n: ?")
 _UNREACHABLE = (
-    "java.net.ConnectException", "java.net.NoRouteToHostException", "java.net.SocketException",
-    "java.net.SocketTimeoutException", "java.net.UnknownHostException", "java.nio.channels.ClosedChannelException",
-    "java.sql.SQLNonTransientConnectionException", "java.sql.SQLTransient", "java.util.concurrent.TimeoutException",
-    "org.apache.kafka.common.errors.DisconnectException", "org.apache.kafka.common.errors.TimeoutException",
+    "java.net.SocketException", "java.net.SocketTimeoutException", "java.net.UnknownHostException",
+    "java.net.ConnectException", "java.net.NoRouteToHostException", "java.nio.channels.ClosedChannelException",
+    "java.sql.SQLNonTransientConnectionException", "java.sql.SQLRecoverableException", "java.sql.SQLTransient",
+    "java.util.concurrent.TimeoutException", "org.apache.kafka.common.errors.DisconnectException",
+    "org.apache.kafka.common.errors.NetworkException", "org.apache.kafka.common.errors.TimeoutException",
     "SparkContext was shut down", "stopped SparkContext",
 )  # fmt: skip
-"""What Java calls a peer that does not answer, and what Spark says when it is being ended itself."""
+"""What Java calls a peer that does not answer, and what Spark says when it is being ended itself. What is derived from
+one of them is one, too: a driver's own name for it need not be known."""
 _JAVA_CLASS = re.compile(r"^(?:[a-z_$][\w$]*\.)+([A-Z][\w$]*): ?")
 _LOST = ("Answer from Java side is empty", "Error while sending", "Connection reset", "Connection refused")
 
@@ -84,7 +86,14 @@ def is_connection_lost(error: BaseException) -> bool:
 
 
 def _classes(error: BaseException) -> list[str]:
-    return [str(each.getClass().getName()) for each in _chain(error) if hasattr(each, "getClass")]
+    """Answer the classes of the causes that Java holds, and what each is derived from."""
+    names: list[str] = []
+    for each in _chain(error):
+        kind = each.getClass() if hasattr(each, "getClass") else None
+        while kind is not None:
+            names.append(str(kind.getName()))
+            kind = kind.getSuperclass()
+    return names
 
 
 def _spark_failure(error: PySparkException | Py4JJavaError, where: str, trace: str, place: str | None) -> RippleFailed:
