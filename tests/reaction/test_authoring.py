@@ -1,5 +1,7 @@
 """What an author writes: typed boundaries, hooks, graphs, and errors that say what to do."""
 
+import inspect
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -9,7 +11,10 @@ import pytest
 
 import pondage
 from pondage import Accumulator, Fire, OnFailure, Publish, Reactor, Source
+from pondage.define import reaction, topology
 from pondage.define.boundary import BoundaryType, InvalidBoundary
+from pondage.define.reaction import Problem
+from pondage.define.reactor_words import problem_text
 from pondage.errors import DefinitionError
 
 
@@ -117,6 +122,26 @@ def test_mistakes_are_refused_when_they_are_made() -> None:
             mistake()
         assert failure.value.code == code
         assert failure.value.place is not None
+
+
+def test_a_mistake_is_told_in_words_with_its_code() -> None:
+    book = Accumulator("book", Book)
+    mistakes = {
+        "reactor 'quote': criteria are \"any\" or \"all\", not 'some' [UNKNOWN_CRITERIA]": {"criteria": "some"},
+        "reactor 'quote': it has no sources: sources=[Accumulator(…)] [NO_ACCUMULATORS]": {"sources": []},
+        "reactor 'quote': two sources are called book [DUPLICATE_ACCUMULATOR]": {"sources": [book, book]},
+        "reactor 'quote': 'book' is no source": {"sources": ["book"]},
+    }
+    for said, given in mistakes.items():
+        with pytest.raises(DefinitionError) as failure:
+            Reactor("quote", **{"sources": [book], **given})  # type: ignore[arg-type]
+        assert failure.value.message == said
+
+
+def test_every_problem_of_a_reactor_has_words() -> None:
+    known = set(re.findall(r'Problem\("([A-Z_]+)"', inspect.getsource(reaction) + inspect.getsource(topology)))
+    assert len(known) > 15
+    assert [code for code in known if problem_text(Problem(code, "x")).startswith(code)] == []
 
 
 def test_importing_pondage_imports_no_reactors() -> None:

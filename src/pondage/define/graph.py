@@ -11,6 +11,7 @@ import msgspec
 from pondage.define.names import checked_name
 from pondage.define.place import place_of_caller, place_of_function
 from pondage.define.reaction import Problem
+from pondage.define.reactor_words import problem_text
 from pondage.define.topology import Given, Walk, read_topology, topology_problems
 from pondage.errors import DefinitionError
 
@@ -39,7 +40,7 @@ class GraphFailure(DefinitionError):
     code = "GRAPH"
 
     def __init__(self, what: str, problems: Sequence[Problem], place: str) -> None:
-        said = "; ".join(f"{problem.code} {problem.about}".strip() for problem in problems)
+        said = "; ".join(map(problem_text, problems))
         super().__init__(f"{what}: {said}", place=place, code=problems[0].code)
         self.problems = list(problems)
 

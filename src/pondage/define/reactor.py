@@ -105,6 +105,7 @@ class Reactor:
     ) -> None:
         self.place = place_of_caller()
         self.sources = tuple(sources)
+        _require_sources(name, self.sources, self.place)
         self.publish = publish
         self.graphs: dict[str, GraphRunner] = {}
         self._declared = ReactorDeclaration(
@@ -207,6 +208,17 @@ class Reactor:
 
     def __repr__(self) -> str:
         return f"Reactor({self.name!r})"
+
+
+def _require_sources(reactor: str, given: Sequence[object], place: str) -> None:
+    for each in given:
+        if not isinstance(each, AnyAccumulator):
+            raise DefinitionError(
+                f"reactor {reactor!r}: {each!r} is no source",
+                hint='sources=[Accumulator("prices", Price), …]',
+                place=place,
+                code="NO_ACCUMULATOR",
+            )
 
 
 def _check(declaration: ReactorDeclaration, place: str) -> None:
