@@ -117,11 +117,14 @@ def test_a_value_is_one_line_and_bytes_are_bytes(tmp_path: Path) -> None:
     assert encoded("bytes", octets, type_="Bytes<image/png>") == b"\x00\x01"
 
 
+def stored(place: Path, rows: pa.Table) -> Segment:
+    with pa.OSFile(str(place), "wb") as sink, pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return Segment(ref=str(place), rows=rows.num_rows, sha256=hashlib.sha256(place.read_bytes()).hexdigest())
+
+
 def segment(place: Path, *ids: int) -> Segment:
-    found = pa.table({"id": pa.array(ids, pa.int64())})
-    with pa.OSFile(str(place), "wb") as sink, pa.ipc.new_stream(sink, found.schema) as writer:
-        writer.write_table(found)
-    return Segment(ref=str(place), rows=len(ids), sha256=hashlib.sha256(place.read_bytes()).hexdigest())
+    return stored(place, pa.table({"id": pa.array(ids, pa.int64())}))
 
 
 def test_segments_of_a_stream_are_put_together_in_their_order(tmp_path: Path) -> None:
@@ -152,6 +155,32 @@ def test_a_stream_without_any_segment_has_the_columns_of_its_type() -> None:
     with pa.ipc.open_stream(encoded("arrow", type_=type_)) as reader:
         assert reader.read_all().num_rows == 0
     assert encoded("ndjson", type_=type_) == b""
+
+
+@pytest.mark.parametrize("type_", ["Stream<{id: bigint, name: string}>", "infer"])
+@pytest.mark.parametrize("form", ["arrow", "parquet", "ndjson", "csv"])
+def test_segments_that_differ_in_what_they_say_of_nulls_are_one_table(tmp_path: Path, form: Format, type_: str) -> None:
+    columns = {"id": [1], "name": ["x"]}
+    never = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("name", pa.string())])
+    wide = pa.schema([pa.field("id", pa.int64()), pa.field("name", pa.large_string(), nullable=False)])
+    pieces = [stored(tmp_path / str(at), pa.table(columns, schema=one)) for at, one in enumerate((never, wide))]
+    found = encoded(form, *pieces, type_=type_)
+    match form:
+        case "arrow":
+            with pa.ipc.open_stream(found) as reader:
+                assert reader.read_all().to_pylist() == [{"id": 1, "name": "x"}] * 2
+        case "parquet":
+            assert pq.read_table(pa.BufferReader(found)).to_pylist() == [{"id": 1, "name": "x"}] * 2
+        case "ndjson":
+            assert found == b'{"id":1,"name":"x"}\n' * 2
+        case "csv":
+            assert found == b"id,name\n1,x\n1,x\n"
+
+
+def test_segments_of_an_unknown_type_with_other_columns_are_told(tmp_path: Path) -> None:
+    pieces = [stored(tmp_path / name, pa.table({name: [1]})) for name in ("a", "b")]
+    with pytest.raises(pa.ArrowInvalid, match="has the columns b, and others have a"):
+        encoded("parquet", *pieces, type_="infer")
 
 
 @pytest.mark.parametrize("type_", ["Stream<{id: bigint}>", "Bytes<text/plain>", "table"])

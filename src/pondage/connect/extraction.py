@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -106,19 +106,35 @@ def _encoded(one: Extractable, pieces: Iterator[Piece]) -> Iterator[bytes]:
 
 
 def _all_batches(one: Extractable, pieces: Iterator[Piece]) -> Iterator[pa.RecordBatch]:
-    """Give the rows of all pieces; a stream without any has the columns of its type."""
+    """Give the rows of a table, or of segments, with the columns of their type or, when nobody knows it, of the first.
+
+    Segments of one type may say of a column that it is never null, or not say it: they are written as one table.
+    """
     first = next(pieces, None)
-    if first is None:
-        yield from _no_rows(one.rows)
+    if isinstance(first, SnapshotContent):
+        yield from _batches(first)
         return
-    for piece in chain([first], pieces):
-        yield from _batches(piece)
-
-
-def _no_rows(type_: str) -> Iterator[pa.RecordBatch]:
-    with suppress(TypeSyntax, IndexError):  # nobody knows its columns
-        schema = arrow_schema(msgspec.json.encode(spark_json(parse_type(type_).arguments[0])).decode())
+    schema = _known_columns(one.rows or one.type)
+    if schema is not None:
         yield pa.RecordBatch.from_pylist([], schema)
+    for piece in () if first is None else chain([first], pieces):
+        for batch in _batches(piece):
+            schema = schema or pa.schema([field.with_nullable(True) for field in batch.schema])
+            yield _fitted(batch, schema)
+
+
+def _known_columns(type_: str) -> pa.Schema | None:
+    try:
+        return arrow_schema(msgspec.json.encode(spark_json(parse_type(type_).arguments[0])).decode())
+    except (TypeSyntax, IndexError):
+        return None
+
+
+def _fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    if batch.schema.names != schema.names:
+        found, wanted = ", ".join(batch.schema.names), ", ".join(schema.names)
+        raise pa.ArrowInvalid(f"a piece of it has the columns {found}, and others have {wanted}")
+    return batch if batch.schema == schema else batch.cast(schema)
 
 
 def _plain(piece: Piece) -> Iterator[bytes]:
