@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
+from pondage.ledger.driver import LedgerUnavailable
 from pondage.spark.driver import SparkDriver
 from tests.spark.job_world import JobWorld, states
 
@@ -43,6 +45,9 @@ from pondage import component
 def welcome(*, params, run):
     """Greets."""
     run.after["greeting"] = f"hello {run.secret('env:GREETED')}"
+    if params.get("is_cut"):
+        from pondage.ledger.driver import LedgerUnavailable
+        raise LedgerUnavailable("the connection was cut")
     if params.get("fails"):
         raise RuntimeError(run.after["greeting"])
 '''
@@ -61,6 +66,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[JobWorld]
         raise AssertionError("Spark was started")
 
     monkeypatch.setattr(SparkDriver, "start", start)
+    monkeypatch.delitem(sys.modules, "greeting_of_a_test", raising=False)
     made = JobWorld(tmp_path)
     yield made
     made.close()
@@ -92,3 +98,13 @@ def test_a_component_of_the_project_travels_with_the_code_and_its_secrets_are_ve
     assert component.state == "ERROR"
     assert "hidden-world" not in repr(view.components)
     assert "RuntimeError" in component.cause
+
+
+def test_a_ledger_that_does_not_answer_is_no_failure_of_the_component_that_asked(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GREETED", "world")
+    text = "components: [{name: greet, type: welcome, params: {is_cut: true}}]\n"
+    (world.root / "job.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(LedgerUnavailable):
+        world.run("job.yaml")

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NOT_OURS = ("SPARK_LOST", "CANCELLED")
+LEDGER_AWAY = "LEDGER_UNAVAILABLE"
+"""Nobody's fault either: its code or a secret could not be asked for, and whoever runs it gives it back."""
 
 
 class Streams(Protocol):
@@ -239,6 +241,8 @@ class Call:
         """Tell a failure; what was written before it counts (R-019)."""
         message, own_code = f"{type(error).__name__}: {error}", type(error).__name__
         if isinstance(error, PondageError):
+            if error.code == LEDGER_AWAY:
+                raise error
             message, own_code = error.message + (f" ({error.hint})" if error.hint else ""), error.code
         elif type(error).__module__.startswith(("pyspark", "py4j")):
             from pondage.spark.errors import explained
