@@ -16,7 +16,7 @@ from pondage.engine.live import journal as journal_module
 from pondage.engine.live import pump as pump_module
 from pondage.engine.live.journal import JournalOutput
 from pondage.engine.live.owned import OwnedReactor
-from pondage.kernel.reaction import Effect, State
+from pondage.kernel.reaction import Effect, State, living
 from pondage.kernel.reaction.events import Push, Tick
 from pondage.ledger import actors, processes, reactors
 from pondage.ledger.driver import LedgerUnavailable
@@ -145,7 +145,7 @@ async def test_a_signal_is_told_once_and_gone_when_its_records_are_durable(desk:
 
 @at_each_level
 async def test_a_reactor_that_crashes_begins_again_from_its_journal_after_a_while(desk: Desk) -> None:
-    original = pump_module.step
+    original, real_backoff = pump_module.step, living.backoff
 
     def step(state: State, event: object, now: int) -> list[Effect]:
         if isinstance(event, Push) and event.value == Price(666.0):
@@ -154,24 +154,24 @@ async def test_a_reactor_that_crashes_begins_again_from_its_journal_after_a_whil
 
     owned = await desk.own()
     await owned.push("prices", {"px": 1})
-    pump_module.step = step
+    pump_module.step, living.backoff = step, _for_ever
     try:
         refused = await owned.push("prices", {"px": 666})
         assert refused.error == "unavailable"
         state = await owned.until(lambda state: state["state"] == "Starting")
         assert state["sources"]["prices"]["seen"] == (1 if desk.declaration.durable else 0)  # type: ignore[index]
-        # The backoff of the first restart is a second; nobody waits for it here.
         timers = owned.host.state.timers
         assert [what for what, _ in timers] == ["restart"]
     finally:
-        pump_module.step = original
+        pump_module.step, living.backoff = original, real_backoff
     await owned.drain(0)
     assert desk.history() == ["reactor recovery"]
 
 
 @at_each_level
 async def test_a_reactor_that_crashes_again_and_again_fails_for_good(desk: Desk) -> None:
-    original = pump_module.step
+    original, real_backoff = pump_module.step, living.backoff
+    living.backoff = _for_ever
     owned = await desk.own()
     try:
         for attempt in range(1, 7):
@@ -181,13 +181,18 @@ async def test_a_reactor_that_crashes_again_and_again_fails_for_good(desk: Desk)
             state = await owned.until(lambda state: state["state"] in ("Starting", "Failed"))
             assert owned.host.state.facts.attempts == min(attempt, 5)
             while isinstance(output := owned._output, JournalOutput) and (output._pending or output._flight):
-                await asyncio.sleep(0.001)  # The count is written long before the backoff is over.
+                await asyncio.sleep(0.001)  # The count is written before the backoff is over.
             owned.host.state.timers["restart", ""] = 0  # The backoff is over: nobody waits for it here.
             owned.host.feed(Tick())
     finally:
-        pump_module.step = original
+        pump_module.step, living.backoff = original, real_backoff
     assert state["state"] == "Failed"
     await owned.drain(0)
+
+
+def _for_ever(second: int, attempt: int) -> int:
+    """A backoff that no slow machine outlives; tests end it themselves."""
+    return second * 3600 * attempt
 
 
 def _always_wrong(state: State, event: object, now: int) -> list[Effect]:

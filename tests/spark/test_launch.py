@@ -9,6 +9,7 @@ import pytest
 from pondage.spark.driver import SparkDriver
 from pondage.spark.java import Java
 from pondage.spark.jvm import log_end
+from tests.patience import PATIENCE_S
 from tests.spark.support import is_running, python, until
 
 pytestmark = pytest.mark.spark
@@ -36,7 +37,7 @@ print(driver.is_alive(), flush=True)
 @pytest.mark.parametrize("way", ["own", "ordinary"])
 def test_both_launches_work_and_stop_leaves_nothing(tmp_path: Path, way: str) -> None:
     process = python(START + WRITE, tmp_path, way, {})
-    said, complained = process.communicate(timeout=180)
+    said, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, complained
     pid, secret, is_alive = said.splitlines()
     assert secret == "s p=a#c\\e"
@@ -54,7 +55,7 @@ left = [str(path) for path in (pathlib.Path(sys.argv[1]) / "spark").glob("run-*/
 assert len(left) == 1, left
 """
     process = python(START.replace("cores=1", "cores=1, isolated=True") + is_mine + WRITE, tmp_path, "own", {})
-    said, complained = process.communicate(timeout=180)
+    said, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, complained
     assert said.splitlines()[2] == "False"
     assert list((tmp_path / "out").glob("*.parquet"))
@@ -102,7 +103,7 @@ driver.stop()
 
 def test_a_dead_jvm_is_told_from_a_failing_ripple(tmp_path: Path) -> None:
     process = python(START + DIES, tmp_path, "own", {})
-    said, complained = process.communicate(timeout=180)
+    said, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, complained
     assert said.splitlines()[1:] == ["SPARK_LOST 0", "0 ()"]
 
@@ -111,7 +112,7 @@ def test_a_start_that_fails_says_what_the_jvm_said(tmp_path: Path) -> None:
     script = "try:\n" + "".join(f"    {line}\n" for line in START.splitlines())
     script += "except Exception as error:\n    print(error.code, error.message, error.hint)\n"
     process = python(script, tmp_path, "own", {"spark.driver.extraJavaOptions": "-XX:NoSuchCollector=1 -Xmx1x"})
-    said, complained = process.communicate(timeout=180)
+    said, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, complained
     assert said.startswith("SPARK_START Spark did not start: the JVM ended with code 1")
     assert "Invalid maximum heap size" in said

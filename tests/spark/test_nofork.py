@@ -12,6 +12,7 @@ import pytest
 from pondage.spark import command, nofork
 from pondage.spark.java import find_java
 from pondage.spark.settings import SparkSettings, session_conf
+from tests.patience import PATIENCE_S
 from tests.spark.support import python
 
 pytestmark = pytest.mark.spark
@@ -94,7 +95,7 @@ def test_a_parquet_write_forks_no_chmod_and_its_permissions_are_right(cache: Pat
     (tools / "chmod").chmod(0o755)
     path = f"{tools}:{os.environ['PATH']}"
     process = python(WRITES, tmp_path / "state", cache, record, places, environment={"PATH": path})
-    out, complained = process.communicate(timeout=180)
+    out, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, complained
     said = json.loads(out)
     assert said["class"] == "pondage.NioFileSystem"

@@ -8,6 +8,7 @@ import pytest
 from pondage.spark import warmup
 from pondage.spark.archive import cache_directory
 from pondage.spark.warmup import WarmupFailed, is_warm, warm
+from tests.patience import PATIENCE_S
 from tests.spark.support import python
 
 pytestmark = pytest.mark.spark
@@ -32,7 +33,7 @@ def test_a_warm_cache_is_built_once_and_used(tmp_path: Path) -> None:
     assert warm(phases.append) == directory
     assert phases[-1] == "warm already"
     process = python(MAPPED, tmp_path / "state", cache_directory())
-    said, complained = process.communicate(timeout=180)
+    said, complained = process.communicate(timeout=PATIENCE_S)
     assert said == "True\n", complained
 
 
