@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
+import pytest
+
+from pondage.engine.live.socket import LiveSocket
+from pondage.engine.places import LONGEST_SOCKET_PATH
 from pondage.engine.programs.folder import SocketFolder
 from pondage.engine.programs.unix import UnixQueue
 from pondage.program.transport import UnixTransport
@@ -41,6 +46,27 @@ def test_the_folder_of_a_worker_that_was_killed_goes_with_the_next_one_and_that_
     living.remove()
     assert not living.path.exists()
     assert [one.name for one in (state / "queues").iterdir()] == ["sweep.lock"]
+
+
+def test_a_socket_is_found_however_deep_the_temporary_files_lie(
+    flow: ProgramWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by a run of the tests in a deep folder: each program of a flow failed, because its socket had no name."""
+    deep = tmp_path / ("d" * 100)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    flow.start()
+    flow.claimed("w")
+    session = flow.session(flow.attempt(flow.claimed("x")))
+    queue = UnixQueue(session, tmp_path / "state")
+    client = UnixTransport(queue.url.removeprefix("unix:"))
+    client.take()
+    session.end()
+    queue.close()
+    client.end()
+    live = LiveSocket(deep, "live", lambda *_: None)
+    assert len(os.fsencode(live.path)) <= LONGEST_SOCKET_PATH
+    live.path.parent.rmdir()
 
 
 def test_a_closed_socket_leaves_no_thread_behind_also_when_its_program_still_waits(

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 
 from pondage.define.names import checked_name
 from pondage.engine.config import EngineConfig
 from pondage.engine.local import local_warehouse
+
+LONGEST_SOCKET_PATH = 100
+"""The address of a socket has a few characters more on every system."""
+
+
+def socket_place(rest: int) -> Path:
+    """Answer where a socket goes whose path needs so many more characters: TMPDIR, or /tmp when that is deep."""
+    given = Path(tempfile.gettempdir())
+    return given if len(os.fsencode(given)) + rest < LONGEST_SOCKET_PATH else Path("/tmp")
 
 
 def logs_directory(config: EngineConfig) -> Path:

@@ -14,13 +14,12 @@ import msgspec
 
 from pondage.engine.live.frames import MOST_BYTES, RETRY_AFTER_US, Frame, line_of, read_frame
 from pondage.engine.live.owned import OwnedReactor
+from pondage.engine.places import LONGEST_SOCKET_PATH, socket_place
 from pondage.errors import PondageError
 from pondage.kernel.reaction import Effect
 from pondage.kernel.reaction.effects import Fired, Health, RecoveryNote, SourceHealth
 
 _log = logging.getLogger(__name__)
-LONGEST_PATH = 100
-"""The system refuses longer names of sockets."""
 WATCH_EVERY_S = 0.25
 Find = Callable[[str, str], OwnedReactor | None]
 Send = Callable[[dict[str, object] | None], None]
@@ -34,8 +33,9 @@ class LiveSocket:
         self._find = find
         self.path = folder / f"{name}.sock"
         self._own_folder: Path | None = None
-        if len(os.fsencode(self.path)) > LONGEST_PATH:
-            self._own_folder = Path(tempfile.mkdtemp(prefix="pondage-live-"))
+        if len(os.fsencode(self.path)) > LONGEST_SOCKET_PATH:
+            prefix = "pondage-live-"
+            self._own_folder = Path(tempfile.mkdtemp(prefix=prefix, dir=socket_place(len(f"{prefix}abcdefgh/sock"))))
             self.path = self._own_folder / "sock"
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()

@@ -6,10 +6,10 @@ import fcntl
 import os
 import secrets
 import shutil
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from pondage.engine.places import socket_place
 from pondage.spark.workspace import held, sweep
 
 PREFIX = "pondage-q-"
@@ -26,7 +26,7 @@ class SocketFolder:
         notes = state.resolve() / "queues"
         notes.mkdir(parents=True, exist_ok=True, mode=0o700)
         name = f"{PREFIX}{secrets.token_hex(5)}"
-        self.path = Path(tempfile.gettempdir()) / name
+        self.path = socket_place(len(f"{name}/queue")) / name
         # Without the outer lock, a sweeper could take a new note in the moment before its owner locks it.
         with held(notes / "sweep.lock"):
             sweep(notes, f"{PREFIX}*.lock", _remove_named)
