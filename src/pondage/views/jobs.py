@@ -160,7 +160,9 @@ def run_view(tx: Transaction, ledger: Ledger, run: JobRunRow) -> JobRunView:
 
 
 def _line(tx: Transaction, run: JobRunRow, counts: Counter[str]) -> JobRunView:
-    earlier = tx.row("SELECT public_id FROM job_runs WHERE id = :id", id=run.resumed_from)
+    earlier = None
+    if run.resumed_from is not None:
+        earlier = tx.row("SELECT public_id FROM job_runs WHERE id = :id", id=run.resumed_from)
     actor = tx.row("SELECT halted FROM actors WHERE id = :id", id=run.actor)
     return JobRunView(
         id=run.public_id,
