@@ -23,6 +23,8 @@ def test_the_library_is_listed_and_shown_without_spark(call: Call, project: Path
     assert "input…" in call("component", "list").out
     shown = call("component", "show", "split").out
     assert "reject" in shown
+    assert "\nA row for which it cannot be told" in shown
+    assert "\n    " not in str(call("component", "show", "split", "--json").json["doc"])
     assert "where" in shown
     assert call("component", "show", "split", "--json").json["outputs"].keys() == {"main", "reject"}  # type: ignore[union-attr]
     missing = call("component", "show", "filtre")

@@ -1,4 +1,7 @@
-"""The shipped control scenarios, through the machine and through the command; a wrong expectation fails."""
+"""The shipped control scenarios, through the machine and through the command; a wrong expectation fails.
+
+`control_rules.json` holds scenarios of our own, in the same form, for rules that the shipped ones leave out.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from pondage.simulate.control_scenario import ControlScenario, read_control_scen
 from pondage.simulate.control_virtual import VirtualControlHost
 
 FILE = Path(__file__).parents[2] / "conformance" / "control.json"
-SCENARIOS = read_control_scenarios(FILE)
+SCENARIOS = [*read_control_scenarios(FILE), *read_control_scenarios(Path(__file__).parent / "control_rules.json")]
 RAW: list[dict[str, Any]] = msgspec.json.decode(FILE.read_bytes())
 
 

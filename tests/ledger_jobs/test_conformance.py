@@ -13,9 +13,11 @@ from pondage.simulate.control_conform import check_control
 from pondage.simulate.control_scenario import ControlScenario, read_control_scenarios
 
 FILE = Path(__file__).parents[2] / "conformance" / "control.json"
+OWN = Path(__file__).parents[1] / "job" / "control_rules.json"
+SCENARIOS = [*read_control_scenarios(FILE), *read_control_scenarios(OWN)]
 
 
-@pytest.mark.parametrize("scenario", read_control_scenarios(FILE), ids=lambda scenario: scenario.id)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
 def test_the_durable_host_does_what_the_scenario_says(scenario: ControlScenario) -> None:
     assert check_control(scenario, LedgerControlHost).mismatches == []
 

@@ -55,7 +55,7 @@ def show(settings: Settings, name: str, is_json: bool) -> None:
     if is_json:
         print_json(msgspec.to_builtins(found))
         return
-    click.echo(f"{found.name} {found.version}\n\n{_unindented(found.doc)}\n")
+    click.echo(f"{found.name} {found.version}\n\n{found.doc}\n")
     print_pairs(settings, _facts(found))
     for title, ports in (("inputs", found.inputs), ("outputs", found.outputs)):
         if ports:
@@ -138,7 +138,7 @@ def _known(known: Mapping[str, _Component], name: str) -> _Component:
 
     if name not in known:
         close = nearest(name, known)
-        hint = f"did you mean {close}?" if close else "deploy the project that exposes it: pondage deploy"
+        hint = f"did you mean {close}?" if close else "see them all: pondage component list"
         raise NotFound(f"there is no component {name!r}", hint=hint)
     return known[name]
 
@@ -208,7 +208,3 @@ def _kind(schema: object, *, is_required: bool) -> str:
         if isinstance(inner, dict):
             words[-1] += f" of {inner.get('format') or inner.get('type')}s"
     return ", ".join([*words, "required" if is_required else "optional"])
-
-
-def _unindented(doc: str) -> str:
-    return "\n".join(line.strip() for line in doc.splitlines())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import cleandoc
 from itertools import chain
 from typing import Literal, ParamSpec, TypeVar
 
@@ -145,7 +146,7 @@ def component(
         definition = ComponentDefinition(
             name=chosen,
             version=version,
-            doc=(function.__doc__ or "").strip(),
+            doc=cleandoc(function.__doc__ or ""),
             kind=kind,
             mode=mode,
             inputs=_checked(as_ports(inputs), chosen),
