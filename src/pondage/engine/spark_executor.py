@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 import threading
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from pondage.connect.secrets import SecretStore
 from pondage.connect.veil import veil_file, veiled
-from pondage.define.run import Run, Secrets
-from pondage.engine import component_executor, inspections, reactor_executor, trials
+from pondage.engine import component_executor, inspections, reactor_executor, ripple_executor, trials
 from pondage.engine.attempt import Attempt
 from pondage.engine.code import DeployedCode
 from pondage.engine.config import WorkerConfig
-from pondage.engine.executor import Answered, Compacted, JobProgress, Result, Same, Written
-from pondage.engine.growing import Growing
+from pondage.engine.executor import Answered, Compacted, JobProgress, Result
 from pondage.engine.lineage import LineageKeeper
 from pondage.engine.local import local_warehouse
 from pondage.engine.places import code_directory, snapshot_path
-from pondage.engine.probe import Probe, probe_of
 from pondage.engine.progress import MOST_STAGES, summary_text
 from pondage.errors import PondageError
-from pondage.ledger import work as ledger_work
 from pondage.ledger.compaction import CompactTask
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.positions import Positions
 from pondage.ledger.query_tasks import QueryTask
 from pondage.ledger.work import Failure, RippleTask
 from pondage.spark.driver import SparkDriver
@@ -35,14 +31,8 @@ from pondage.spark.driver import SparkDriver
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pondage.define.run import Followed
-    from pondage.spark.merge import Merge
-    from pondage.spark.ripple import RippleWork
-
 STARTING = "starting spark"
 RUNNING = "running"
-
-_log = logging.getLogger(__name__)
 
 
 class SparkExecutor:
@@ -69,11 +59,7 @@ class SparkExecutor:
         self._is_stopped = False
 
     def execute(self, attempt: Attempt) -> Result:
-        """Run the Ripple, the components or the query of an attempt in a session of its own.
-
-        An Inlet's probe comes first. When it answers as it did for the last snapshot, nothing else is done; one that
-        does not ask for `spark` does not even start it.
-        """
+        """Run the Ripple, the components or the query of an attempt in a session of its own."""
         try:
             return self._execute(attempt)
         finally:
@@ -86,7 +72,7 @@ class SparkExecutor:
             attempt.summary = summary_text(self._driver.stages(attempt.token, most=MOST_STAGES))
 
     def _execute(self, attempt: Attempt) -> Result:
-        work = attempt.work
+        work, secrets, opened = attempt.work, self._secrets(attempt), partial(self._opened, attempt)
         if work.component is not None:
             return component_executor.execute(
                 attempt,
@@ -94,27 +80,25 @@ class SparkExecutor:
                 config=self._config,
                 ledger=self._ledger,
                 code=self._code,
-                secrets=self._secrets(attempt),
-                opened=lambda: self._started(attempt).attempt(work.claim.token, _description(attempt)),
+                secrets=secrets,
+                opened=opened,
             )
-        if work.fire is not None or work.stream is not None:
-            with self._started(attempt).attempt(work.claim.token, _description(attempt)) as session:
+        if work.ripple is not None:
+            return ripple_executor.execute(
+                attempt,
+                work.ripple,
+                ledger=self._ledger,
+                code=self._code,
+                secrets=secrets,
+                lineage=self._lineage,
+                destination=self._destination(attempt, work.ripple),
+                opened=opened,
+            )
+        with opened() as session:
+            if work.fire is not None or work.stream is not None:
                 return reactor_executor.execute(
                     attempt, session, config=self._config, code=self._code, ledger=self._ledger
                 )
-        probe, answer, secrets = self._probe(work.ripple), None, self._secrets(attempt)
-        if work.ripple is not None and probe is not None and not probe.needs_spark:
-            answer = probe.answer(_run(work.ripple, secrets))
-            if answer == work.ripple.probe:
-                return Same()
-        driver = self._started(attempt)
-        with driver.attempt(work.claim.token, _description(attempt)) as session:
-            if work.ripple is not None:
-                if probe is not None and answer is None:
-                    answer = probe.answer(_run(work.ripple, secrets), session)
-                    if answer == work.ripple.probe:
-                        return Same()
-                return self._ripple(session, attempt, work.ripple, answer)
             if work.sample is not None:
                 return trials.sample(session, self._code, work.sample, secrets)
             if work.infer is not None:
@@ -199,48 +183,13 @@ class SparkExecutor:
         attempt.start_timeout()
         return self._driver
 
+    def _opened(self, attempt: Attempt) -> AbstractContextManager[SparkSession]:
+        """Answer a session of the attempt's own; the first one starts Spark."""
+        return self._started(attempt).attempt(attempt.work.claim.token, _description(attempt))
+
     def _secrets(self, attempt: Attempt) -> SecretStore:
         environment = attempt.work.claim.environment
         return SecretStore(self._ledger, environment=environment, key=self._config.secret_key)
-
-    def _probe(self, task: RippleTask | None) -> Probe | None:
-        if task is None or not task.ripple.has_probe:
-            return None
-        return probe_of(self._code.pond(task.definition.entry), task.ripple.name)
-
-    def _ripple(self, session: SparkSession, attempt: Attempt, task: RippleTask, probe: str | None) -> Result:
-        from pondage.spark.ripple import RippleWork
-
-        pond = self._code.pond(task.definition.entry)
-        ripple = pond.ripples[task.ripple.name]
-
-        def prepared(followed: Followed, merge: Merge | None) -> RippleWork:
-            return RippleWork(
-                pond=task.definition.name,
-                ripple=task.ripple,
-                function=ripple.function,
-                inputs=task.inputs,
-                run=_run(task, self._secrets(attempt), followed, Positions(self._ledger, attempt.work)),
-                destination=self._destination(attempt, task),
-                checks={each.name: each.function for each in ripple.expectations if each.function is not None},
-                contract=task.contract,
-                place=task.definition.place or None,
-                on_frame=self._lineage.watcher(attempt.work.claim.dispatch, task),
-                merge=merge,
-                volumes=task.volumes,
-                fused={each.name: pond.ripples[each.name].function for each in task.ripple.members},
-            )
-
-        result = Growing(session, self._ledger, attempt.work.claim, task).run(prepared)
-        if result is not None:
-            return Written(msgspec.structs.replace(result, probe=probe))
-        if not ledger_work.has_snapshot(self._ledger, attempt.work):
-            raise PondageError(
-                f"{task.definition.name}.{task.ripple.name} called run.unchanged() before it ever published",
-                hint="return the data the first time: `run.previous_freshness is None` tells",
-                code="NOTHING_UNCHANGED",
-            )
-        return Same()
 
     def _query(self, session: SparkSession, attempt: Attempt, task: QueryTask) -> Result:
         from pondage.spark.query import run_query
@@ -260,22 +209,6 @@ class SparkExecutor:
         return snapshot_path(
             self._config.warehouse, dataset=task.dataset_id, run=task.run_id, token=attempt.work.claim.token
         )
-
-
-def _run(
-    task: RippleTask, secrets: Secrets, followed: Followed | None = None, positions: Positions | None = None
-) -> Run:
-    """Answer what the author's functions may know about their Run."""
-    return Run(
-        freshness_us=task.freshness,
-        previous_freshness_us=task.previous_freshness,
-        parameters=task.ripple.parameters,
-        logger=logging.getLogger(f"pondage.ripple.{task.definition.name}.{task.ripple.name}"),
-        idempotency_key=task.idempotency_key,
-        secrets=secrets,
-        followed=followed,
-        positions=positions,
-    )
 
 
 def _description(attempt: Attempt) -> str:
