@@ -189,3 +189,18 @@ def test_a_missing_sql_file_is_placed_where_it_is_declared(project_of: Write):
 def test_a_project_without_modules_says_where_to_put_one(project_of: Write):
     (error,) = refused(project_of, {})
     assert error.code == "NO_MODULES"
+
+
+def test_a_source_of_a_reactor_without_the_functions_that_read_it_is_refused(project_of: Write):
+    text = "from pondage import Accumulator, Reactor\nr = Reactor('r', sources=[{}])\n"
+    errors = refused(
+        project_of,
+        {
+            "ponds/a.py": text.format("Accumulator.polling('a', int, every='1s')"),
+            "ponds/b.py": text.format("Accumulator.spark('b', int)").replace("'r'", "'q'"),
+        },
+    )
+    assert [(error.code, error.hint) for error in errors] == [
+        ("NO_POLL", "@a.poll"),
+        ("NO_QUERY", "declare both: @b.query and @b.gather"),
+    ]

@@ -111,6 +111,13 @@ def _require_hooks(reactor: Reactor, place: str) -> None:
                 place=place,
                 code="NO_QUERY",
             )
+        if source.declaration.kind == "polling" and source.hooks.poll is None:
+            raise DefinitionError(
+                f"accumulator {source.name} of reactor {reactor.name} is polled and has no function that does it",
+                hint=f"@{source.name}.poll",
+                place=place,
+                code="NO_POLL",
+            )
 
 
 def _configured(accumulator: AnyAccumulator) -> str:
