@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -42,8 +43,10 @@ def test_an_unknown_name_gets_an_error_with_the_next_step(world: World, call: Ca
 
 
 def test_data_of_a_window_is_as_old_as_the_window_and_not_in_the_future(world: World, call: Call) -> None:
-    windows = (WindowDefinition(start="02:00"),)
     world.clock.time = time.time_ns() // 1_000
+    # Whatever the hour of the test is: the last window began five hours ago, and the next one is far away.
+    began = datetime.fromtimestamp(world.clock.time / 1_000_000, UTC) - timedelta(hours=5)
+    windows = (WindowDefinition(start=began.strftime("%H:%M")),)
     world.deploy(msgspec.structs.replace(pond("orders"), windows=windows), pond("sales", sources={"orders": True}))
     world.send(Pulse(pond=PondKey("sales@1")))
     world.worker().drain()
