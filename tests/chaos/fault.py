@@ -33,14 +33,16 @@ class Dev:
             environment["PONDAGE_CHAOS"] = json.dumps({"executor": "plain", "events": events})
         self._pipe: int | None = None
         if point is not None:
-            pipe = project.root / f"{point}.pipe"
+            pipe, mark = project.root / "checkpoint.pipe", project.root / "checkpoint.mark"
+            for left in (pipe, mark):  # by one that was killed here before
+                left.unlink(missing_ok=True)
             os.mkfifo(pipe)
             # Opened before anybody writes, so that the writer never waits for us.
             self._pipe = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
             environment |= {
                 "PONDAGE_CHAOS_POINT": point,
                 "PONDAGE_CHAOS_PIPE": str(pipe),
-                "PONDAGE_CHAOS_MARK": str(project.root / f"{point}.mark"),
+                "PONDAGE_CHAOS_MARK": str(mark),
             }
         self._output = (project.root / "dev.out").open("ab")
         self.process = subprocess.Popen(
