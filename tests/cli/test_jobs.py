@@ -80,6 +80,7 @@ def test_a_failed_job_has_exit_code_1_and_is_resumed_when_it_is_mended(
     assert said.json["run"]["state"] == "ERROR"  # type: ignore[index]
     assert said.json["subjobs"][1] == {"name": "after", "state": "ERROR", "error": "after"}  # type: ignore[index]
     failed = said.json["run"]["id"]  # type: ignore[index]
+    assert f"--file {file}\n" in call("job", "run", str(file)).out, "without the file, what was mended is not run"
     workers.failing.clear()
     edited = NIGHTLY.replace("{name: after, type: task}", "{name: after, type: task, params: {x: 1}}")
     file.write_text(edited)
@@ -131,6 +132,24 @@ def test_a_file_that_cannot_run_is_refused_with_everything_that_is_wrong(file: P
     said = call("job", "run", str(file))
     assert said.code == 4
     assert said.err.count("UNKNOWN_TYPE") == 2
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("type: sink", "type: snk", "component type 'snk' is not in the registry; did you mean 'sink'?"),
+        ("load (subjob_ok)", "laod (subjob_ok)", "there is no component 'laod'; did you mean 'load'?"),
+        ("read.main", "read.mian", "read has no output port 'mian'; did you mean 'main'?"),
+        ("components:", "componets:", "'componets' is not expected; did you mean 'components'?"),
+    ],
+)
+def test_a_misspelt_name_in_a_job_is_answered_with_the_nearest(
+    file: Path, call: Call, right: str, wrong: str, message: str
+) -> None:
+    file.write_text(NIGHTLY.replace(right, wrong))
+    said = call("job", "validate", str(file))
+    assert said.code == 4
+    assert message in said.out
 
 
 def test_deploy_puts_the_jobs_of_a_project_into_the_ledger(file: Path, call: Call, workers: FakeWorkers) -> None:

@@ -89,6 +89,22 @@ def test_an_unknown_verb_gets_the_nearest_and_exit_code_2(call: Call) -> None:
     assert "Did you mean: pondage status" in said.err
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("explain", "pondage why"), ("ls", "pondage status --once")])
+def test_a_word_of_other_programs_leads_to_ours(call: Call, typed: str, meant: str) -> None:
+    said = call(typed)
+    assert said.code == 2
+    assert f"Did you mean: {meant}" in said.err
+
+
+def test_json_before_the_verb_says_where_it_stands(call: Call) -> None:
+    assert "--json stands behind a verb" in call("--json", "status").err
+
+
+def test_dev_outside_of_a_project_says_so_once(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call("dev").err.count("there is no pondage.toml") == 1
+
+
 def test_a_wrong_option_is_a_usage_error_that_says_where_help_is(call: Call) -> None:
     said = call("runs", "--limit", "many")
     assert said.code == 2

@@ -70,6 +70,9 @@ def test_every_verb_of_a_reactor_does_what_it_says(live: Hosting, call: Call, mo
     monkeypatch.setattr("sys.stdin", io.StringIO('{"number": 2}\n\n{"number": 3}\n'))
     lines = call("reactor", "push", "quote", "ticks", "--json").out.splitlines()
     assert [msgspec.json.decode(line)["seq"] for line in lines] == [2, 3]
+    assert call("reactor", "push", "quote", "ticks", "{}").out == "refused: invalid at $.number\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO("\nnonsense\n"))
+    assert "line 2: 'nonsense' is no JSON" in call("reactor", "push", "quote", "ticks").err
 
     listed = call("reactor", "list")
     assert listed.out.splitlines()[1].split() == [

@@ -96,6 +96,8 @@ def test_an_unknown_key_is_refused_with_the_nearest_right_one(tmp_path: Path):
     (error,) = refused(tmp_path, '[spark]\npackage = ["a"]')
     assert error.place == "pondage.toml: spark.package"
     assert error.hint == "did you mean 'packages'?"
+    (error,) = refused(tmp_path, '[sprak]\nmaster = "local"')
+    assert error.hint == "did you mean 'spark'?"
 
 
 def test_all_errors_are_shown_at_once(tmp_path: Path):

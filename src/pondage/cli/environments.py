@@ -79,7 +79,7 @@ def remove(settings: Settings, name: str, is_sure: bool, is_json: bool) -> None:
 
     with desk(settings) as opened:
         own = opened.ask(keeping.environment, name=name).environment.own
-        if not is_sure:
+        if not is_sure and name != "main":  # which is refused anyway
             click.confirm(f"remove environment {name} with {count_text(own, 'Pond')} of its own?", abort=True, err=True)
         removed = opened.ask(keeping.remove_environment, name=name)
     if is_json:

@@ -61,6 +61,8 @@ def _pondage(error: PondageError, settings: Settings, *, is_json: bool) -> None:
 
 def _usage(error: click.ClickException, *, is_json: bool) -> None:
     message = error.format_message()
+    if isinstance(error, click.NoSuchOption) and error.option_name == "--json":
+        message = "--json stands behind a verb that prints something: pondage status --json"
     verb = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx is not None else "pondage"
     if is_json:
         problem = {"code": "USAGE", "message": message, "place": None, "hint": f"{verb} --help"}

@@ -107,11 +107,12 @@ def refuse(error: FlowRefused, *, is_json: bool) -> NoReturn:
     import click
 
     from pondage.cli.output import print_json
+    from pondage.views.words import count_text
 
     if is_json:
         print_json({"ok": False, "problems": [problem_json(one) for one in error.problems]})
     else:
         for problem in error.problems:
             click.echo(problem_line(problem))
-        click.echo(f"{len(error.problems)} problem(s)")
+        click.echo(count_text(len(error.problems), "problem"))
     sys.exit(REFUSED)

@@ -50,6 +50,8 @@ def validate(file: Path, is_json: bool) -> None:
 
     Exits 0 when the job can run (warnings do not matter), 4 when it is refused.
     """
+    from pondage.views.words import count_text
+
     try:
         planned = planned_file(file)
     except JobRefused as error:
@@ -58,7 +60,7 @@ def validate(file: Path, is_json: bool) -> None:
         else:
             for problem in error.problems:
                 click.echo(problem_line(problem))
-            click.echo(f"{len(error.problems)} problem(s)")
+            click.echo(count_text(len(error.problems), "problem"))
         sys.exit(REFUSED)
     if is_json:
         print_json({"ok": True, "problems": [], "warnings": planned.warnings, "unresolved": planned.unresolved})

@@ -52,7 +52,8 @@ def run(
             def start() -> str:
                 return opened.ask(jobs.start, job=job, context=given).run
 
-        _carry_on(settings, opened, start, is_followed=is_followed, is_json=is_json)
+        file = Path(job) if Path(job).is_file() else None
+        _carry_on(settings, opened, start, file=file, is_followed=is_followed, is_json=is_json)
 
 
 @click.command("resume", cls=Verb)
@@ -92,7 +93,7 @@ def resume(
                 jobs.resume, run=old, job=stored, archive=archive, is_edited=is_edited, fresh_globals=fresh_globals
             ).run
 
-        _carry_on(settings, opened, start, is_followed=is_followed, is_json=is_json)
+        _carry_on(settings, opened, start, file=file, is_followed=is_followed, is_json=is_json)
 
 
 def _print_difference(opened: Desk, run_id: str, stored: StoredJob) -> None:
@@ -162,7 +163,15 @@ def kill_run(opened: Desk, run_id: str) -> None:
     click.echo(f"{found} is {view.run.state}{rest}; to go on later: pondage job resume {found}")
 
 
-def _carry_on(settings: Settings, opened: Desk, start: Callable[[], str], *, is_followed: bool, is_json: bool) -> None:
+def _carry_on(
+    settings: Settings,
+    opened: Desk,
+    start: Callable[[], str],
+    *,
+    file: Path | None,
+    is_followed: bool,
+    is_json: bool,
+) -> None:
     from pondage.cli.job_following import started_run
     from pondage.cli.output import print_json
 
@@ -173,12 +182,12 @@ def _carry_on(settings: Settings, opened: Desk, start: Callable[[], str], *, is_
     if is_json:
         print_json(view)
     else:
-        _print_end(settings, view)
+        _print_end(settings, view, file)
     if view.run.state != "OK":
         click.get_current_context().exit(ABORTED if view.run.state == "ABORTED" else FAILED)
 
 
-def _print_end(settings: Settings, view: JobRunDetail) -> None:
+def _print_end(settings: Settings, view: JobRunDetail, file: Path | None) -> None:
     from pondage.cli.job_tables import headline
     from pondage.cli.output import styled
 
@@ -189,7 +198,9 @@ def _print_end(settings: Settings, view: JobRunDetail) -> None:
             if settings.is_traced and component.trace:
                 click.echo(component.trace, err=True)
     if view.run.state != "OK":
-        click.echo(f"  more: pondage job show {view.run.id}; go on after mending it: pondage job resume {view.run.id}")
+        mended = f" --file {file}" if file is not None and view.run.state != "ABORTED" else ""
+        again = "go on" if view.run.state == "ABORTED" else "go on after mending it"
+        click.echo(f"  more: pondage job show {view.run.id}; {again}: pondage job resume {view.run.id}{mended}")
 
 
 def _print(settings: Settings, view: JobRunDetail, *, is_json: bool) -> None:

@@ -98,6 +98,21 @@ VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
 
 _PLACES = {name: place for _, rows in VERBS for name, place, _ in rows}
 
+_OTHER_WORDS = {
+    "completion": '--help (completion: eval "$(_PONDAGE_COMPLETE=bash_source pondage)", or zsh_source, fish_source)',
+    "describe": "show",
+    "explain": "why",
+    "help": "--help, or a verb and --help",
+    "list": "status --once",
+    "ls": "status --once",
+    "ps": "status --once",
+    "start": "dev",
+    "stop": "kill (one Pond; all of it: Ctrl-C where pondage dev runs)",
+    "validate": "plan",
+    "version": "--version",
+}
+"""What people type who know other programs."""
+
 
 class Program(click.Group):
     """The group: it knows the name and one line of each verb without importing any of them."""
@@ -122,8 +137,8 @@ class Program(click.Group):
         if args and args[0] not in _PLACES and not args[0].startswith("-"):
             from pondage.views.words import nearest
 
-            close = nearest(args[0], _PLACES)
-            meant = f" Did you mean: pondage {close}" if close else " See: pondage --help"
+            close = _OTHER_WORDS.get(args[0]) or nearest(args[0], _PLACES)
+            meant = f" Did you mean: pondage {close}" if close else ""
             raise click.UsageError(f"There is no verb {args[0]!r}.{meant}", ctx)
         return super().resolve_command(ctx, args)
 

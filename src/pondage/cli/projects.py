@@ -53,8 +53,9 @@ def dev(settings: Settings, quiet: bool, port: int, no_api: bool) -> None:
     from pondage.engine.dev import run_dev
 
     refuse_server(settings)
+    project = open_project(settings)
     with nullcontext() if no_api else beside(settings, port=port, is_quiet=quiet):
-        code = run_dev(open_project(settings), quiet=quiet)
+        code = run_dev(project, quiet=quiet)
     click.get_current_context().exit(code)
 
 

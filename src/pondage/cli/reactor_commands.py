@@ -98,11 +98,13 @@ def push(settings: Settings, name: str, source: str, value: str | None, timeout_
     """
     from pondage.cli.asks import reactors
 
-    lines: Iterable[str] = (line for line in sys.stdin if line.strip()) if value is None else [value]
+    lines: Iterable[str] = sys.stdin if value is None else [value]
     refused = 0
     with desk(settings) as opened:
-        for line in lines:
-            value_given = _json(line)
+        for number, line in enumerate(lines, 1):
+            if value is None and not line.strip():
+                continue
+            value_given = _json(line, "" if value is not None else f"line {number}: ")
             answer = opened.ask(reactors.push, reactor=name, source=source, value=value_given, patience_s=timeout_s)
             refused += answer.get("accepted") is not True
             click.echo(msgspec.json.encode(answer).decode() if is_json else _push_text(answer))
@@ -155,9 +157,9 @@ def _reply_text(reply: dict[str, object]) -> str:
     return ", ".join([hold_text(reply["hold"]), *words] if "hold" in reply else words)
 
 
-def _json(text: str) -> object:
+def _json(text: str, where: str = "") -> object:
     try:
         value: object = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise click.UsageError(f"{text.strip()!r} is no JSON: {error}") from error
+        raise click.UsageError(f"{where}{text.strip()!r} is no JSON: {error}") from error
     return value

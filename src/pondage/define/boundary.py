@@ -10,6 +10,8 @@ import msgspec
 T = TypeVar("T")
 _PLACE = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?\Z", re.DOTALL)
 
+_MISSING = re.compile(r"Object missing required field `(?P<field>[^`]*)`\Z")
+
 
 class InvalidBoundary(ValueError):
     """A value is not of the boundary's type; `path` says where (`$` is the value itself)."""
@@ -65,4 +67,5 @@ class BoundaryType(Generic[T]):
 def _invalid(error: Exception) -> InvalidBoundary:
     found = _PLACE.match(str(error))
     path, what = (found["path"], found["what"]) if found else (None, str(error))
-    return InvalidBoundary(path or "$", what)
+    missing = _MISSING.match(what)
+    return InvalidBoundary((path or "$") + (f".{missing['field']}" if missing else ""), what)

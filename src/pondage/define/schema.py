@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from pondage.define.meant import meant
+
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -129,6 +131,12 @@ def _object(schema: Mapping[str, Any], value: dict[str, object], path: str, step
         elif name in properties:
             yield from violations(properties[name], one, step(path, name), step)
         elif others is False:
-            yield path, f"{shown(name)} is not expected"
+            yield path, f"{shown(name)} is not expected{_instead(name, properties)}"
         elif isinstance(others, dict):
             yield from violations(others, one, step(path, name), step)
+
+
+def _instead(name: str, properties: Mapping[str, Any]) -> str:
+    """Answer what may stand there: the nearest name, else all of them when they are few."""
+    known = f"; there is {', '.join(sorted(properties))}" if 0 < len(properties) <= 12 else ""
+    return meant(name, properties) or known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from pondage.define.meant import meant
 from pondage.define.port import Port, declared_port
 from pondage.expr import ExprSyntax, compile_text
 from pondage.kernel.control.shape import EdgeKind, Virtual
@@ -68,9 +69,11 @@ def check_ports(graph: Graph, findings: Findings) -> None:
     for data in graph.data:
         source, target = graph.vertices[data.source], graph.vertices[data.target]
         if source.definition is not None and declared_port(source.definition.outputs, data.source_port) is None:
-            findings.wrong("UNKNOWN_PORT", f"{source.name} has no output port {data.source_port!r}", data.place)
+            near = meant(data.source_port, source.definition.outputs)
+            findings.wrong("UNKNOWN_PORT", f"{source.name} has no output port {data.source_port!r}{near}", data.place)
         if target.definition is not None and declared_port(target.definition.inputs, data.target_port) is None:
-            findings.wrong("UNKNOWN_PORT", f"{target.name} has no input port {data.target_port!r}", data.place)
+            near = meant(data.target_port, target.definition.inputs)
+            findings.wrong("UNKNOWN_PORT", f"{target.name} has no input port {data.target_port!r}{near}", data.place)
             continue
         connections[data.target, data.target_port] += 1
         if connections[data.target, data.target_port] == 2:

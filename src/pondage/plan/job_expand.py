@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pondage.define.component import Registry
 from pondage.define.job import Call, ControlLink, DataLink, JobDefinition, Place
+from pondage.define.meant import meant
 from pondage.define.port import declared_port
 from pondage.kernel.control.shape import EdgeKind, Virtual
 from pondage.plan.job_graph import Control, Data, Findings, Graph, Vertex
@@ -54,7 +55,7 @@ class _Expansion:
         if not call.type.startswith("@"):
             definition = self.registry.get(call.type)
             if definition is None:
-                message = f"component type {call.type!r} is not in the registry"
+                message = f"component type {call.type!r} is not in the registry{meant(call.type, self.registry)}"
                 self.findings.wrong("UNKNOWN_TYPE", message, call.place)
                 self.unknown.add(name)
                 return
@@ -62,7 +63,8 @@ class _Expansion:
             return
         joblet = self.joblets.get(call.type[1:])
         if joblet is None:
-            self.findings.wrong("JOBLET_NOT_FOUND", f"joblet {call.type[1:]!r}", call.place)
+            wanted = call.type[1:]
+            self.findings.wrong("JOBLET_NOT_FOUND", f"joblet {wanted!r}{meant(wanted, self.joblets)}", call.place)
             self.unknown.add(name)
             return
         if depth >= MAX_DEPTH:
@@ -85,7 +87,7 @@ class _Expansion:
 
     def _is_known(self, name: str, prefix: str, seen: set[str], place: Place) -> bool:
         if name not in seen:
-            self.findings.wrong("UNKNOWN_COMPONENT", f"there is no component {name!r}", place)
+            self.findings.wrong("UNKNOWN_COMPONENT", f"there is no component {name!r}{meant(name, seen)}", place)
             return False
         return prefix + name not in self.unknown
 

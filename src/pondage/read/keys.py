@@ -10,9 +10,12 @@ from pondage.errors import ProjectError
 
 
 def checked_table(
-    shape: type[msgspec.Struct], given: object, path: str, errors: list[ProjectError]
+    shape: type[msgspec.Struct], given: object, path: str, errors: list[ProjectError], others: tuple[str, ...] = ()
 ) -> dict[str, object]:
-    """Answer the good keys of a table and append an error for each other one. `path` is the table's own key path."""
+    """Answer the good keys of a table and append an error for each other one. `path` is the table's own key path.
+
+    `others` are names that are known beside the fields: somebody may have meant one of them.
+    """
     if not isinstance(given, dict):
         errors.append(_refused(path, "is not a table", f"write [{path}]"))
         return {}
@@ -21,7 +24,7 @@ def checked_table(
     for key, value in given.items():
         full = f"{path}.{key}" if path else key
         if key not in fields:
-            near = get_close_matches(key, fields, 1, cutoff=0.5)
+            near = get_close_matches(key, [*others, *fields], 1, cutoff=0.5)
             known = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(fields))}"
             errors.append(_refused(full, "is not a known key", known))
             continue

@@ -148,7 +148,7 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
     head = {key: value for key, value in data.items() if key not in tables}
     project = checked_table(_ProjectTable, data.get("project", {}), "project", errors)
     # The settings of `[project]` may also stand at the top of the file, before any table.
-    top = checked_table(_ProjectTable, head, "", errors)
+    top = checked_table(_ProjectTable, head, "", errors, tables)
     chosen = {key: value for each in (top, project) for key, value in each.items()}
     spark = dict(checked_table(SparkTable, data.get("spark", {}), "spark", errors))
     if "conf" in spark:

@@ -85,7 +85,7 @@ def bound(options: ServeOptions) -> socket.socket:
         opened.close()
         raise PondageError(
             f"cannot listen on {options.host}:{options.port}: {error.strerror}",
-            hint="choose another port: pondage serve --port N",
+            hint="choose another port: --port N",
             code="PORT_TAKEN",
         ) from error
     return opened
