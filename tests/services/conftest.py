@@ -11,7 +11,7 @@ from pondage.spark.driver import SparkDriver
 from pondage.spark.settings import SparkSettings
 from tests.ledger.harness import MakeDriver, World
 from tests.services.kafka import KafkaServer
-from tests.services.postgres import PostgresServer
+from tests.services.postgres import PostgresServer, drivers_on
 from tests.services.rabbitmq import MISSING, RabbitServer, find_rabbitmq
 
 _numbers = count()
@@ -27,17 +27,8 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture
 def make_driver(postgres: PostgresServer) -> Iterator[MakeDriver]:
     """The same fixture as for SQLite, on a schema that is empty."""
-    schema = "test"
-    postgres.empty_schema(schema)
-    made: list[Driver] = []
-
-    def make(clock: FakeClock) -> Driver:
-        made.append(PostgresDriver(postgres.url, schema=schema, clock=clock))
-        return made[-1]
-
-    yield make
-    for driver in made:
-        driver.close()
+    postgres.empty_schema("test")
+    yield from drivers_on(postgres, "test")
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,15 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 
+from pondage.ledger.clock import FakeClock
+from pondage.ledger.driver import Driver
+from pondage.ledger.postgres import PostgresDriver
+from tests.ledger.harness import MakeDriver
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
@@ -143,3 +148,16 @@ def wait_until(condition: object, timeout_s: float = PATIENCE_S) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not come true"
         time.sleep(0.01)
+
+
+def drivers_on(postgres: PostgresServer, schema: str) -> Iterator[MakeDriver]:
+    """Give a maker of drivers on a schema, and close afterwards what it made."""
+    made: list[Driver] = []
+
+    def make(clock: FakeClock) -> Driver:
+        made.append(PostgresDriver(postgres.url, schema=schema, clock=clock))
+        return made[-1]
+
+    yield make
+    for driver in made:
+        driver.close()

@@ -5,12 +5,9 @@ from itertools import count
 
 import pytest
 
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.driver import Driver
-from pondage.ledger.postgres import PostgresDriver
 from tests.ledger.harness import MakeDriver
 from tests.ledger.test_migrations import *  # noqa: F403
-from tests.services.postgres import PostgresServer
+from tests.services.postgres import PostgresServer, drivers_on
 
 _numbers = count()
 
@@ -19,12 +16,4 @@ _numbers = count()
 def make_driver(postgres: PostgresServer) -> Iterator[MakeDriver]:
     schema = f"migrated_{next(_numbers)}"
     postgres.new_schema(schema)
-    made: list[Driver] = []
-
-    def make(clock: FakeClock) -> Driver:
-        made.append(PostgresDriver(postgres.url, schema=schema, clock=clock))
-        return made[-1]
-
-    yield make
-    for driver in made:
-        driver.close()
+    yield from drivers_on(postgres, schema)

@@ -195,6 +195,8 @@ def test_a_deploy_over_a_run_is_a_gate_until_the_run_ends(world: World) -> None:
 def test_a_source_that_is_not_deployed_is_a_gate(world: World) -> None:
     world.deploy(pond("lonely", sources={"nobody": True}), project="other")
     assert gates(world, "lonely") == ["blocked", "no demand", "not deployed"]
+    hints = [gate.hint for gate in ask(world, "lonely").gates]
+    assert "pondage why nobody" not in hints, "it would only say that there is no such Pond"
 
 
 def test_a_spliced_run_and_a_rollback_are_told(world: World) -> None:

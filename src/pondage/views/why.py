@@ -57,8 +57,15 @@ def why(tx: Transaction, ledger: Ledger, environment: str, name: str) -> WhyView
         freshness=state.end_f if has_run else None,
         staleness=max(0, tx.now + state.end_delay - state.end_f) if has_run else None,
         demand=demand,
-        gates=tuple(gate_view(short, gate, fields, now=tx.now) for gate, fields in gates),
+        gates=_views(short, gates, tx.now),
     )
+
+
+def _views(pond: str, gates: list[tuple[str, Fields]], now: int) -> tuple[GateView, ...]:
+    missing = (str(fields["source"]).partition("@")[0] for gate, fields in gates if gate == "not deployed")
+    unasked = {f"pondage why {name}" for name in missing}  # nobody can say why something that is not there does not run
+    views = (gate_view(pond, gate, fields, now=now) for gate, fields in gates)
+    return tuple(msgspec.structs.replace(view, hint=None) if view.hint in unasked else view for view in views)
 
 
 def _last_failure(tx: Transaction, pond: int) -> dict[str, object]:
