@@ -51,8 +51,11 @@ class Fleet:
         self._dies = dies
         self._numbers = itertools.count(1)
         self._is_over = threading.Event()
+        self._attempts: dict[str, Attempt] = {}
+        self._has_ended = threading.Event()
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
-        for thread in self._threads:
+        self._watching = threading.Thread(target=self._watch, daemon=True)
+        for thread in (*self._threads, self._watching):
             thread.start()
 
     def submit(self, planned: PlannedFlow, *, loses: set[int]) -> str:
@@ -98,7 +101,20 @@ class Fleet:
         self._is_over.set()
         for thread in self._threads:
             thread.join()
+        self._has_ended.set()
+        self._watching.join()
         self.ledger.close()
+
+    def _watch(self) -> None:
+        """Take attempts away that were cancelled, as a worker does: else one waits for a flow that is over."""
+        while not self._has_ended.wait(0.2):
+            attempts = list(self._attempts.values())
+            with self.ledger.reading() as tx:
+                rows = tx.rows("SELECT token FROM executions WHERE token IS NOT NULL AND completed_at IS NULL")
+            held = {str(row["token"]) for row in rows}
+            for attempt in attempts:
+                if attempt.token not in held and attempt.taken_away is None:
+                    attempt.take_away("it was cancelled", time.monotonic())
 
     def _registered(self) -> int:
         number = next(self._numbers)
@@ -130,15 +146,19 @@ class Fleet:
         """Do a piece of work; False when this worker was lost with it."""
         log = AttemptLog(self._root / "logs" / f"{held.claim.dispatch}-{held.claim.epoch}.log")
         attempt = Attempt(held, log, clock=time.monotonic, on_phase=lambda _phase: None)
+        self._attempts[attempt.token] = attempt
         try:
             with bound(log):
                 result = self.executor.execute(attempt)
         except Fenced:
+            result = None
+        finally:
+            del self._attempts[attempt.token]
+            log.close()
+        if result is None or attempt.taken_away is not None:
             # The flow has panicked meanwhile, and what ran in it was cancelled.
             self.executor.discard(attempt)
             return True
-        finally:
-            log.close()
         assert isinstance(result, ComponentResult)
         if not self._dies(held):
             commit_component(self.ledger, held, result, process=process)
