@@ -13,6 +13,10 @@ REACTOR_COLUMNS = ("REACTOR", "VERSION", "STATE", "WAITS FOR")
 RUNS_COLUMNS = ("RUN", "POND", "STATE", "STARTED", "TOOK", "FRESHNESS", "REASON", "NOTE")
 
 
+MOST_OF_AN_ERROR = 120
+"""Characters of an error in a table."""
+
+
 def reactor_rows(view: StatusView) -> list[tuple[str, str, str, str]]:
     """Answer a row for each reactor."""
     return [(each.name, each.version, each.state, ", ".join(each.waiting_for)) for each in view.reactors]
@@ -67,7 +71,7 @@ def doing_text(pond: PondView, now: int) -> str:
     if pond.state == "running":
         return "; ".join(running_text(run) for run in pond.active if run.is_executing)
     if pond.state == "failed" and pond.last_run is not None and pond.last_run.error is not None:
-        return f"{pond.last_run.error.message.partition(chr(10))[0]}; {pond.next.text}"
+        return f"{_short(pond.last_run.error.message)}; {pond.next.text}"
     return f"{pond.next.text} {age_text(pond.next.at, now)}" if pond.next.at is not None else pond.next.text
 
 
@@ -125,7 +129,7 @@ def run_row(run: RunView, now: int) -> Row:
     """Answer the row of one Run."""
     notes = run_notes(run)
     if run.error is not None:
-        notes.append(run.error.message.partition("\n")[0])
+        notes.append(_short(run.error.message))
     took = run.duration_us if run.duration_us is not None else now - run.started_at
     return (
         run.id,
@@ -137,3 +141,9 @@ def run_row(run: RunView, now: int) -> Row:
         run.reason,
         Cell("; ".join(notes), "red" if run.error else ""),
     )
+
+
+def _short(message: str) -> str:
+    """Answer the beginning of an error for a cell: a table stays readable, and `why` and `show` have all of it."""
+    line = message.partition("\n")[0]
+    return line if len(line) <= MOST_OF_AN_ERROR else f"{line[: MOST_OF_AN_ERROR - 1]}…"

@@ -28,6 +28,7 @@ from pondage.read.component_digest import with_digest
 from pondage.read.digest import Digests, digest_of
 from pondage.read.exchange import Answer, Problem, Request, SchemaCall, Wrong
 from pondage.read.job_ripple import job_body
+from pondage.read.misspelt import instead
 from pondage.read.reactors import found_reactors, published_pond, reactor_definition
 from pondage.read.source import SourceFiles, module_name
 
@@ -219,7 +220,7 @@ def _authors_problem(error: BaseException, file: str, root: Path) -> Problem:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(root)]
     place = f"{_relative(own[-1].filename, root)}:{own[-1].lineno}" if own else file
-    hint = None
+    hint = instead(error)
     if isinstance(error, ModuleNotFoundError):
         hint = (
             f"install {error.name!r}, or check its spelling; modules are imported with the project's root on the path"
