@@ -96,6 +96,16 @@ def test_a_shown_run_has_its_attempts_and_outputs(world: World, call: Call) -> N
     assert "orders@1#1" in said.out
 
 
+def test_the_first_attempt_of_a_later_run_is_shown_as_its_first(world: World, call: Call) -> None:
+    for _ in range(2):
+        world.send(Pulse(pond=PondKey("orders@1")))
+        world.worker().drain()
+    said = call("show", "orders#2").out.splitlines()
+    table = said[said.index("attempts") + 1 :]
+    assert table[0].split()[:2] == ["RIPPLE", "ATTEMPT"]
+    assert table[1].split()[1] == "1"
+
+
 def test_a_shown_run_tells_what_spark_did_in_a_row_for_each_ripple(world: World, call: Call) -> None:
     world.send(Pulse(pond=PondKey("orders@1")))
     worker = world.worker()

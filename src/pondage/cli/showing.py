@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -170,14 +171,22 @@ def _print_run(settings: Settings, view: RunDetailView, warehouse: Path) -> None
     if settings.is_traced and run.error and run.error.trace:
         click.echo(run.error.trace)
     rows = []
+    tried: Counter[str] = Counter()
     for attempt in view.attempts:
+        tried[attempt.ripple] += 1
         last = attempt.executions[-1] if attempt.executions else None
         took = attempt.closed_at - attempt.created_at if attempt.closed_at is not None else view.at - attempt.created_at
         log = str(warehouse / last.log) if last is not None and last.log else "-"
         if attempt.job_run is not None:
             log = f"pondage job show {attempt.job_run}"
         rows.append(
-            (attempt.ripple, str(attempt.number), state_cell(attempt.outcome or "open"), duration_text(took), log)
+            (
+                attempt.ripple,
+                str(tried[attempt.ripple]),
+                state_cell(attempt.outcome or "open"),
+                duration_text(took),
+                log,
+            )
         )
     if rows:
         print_title("attempts", settings)

@@ -75,7 +75,10 @@ class ExecutionView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision to execute a Ripple, with its tries. `outcome` is null while it is open."""
+    """A decision to execute a Ripple, with its tries. `outcome` is null while it is open.
+
+    `number` counts what was ever decided for the Ripple, over all Runs: the first of Run #7 may well be 7.
+    """
 
     ripple: str
     number: int
