@@ -149,6 +149,23 @@ def test_a_pond_declared_twice_is_refused_but_two_majors_are_fine(project_of: Wr
     assert [pond.version for pond in read_project(project_of(files))] == ["1.0.0", "2.0.0"]
 
 
+@pytest.mark.parametrize("second", ["1.0.0", "2.0.0"])
+def test_a_pond_whose_name_a_later_one_of_its_file_takes_is_refused_with_both_places(project_of: Write, second: str):
+    text = "from pondage import pond\n@pond\ndef report(spark): ...\n\n@pond(version='{}')\ndef report(spark): ...\n"
+    (error,) = refused(project_of, {"ponds/a.py": text.format(second)})
+    assert (error.code, error.place) == ("DUPLICATE_POND", "ponds/a.py:5")
+    assert "the other one is at ponds/a.py:2" in (error.hint or "")
+
+
+def test_ponds_that_are_kept_under_other_names_or_declared_again_by_the_same_line_are_fine(project_of: Write):
+    kept = "@pond\ndef report(spark): ...\nold = report\n@pond(version='2.0.0')\ndef report(spark): ...\n"
+    again = "for _ in range(2):\n    @pond\n    def orders(spark): ...\n"
+    ponds = read_project(project_of({"ponds/a.py": f"from pondage import pond\n{kept}{again}"}))
+    assert [(pond.name, pond.version) for pond in ponds] == [
+        ("orders", "1.0.0"), ("report", "1.0.0"), ("report", "2.0.0"),
+    ]  # fmt: skip
+
+
 def test_a_module_that_does_not_come_back_is_given_up(project_of: Write):
     files = {"ponds.py": "import time\nprint('loading', flush=True)\ntime.sleep(600)\n"}
     for timeout_s in (1, 10, 100):  # on a busy machine it may not come to its first line in a second

@@ -11,6 +11,7 @@ from typing import TypeVar, overload
 
 import msgspec
 
+from pondage.define.declared import tell_declared
 from pondage.define.definition import (
     PondDefinition,
     ReadDefinition,
@@ -84,6 +85,7 @@ class Pond:
         self.ripples: dict[str, Ripple] = {}
         self.sources: dict[str, Source] = {}
         self.probes: dict[str, Probe] = {}
+        tell_declared(self)
 
     @property
     def version(self) -> str:

@@ -18,6 +18,7 @@ from types import ModuleType
 import msgspec
 
 from pondage.define.component import ComponentDefinition, WrongInput, definition_of, schema_of
+from pondage.define.declared import declared_ponds
 from pondage.define.definition import ExpectationDefinition, PondDefinition, ReadDefinition, RippleDefinition
 from pondage.define.pond import Pond
 from pondage.define.reaction import ReactorDefinition
@@ -28,6 +29,7 @@ from pondage.read.component_digest import with_digest
 from pondage.read.digest import Digests, digest_of
 from pondage.read.exchange import Answer, Problem, Request, SchemaCall, Wrong
 from pondage.read.job_ripple import job_body
+from pondage.read.lost import lost_ponds
 from pondage.read.misspelt import instead
 from pondage.read.reactors import found_reactors, published_pond, reactor_definition
 from pondage.read.source import SourceFiles, module_name
@@ -41,19 +43,22 @@ def inspected(request: Request) -> Answer:
     root = Path(request.root)
     problems: list[Problem] = []
     modules: list[ModuleType] = []
-    for file in request.modules:
-        try:
-            modules.append(importlib.import_module(module_name(Path(file))))
-        except PondageError as error:
-            problems.append(_problem(error, root))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded: it is the author's to read
-            problems.append(_authors_problem(error, file, root))
+    with declared_ponds() as declared:
+        for file in request.modules:
+            try:
+                modules.append(importlib.import_module(module_name(Path(file))))
+            except PondageError as error:
+                problems.append(_problem(error, root))
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded: it is the author's to read
+                problems.append(_authors_problem(error, file, root))
     if request.call is not None:
         return _called(request.call, modules, problems)
     files = SourceFiles(root)
     components = _with_digests_of(_found_components(modules), Digests(files, sys.modules), root, problems)
     ponds: list[PondDefinition] = []
-    for entry, pond in _found_ponds(modules).items():
+    found_ponds = _found_ponds(modules)
+    problems += [_problem(error, root) for error in lost_ponds(declared, list(found_ponds.values()))]
+    for entry, pond in found_ponds.items():
         try:
             ponds.append(_definition(pond, entry, root, Digests(files, sys.modules), components, request.types))
         except PondageError as error:
