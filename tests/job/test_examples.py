@@ -47,6 +47,8 @@ connections: {data: [t.main -> s.input, s.main -> f.input]}
     [
         ("id > 0", "id >", "EXPR_SYNTAX"),
         ("id: bigint", "id: 'bigint<'", "PARAMS_SCHEMA"),
+        ("id: bigint", "id: bigit", "PARAMS_SCHEMA"),
+        ("id: bigint", "id: 'Table<{a: int}>'", "PARAMS_SCHEMA"),
         ("columns: [id]", "columns: id", "PARAMS_SCHEMA"),
         ("type: select", "type: selekt", "UNKNOWN_TYPE"),
     ],
@@ -59,6 +61,15 @@ def test_wrong_parameters_are_found_before_anything_runs(tmp_path: Path, old: st
     with pytest.raises(JobRefused) as raised:
         planned_file(file)
     assert code in [problem.code for problem in raised.value.problems]
+
+
+def test_a_misspelt_type_of_a_column_is_refused_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB.replace("id: bigint", "id: bigit"), encoding="utf-8")
+    with pytest.raises(JobRefused) as raised:
+        planned_file(file)
+    (problem,) = raised.value.problems
+    assert problem.message == "t: params.columns.id: 'bigit' is no type of a column; did you mean 'bigint'?"
 
 
 def test_the_order_of_parameters_is_part_of_a_job(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from pondage.define.types import TypeSyntax, has_any, parse_type
 from pondage.plan.constants import wrong_constant
 from pondage.plan.flow_graph import at_pointer, node_pointer
 from pondage.plan.job_graph import Findings, Graph, Vertex
-from pondage.plan.job_params import formatted, wrong_params
+from pondage.plan.job_params import formatted, wrong_column, wrong_params
 
 _FILE = re.compile(r"[A-Za-z0-9_=][A-Za-z0-9_.=-]{0,127}(?:/[A-Za-z0-9_=][A-Za-z0-9_.=-]{0,127}){0,15}\Z")
 _NEVER = {
@@ -100,18 +100,8 @@ class _Check:
             return "PARAMS_SCHEMA", f"that is no secret of the program; declared are: {known}"
         if form in _NEVER:
             return "PARAMS_SCHEMA", f"a tree gives no {form}; {_NEVER[form]}"
-        return self.wrong_column(text) if form == "type" else None
-
-    def wrong_column(self, text: str) -> tuple[str, str] | None:
-        try:
-            found = parse_type(text)
-        except TypeSyntax:
-            return None  # the schema's check said it already
-        try:
-            spark_json(found, self.structures)
-        except TypeSyntax:
-            return "PARAMS_SCHEMA", f"{shown(text)} is no type of a column"
-        return None
+        wrong = wrong_column(text, self.structures) if form == "type" else None
+        return None if wrong is None else ("PARAMS_SCHEMA", wrong)
 
     def with_places(self, schema: Mapping[str, object], params: Mapping[str, object]) -> dict[str, object]:
         properties = schema.get("properties")

@@ -63,7 +63,8 @@ def plan_job(
     findings = Findings()
     findings.problems += problems
     graph = expand(job, joblets, registry, findings)
-    if not check(graph, findings):
+    structures = structures_of(types)
+    if not check(graph, findings, structures):
         raise JobRefused(findings.problems)
     for name, _ in graph.taken.values():
         graph.vertices[name].is_extracted = True
@@ -73,7 +74,7 @@ def plan_job(
             'as a joblet with type: "@…"'
         )
         findings.wrong("JOB_HAS_INPUTS", message, job.inputs_at, path="$.inputs")
-    found = check_types(graph, findings, schemas, structures_of(types))
+    found = check_types(graph, findings, schemas, structures)
     plan = plan_graph(graph, findings, found, job.config, fuses=fuses)
     if plan is None or findings.problems:
         raise JobRefused(findings.problems)

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 
 from pondage.define.meant import meant
 from pondage.define.port import Port, declared_port
+from pondage.define.unify import Structures
 from pondage.expr import ExprSyntax, compile_text
 from pondage.kernel.control.shape import EdgeKind, Virtual
 from pondage.plan.job_graph import Findings, Graph, Vertex, a_cycle, successors
@@ -15,7 +16,7 @@ from pondage.plan.job_params import check_params
 _ITERATION = (EdgeKind.ITERATION_OK, EdgeKind.ITERATION_ERROR, EdgeKind.ITERATOR_COMPLETE)
 
 
-def check(graph: Graph, findings: Findings) -> bool:
+def check(graph: Graph, findings: Findings, structures: Structures) -> bool:
     """Note everything that is wrong; False when the graph has a cycle and cannot be planned any further."""
     check_ports(graph, findings)
     _check_conditions(graph, findings)
@@ -26,7 +27,7 @@ def check(graph: Graph, findings: Findings) -> bool:
             findings.wrong("ITERATOR_EDGE", message, edge.place)
     for vertex in graph.vertices.values():
         if vertex.virtual is Virtual.NONE and vertex.definition is not None:
-            check_params(vertex.definition, vertex.call, findings)
+            check_params(vertex.definition, vertex.call, findings, structures)
         if vertex.is_iterator:
             check_iterator(vertex.call, findings)
         _warn_startable(graph, vertex, findings)

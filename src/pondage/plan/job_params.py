@@ -7,16 +7,23 @@ from typing import Any
 
 from pondage.define.component import ComponentDefinition
 from pondage.define.job import Call
+from pondage.define.meant import meant
 from pondage.define.schema import Step, dotted, shown, violations
-from pondage.define.types import TypeSyntax, parse_type
+from pondage.define.type_json import spark_json
+from pondage.define.types import PRIMITIVES, TypeSyntax, parse_type
+from pondage.define.unify import Structures
 from pondage.expr import ExprSyntax, compile_text
 from pondage.plan.job_graph import Findings
 
 
-def check_params(definition: ComponentDefinition, call: Call, findings: Findings) -> None:
+def check_params(definition: ComponentDefinition, call: Call, findings: Findings, structures: Structures) -> None:
     """Note every parameter that does not fit."""
     for code, path, message in wrong_params(definition, call.params, "params"):
         findings.wrong(code, f"{call.name}: {path}: {message}", call.place)
+    for path, form, text in formatted(definition.params, call.params, "params"):
+        wrong = wrong_column(text, structures) if form == "type" else None
+        if wrong is not None:
+            findings.wrong("PARAMS_SCHEMA", f"{call.name}: {path}: {wrong}", call.place)
 
 
 def fits(definition: ComponentDefinition, call: Call) -> bool:
@@ -40,6 +47,19 @@ def wrong_params(
             yield "EXPR_SYNTAX", where, str(error)
         except TypeSyntax as error:
             yield "PARAMS_SCHEMA", where, f"{shown(text)} is no type: {error}"
+
+
+def wrong_column(text: str, structures: Structures) -> str | None:
+    """Answer why no column can have a type; nothing for what is no type at all, which `wrong_params` says."""
+    try:
+        found = parse_type(text)
+    except TypeSyntax:
+        return None
+    try:
+        spark_json(found, structures)
+    except TypeSyntax:
+        return f"{shown(text)} is no type of a column{meant(text, (*PRIMITIVES, *structures))}"
+    return None
 
 
 def formatted(

@@ -1,8 +1,8 @@
 """The safe expression language as Columns: function by function, never as SQL text.
 
 An expression means the same as in `expr/evaluate.py`, with what a column can hold: whole numbers have 64 bits, a row in
-which the evaluator would raise an error has null, and kinds that do not belong together are refused before anything
-runs. Three things remain Spark's: NaN equals itself and is the largest number, whole numbers beyond 53 bits are
+which the evaluator would raise an error has null, and kinds that do not belong together are refused before a row
+is read. Three things remain Spark's: NaN equals itself and is the largest number, whole numbers beyond 53 bits are
 compared with fractions as doubles, and `round(x, digits)` rounds the shown digits.
 """
 
