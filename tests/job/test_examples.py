@@ -72,6 +72,42 @@ def test_a_misspelt_type_of_a_column_is_refused_with_the_one_that_was_meant(tmp_
     assert problem.message == "t: params.columns.id: 'bigit' is no type of a column; did you mean 'bigint'?"
 
 
+CONDITION = """
+components:
+  - {name: t, type: table, params: {columns: {id: bigint}, rows: [[1]]}}
+  - {name: w, type: write_parquet, params: {path: out}}
+  - {name: seen, type: log_globals}
+connections: {data: [t.main -> w.input], control: ['w (if1): "CONDITION" seen']}
+"""
+UNKNOWN = "w (if1): nothing writes 'row': where it is asked for, the condition is False; did you mean 'rows'?"
+
+
+@pytest.mark.parametrize(
+    ("condition", "warned"),
+    [
+        ("rows > 0 and context.row", []),
+        ("row > 0 or row < 9", [UNKNOWN]),
+        ("global.row > 0", [UNKNOWN.removesuffix("; did you mean 'rows'?")]),
+        ("global.w__rows > 0 and it__CURRENT_VALUE", []),
+        ("row >", None),
+    ],
+)
+def test_a_name_in_a_condition_that_nothing_writes_is_warned_of(
+    tmp_path: Path, condition: str, warned: list[str] | None
+) -> None:
+    file = tmp_path / "job.yaml"
+    text = CONDITION.replace("CONDITION", condition)
+    file.write_text(text, encoding="utf-8")
+    if warned is None:
+        with pytest.raises(JobRefused):
+            planned_file(file)
+        return
+    assert [(one.code, one.message) for one in planned_file(file).warnings] == [("UNKNOWN_NAME", one) for one in warned]
+    # Whatever may write any global keeps the warning away.
+    file.write_text(text.replace("log_globals", "set_globals"), encoding="utf-8")
+    assert planned_file(file).warnings == ()
+
+
 def test_the_order_of_parameters_is_part_of_a_job(tmp_path: Path) -> None:
     found = []
     for number, columns in enumerate(("{b: bigint, a: string}", "{a: string, b: bigint}")):

@@ -11,6 +11,7 @@ from pondage.expr import ExprSyntax, compile_text
 from pondage.kernel.control.shape import EdgeKind, Virtual
 from pondage.plan.job_graph import Findings, Graph, Vertex, a_cycle, successors
 from pondage.plan.job_iterators import check_iterator
+from pondage.plan.job_names import warn_of_names
 from pondage.plan.job_params import check_params
 
 _ITERATION = (EdgeKind.ITERATION_OK, EdgeKind.ITERATION_ERROR, EdgeKind.ITERATOR_COMPLETE)
@@ -20,6 +21,7 @@ def check(graph: Graph, findings: Findings, structures: Structures) -> bool:
     """Note everything that is wrong; False when the graph has a cycle and cannot be planned any further."""
     check_ports(graph, findings)
     _check_conditions(graph, findings)
+    warn_of_names(graph, findings)
     _check_forks(graph, findings)
     for edge in graph.control:
         if edge.kind in _ITERATION and not graph.vertices[edge.source].is_iterator:
