@@ -218,7 +218,7 @@ def published(name: str, start: Path) -> SnapshotContent:
     from pondage.read.project import find_project
 
     project = find_project(start)
-    ledger = Ledger.open(project.ledger, durability=project.durability)
+    ledger = Ledger.open(project.ledger, durability=project.durability, root=project.root)
     try:
         with ledger.reading() as tx:
             views = queries.published_views(tx, ledger, environment_id(tx, project.environment), name.partition(".")[0])

@@ -46,6 +46,26 @@ def test_plan_shows_and_deploy_applies_and_a_second_deploy_does_nothing(project:
     assert "  - numbers@1 removed" in call("plan").out
 
 
+@pytest.mark.parametrize("form", ["{}", "sqlite://{}", "sqlite:///{}"])
+def test_a_ledger_in_a_directory_that_is_not_there_is_refused_and_nothing_is_made(
+    tmp_path: Path, call: Call, form: str
+) -> None:
+    root, elsewhere = tmp_path / "shop", tmp_path / "data" / "shop"
+    root.mkdir()
+    place = form.format(elsewhere / "ledger.db")
+    (root / "pondage.toml").write_text(f'[project]\nname = "shop"\nledger = "{place}"\n')
+    for verb in ("plan", "deploy", "status", "worker"):
+        said = call("--project", str(root), verb)
+        assert said.code == 1
+        assert f"there is no directory {elsewhere} for the ledger" in said.err
+    assert not (tmp_path / "data").exists()
+    elsewhere.mkdir(parents=True)
+    assert call("--project", str(root), "status").code == 0
+    assert (elsewhere / "ledger.db").is_file()
+    (root / "pondage.toml").write_text('[project]\nname = "shop"\nledger = "deep/inside/ledger.db"\n')
+    assert call("--project", str(root), "status").code == 0
+
+
 def test_a_plan_with_a_problem_ends_with_1_and_deploy_refuses_it(project: Path, call: Call) -> None:
     (project / "ponds.py").write_text("from pondage import pond\n\n@pond\ndef a(b): ...\n\n@pond\ndef b(a): ...\n")
     said = call("plan")

@@ -57,7 +57,7 @@ def open_ledger(project: Project) -> Ledger:
     """Open the project's ledger, making it when this is the first time; raises `LedgerError`."""
     from pondage.ledger.ledger import Ledger
 
-    return Ledger.open(project.ledger, durability=project.durability)
+    return Ledger.open(project.ledger, durability=project.durability, root=project.root)
 
 
 @contextmanager

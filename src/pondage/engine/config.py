@@ -55,7 +55,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def open_ledger(self) -> Ledger:
         """Open the ledger of this project; raises `LedgerError`."""
-        return Ledger.open(self.ledger, durability=self.durability)
+        return Ledger.open(self.ledger, durability=self.durability, root=self.root)
 
 
 class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):

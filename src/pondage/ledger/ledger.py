@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,12 +55,21 @@ class Ledger:
 
     @classmethod
     def open(
-        cls, url: str, *, clock: Clock | None = None, ids: Ids | None = None, durability: Durability | None = None
+        cls,
+        url: str,
+        *,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        durability: Durability | None = None,
+        root: str | Path | None = None,
     ) -> Ledger:
         """Open the ledger at `sqlite:///path` or just `/path`, making or migrating its tables when needed.
 
+        With a `root` no directory is made outside of it: a path that is mistyped must not become an empty ledger.
         Raises `LedgerError` when it cannot be opened or was made by a newer Pondage.
         """
+        if root is not None:
+            _refuse_new_directory(url, Path(root))
         driver = _driver(url, clock or HostClock(), durability or Durability())
         migrate(driver)
         return cls(driver, ids=ids, durability=durability)
@@ -136,6 +146,19 @@ def _postgres(url: str, durability: Durability) -> Driver:
             "the driver for PostgreSQL is not installed", hint="pip install 'pondage[postgres]'", code="NO_DRIVER"
         ) from error
     return PostgresDriver(url, pause_s=durability.reap_after_s)
+
+
+def _refuse_new_directory(url: str, root: Path) -> None:
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme != "sqlite":
+        return
+    directory = Path(os.path.normpath("/" + (rest if separator else url).lstrip("/"))).parent
+    if not directory.is_relative_to(root) and not directory.is_dir():
+        raise LedgerError(
+            f"there is no directory {directory} for the ledger",
+            hint="correct `ledger` in pondage.toml, or make the directory: outside the project none is made",
+            code="NO_LEDGER_DIRECTORY",
+        )
 
 
 def _driver(url: str, clock: Clock, durability: Durability) -> Driver:
