@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from pondage.cli.job_following import Lines
+from pondage.cli.job_tables import component_rows
 from pondage.simulate.control_registry import TEST_REGISTRY
+from pondage.views.active import Progress
+from pondage.views.jobs import JobRunDetail
 from tests.cli.conftest import Call
 from tests.cli.workers import FakeWorkers
 
@@ -69,6 +74,31 @@ def test_a_shown_run_tells_what_spark_did_for_its_components(file: Path, call: C
     shown = call("job", "show", "nightly").out.splitlines()
     rows = [line.split() for line in shown[shown.index("spark") + 2 :][:3]]
     assert rows == [[name, "1", "4", "1.5", "s", "9", "B"] for name in ("read", "load", "after")]
+
+
+def test_whoever_follows_a_run_sees_that_spark_starts(
+    file: Path, call: Call, workers: FakeWorkers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("job", "run", str(file)).code == 0
+    view = msgspec.json.decode(call("job", "show", "nightly", "--json").out, type=JobRunDetail)
+    ended = view.components[0]
+    lines = Lines()
+    capsys.readouterr()
+
+    def shown(**changed: object) -> list[str]:
+        one = msgspec.structs.replace(ended, **changed)
+        lines.show(msgspec.structs.replace(view, components=(one,)))
+        return [line.partition("  ")[2] for line in capsys.readouterr().out.splitlines()]
+
+    busy = {"state": "RUNNING", "work": "running"}
+    jvm = Progress(phase="starting spark: starting the JVM")
+    assert shown(state="RUNNING", work="queued") == ["read  RUNNING"]
+    assert shown(**busy, progress=jvm) == ["read  RUNNING  starting spark: starting the JVM"]
+    assert shown(**busy, progress=jvm) == []
+    assert shown(**busy, progress=Progress(phase="running", tasks_done=1, tasks_all=3)) == []
+    assert shown() == ["read  OK"]
+    drawn = msgspec.structs.replace(ended, **busy, progress=Progress(phase="running", tasks_done=1, tasks_all=3))
+    assert component_rows(msgspec.structs.replace(view, components=(drawn,)))[0][-1] == "running 1/3 tasks"
 
 
 def test_a_failed_job_has_exit_code_1_and_is_resumed_when_it_is_mended(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pondage.cli.desk import Desk
-from pondage.cli.job_tables import COMPONENT_COLUMNS, component_rows, headline
+from pondage.cli.job_tables import COMPONENT_COLUMNS, component_rows, doing_text, headline
 from pondage.cli.live import DRAW_EVERY_S, READ_AGAIN_S
 from pondage.cli.output import console, is_terminal, print_json, rich_table
 from pondage.cli.settings import Settings
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from types import FrameType
 
 Show = Callable[[JobRunDetail], None]
+
+STARTING = "starting spark"
+"""How the phases begin in which a worker starts Spark: on a slow machine they take a minute."""
 
 
 def started_run(
@@ -109,7 +112,7 @@ def _shown(settings: Settings, *, is_quiet: bool) -> Iterator[Show]:
     if is_quiet:
         yield lambda _view: None
     elif not is_terminal():
-        yield _Lines().show
+        yield Lines().show
     else:
         from rich.console import Group
         from rich.live import Live
@@ -124,16 +127,21 @@ def _shown(settings: Settings, *, is_quiet: bool) -> Iterator[Show]:
             yield draw
 
 
-class _Lines:
-    """Plain output: a line for each component whose state has changed."""
+class Lines:
+    """Plain output: a line for each component whose state has changed, and for what keeps it from its work so long."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, str] = {}
+        self._seen: dict[str, tuple[str, str]] = {}
 
     def show(self, view: JobRunDetail) -> None:
         """Print what is new."""
         for component in view.components:
-            if self._seen.get(component.name, "WAIT") != component.state:
-                self._seen[component.name] = component.state
-                cause = f"  {component.cause}" if component.cause else ""
-                click.echo(f"{moment_text(view.at)[11:19]}  {component.name}  {component.state}{cause}")
+            doing = doing_text(component)
+            looks = component.state, doing if doing.startswith(STARTING) else ""
+            seen = self._seen.get(component.name, ("WAIT", ""))
+            if looks == seen:
+                continue
+            self._seen[component.name] = looks
+            if looks[0] != seen[0] or looks[1]:
+                words = [moment_text(view.at)[11:19], component.name, component.state, component.cause, looks[1]]
+                click.echo("  ".join(word for word in words if word))

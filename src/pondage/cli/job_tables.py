@@ -49,10 +49,16 @@ def _figure(found: int | None) -> str:
     return "" if found is None else f"{found:,}"
 
 
+def doing_text(one: ComponentView) -> str:
+    """Answer how far a running component is: `waits for a worker`, `starting spark: starting the JVM`, `3/8 tasks`."""
+    if one.work != "running" or one.progress is None:
+        return "waits for a worker" if one.work == "queued" else ""
+    tasks = f"{one.progress.tasks_done}/{one.progress.tasks_all} tasks" if one.progress.tasks_all else ""
+    return " ".join(word for word in (one.progress.phase, tasks) if word)
+
+
 def _note(one: ComponentView) -> str:
-    words = [one.cause]
-    if one.work == "queued":
-        words.append("waits for a worker")
+    words = [one.cause, doing_text(one)]
     if one.is_restored:
         words.append("restored")
     if one.attempt > 1:
