@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from pondage.components.registry import built_in, built_in_function, built_in_schemas
@@ -16,6 +17,7 @@ from pondage.define.schema import violations
 from pondage.errors import PondageError
 from pondage.spark.columns import literal_table
 from pondage.spark.component_run import SparkRun
+from pondage.spark.errors import explained
 
 pytestmark = pytest.mark.spark
 COLUMNS = {"id": "bigint", "region": "string", "amount": "double"}
@@ -170,12 +172,18 @@ def test_a_bad_line_fails_or_gives_nulls(bench: Bench) -> None:
     (bench.root / "bad.csv").write_text("id,region\n1,EU\nx,US\n", encoding="utf-8")
     columns = {"id": "bigint", "region": "string"}
     element = {"location": ".", "file": "bad.csv"}
-    with pytest.raises(Exception, match="MALFORMED_RECORD_IN_PARSING"):
-        bench.rows("read_csv", {"columns": columns}, input=element)
+    with pytest.raises(Py4JJavaError, match="MALFORMED_RECORD_IN_PARSING") as raised:
+        bench.call("write_parquet", {"path": "out"}, input=bench.call("read_csv", {"columns": columns}, input=element))
+    told = explained(raised.value, where="read")
+    file = bench.root / "bad.csv"
+    assert told.message == f'read: a record of {file} cannot be read as declared: [null,US] (For input string: "x")'
+    assert 'on_error: "null"' in (told.hint or "")
     lenient = bench.rows("read_csv", {"columns": columns, "on_error": "null"}, input=element)
     assert lenient == [(1, "EU"), (None, "US")]
-    with pytest.raises(Exception, match="CSV header does not conform to the schema"):
+    with pytest.raises(Py4JJavaError, match="CSV header does not conform to the schema") as raised:
         bench.rows("read_csv", {"columns": {"region": "string", "id": "string"}}, input=element)
+    message = explained(raised.value, where="read").message
+    assert message.startswith(f"read: {file} has other columns than declared: Header: id, region, Schema: region, id")
 
 
 def test_an_iterator_gives_rows_groups_or_files_within_its_limit(bench: Bench, orders: DataFrame) -> None:

@@ -252,6 +252,7 @@ class Call:
                 raise shown from error
             # Whoever shows it names the component already.
             message = shown.message.removeprefix(f"{self.member.instance}: ")
+            message += f" ({shown.hint})" if shown.hint else ""
             own_code = shown.code.replace("RIPPLE_FAILED", own_code)
         elif isinstance(error, MemoryError):
             own_code = "OUT_OF_MEMORY"

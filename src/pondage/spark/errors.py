@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException, PythonException
 
 import pondage
 from pondage.errors import PondageError
+from pondage.spark.unreadable import unreadable
 
 _LIBRARIES = tuple(str(Path(module.__path__[0]).resolve()) for module in (pyspark, py4j, pondage))
 _PY4J = tuple({str(Path(py4j.__path__[0])), str(Path(py4j.__path__[0]).resolve())})
@@ -114,6 +115,9 @@ def _spark_failure(error: PySparkException | Py4JJavaError, where: str, trace: s
         if rest:  # what reads segments in a worker of Spark has no other way to say it
             return RippleFailed(f"{where}: {rest}", trace=trace, place=place, code="DECODE_ERROR")
         return RippleFailed(f"{where}: {marked}", trace=trace, place=worker_place or place)
+    file = unreadable(texts)
+    if file is not None:
+        return RippleFailed(f"{where}: {_cut(file[0])}", trace=trace, hint=file[1], place=_query_place(error) or place)
     # The innermost cause that has an error class says most: the outer ones only say that a task failed.
     telling = [text for text in texts if text.startswith("[")]
     said = (telling or texts)[-1]
