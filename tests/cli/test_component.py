@@ -20,6 +20,7 @@ def shout(input, *, params, run):
 def test_the_library_is_listed_and_shown_without_spark(call: Call, project: Path) -> None:
     names = [one["name"] for one in call("component", "list", "--json").json]  # type: ignore[index]
     assert {"read_csv", "filter", "join", "iterator", "fail"} <= set(names)
+    assert "fixture_failure" not in names, "only a simulation plays it"
     assert "input…" in call("component", "list").out
     shown = call("component", "show", "split").out
     assert "reject" in shown

@@ -200,6 +200,7 @@ def test_another_environment_is_answered_like_none(client: As, world: World) -> 
     for path in ("/v1/status?env=other", "/v1/status?env=never"):
         answer = mine.get(path)
         assert (answer.status, answer.json["code"]) == (404, "NO_ENVIRONMENT")
+        assert answer.json["hint"] == "pondage env list"
     both = client("read", "main", "other")
     assert both.get("/v1/status").json["code"] == "AMBIGUOUS"
     assert both.get("/v1/status?env=other").json["environment"] == "other"

@@ -45,6 +45,13 @@ def test_without_any_trigger_a_wave_is_put_on_the_outlets_and_that_is_said(world
     assert "Wave" in found.notes[0]
 
 
+def test_a_schedule_that_does_not_come_in_the_time_is_not_called_no_trigger(project: Path, call: Call) -> None:
+    pond = "from pondage import Schedule, pond\n@pond(schedule=Schedule('0 6 1 1 *'))\ndef yearly(spark): ...\n"
+    (project / "ponds.py").write_text(pond)
+    found = view(call, "--local", "--for", "1m", "--start", "2026-11-16T08:00:00Z")
+    assert found.notes[0] == "no Schedule comes within 1m: a Wave is put on each Outlet"
+
+
 def test_durations_are_those_of_the_recorded_executions(world: World, call: Call) -> None:
     worker = world.worker()
     for took in (2, 3, 4, 5, 30):

@@ -137,6 +137,8 @@ def test_groups_are_summed_up(bench: Bench, orders: DataFrame) -> None:
 
 
 def test_an_assertion_counts_the_rows_that_break_it(bench: Bench, orders: DataFrame) -> None:
+    with pytest.raises(PondageError, match=r"^1 row breaks"):
+        bench.call("assert", {"that": "id < 4"}, input=orders)
     with pytest.raises(PondageError, match="2 rows break"):
         bench.call("assert", {"that": "amount > 5"}, input=orders)
     assert bench.run.after == {"broken": 2}

@@ -135,6 +135,13 @@ def test_a_broken_rule_fails_the_ripple_and_names_what_was_seen(spark: SparkSess
     assert [each.passed for each in raised.value.results] == [True, False, False]
 
 
+def test_one_row_is_one_row(spark: SparkSession, place: Callable[[], Path]) -> None:
+    rules = (rule("rows", minimum=1), rule("volume", maximum=0.5, of_last=3))
+    content = run_ripple(spark, work(lambda spark: spark.range(1), place(), rules=rules))
+    seen = [each.observed for each in content.expectations]  # type: ignore[union-attr]
+    assert seen == ["1 row", "1 row, and nothing to compare it with"]
+
+
 def test_a_warning_publishes(spark: SparkSession, place: Callable[[], Path]) -> None:
     content = run_ripple(spark, work(frame, place(), rules=(rule("not_null", column="id", severity="warn"),)))
     [seen] = content.expectations  # type: ignore[union-attr]

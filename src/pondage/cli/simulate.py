@@ -132,7 +132,9 @@ def simulate(
         given = standing_actions(found.definitions, found.standing, start=begin, end=begin + span)
         if not given:
             given = [(begin, _wave(outlet)) for outlet in pipeline.outlets]
-            notes.append("there are no standing triggers: a Wave is put on each Outlet")
+            has_schedule = any(definition.triggers.schedules for definition in found.definitions)
+            why = f"no Schedule comes within {length}" if has_schedule else "there are no standing triggers"
+            notes.append(f"{why}: a Wave is put on each Outlet")
     every = None if changes is None else parsed_duration(changes, what="changes")
     question = Question(
         pipeline=pipeline,

@@ -62,7 +62,8 @@ def assert_(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> Da
     broken = input.where(~is_kept).count()
     run.after["broken"] = broken
     if broken > params.get("tolerate", 0):
-        raise AssertionBroken(f"{broken} rows break {params['that']!r}")
+        what = "1 row breaks" if broken == 1 else f"{broken} rows break"
+        raise AssertionBroken(f"{what} {params['that']!r}")
     return input
 
 

@@ -24,6 +24,9 @@ MODULES = (
     "samples",
 )
 
+_OWN = ("fixture_failure",)
+"""What only a simulation puts into a plan: nobody writes it into a job, and no list has it."""
+
 
 @cache
 def _functions() -> dict[str, Callable[..., object]]:
@@ -38,7 +41,8 @@ def _functions() -> dict[str, Callable[..., object]]:
 
 def built_in() -> Registry:
     """Answer the definitions of the starter library by their names."""
-    return {name: found for name, one in _functions().items() if (found := definition_of(one)) is not None}
+    found = {name: definition_of(one) for name, one in _functions().items() if name not in _OWN}
+    return {name: definition for name, definition in found.items() if definition is not None}
 
 
 def built_in_schemas() -> dict[str, Schema]:

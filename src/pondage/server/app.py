@@ -219,7 +219,7 @@ def _environment(service: Service, token: TokenRow | None, given: str | None, ma
         with service.ledger.reading() as tx:
             if actors.environment(tx, given) is not None:
                 return given
-    raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {given[:63]!r}")
+    raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {given[:63]!r}", hint="pondage env list")
 
 
 async def _body(route: Route, request: Request) -> object:

@@ -112,7 +112,7 @@ def _diff(call: Call) -> Comparing:
     with call.ledger.reading() as tx:
         is_environment = actors.environment(tx, sent.against) is not None
     if is_environment and (call.token is None or not call.token.may_see(sent.against)):
-        raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {sent.against[:63]!r}")
+        raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {sent.against[:63]!r}", hint="pondage env list")
     begun = begin_diff(call.ledger, call.environment, sent.pond, against=sent.against, keys=sent.keys, limit=sent.limit)
     return begun if begun.answer is None else msgspec.structs.replace(begun, answer=_sealed_again(call, begun.answer))
 

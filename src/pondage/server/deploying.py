@@ -132,7 +132,7 @@ def _promote(call: Call) -> Promotion:
     sent = call.sent(PromoteBody)
     to = sent.to or target_of(call.ledger, call.environment)
     if not _may_see(call, to):
-        raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {to[:63]!r}")
+        raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {to[:63]!r}", hint="pondage env list")
     return promotion(
         call.ledger, call.environment, sent.ponds, to=to, is_deployed=sent.is_deployed, who=_said(call, sent)
     )

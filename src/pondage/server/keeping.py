@@ -75,7 +75,7 @@ def _remove_secret(call: Call) -> GoneSecret:
 def _remove_environment(call: Call) -> RemovedEnvironment:
     name = call.path["name"]
     if call.token is None or not call.token.may_see(name):
-        raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {name[:63]!r}")
+        raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {name[:63]!r}", hint="pondage env list")
     return removal.remove(call.ledger, name, who=call.who)
 
 

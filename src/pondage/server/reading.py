@@ -126,7 +126,7 @@ def _environments(call: Call) -> EnvironmentsView:
 def _one_environment(call: Call) -> EnvironmentDetailView:
     name = call.path["name"]
     if not _may_see(call, name):
-        raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {name[:63]!r}")
+        raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {name[:63]!r}", hint="pondage env list")
     with call.ledger.reading() as tx:
         return environment(tx, name)
 

@@ -19,7 +19,7 @@ def footer_result(question: Question, written: WrittenFiles, freshness_us: int) 
     rule = question.rule
     if rule.kind == "rows":
         passed = not _is_outside(written.rows, rule.minimum, rule.maximum)
-        return _result(rule, passed, f"{written.rows:,} rows", value=written.rows)
+        return _result(rule, passed, _rows(written.rows), value=written.rows)
     column = merged(written.footers, question.column)
     if rule.kind == "bad_rows":
         return _bad_rows(rule, column.nulls, written.rows)
@@ -83,11 +83,17 @@ def beside_the_last(rule: ExpectationDefinition, rows: int, volumes: tuple[int, 
     last = volumes[: rule.of_last]
     usual = median(last) if last else 0
     if not usual:
-        return _result(rule, True, f"{rows:,} rows, and nothing to compare them with", value=rows)
+        return _result(
+            rule, True, f"{_rows(rows)}, and nothing to compare {'it' if rows == 1 else 'them'} with", value=rows
+        )
     share = rows / usual - 1.0
     assert isinstance(rule.maximum, float)
-    what = f"{rows:,} rows, {share:+.1%} beside {usual:,.0f}, the median of the last {len(last)}"
+    what = f"{_rows(rows)}, {share:+.1%} beside {usual:,.0f}, the median of the last {len(last)}"
     return _result(rule, abs(share) <= rule.maximum, what, value=rows)
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def is_over(broken: int, rows: int, most: float | None) -> bool:
