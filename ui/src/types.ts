@@ -432,6 +432,19 @@ export interface HistoryLine {
   details: Record<string, unknown>;
 }
 
+export interface Inferred {
+  key: string;
+  outputs: Record<string, string>;
+  problem: string;
+  port: string;
+  why: string;
+}
+
+export interface Inferring {
+  known: Inferred[];
+  answer: string | null;
+}
+
 export interface InputView {
   snapshot: string;
   table: string;

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from pondage.cli.desk import desk
 from pondage.cli.flow_extract import extract
 from pondage.cli.flow_files import planned_tree, refuse
 from pondage.cli.flow_running import cleanup, list_runs, resume, show, stop, store, submit, watch
+from pondage.cli.inferring import asking, infer_option, unresolved_line
 from pondage.cli.output import print_json, print_table
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 from pondage.define.flow import FlowRefused
@@ -23,15 +25,20 @@ for _verb in (submit, list_runs, show, watch, stop, resume, cleanup, extract, st
 
 @flow.command("check", cls=Verb)
 @click.argument("file", metavar="FILE|-")
+@infer_option
 @json_option
 @pass_settings
-def check(settings: Settings, file: str, is_json: bool) -> None:
+def check(settings: Settings, file: str, is_inferred: bool, is_json: bool) -> None:
     """Check a tree and print everything that is wrong with it, or the types on its edges.
 
     Exits 0 when it can run, 4 when it is refused.
     """
     try:
-        planned = planned_tree(file)
+        if is_inferred:
+            with desk(settings) as opened, asking(opened) as inferring:
+                planned = planned_tree(file, opened=opened, inferring=inferring)
+        else:
+            planned = planned_tree(file)
     except FlowRefused as error:
         refuse(error, is_json=is_json)
     if is_json:
@@ -46,6 +53,7 @@ def check(settings: Settings, file: str, is_json: bool) -> None:
                     for name, one in planned.extracts.items()
                 },
                 "unresolved": planned.unresolved,
+                "reasons": planned.reasons,
             }
         )
         return
@@ -56,5 +64,5 @@ def check(settings: Settings, file: str, is_json: bool) -> None:
     ]
     print_table(settings, ("FROM", "TO", "AS", "TYPE"), rows)
     for port in planned.unresolved:
-        click.echo(f"unresolved: the type of {port} is known only to Spark")
+        click.echo(unresolved_line(port, planned.reasons))
     click.echo(f"ok: {len(planned.plan.components)} nodes, {len(planned.edges)} edges, plan {planned.plan.hash[:12]}")

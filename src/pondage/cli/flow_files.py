@@ -11,10 +11,12 @@ from pondage.define.job import JobProblem
 
 if TYPE_CHECKING:
     from pondage.cli.desk import Desk
+    from pondage.cli.inferring import Asker
     from pondage.define.component import Registry
     from pondage.define.flow import Tree
     from pondage.define.type_registry import TypeRegistry
     from pondage.plan.flow import PlannedFlow
+    from pondage.plan.inference import Inference
     from pondage.plan.stored_job import StoredJob
     from pondage.read.project import Project
 
@@ -24,14 +26,18 @@ _UNKNOWN = ("UNKNOWN_PROG", "SCHEMA", "PARAMS_SCHEMA")
 """Problems that may be none with what is deployed: a program, or the name of a type."""
 
 
-def planned_tree(file: str, *, name: str | None = None) -> PlannedFlow:
+def planned_tree(
+    file: str, *, name: str | None = None, opened: Desk | None = None, inferring: Asker | None = None
+) -> PlannedFlow:
     """Load and plan a tree with the library, the project's files and what is deployed; raises FlowRefused with
     everything that is wrong. Nobody is asked what is deployed when the tree fits without it.
     """
-    return _planned(file, name, None)[0]
+    return _planned(file, name, opened, inferring)[0]
 
 
-def _planned(file: str, name: str | None, opened: Desk | None) -> tuple[PlannedFlow, Registry, str]:
+def _planned(
+    file: str, name: str | None, opened: Desk | None, inferring: Asker | None
+) -> tuple[PlannedFlow, Registry, str]:
     from pondage.cli.known import deployed
     from pondage.cli.registry import known_components, known_types
     from pondage.read.tree import load_tree, load_tree_file
@@ -44,35 +50,50 @@ def _planned(file: str, name: str | None, opened: Desk | None) -> tuple[PlannedF
         raise FlowRefused(loaded.problems)
     chosen = name or ("flow" if file == STANDARD_INPUT else Path(file).stem)
     try:
-        return _plan(loaded.tree, known_components(), known_types(), chosen)
+        return _plan(loaded.tree, known_components(), known_types(), chosen, inferring)
     except FlowRefused as error:
         found = deployed(opened) if any(one.code in _UNKNOWN for one in error.problems) else None
         if found is None:
             raise
-    return _plan(loaded.tree, {**found[0], **known_components()}, {**found[1], **known_types()}, chosen)
+    return _plan(loaded.tree, {**found[0], **known_components()}, {**found[1], **known_types()}, chosen, inferring)
 
 
-def _plan(tree: Tree, registry: Registry, types: TypeRegistry, name: str) -> tuple[PlannedFlow, Registry, str]:
-    from pondage.cli.registry import known_schemas, this_project
+def _plan(
+    tree: Tree, registry: Registry, types: TypeRegistry, name: str, inferring: Asker | None
+) -> tuple[PlannedFlow, Registry, str]:
+    from pondage.cli.registry import known_schemas, this_code, this_project
     from pondage.plan.flow import plan_flow
     from pondage.plan.flow_code import code_of
 
     project = this_project()
     registry, code = code_of(tree, registry)
-    planned = plan_flow(
-        tree,
-        registry,
-        schemas=known_schemas(),
-        types=types,
-        locations=project.locations if project is not None else {},
-        secrets=project.secrets if project is not None else {},
-        name=name,
-    )
+    schemas = known_schemas()
+
+    def plan(inference: Inference | None) -> PlannedFlow:
+        return plan_flow(
+            tree,
+            registry,
+            schemas=schemas,
+            types=types,
+            locations=project.locations if project is not None else {},
+            secrets=project.secrets if project is not None else {},
+            name=name,
+            inference=inference,
+        )
+
+    planned = plan(None)
+    if inferring is not None and planned.unresolved:
+        planned = inferring.planned(plan, code=code, archive=this_code)
     return planned, registry, code
 
 
 def stored_tree(
-    project: Project | None, file: str, *, name: str | None, opened: Desk | None = None
+    project: Project | None,
+    file: str,
+    *,
+    name: str | None,
+    opened: Desk | None = None,
+    inferring: Asker | None = None,
 ) -> tuple[StoredJob, bytes]:
     """Answer a tree as it is stored, and the project's code that it runs with; raises FlowRefused.
 
@@ -81,7 +102,7 @@ def stored_tree(
     from pondage.plan.stored_job import stored_job
     from pondage.read.archive import pack_project
 
-    planned, registry, code = _planned(file, name, opened)
+    planned, registry, code = _planned(file, name, opened, inferring)
     source = "" if file == STANDARD_INPUT else Path(file).name
     archive = None if code or project is None else pack_project(project)
     digest = code if archive is None else archive.digest

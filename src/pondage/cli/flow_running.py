@@ -25,21 +25,22 @@ _RUN = click.argument("run_id", metavar="RUN")
 @json_option
 @pass_settings
 def submit(settings: Settings, file: str, name: str | None, is_followed: bool, is_json: bool) -> None:
-    """Check a tree as `flow check` does and run it; `-` reads it from standard input.
+    """Check a tree as `flow check --infer` does and run it; `-` reads it from standard input.
 
     Prints the id of the flow. Exit code 4 when the tree is refused; with --wait, 1 when the flow failed.
     """
     from pondage.cli.asks import jobs
     from pondage.cli.flow_files import refuse, stored_tree
+    from pondage.cli.inferring import asking
     from pondage.cli.registry import this_project
     from pondage.define.flow import FlowRefused
     from pondage.define.names import checked_name
 
-    with desk(settings) as opened:
+    with desk(settings) as opened, asking(opened) as inferring:
         try:
             chosen = None if name is None else checked_name(name, what="flow")
             project = opened.project if settings.server is None else this_project()
-            stored, archive = stored_tree(project, file, name=chosen, opened=opened)
+            stored, archive = stored_tree(project, file, name=chosen, opened=opened, inferring=inferring)
         except FlowRefused as error:
             refuse(error, is_json=is_json)
 

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from pondage.cli.desk import desk
+from pondage.cli.inferring import asking, infer_option, unresolved_line
 from pondage.cli.job_files import REFUSED, planned_or_refused, problem_line
 from pondage.cli.job_graph import svg_of, text_of
 from pondage.cli.job_options import endings, milliseconds, planned_file, values
 from pondage.cli.job_running import kill, list_jobs, resume, run, show
 from pondage.cli.output import print_json
-from pondage.cli.settings import Verb, json_option
+from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 from pondage.define.job import JobRefused
 from pondage.kernel.control.events import Start
 from pondage.kernel.control.state import JobState
@@ -44,8 +46,10 @@ for _verb in (run, resume, list_jobs, show, kill):
 
 @job.command("validate", cls=Verb)
 @_FILE
+@infer_option
 @json_option
-def validate(file: Path, is_json: bool) -> None:
+@pass_settings
+def validate(settings: Settings, file: Path, is_inferred: bool, is_json: bool) -> None:
     """Check a job file and its joblets, and print everything that is wrong, not only the first thing.
 
     Exits 0 when the job can run (warnings do not matter), 4 when it is refused.
@@ -53,7 +57,11 @@ def validate(file: Path, is_json: bool) -> None:
     from pondage.views.words import count_text
 
     try:
-        planned = planned_file(file)
+        if is_inferred:
+            with desk(settings) as opened, asking(opened) as inferring:
+                planned = planned_file(file, inferring=inferring)
+        else:
+            planned = planned_file(file)
     except JobRefused as error:
         if is_json:
             print_json({"ok": False, "problems": error.problems, "warnings": []})
@@ -63,12 +71,23 @@ def validate(file: Path, is_json: bool) -> None:
             click.echo(count_text(len(error.problems), "problem"))
         sys.exit(REFUSED)
     if is_json:
-        print_json({"ok": True, "problems": [], "warnings": planned.warnings, "unresolved": planned.unresolved})
+        print_json(
+            {
+                "ok": True,
+                "problems": [],
+                "warnings": planned.warnings,
+                "inferred": planned.inferred,
+                "unresolved": planned.unresolved,
+                "reasons": planned.reasons,
+            }
+        )
         return
     for warning in planned.warnings:
         click.echo(f"warning: {problem_line(warning)}")
+    for port, type_ in planned.inferred.items():
+        click.echo(f"inferred: {port} is {type_}")
     for port in planned.unresolved:
-        click.echo(f"unresolved: the type of {port} is known only to Spark")
+        click.echo(unresolved_line(port, planned.reasons))
     plan = planned.plan
     click.echo(f"ok: {len(plan.components)} components, {len(plan.subs)} sub-jobs, plan {plan.hash[:12]}")
 

@@ -14,6 +14,7 @@ from pondage.cli.job_options import planned_file
 from pondage.define.job import JobProblem, JobRefused
 
 if TYPE_CHECKING:
+    from pondage.cli.inferring import Asker
     from pondage.ledger.job_plans import StoredJob
     from pondage.plan.job import PlannedJob
     from pondage.read.project import Project
@@ -29,24 +30,28 @@ def problem_line(problem: JobProblem) -> str:
     return f"{where}{path + ': ' if path else ''}{problem.message} [{problem.code}]"
 
 
-def planned_or_refused(file: Path, *, fuses: bool = True, is_alone: bool = False) -> PlannedJob:
+def planned_or_refused(
+    file: Path, *, fuses: bool = True, is_alone: bool = False, inferring: Asker | None = None
+) -> PlannedJob:
     """Answer a planned job file; else print everything that is wrong with it and end with exit code 4."""
     try:
-        return planned_file(file, fuses=fuses, is_alone=is_alone)
+        return planned_file(file, fuses=fuses, is_alone=is_alone, inferring=inferring)
     except JobRefused as error:
         for problem in error.problems:
             click.echo(problem_line(problem), err=True)
         sys.exit(REFUSED)
 
 
-def stored_file(project: Project, file: Path, *, fuses: bool = True) -> tuple[StoredJob, bytes]:
+def stored_file(
+    project: Project, file: Path, *, fuses: bool = True, inferring: Asker | None = None
+) -> tuple[StoredJob, bytes]:
     """Answer a job file as it is stored, and the project's code that it runs with."""
     import msgspec
 
     from pondage.ledger.job_plans import stored_job
     from pondage.read.archive import pack_project
 
-    planned = planned_or_refused(file, fuses=fuses, is_alone=True)
+    planned = planned_or_refused(file, fuses=fuses, is_alone=True, inferring=inferring)
     plan = planned.plan
     plan = plan if plan.name else msgspec.structs.replace(plan, name=file.stem)
     archive = pack_project(project)

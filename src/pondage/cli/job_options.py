@@ -9,10 +9,12 @@ from pathlib import Path
 import click
 
 from pondage.cli import registry
+from pondage.cli.inferring import Asker
 from pondage.define.duration import parsed_duration
 from pondage.define.job import JobRefused
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.control import JobPlan
+from pondage.plan.inference import Inference
 from pondage.plan.job import PlannedJob, plan_job
 from pondage.read.job import load_job_file
 from pondage.simulate.control_drive import Ending
@@ -21,21 +23,29 @@ from pondage.simulate.control_failures import real_components
 SECOND_MS = 1_000
 
 
-def planned_file(path: Path, *, fuses: bool = True, is_alone: bool = False) -> PlannedJob:
-    """Load and plan a job file; raises JobRefused with everything that is wrong."""
+def planned_file(
+    path: Path, *, fuses: bool = True, is_alone: bool = False, inferring: Asker | None = None
+) -> PlannedJob:
+    """Load and plan a job file; raises JobRefused with everything that is wrong.
+
+    Who is `inferring` asks Spark for the types that only it knows, unless something is wrong without them.
+    """
     loaded = load_job_file(path)
-    if loaded.job is None:
+    job = loaded.job
+    if job is None:
         raise JobRefused(loaded.problems)
-    return plan_job(
-        loaded.job,
-        loaded.joblets,
-        registry.known_components(),
-        fuses=fuses,
-        problems=loaded.problems,
-        schemas=registry.known_schemas(),
-        types=registry.known_types(),
-        is_alone=is_alone,
-    )
+    components, schemas, types = registry.known_components(), registry.known_schemas(), registry.known_types()
+
+    def plan(inference: Inference | None) -> PlannedJob:
+        return plan_job(
+            job, loaded.joblets, components, fuses=fuses, problems=loaded.problems, schemas=schemas, types=types,
+            is_alone=is_alone, inference=inference,
+        )  # fmt: skip
+
+    planned = plan(None)
+    if inferring is None or not planned.unresolved:
+        return planned
+    return inferring.planned(plan, code="", archive=registry.this_code)
 
 
 def endings(

@@ -34,16 +34,17 @@ def run(
 ) -> None:
     """Run a job: a file as it is, deployed or not, or a deployed job by its name.
 
-    Ctrl-C kills the run: what runs may end within 30 s, and a resume goes on from there. Exit code 1 when it failed, 3
-    when it was killed, 4 when it is refused and does not begin.
+    Types that only Spark knows are inferred first. Ctrl-C kills the run: what runs may end within 30 s, and a resume
+    goes on from there. Exit code 1 when it failed, 3 when it was killed, 4 when it is refused and does not begin.
     """
     from pondage.cli.asks import jobs
+    from pondage.cli.inferring import asking
     from pondage.cli.job_files import stored_file
 
-    with desk(settings) as opened:
+    with desk(settings) as opened, asking(opened) as inferring:
         given = values(context)
         if Path(job).is_file():
-            stored, archive = stored_file(opened.project, Path(job), fuses=not no_fuse)
+            stored, archive = stored_file(opened.project, Path(job), fuses=not no_fuse, inferring=inferring)
 
             def start() -> str:
                 return opened.ask(jobs.start_file, job=stored, archive=archive, context=given).run
@@ -80,11 +81,14 @@ def resume(
     With --file the job may have been edited: what changed is shown first, and --yes goes on. Exit codes as of `run`.
     """
     from pondage.cli.asks import jobs
+    from pondage.cli.inferring import asking
     from pondage.cli.job_files import stored_file
 
-    with desk(settings) as opened:
+    with desk(settings) as opened, asking(opened) as inferring:
         old = opened.ask(jobs.job_run, run=run_id).run.id
-        stored, archive = (None, b"") if file is None else stored_file(opened.project, file, fuses=not no_fuse)
+        stored, archive = (
+            (None, b"") if file is None else stored_file(opened.project, file, fuses=not no_fuse, inferring=inferring)
+        )
         if stored is not None and not is_json:
             _print_difference(opened, old, stored)
 

@@ -54,6 +54,14 @@ def this_project() -> Project | None:
         return None
 
 
+def this_code() -> bytes:
+    """Answer the code of the project that the call is about, packed; nothing outside of one."""
+    from pondage.read.archive import pack_project
+
+    project = this_project()
+    return b"" if project is None else pack_project(project).data
+
+
 def known_types() -> TypeRegistry:
     """Answer the built-in types, and those that the project declares."""
     from pondage.define.type_registry import BUILT_IN

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pondage.components.registry import built_in_function
+from pondage.define.component import is_library
 from pondage.define.definition import PondDefinition, RippleDefinition
 from pondage.define.names import pond_key, table_key
 from pondage.define.run import Run, Secrets
@@ -44,6 +46,8 @@ def sample(session: SparkSession, code: DeployedCode, task: SampleTask, secrets:
 
 def infer(session: SparkSession, code: DeployedCode, task: InferTask) -> Answered:
     """Find the schemas that were asked for and answer them."""
+    if task.questions:
+        return _infer_types(session, code, task)
     from pondage.spark.trial import infer_schemas
 
     works: list[tuple[str, RippleWork, dict[str, str | None]]] = []
@@ -67,6 +71,17 @@ def infer(session: SparkSession, code: DeployedCode, task: InferTask) -> Answere
     )
     shown = [msgspec.structs.replace(each, place=code.shown(each.place)) for each in found]
     return Answered(msgspec.json.encode(shown).decode())
+
+
+def _infer_types(session: SparkSession, code: DeployedCode, task: InferTask) -> Answered:
+    from pondage.spark.inference import infer_types
+
+    found = infer_types(
+        session,
+        task.questions,
+        lambda entry: built_in_function(entry) if is_library(entry) else code.component(entry),
+    )
+    return Answered(msgspec.json.encode(found).decode())
 
 
 def _tables(task: InferTask, asked: set[str], pond: PondDefinition, ripple: RippleDefinition) -> dict[str, str | None]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from pondage.define.definition import PondDefinition, RippleDefinition
+from pondage.define.inference import Question
 from pondage.define.names import PondKey, pond_key, table_key
 from pondage.define.snapshot import SnapshotContent
 from pondage.errors import NotFound
@@ -54,13 +55,15 @@ class SampleTask(msgspec.Struct, frozen=True, kw_only=True):
 class InferTask(msgspec.Struct, frozen=True, kw_only=True):
     """Schemas to be found, and the work's JSON as it is. `ponds` are bound and stand behind their Sources.
 
-    `known` are published schemas by `table_key`; those in `asked` are found anew by calling the Ripple.
+    `known` are published schemas by `table_key`; those in `asked` are found anew by calling the Ripple. Questions about
+    components of jobs and flows come alone.
     """
 
-    ponds: tuple[PondDefinition, ...]
-    known: dict[str, str]
-    asked: tuple[str, ...]
-    freshness: int
+    ponds: tuple[PondDefinition, ...] = ()
+    known: dict[str, str] = {}
+    asked: tuple[str, ...] = ()
+    freshness: int = 0
+    questions: tuple[Question, ...] = ()
 
 
 _sample = msgspec.json.Decoder(SampleInputs).decode
@@ -128,6 +131,22 @@ def submit_infer(
         return _dispatch(tx, ledger, identity, "infer", "plan", task, archive, timeout_s)
 
 
+def submit_questions(
+    ledger: Ledger,
+    environment: str,
+    questions: Sequence[Question],
+    *,
+    archive: bytes,
+    code: str = "",
+    timeout_s: float | None = None,
+) -> int:
+    """Ask for the types of components and answer the id of the work; their code is sent, or stored as `code`."""
+    with ledger.transaction() as tx:
+        identity = _environment(tx, environment)
+        task = InferTask(questions=tuple(questions))
+        return _dispatch(tx, ledger, identity, "infer", "types", task, archive, timeout_s, code=code)
+
+
 def published_schemas(tx: Transaction, environment: str) -> dict[str, str]:
     """Answer the schema of every table that readers see, by `table_key`."""
     identity = actors.environment(tx, environment)
@@ -159,6 +178,7 @@ def _dispatch(
     timeout_s: float | None,
     *,
     labels: str = "",
+    code: str = "",
 ) -> int:
     return executions.dispatch(
         tx,
@@ -168,7 +188,7 @@ def _dispatch(
             node=node,
             number=1,
             priority=0,
-            queue=ledger.queue(tx, QueueKey(code=_stored(tx, archive), labels=labels)),
+            queue=ledger.queue(tx, QueueKey(code=code or _stored(tx, archive), labels=labels)),
             inputs=msgspec.json.encode(inputs).decode(),
             timeout_s=timeout_s,
             crash_budget=0,

@@ -19,6 +19,7 @@ from pondage.ledger import (
     executions,
     guarded,
     increments,
+    inferred_types,
     manifests,
     queues,
     reactor_work,
@@ -298,7 +299,9 @@ def commit_failed(
 
 def commit_query(ledger: Ledger, work: Work, result: str, *, process: int, give_up: Callable[[], bool] = never) -> bool:
     """Hand over the answer of a query, a sample or an analysis, as JSON. False means that nobody waits for it."""
-    return commit(ledger, work, "ok", _nothing, process=process, give_up=give_up, result=result)
+    has_questions = work.infer is not None and work.infer.questions
+    record = inferred_types.recorder(ledger, work.claim, result) if has_questions else _nothing
+    return commit(ledger, work, "ok", record, process=process, give_up=give_up, result=result)
 
 
 def commit_compacted(

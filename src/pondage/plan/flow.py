@@ -22,6 +22,7 @@ from pondage.kernel.control.shape import DataEdge, JobPlan
 from pondage.plan.flow_check import check_circles, check_sinks, check_sources
 from pondage.plan.flow_graph import at_pointer, tree_graph
 from pondage.plan.flow_params import check_node_params
+from pondage.plan.inference import Inference
 from pondage.plan.job import hashed, plan_graph
 from pondage.plan.job_graph import Data, Findings, Graph
 from pondage.plan.job_types import EdgeType, GraphTypes, check_types
@@ -49,6 +50,8 @@ class PlannedFlow(msgspec.Struct, frozen=True, kw_only=True):
     extracts: dict[str, Extract] = {}
     extract_types: dict[str, str] = {}
     unresolved: tuple[str, ...] = ()
+    reasons: dict[str, str] = {}
+    """Why Spark could not tell it, where it was asked."""
 
     @property
     def facts(self) -> FlowFacts:
@@ -67,11 +70,13 @@ def plan_flow(
     secrets: Mapping[str, Collection[str]] | None = None,
     name: str = "",
     fuses: bool = True,
+    inference: Inference | None = None,
 ) -> PlannedFlow:
     """Plan a tree; raises FlowRefused with all problems.
 
     Only exposed components of the registry may stand in it, and only these locations; a name of a location becomes what
     it stands for in the plan's parameters. `secrets` are the names that parameters of each component may have.
+    `inference` has what Spark answered about ports that are to be inferred.
     """
     findings = Findings()
     graph, doubtful = tree_graph(tree, registry, findings)
@@ -82,7 +87,7 @@ def plan_flow(
         raise FlowRefused(findings.problems)
     structures = structures_of(types)
     known = {**(schemas or {}), CONST.name: _const_schema}
-    found = check_types(graph, findings, known, structures, doubtful)
+    found = check_types(graph, findings, known, structures, doubtful, inference)
     _check_extracts(tree, found, structures, findings)
     if findings.problems:
         raise FlowRefused(findings.problems)
@@ -108,6 +113,7 @@ def plan_flow(
             title: str(found.outputs.get((one.node, one.port)) or INFER) for title, one in tree.extracts.items()
         },
         unresolved=tuple(found.unresolved),
+        reasons=found.reasons,
     )
 
 

@@ -23,6 +23,7 @@ from pondage.kernel.control.shape import (
     PlanPort,
     Virtual,
 )
+from pondage.plan.inference import Inference
 from pondage.plan.job_bodies import cut
 from pondage.plan.job_check import check, input_port, is_startable
 from pondage.plan.job_expand import expand
@@ -41,6 +42,10 @@ class PlannedJob(msgspec.Struct, frozen=True, kw_only=True):
     plan: JobPlan
     warnings: tuple[JobProblem, ...] = ()
     unresolved: tuple[str, ...] = ()
+    inferred: dict[str, str] = {}
+    """What Spark told of outputs."""
+    reasons: dict[str, str] = {}
+    """Why it could not tell others, where it was asked."""
     schedule: ScheduleDefinition | None = None
 
 
@@ -54,11 +59,12 @@ def plan_job(
     schemas: Mapping[str, Schema] | None = None,
     types: TypeRegistry = BUILT_IN,
     is_alone: bool = False,
+    inference: Inference | None = None,
 ) -> PlannedJob:
     """Plan a job; raises JobRefused with all problems (those of the loader that are given, and all of its own).
 
     `types` explains the names of types that ports are declared with. A job that `is_alone` has nobody who gives it
-    inputs.
+    inputs. `inference` has what Spark answered about ports that are to be inferred.
     """
     findings = Findings()
     findings.problems += problems
@@ -74,7 +80,7 @@ def plan_job(
             'as a joblet with type: "@…"'
         )
         findings.wrong("JOB_HAS_INPUTS", message, job.inputs_at, path="$.inputs")
-    found = check_types(graph, findings, schemas, structures)
+    found = check_types(graph, findings, schemas, structures, inference=inference)
     plan = plan_graph(graph, findings, found, job.config, fuses=fuses)
     if plan is None or findings.problems:
         raise JobRefused(findings.problems)
@@ -85,7 +91,12 @@ def plan_job(
         )
     )  # fmt: skip
     return PlannedJob(
-        plan=plan, warnings=tuple(findings.warnings), unresolved=tuple(found.unresolved), schedule=job.schedule
+        plan=plan,
+        warnings=tuple(findings.warnings),
+        unresolved=tuple(found.unresolved),
+        inferred=found.inferred,
+        reasons=found.reasons,
+        schedule=job.schedule,
     )
 
 

@@ -10,12 +10,14 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from pondage.define.component import Schema, WrongInput
+from pondage.define.inference import Inferred
 from pondage.define.job import Place, TypeClash
 from pondage.define.port import INFER, PANIC_PORT, Port, declared_port
 from pondage.define.types import ANY, PANIC, Type, TypeSyntax, has_any, is_concrete, parse_type, resolved
 from pondage.define.unify import Bindings, Mismatch, Structures, explained, unify
 from pondage.errors import PondageError
 from pondage.kernel.control.shape import Virtual
+from pondage.plan.inference import Inference, NotAsked, question_of
 from pondage.plan.job_graph import Data, Findings, Graph, Vertex, topological
 from pondage.plan.job_params import fits
 
@@ -37,6 +39,10 @@ class GraphTypes(msgspec.Struct, frozen=True):
     outputs: dict[tuple[str, str], Type | None]
     unresolved: list[str]
     structures: Structures = {}
+    inferred: dict[str, str] = {}
+    """What Spark has told of outputs (`node.port`)."""
+    reasons: dict[str, str] = {}
+    """Why it could not tell others."""
 
     def explained(self, name: str, port: str) -> str:
         """Answer what comes out of an output with every name put in; nothing when only Spark knows."""
@@ -50,13 +56,15 @@ def check_types(
     schemas: Mapping[str, Schema] | None = None,
     structures: Structures | None = None,
     doubtful: Collection[str] = (),
+    inference: Inference | None = None,
 ) -> GraphTypes:
     """Find the types of a graph; everything that does not meet is a finding.
 
     `schemas` holds the pure `schema(inputs, params)` functions of component types, where the caller may run them.
-    Of the `doubtful`, whose inputs or parameters are known to be wrong, nothing more is said.
+    Of the `doubtful`, whose inputs or parameters are known to be wrong, nothing more is said. `inference` has what
+    Spark answered about ports that are to be inferred; without it they stay unresolved.
     """
-    return _Pass(graph, findings, schemas or {}, structures or {}, doubtful).run()
+    return _Pass(graph, findings, schemas or {}, structures or {}, doubtful, inference).run()
 
 
 class _Pass:
@@ -67,12 +75,16 @@ class _Pass:
         schemas: Mapping[str, Schema],
         structures: Structures,
         doubtful: Collection[str],
+        inference: Inference | None,
     ) -> None:
         self.graph = graph
         self.findings = findings
         self.schemas = schemas
         self.structures = structures
         self.doubtful = set(doubtful)
+        self.inference = inference
+        self.inferred: dict[str, str] = {}
+        self.reasons: dict[str, str] = {}
         self.outputs: dict[tuple[str, str], Type | None] = {}
         self.edges: dict[tuple[str, str], EdgeType] = {}
         self.unresolved: list[str] = []
@@ -99,7 +111,7 @@ class _Pass:
             self._outputs(vertex, bindings)
         for data in self.graph.stops:
             self._meet(self.graph.vertices[data.target], data, _STOPPER, {})
-        return GraphTypes(self.edges, self.outputs, self.unresolved, self.structures)
+        return GraphTypes(self.edges, self.outputs, self.unresolved, self.structures, self.inferred, self.reasons)
 
     def _declared(self, vertex: Vertex, port: Port, place: Place) -> Type | None:
         """Give a declared type with the component's own variables, or None when Spark must tell."""
@@ -145,6 +157,7 @@ class _Pass:
     def _outputs(self, vertex: Vertex, bindings: Bindings) -> None:
         assert vertex.definition is not None
         given = self._from_schema(vertex)
+        given = {**self._from_spark(vertex, given), **given}
         for name in self.read[vertex.name]:
             if name == PANIC_PORT:
                 self.outputs[vertex.name, name] = PANIC_TABLE
@@ -191,6 +204,48 @@ class _Pass:
             self.findings.wrong("TYPE_MISMATCH", message, vertex.call.place)
         self.doubtful.add(vertex.name)
         return {}
+
+    def _from_spark(self, vertex: Vertex, given: Mapping[str, str]) -> Mapping[str, str]:
+        """Answer what Spark has told of the outputs that are to be inferred; what it was not asked yet is noted."""
+        definition = vertex.definition
+        if self.inference is None or definition is None or vertex.name in self.doubtful:
+            return {}
+        ports = {name: declared_port(definition.outputs, name) for name in self.read[vertex.name] if name not in given}
+        wanted = [name for name, port in ports.items() if port is not None and port.type == INFER]
+        if not wanted or not fits(definition, vertex.call):
+            return {}
+        incoming: dict[str, list[Type | None]] = {}
+        for data in self.inbound[vertex.name]:
+            incoming.setdefault(data.target_port, []).append(self.outputs.get((data.source, data.source_port), ANY))
+        handed = [port for name, port in self.graph.given.values() if name == vertex.name]
+        try:
+            question = question_of(definition, vertex.call.params, incoming, handed, self.structures)
+            answer = self.inference.answer(question)
+        except NotAsked as error:
+            answer = Inferred(key="", why=str(error))
+        if answer is None:
+            return {}
+        if answer.problem:
+            self._refuse_columns(vertex, answer)
+        found = {name: answer.outputs[name] for name in wanted if name in answer.outputs}
+        self.inferred |= {f"{vertex.name}.{name}": type_ for name, type_ in found.items()}
+        if answer.why:
+            self.reasons |= {f"{vertex.name}.{name}": answer.why for name in wanted if name not in found}
+        return found
+
+    def _refuse_columns(self, vertex: Vertex, answer: Inferred) -> None:
+        """Note what Spark has against the columns that come in, at the edges that bring them."""
+        assert vertex.definition is not None
+        self.doubtful.add(vertex.name)
+        for data in self.inbound[vertex.name]:
+            port = declared_port(vertex.definition.inputs, data.target_port)
+            if port is None or port.type == "Any" or answer.port not in ("", data.target_port):
+                continue
+            edge = f"{data.source}.{data.source_port} -> {data.target}.{data.target_port}"
+            got = self.texts[f"{data.source}.{data.source_port}"]
+            clash = TypeClash(edge=edge, want=port.type, got=got, diff=(answer.problem,))
+            message = f"{edge}: got {got}: {answer.problem}"
+            self.findings.wrong("TYPE_MISMATCH", message, data.place, clash=clash)
 
     def _refuse(self, vertex: Vertex, error: WrongInput, known: Mapping[str, str]) -> None:
         edges = [data for data in self.inbound[vertex.name] if data.target_port == error.port]

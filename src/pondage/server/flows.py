@@ -10,14 +10,16 @@ import msgspec
 from pondage.components.registry import built_in, built_in_schemas
 from pondage.define.component import Registry
 from pondage.define.flow import MAX_DOCUMENT, FlowRefused
+from pondage.define.inference import Inferred, Question
 from pondage.define.job import JobProblem
 from pondage.define.names import checked_name
 from pondage.define.type_registry import BUILT_IN
-from pondage.ledger import extracts, flow_constants, flows, history, jobs
+from pondage.ledger import extracts, flow_constants, flows, history, inferred_types, jobs
 from pondage.ledger.exposed import given
 from pondage.ledger.job_plans import StoredJob
 from pondage.plan.flow import PlannedFlow, plan_flow
 from pondage.plan.flow_code import code_of
+from pondage.plan.inference import Inference, planned_with_answers
 from pondage.plan.stored_job import stored_job
 from pondage.read.tree import load_tree
 from pondage.server.demanding import Plain
@@ -118,7 +120,10 @@ def _planned(call: Call, sent: TreeBody) -> StoredJob:
 
 
 def planned_tree(call: Call, document: bytes, *, name: str) -> PlannedTree:
-    """Check a tree and plan it with the library and what is deployed; raises FlowRefused with all that is wrong."""
+    """Check a tree and plan it with the library and what is deployed; raises FlowRefused with all that is wrong.
+
+    Of the types that only Spark knows it has those that somebody has asked for.
+    """
     name = checked_name(name, what="flow")
     project = call.service.project
     loaded = load_tree(document, file="the tree")
@@ -127,16 +132,25 @@ def planned_tree(call: Call, document: bytes, *, name: str) -> PlannedTree:
     with call.ledger.reading() as tx:
         deployed = given(tx, call.environment)
     registry, code = code_of(loaded.tree, {**deployed.components, **built_in()})
-    planned = plan_flow(
-        loaded.tree,
-        registry,
-        schemas=built_in_schemas(),
-        types={**BUILT_IN, **({} if project is None else project.types), **deployed.types},
-        locations={} if project is None else project.locations,
-        secrets={} if project is None else project.secrets,
-        name=name,
-    )
-    return PlannedTree(flow=planned, registry=registry, code=code)
+    tree = loaded.tree
+
+    def plan(inference: Inference) -> PlannedFlow:
+        return plan_flow(
+            tree,
+            registry,
+            schemas=built_in_schemas(),
+            types={**BUILT_IN, **({} if project is None else project.types), **deployed.types},
+            locations={} if project is None else project.locations,
+            secrets={} if project is None else project.secrets,
+            name=name,
+            inference=inference,
+        )
+
+    def known(questions: tuple[Question, ...]) -> list[Inferred]:
+        with call.ledger.reading() as tx:
+            return inferred_types.known(tx, call.environment, [one.key for one in questions])
+
+    return PlannedTree(flow=planned_with_answers(plan, known), registry=registry, code=code)
 
 
 def _refused(problems: list[JobProblem] | tuple[JobProblem, ...]) -> Refused:

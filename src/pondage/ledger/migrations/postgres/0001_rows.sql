@@ -18,6 +18,15 @@ CREATE TABLE constants (
     stored_at bigint NOT NULL
 );
 
+-- What Spark told of the outputs of components, by their code, the types that came in and their parameters.
+CREATE TABLE inferred_types (
+    environment bigint NOT NULL REFERENCES environments,
+    key text NOT NULL,
+    outputs text NOT NULL,
+    created_at bigint NOT NULL,
+    PRIMARY KEY (environment, key)
+);
+
 CREATE TABLE archives (
     digest text PRIMARY KEY,
     data bytea NOT NULL,

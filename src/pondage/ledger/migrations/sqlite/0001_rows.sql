@@ -18,6 +18,15 @@ CREATE TABLE constants (
     stored_at INTEGER NOT NULL
 );
 
+-- What Spark told of the outputs of components, by their code, the types that came in and their parameters.
+CREATE TABLE inferred_types (
+    environment INTEGER NOT NULL REFERENCES environments,
+    key TEXT NOT NULL,
+    outputs TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (environment, key)
+);
+
 CREATE TABLE archives (
     digest TEXT PRIMARY KEY,
     data BLOB NOT NULL,

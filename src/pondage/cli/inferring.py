@@ -1,0 +1,82 @@
+"""Types that only Spark knows: a worker calls components on empty tables, so that a plan has them (`--infer`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from pondage.cli.desk import Desk
+
+if TYPE_CHECKING:
+    from pondage.define.inference import Inferred, Question
+    from pondage.plan.inference import Inference
+
+Planned = TypeVar("Planned")
+TIMEOUT_S = 300.0
+infer_option = click.option(
+    "--infer", "is_inferred", is_flag=True, help="Let a worker find the types that only Spark knows, on empty tables."
+)
+
+
+class Asker:
+    """Asks workers, which stay for as long as the block that it was made for: a run that follows finds them warm."""
+
+    def __init__(self, opened: Desk, stack: ExitStack) -> None:
+        self._opened = opened
+        self._stack = stack
+        self._has_workers = False
+
+    def planned(self, plan: Callable[[Inference], Planned], *, code: str, archive: Callable[[], bytes]) -> Planned:
+        """Plan with everything that can be known. The job runs with the deployed `code`, else with the archive.
+
+        Raises JobRefused with what Spark has against it, and `TookTooLong` when no worker answers.
+        """
+        from pondage.plan.inference import planned_with_answers
+
+        def ask(questions: tuple[Question, ...]) -> list[Inferred]:
+            found: list[Inferred] = []
+            for each in sorted({one.archive or code for one in questions}):
+                group = [one for one in questions if (one.archive or code) == each]
+                found += self._answers(group, code=each, archive=b"" if each else archive())
+            return found
+
+        return planned_with_answers(plan, ask)
+
+    def _answers(self, questions: list[Question], *, code: str, archive: bytes) -> list[Inferred]:
+        import msgspec
+
+        from pondage.cli.asking import answer_of
+        from pondage.cli.asks import inferring
+        from pondage.define.inference import Inferred
+
+        asked = self._opened.ask(
+            inferring.inference, questions=questions, archive=archive, code=code, timeout_s=TIMEOUT_S
+        )
+        if asked.answer is None:
+            return list(asked.known)
+        if not self._has_workers:
+            self._stack.enter_context(self._opened.workers())
+            self._has_workers = True
+        hint = "declare the types of the ports that are to be inferred, or a schema function"
+        answer = answer_of(self._opened, asked.answer, timeout_s=TIMEOUT_S, hint=hint)
+        return [*asked.known, *msgspec.json.decode(answer, type=tuple[Inferred, ...])]
+
+
+@contextmanager
+def asking(opened: Desk) -> Iterator[Asker]:
+    """Answer who asks workers; those that are started for it end with the block."""
+    with ExitStack() as stack:
+        yield Asker(opened, stack)
+
+
+def unresolved_line(port: str, reasons: dict[str, str]) -> str:
+    """Say that the type of a port is not known, and why where that is known."""
+    why = reasons.get(port)
+    return (
+        f"unresolved: the type of {port} is not known: {why}"
+        if why
+        else (f"unresolved: the type of {port} is known only to Spark")
+    )
