@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import msgspec
 
 from pondage.cli.session import open_ledger
+from pondage.define.inference import Inferred
 from pondage.ledger import advance, jobs, processes, work
 from pondage.ledger.component_results import commit_component
 from pondage.ledger.ledger import Ledger
@@ -31,6 +32,8 @@ class FakeWorkers:
         self.queries: list[str] = []
         self.views: list[set[str]] = []
         self.inferred: list[dict[str, object]] = []
+        self.types: dict[str, dict[str, object]] = {}
+        """What components give, by their names."""
         self.breaks: list[str] = []
 
     @contextmanager
@@ -93,6 +96,12 @@ class FakeWorkers:
                 work.commit_query(ledger, held, msgspec.json.encode(ROWS).decode(), process=process)
         elif held.sample is not None:
             self._sample(ledger, held, process)
+        elif held.infer is not None and held.infer.questions:
+            found = [
+                Inferred(key=one.key, **self.types[one.component])  # type: ignore[arg-type]
+                for one in held.infer.questions
+            ]
+            work.commit_query(ledger, held, msgspec.json.encode(found).decode(), process=process)
         elif held.infer is not None:
             work.commit_query(ledger, held, msgspec.json.encode(self.inferred).decode(), process=process)
         elif held.component is not None:

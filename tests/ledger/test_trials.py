@@ -1,12 +1,15 @@
 """Samples and analyses in the ledger: code that is not deployed, work without a machine, nothing changed."""
 
+import msgspec
 import pytest
 
+from pondage.define.inference import Inferred, Question
 from pondage.define.names import PondKey
 from pondage.errors import NotFound
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import queries, trials, work
+from pondage.ledger import inferred_types, queries, trials, work
 from pondage.ledger.work import Failure
+from pondage.views.inferring import begin_inference
 from tests.ledger.harness import SCHEMA, SECOND, Worker, World, pond
 
 SALES = pond("sales", sources={"orders": True, "rates": False}, ripples={"clean": [], "sales": ["clean"]}, code="new")
@@ -120,3 +123,56 @@ def test_an_analysis_brings_its_ponds_and_what_is_known(world: World, published:
     assert held.infer.asked == ("sales@1.clean",)
     assert held.infer.ponds == (SALES,)
     assert held.infer.known == known
+
+
+def about(key: str) -> Question:
+    return Question(key=key, component=key, entry=f"shop:{key}", inputs={"in": ("Table<{a: int}>",)}, params={"n": 1})
+
+
+def known_types(world: World, environment: str = "main") -> dict[str, dict[str, str]]:
+    with world.ledger.reading() as tx:
+        return {one.key: one.outputs for one in inferred_types.known(tx, environment, ["fits", "bad", "odd", "new"])}
+
+
+def answered(world: World, worker: Worker, *answers: Inferred) -> tuple[Question, ...]:
+    """Let the worker answer, and say what it was asked."""
+    held = worker.claim()
+    assert held is not None
+    assert held.infer is not None
+    assert work.commit_query(world.ledger, held, msgspec.json.encode(answers).decode(), process=worker.id)
+    return held.infer.questions
+
+
+def test_types_that_spark_told_are_kept_for_the_environment_and_never_asked_for_again(
+    world: World, published: Worker
+) -> None:
+    questions = [about("fits"), about("bad"), about("odd")]
+    begun, dispatch = begin_inference(world.ledger, "main", questions, archive=b"new")
+    assert begun.known == ()
+    assert dispatch is not None
+    fits = Inferred(key="fits", outputs={"out": "Table<{b: int}>"})
+    others = Inferred(key="bad", problem="no such column"), Inferred(key="odd", why="it fails on nothing")
+    assert answered(world, published, fits, *others) == tuple(questions)
+    assert known_types(world) == {"fits": {"out": "Table<{b: int}>"}}, "what failed may not fail again"
+    assert known_types(world, "elsewhere") == {}
+    begun, dispatch = begin_inference(world.ledger, "main", [about("fits")], archive=b"new")
+    assert (begun.known, begun.answer, dispatch) == ((fits,), None, None)
+    begun, dispatch = begin_inference(world.ledger, "main", [about("fits"), about("odd")], archive=b"new")
+    assert begun.known == (fits,)
+    assert answered(world, published) == (about("odd"),)
+
+
+def test_types_that_spark_told_go_with_the_retention_of_runs(world: World, published: Worker) -> None:
+    begin_inference(world.ledger, "main", [about("fits")], archive=b"new")
+    answered(world, published, Inferred(key="fits", outputs={"out": "Table<{b: int}>"}))
+    world.clock.time += int(world.ledger.durability.retention_days + 1) * 86_400 * SECOND
+    begin_inference(world.ledger, "main", [about("new")], archive=b"new")
+    answered(world, published, Inferred(key="new", outputs={"out": "Table<{c: int}>"}))
+    assert known_types(world) == {"new": {"out": "Table<{c: int}>"}}
+
+
+def test_deployed_code_is_asked_by_its_digest(world: World, published: Worker) -> None:
+    digest = str(world.one("SELECT digest FROM archives"))
+    begin_inference(world.ledger, "main", [about("fits")], archive=b"", code=digest)
+    assert world.one("SELECT q.code FROM dispatches d JOIN queues q ON q.id = d.queue WHERE d.kind = 'infer'") == digest
+    assert world.one("SELECT count(*) FROM archives") == 1

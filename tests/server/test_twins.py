@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from shlex import split
+from typing import Any
+from urllib.request import Request, urlopen
 
 import click
 import msgspec
@@ -59,7 +61,12 @@ READING = {
     "flow show": ["flow show ready", "flow show streaming"],
     "flow watch": ["flow watch ready"],
     "flow store": ["flow store pondage.toml"],
-    "flow check": ["flow check ready.json", "flow check tools.json"],
+    "flow check": [
+        "flow check ready.json",
+        "flow check tools.json",
+        "flow check guessed.json",
+        "flow check guessed.json --infer",
+    ],
     "component list": ["component list"],
     "component show": ["component show sharpen", "component show filter"],
     "component queues": ["component queues", "component queues --all"],
@@ -94,6 +101,17 @@ TOOLBOX = Exposed(
             entry="tools:sharpen",
             outputs={"main": Port(type="Table<Tool>")},
         ),
+        *(
+            ComponentDefinition(
+                name=name,
+                exposed=True,
+                entry=f"tools:{name}",
+                inputs={"in": Port()},
+                outputs={"out": Port(type="infer")},
+                digest=name,
+            )
+            for name in ("guess", "puzzle")
+        ),
     ),
     types={"Tool@1": TypeEntry(name="Tool", version="1", definition=ROW, doc="A tool.")},
 )
@@ -103,6 +121,14 @@ TOOLS = {
     "nodes": {"some": {"prog": "sharpen@1"}},
     "extract": {"tools": {"from": "some.main", "format": "ndjson"}},
 }
+GUESSED = {
+    "version": 1,
+    "nodes": {**TREE["nodes"], "first": {"prog": "guess"}, "second": {"prog": "puzzle"}},  # type: ignore[dict-item]
+    "edges": [["some.out", "big.input"], ["big.main", "first.in"], ["first.out", "second.in"]],
+    "extract": {"rows": {"from": "second.out", "format": "ndjson"}},
+}
+TYPES = {"guess": {"outputs": {"out": "Table<{m: bigint}>"}}, "puzzle": {"why": "it reads the global 'day'"}}
+"""What workers answer: one type, which is kept, and one that nobody can tell, so that each call asks for it."""
 ELSEWHERE = {"reactor state", "reactor dead", "reactor history", "reactor watch", "flow extract"}
 """What needs a live host is compared in test_remote_reactors, what gives bytes in test_remote."""
 CHANGING = {
@@ -148,6 +174,12 @@ class Twins:
     def far(self, *arguments: str) -> list[str]:
         return [*arguments, "--server", self.url, "--token", self.token]
 
+    def post(self, path: str, body: object) -> dict[str, Any]:
+        request = Request(self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        request.add_header("Authorization", f"Bearer {self.token}")
+        with urlopen(request) as answer:
+            return json.loads(answer.read())
+
 
 @contextmanager
 def twins(root: Path) -> Iterator[Twins]:
@@ -174,7 +206,9 @@ def twins(root: Path) -> Iterator[Twins]:
         options = ServeOptions(port=0)
         listening = stack.enter_context(bound(options))
         stack.enter_context(serving(service, options, listening))
-        stack.enter_context(workers.FakeWorkers().attached(project))
+        working = workers.FakeWorkers()
+        working.types = dict(TYPES)
+        stack.enter_context(working.attached(project))
         yield Twins(root, world, f"http://127.0.0.1:{listening.getsockname()[1]}", token_of(world, "admin", "*"))
 
 
@@ -194,6 +228,7 @@ def fill(world: World, warehouse: Path) -> None:
     Jobs(world).drain()
     stream(world)
     Path("tools.json").write_text(json.dumps(TOOLS))
+    Path("guessed.json").write_text(json.dumps(GUESSED))
     with world.ledger.reading() as tx:
         before = deployed(tx, world.ledger, "main")
     deploy(
@@ -286,6 +321,19 @@ def test_a_verb_for_the_machine_with_the_ledger_says_so(
     far = said(capsys, pair.far(*verb.split(), *more))
     assert far.code == 1
     assert "NOT_REMOTE" in far.err
+
+
+def test_a_server_asks_workers_for_types_and_plans_with_those_that_are_known(
+    pair: Twins, capsys: pytest.CaptureFixture[str]
+) -> None:
+    far = msgspec.json.decode(said(capsys, pair.far("flow", "check", "guessed.json", "--infer", "--json")).out)
+    assert far["unresolved"] == ["second.out"]
+    assert far["reasons"] == {"second.out": "it reads the global 'day'"}
+    assert far["edges"][2]["type"] == "Table<{m: bigint}>"
+    sent = {"text": json.dumps(GUESSED), "name": "guessed"}
+    checked = pair.post("/v1/flows/check", sent)
+    assert checked["unresolved"] == ["second.out"]
+    assert checked["edges"][2]["type"] == "Table<{m: bigint}>", "nobody was asked: the ledger knew it"
 
 
 def test_the_views_of_both_are_the_same_objects(pair: Twins, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from pondage.cli.flow_files import stored_tree
 from pondage.connect.extraction import extracted
 from pondage.ledger import extracts, jobs
+from pondage.plan.stored_job import StoredJob
 from pondage.spark.driver import SparkDriver
 from pondage.views.flows import FlowDetail, flow_run
 from tests.spark.job_world import JobWorld
@@ -67,12 +68,16 @@ class FlowWorld(JobWorld):
         self.ended(run)
         return self.detail(run)
 
-    def example(self, name: str) -> FlowDetail:
-        """Run the tree `flows/NAME.json` of the project to its end."""
-        stored, archive = stored_tree(self.session.project, str(self.root / "flows" / f"{name}.json"), name=name)
+    def started(self, stored: StoredJob, archive: bytes) -> FlowDetail:
+        """Run a stored tree to its end."""
         run = jobs.start_job(self.ledger, "main", stored, archive=archive, reason="submitted")
         self.ended(run)
         return self.detail(run)
+
+    def example(self, name: str) -> FlowDetail:
+        """Run the tree `flows/NAME.json` of the project to its end."""
+        stored, archive = stored_tree(self.session.project, str(self.root / "flows" / f"{name}.json"), name=name)
+        return self.started(stored, archive)
 
     def detail(self, run: str) -> FlowDetail:
         """Answer a flow as it is now."""

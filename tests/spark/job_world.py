@@ -11,6 +11,7 @@ from pondage.define.component_work import ComponentResult
 from pondage.engine.attempt import Attempt
 from pondage.engine.attempt_log import AttemptLog, bound
 from pondage.engine.config import WorkerConfig, config_of
+from pondage.engine.executor import Answered
 from pondage.engine.spark_executor import SparkExecutor
 from pondage.ledger import jobs, processes, work
 from pondage.ledger.component_results import commit_component
@@ -52,10 +53,14 @@ class JobWorld:
 
     def ended(self, run: str) -> JobRunDetail:
         """Do all the work that there is, and answer how the run ended."""
-        while self._work():
-            pass
+        self.work()
         with self.ledger.reading() as tx:
             return job_run(tx, self.ledger, "main", run)
+
+    def work(self) -> None:
+        """Do all the work that there is."""
+        while self._work():
+            pass
 
     def _work(self) -> bool:
         with self.ledger.reading() as tx:
@@ -69,8 +74,11 @@ class JobWorld:
                 attempt = Attempt(held, log, clock=time.monotonic, on_phase=lambda _phase: None)
                 with bound(log):
                     result = self._executor(code).execute(attempt)
-                assert isinstance(result, ComponentResult)
-                assert commit_component(self.ledger, held, result, process=self.process)
+                if isinstance(result, Answered):
+                    assert work.commit_query(self.ledger, held, result.result, process=self.process)
+                else:
+                    assert isinstance(result, ComponentResult)
+                    assert commit_component(self.ledger, held, result, process=self.process)
                 log.close()
                 return True
         return False

@@ -148,6 +148,7 @@ class Here:
 
     def __init__(self, opened: Session) -> None:
         self._opened = opened
+        self._has_workers = False
 
     def ask(self, what: Ask[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Answer:
         """Do it on the ledger."""
@@ -166,8 +167,17 @@ class Here:
         return self._opened.ledger.driver.changes()
 
     def workers(self) -> AbstractContextManager[None]:
-        """Start workers when nobody else has."""
-        return workers(self._opened)
+        """Start workers when nobody else has, and a block around this one neither."""
+        return nullcontext() if self._has_workers else self._working()
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        with workers(self._opened):
+            self._has_workers = True
+            try:
+                yield
+            finally:
+                self._has_workers = False
 
     @property
     def project(self) -> Project:

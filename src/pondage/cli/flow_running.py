@@ -31,12 +31,12 @@ def submit(settings: Settings, file: str, name: str | None, is_followed: bool, i
     """
     from pondage.cli.asks import jobs
     from pondage.cli.flow_files import refuse, stored_tree
-    from pondage.cli.inferring import asking
+    from pondage.cli.inferring import asking_first
     from pondage.cli.registry import this_project
     from pondage.define.flow import FlowRefused
     from pondage.define.names import checked_name
 
-    with desk(settings) as opened, asking(opened) as inferring:
+    with desk(settings) as opened, asking_first(opened, is_followed=is_followed) as inferring:
         try:
             chosen = None if name is None else checked_name(name, what="flow")
             project = opened.project if settings.server is None else this_project()

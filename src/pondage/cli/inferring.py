@@ -22,12 +22,11 @@ infer_option = click.option(
 
 
 class Asker:
-    """Asks workers, which stay for as long as the block that it was made for: a run that follows finds them warm."""
+    """Asks workers; those that it starts are ended with the `stack`."""
 
     def __init__(self, opened: Desk, stack: ExitStack) -> None:
         self._opened = opened
         self._stack = stack
-        self._has_workers = False
 
     def planned(self, plan: Callable[[Inference], Planned], *, code: str, archive: Callable[[], bytes]) -> Planned:
         """Plan with everything that can be known. The job runs with the deployed `code`, else with the archive.
@@ -57,9 +56,7 @@ class Asker:
         )
         if asked.answer is None:
             return list(asked.known)
-        if not self._has_workers:
-            self._stack.enter_context(self._opened.workers())
-            self._has_workers = True
+        self._stack.enter_context(self._opened.workers())
         hint = "declare the types of the ports that are to be inferred, or a schema function"
         answer = answer_of(self._opened, asked.answer, timeout_s=TIMEOUT_S, hint=hint)
         return [*asked.known, *msgspec.json.decode(answer, type=tuple[Inferred, ...])]
@@ -70,6 +67,21 @@ def asking(opened: Desk) -> Iterator[Asker]:
     """Answer who asks workers; those that are started for it end with the block."""
     with ExitStack() as stack:
         yield Asker(opened, stack)
+
+
+@contextmanager
+def asking_first(opened: Desk, *, is_followed: bool) -> Iterator[Asker]:
+    """The same before a run: those that are started stay for a run that is followed, and take nothing of another."""
+    with asking(opened) as asker:
+        yield asker if is_followed else _Brief(opened, ExitStack())
+
+
+class _Brief(Asker):
+    """Its workers end with its answers."""
+
+    def planned(self, plan: Callable[[Inference], Planned], *, code: str, archive: Callable[[], bytes]) -> Planned:
+        with self._stack:
+            return super().planned(plan, code=code, archive=archive)
 
 
 def unresolved_line(port: str, reasons: dict[str, str]) -> str:

@@ -38,10 +38,10 @@ def run(
     goes on from there. Exit code 1 when it failed, 3 when it was killed, 4 when it is refused and does not begin.
     """
     from pondage.cli.asks import jobs
-    from pondage.cli.inferring import asking
+    from pondage.cli.inferring import asking_first
     from pondage.cli.job_files import stored_file
 
-    with desk(settings) as opened, asking(opened) as inferring:
+    with desk(settings) as opened, asking_first(opened, is_followed=is_followed) as inferring:
         given = values(context)
         if Path(job).is_file():
             stored, archive = stored_file(opened.project, Path(job), fuses=not no_fuse, inferring=inferring)
@@ -81,10 +81,10 @@ def resume(
     With --file the job may have been edited: what changed is shown first, and --yes goes on. Exit codes as of `run`.
     """
     from pondage.cli.asks import jobs
-    from pondage.cli.inferring import asking
+    from pondage.cli.inferring import asking_first
     from pondage.cli.job_files import stored_file
 
-    with desk(settings) as opened, asking(opened) as inferring:
+    with desk(settings) as opened, asking_first(opened, is_followed=is_followed) as inferring:
         old = opened.ask(jobs.job_run, run=run_id).run.id
         stored, archive = (
             (None, b"") if file is None else stored_file(opened.project, file, fuses=not no_fuse, inferring=inferring)
