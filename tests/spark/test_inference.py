@@ -207,7 +207,7 @@ def test_a_chain_is_resolved_by_a_worker_remembered_and_runs_with_its_types(
     assert stored.flow.types == planned.extract_types
     view = world.started(stored, archive)
     assert view.flow.run.state == "OK", view.panics
-    assert json.loads(world.extracted(view.flow.run.id, "out")) == {"id": 1, "total": 7.0}
+    assert json.loads(world.extracted(view.flow.run.id, "out")) == {"id": 1, "total": "7.00"}
 
 
 def test_a_tree_is_refused_at_the_edge_that_brings_the_wrong_columns(world: FlowWorld) -> None:
