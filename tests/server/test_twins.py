@@ -1,11 +1,13 @@
 """The command line says the same from near and far: every reading verb on the ledger and through a server."""
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from shlex import split
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import click
@@ -29,6 +31,7 @@ from pondage.ledger.jobs import start_job
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.sqlite import SqliteDriver
 from pondage.plan.stored_job import stored_job
+from pondage.read.archive import pack_project
 from pondage.read.project import load_project
 from pondage.server.serving import ServeOptions, bound, serving
 from pondage.server.table import Service
@@ -334,6 +337,20 @@ def test_a_server_asks_workers_for_types_and_plans_with_those_that_are_known(
     checked = pair.post("/v1/flows/check", sent)
     assert checked["unresolved"] == ["second.out"]
     assert checked["edges"][2]["type"] == "Table<{m: bigint}>", "nobody was asked: the ledger knew it"
+
+
+def test_types_are_asked_of_code_that_is_sent_or_deployed_and_of_no_other(pair: Twins) -> None:
+    question = {"key": "e" * 64, "component": "puzzle", "entry": "ponds:puzzle", "inputs": {"in": ["Table<{a: int}>"]}}
+    sent = {"questions": [question], "archive": b64encode(pack_project(load_project(pair.root)).data).decode()}
+    assert pair.post("/v1/inferences", sent)["answer"].startswith("q")
+    for wrong, code in (
+        ({"questions": [question], "code": "f" * 64}, "FOREIGN_CODE"),
+        ({"questions": [question], "archive": b64encode(b"no zip").decode()}, "BAD_ARCHIVE"),
+        ({**sent, "questions": [{**question, "key": "short"}]}, "BAD_KEY"),
+    ):
+        with pytest.raises(HTTPError) as caught:
+            pair.post("/v1/inferences", wrong)
+        assert (caught.value.code, code in caught.value.read().decode()) == (422, True), code
 
 
 def test_the_views_of_both_are_the_same_objects(pair: Twins, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pondage.components.registry import built_in_function
+from pondage.connect.veil import veiled
 from pondage.define.component import is_library
 from pondage.define.definition import PondDefinition, RippleDefinition
 from pondage.define.names import pond_key, table_key
@@ -81,7 +82,8 @@ def _infer_types(session: SparkSession, code: DeployedCode, task: InferTask) -> 
         task.questions,
         lambda entry: built_in_function(entry) if is_library(entry) else code.component(entry),
     )
-    return Answered(msgspec.json.encode(found).decode())
+    shown = [msgspec.structs.replace(one, problem=veiled(one.problem), why=veiled(one.why)) for one in found]
+    return Answered(msgspec.json.encode(shown).decode())
 
 
 def _tables(task: InferTask, asked: set[str], pond: PondDefinition, ripple: RippleDefinition) -> dict[str, str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 import msgspec
@@ -17,6 +18,8 @@ from pondage.server.table import Call, Route
 from pondage.server.uploads import LARGE
 from pondage.views.inferring import Inferring, begin_inference
 
+_KEY = re.compile(r"[0-9a-f]{64}\Z")
+
 
 class InferenceBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Components with the types that come in, and their code: sent as a zip file in base64, or deployed."""
@@ -29,6 +32,8 @@ class InferenceBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 def _infer(call: Call) -> Inferring:
     sent = call.sent(InferenceBody)
     check_room(call)
+    if not all(_KEY.match(one.key) for one in sent.questions):
+        raise Refused(422, "BAD_KEY", "the key of a question is a SHA-256 in hexadecimal", place="$.questions")
     if sent.code:
         with call.ledger.reading() as tx:
             deployed = given(tx, call.environment).archives
