@@ -14,6 +14,7 @@ from pondage import Accumulator, Reactor
 from pondage.engine.live.owned import OwnedReactor
 from pondage.ledger import actors, processes, reactors
 from pondage.ledger.ledger import Ledger
+from tests.patience import PATIENCE_S
 from tests.reaction.hosting import CODE, Hosting, hosting
 
 SECOND = """
@@ -207,7 +208,7 @@ def test_the_open_fire_ends_with_its_graphs_and_values_and_what_waits_gets_the_n
         await owned.drain(1_000_000)
         ledger.close()
 
-    asyncio.run(asyncio.wait_for(play(), 30))
+    asyncio.run(asyncio.wait_for(play(), PATIENCE_S))
     lots = [Newer(3.0), Newer(4.0)]
     expected = [("old", Price(1.0), None), ("new", Newer(2.0), None), ("new", Newer(2.0), lots)]
     assert seen == expected + ([("new", Newer(5.0), lots)] if durable else [])
@@ -240,5 +241,5 @@ def test_a_fire_whose_graph_was_taken_away_before_a_crash_runs_what_is_bound_the
         await owned.drain(1_000_000)
         ledger.close()
 
-    asyncio.run(asyncio.wait_for(play(), 30))
+    asyncio.run(asyncio.wait_for(play(), PATIENCE_S))
     assert seen == ["new Newer(px=1.0)", "new Newer(px=2.0)"]

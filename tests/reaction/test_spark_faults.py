@@ -20,6 +20,7 @@ from pondage.ledger.driver import number, text
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.work import Failure
 from pondage.views.reactors import stream_faults, why_reactor
+from tests.patience import PATIENCE_S
 from tests.reaction.test_rebind import owned_on
 
 
@@ -117,7 +118,7 @@ def test_a_stream_that_fails_six_times_is_given_up_and_comes_back_when_it_is_rev
         assert health(owned) == "Crashed", "with a fresh budget"
         await owned.drain(0)
 
-    asyncio.run(asyncio.wait_for(play(), 60))
+    asyncio.run(asyncio.wait_for(play(), PATIENCE_S))
 
 
 def test_a_connection_that_is_lost_is_tried_without_an_end(ledger: Ledger) -> None:
@@ -127,4 +128,4 @@ def test_a_connection_that_is_lost_is_tried_without_an_end(ledger: Ledger) -> No
         assert health(owned) == "Disconnected"
         await owned.drain(0)
 
-    asyncio.run(asyncio.wait_for(play(), 60))
+    asyncio.run(asyncio.wait_for(play(), PATIENCE_S))

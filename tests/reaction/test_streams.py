@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import sqlite3
 import threading
@@ -141,6 +142,28 @@ def test_a_clock_that_was_set_back_is_told(tmp_path: Path, monkeypatch: pytest.M
     _set_clock(monkeypatch, -60)
     with pytest.raises(OSError, match="the clock was set back"):
         folder.source._look(offset)
+
+
+def test_a_reader_that_is_told_to_end_while_an_answer_comes_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # `asyncio.wait_for` of Python 3.11 gives the answer then, and forgets that its task was cancelled.
+    async def told_to_end() -> None:
+        listed: asyncio.Future[list[object]] = asyncio.get_running_loop().create_future()
+
+        async def listing(*_: object) -> list[object]:
+            return await listed
+
+        monkeypatch.setattr(asyncio, "to_thread", listing)
+        reading = asyncio.create_task(anext(Folder(tmp_path).source.read(None)))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        listed.set_result([])
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+    asyncio.run(told_to_end())
 
 
 def _set_clock(monkeypatch: pytest.MonkeyPatch, ahead_s: int) -> None:

@@ -18,7 +18,7 @@ import asyncio
 import base64
 import io
 import logging
-import pickle  # noqa: TID251 - what an attacker sends
+import pickle
 import tarfile
 from pathlib import Path
 from typing import Any

@@ -68,7 +68,8 @@ class Amqp:
                     yield arrived
         finally:
             with suppress(OSError, TimeoutError):
-                await asyncio.wait_for(connection.close(), ANSWER_S)
+                async with asyncio.timeout(ANSWER_S):
+                    await connection.close()
 
 
 class _Reader:
@@ -105,7 +106,8 @@ class _Reader:
 
     async def _next(self) -> Arrived | None:
         try:
-            message = await asyncio.wait_for(self._arriving.get(), LOOK_S)
+            async with asyncio.timeout(LOOK_S):
+                message = await self._arriving.get()
         except TimeoutError:
             async with asyncio.timeout(ANSWER_S):
                 await self._found()

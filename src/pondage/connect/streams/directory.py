@@ -53,7 +53,8 @@ class Directory:
         """Answer files behind an offset for ever; raises OSError when the directory cannot be listed."""
         last = -1 if after is None else after
         while True:
-            found = await asyncio.wait_for(asyncio.to_thread(self._look, last), ANSWER_S)
+            async with asyncio.timeout(ANSWER_S):
+                found = await asyncio.to_thread(self._look, last)
             yield None
             for offset, file in found:
                 yield offset, file

@@ -317,7 +317,8 @@ class OwnedReactor(Door):
     async def _carry_on(self) -> None:
         while not self._is_closing:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._has_said.wait(), TIDY_EVERY_S)
+                async with asyncio.timeout(TIDY_EVERY_S):
+                    await self._has_said.wait()
             is_said = self._has_said.is_set()
             self._has_said.clear()
             try:

@@ -96,7 +96,8 @@ class LiveHost:
                 except LedgerError as error:
                     _log.warning("cannot look for reactors now: %s", error)
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), durability.poll_s)
+                    async with asyncio.timeout(durability.poll_s):
+                        await self._woken.wait()
                 # Under load somebody commits every few milliseconds: look at many changes at once.
                 await asyncio.sleep(BREATH_S)
             return await self._finish(heartbeat)

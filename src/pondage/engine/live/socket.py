@@ -156,7 +156,8 @@ async def _watch(owned: OwnedReactor, frame: Frame, send: Send) -> None:
         send({"id": frame.id, "state": owned.state()})
         while not host.stopped.is_set():
             with suppress(TimeoutError):
-                await asyncio.wait_for(host.stopped.wait(), WATCH_EVERY_S)
+                async with asyncio.timeout(WATCH_EVERY_S):
+                    await host.stopped.wait()
             if fired:
                 send({"id": frame.id, "fired": fired, "last": last})
                 fired = 0
