@@ -185,7 +185,8 @@ def test_what_a_jvm_commits_while_its_python_is_stopped_is_never_published(place
     assert outcomes(ledger) == ["crashed", "ok"]
     assert snapshot_paths(ledger) == [good]
     assert violations(ledger, place.warehouse) == []
-    for file in [*late.glob("*"), late]:
+    # When it came back, the worker may have had the time to throw them away itself.
+    for file in [*late.glob("*"), late] if late.exists() else []:
         os.utime(file, (0, 0))
     vacuum(ledger, str(place.warehouse))
     assert not late.exists(), "and they are collected"
