@@ -2,7 +2,8 @@ from datetime import UTC
 
 import pytest
 
-from pondage.views.words import age_text, count_text, duration_text, list_text, moment_text, nearest, size_text
+from pondage.define.meant import nearest
+from pondage.views.words import age_text, count_text, duration_text, list_text, moment_text, size_text
 
 SECOND = 1_000_000
 

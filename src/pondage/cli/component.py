@@ -133,8 +133,8 @@ def manifest(settings: Settings, names: tuple[str, ...], image: str, namespace: 
 
 def _known(known: Mapping[str, _Component], name: str) -> _Component:
     """Answer a component; raises `NotFound` with what may have been meant."""
+    from pondage.define.meant import nearest
     from pondage.errors import NotFound
-    from pondage.views.words import nearest
 
     if name not in known:
         close = nearest(name, known)

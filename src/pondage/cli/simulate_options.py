@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from pondage.define.duration import parsed_duration
+from pondage.define.meant import nearest
 from pondage.define.names import PondKey
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.demand import PondShape
@@ -15,7 +16,6 @@ from pondage.kernel.demand.events import Pulse, Tap, Tide, Verb, Wave
 from pondage.simulate.consumption import ConsumptionVerb, read_trace
 from pondage.simulate.pipeline import Place, Timing
 from pondage.views.simulation import Recorded
-from pondage.views.words import nearest
 
 _DURATION = re.compile(r"(?:\d+(?:ms|[smhd]))+\Z")
 

@@ -35,8 +35,8 @@ def list_types(settings: Settings, is_json: bool) -> None:
 @pass_settings
 def show(settings: Settings, name: str, is_json: bool) -> None:
     """Show one type: what it means, what it consists of, how it becomes octets. NAME may have a version: Order@2."""
+    from pondage.define.meant import nearest
     from pondage.errors import NotFound
-    from pondage.views.words import nearest
 
     known = {one.key: one for one in listed_types()}
     fitting = [one for key, one in known.items() if name in (key, one.name, f"{one.name}@{one.version}")]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 
 import msgspec
 
 from pondage.define.definition import ExpectationDefinition, ReadDefinition, RippleDefinition
+from pondage.define.meant import nearest
 from pondage.define.ripple import Ripple, RippleReference, Source, SqlInputs
 from pondage.errors import DefinitionError
 
@@ -146,10 +146,10 @@ def _read(
     if target in sources:
         return _of_source(pond, ripple, parameter, target, target, sources, None)
     known = sorted({*siblings, *sources} - {ripple.name})
-    near = get_close_matches(target, known, 1)
+    near = nearest(target, known)
     raise DefinitionError(
         f"Ripple {pond}.{ripple.name} reads {target!r}, which is neither a Ripple of this Pond nor one of its Sources",
-        hint=f"did you mean {near[0]!r}?" if near else _how_to_declare(target, known),
+        hint=f"did you mean {near!r}?" if near else _how_to_declare(target, known),
         place=ripple.place,
         code="UNKNOWN_INPUT",
     )

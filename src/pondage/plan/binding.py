@@ -6,11 +6,11 @@ A minimum binds within its major. Without one: the major in the same project, el
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 
 import msgspec
 
 from pondage.define.definition import PondDefinition, ReadDefinition, RippleDefinition, SourceDefinition
+from pondage.define.meant import nearest
 from pondage.define.names import PondKey, parsed_version, pond_key
 from pondage.plan.values import Message, Problem
 
@@ -60,8 +60,8 @@ def source_messages(pond: PondDefinition, world: Mapping[PondKey, PondDefinition
 
 def _meant(name: str, world: Mapping[PondKey, PondDefinition]) -> str:
     """Answer which Pond may have been meant by a name that is not there."""
-    close = get_close_matches(name, [each.name for each in world.values()], n=1, cutoff=0.8)
-    return f" (did you mean {close[0]}?)" if close and close[0] != name else ""
+    close = nearest(name, [each.name for each in world.values()], likeness=0.8)
+    return f" (did you mean {close}?)" if close not in (None, name) else ""
 
 
 def version_text(version: tuple[int, int, int]) -> str:

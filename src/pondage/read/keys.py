@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 import msgspec
 
+from pondage.define.meant import nearest
 from pondage.errors import ProjectError
 
 
@@ -24,8 +23,8 @@ def checked_table(
     for key, value in given.items():
         full = f"{path}.{key}" if path else key
         if key not in fields:
-            near = get_close_matches(key, [*others, *fields], 1, cutoff=0.5)
-            known = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(fields))}"
+            near = nearest(key, [*others, *fields], likeness=0.5)
+            known = f"did you mean {near!r}?" if near else f"known keys: {', '.join(sorted(fields))}"
             errors.append(_refused(full, "is not a known key", known))
             continue
         try:

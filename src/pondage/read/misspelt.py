@@ -7,7 +7,8 @@ import inspect
 import re
 import sys
 from collections.abc import Iterable
-from difflib import get_close_matches
+
+from pondage.define.meant import nearest
 
 _ARGUMENT = re.compile(r"(?P<function>\w+)\(\) got an unexpected keyword argument '(?P<name>\w+)'")
 _IMPORT = re.compile(r"cannot import name '(?P<name>\w+)'")
@@ -36,5 +37,5 @@ def _visible(error: BaseException) -> set[str]:
 
 
 def _near(wrong: str, known: Iterable[str]) -> str | None:
-    found = get_close_matches(wrong, list(known), n=1, cutoff=0.7)
-    return f"did you mean {found[0]!r}?" if found else None
+    found = nearest(wrong, known, likeness=0.7)
+    return None if found is None else f"did you mean {found!r}?"

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from pondage.define.definition import ExpectationDefinition, PondDefinition
+from pondage.define.meant import nearest
 from pondage.define.snapshot import ExpectationResult
 from pondage.errors import NotFound
 from pondage.ledger import actors
@@ -18,7 +19,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.views import find
 from pondage.views.answers import QueryView
 from pondage.views.rules import expectation_text
-from pondage.views.words import list_text, nearest
+from pondage.views.words import list_text
 
 Trend = Literal["better", "worse", "steady", "new"]
 

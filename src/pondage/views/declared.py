@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pondage.define.definition import PondDefinition
+from pondage.define.meant import nearest
 from pondage.errors import NotFound
 from pondage.plan.fusion import unfused
 from pondage.plan.values import Plan
-from pondage.views.words import list_text, nearest
+from pondage.views.words import list_text
 
 
 def declared_pond(plan: Plan, name: str, ripple: str) -> PondDefinition:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from pondage.define.definition import PondDefinition
+from pondage.define.meant import nearest
 from pondage.errors import NotFound
 from pondage.ledger import actors, environments, inspections, snapshots
 from pondage.ledger.actors import PondRow
@@ -14,7 +15,7 @@ from pondage.ledger.driver import Transaction, number, text
 from pondage.ledger.ledger import Ledger
 from pondage.views import find
 from pondage.views.answers import QueryView
-from pondage.views.words import list_text, nearest
+from pondage.views.words import list_text
 
 
 class ColumnDifference(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ import msgspec
 
 from pondage.define.definition import PondDefinition
 from pondage.define.lineage import ColumnLineage
+from pondage.define.meant import nearest
 from pondage.define.names import pond_key, table_key
 from pondage.errors import NotFound
 from pondage.ledger import actors, environments, lineage
@@ -25,7 +26,6 @@ from pondage.views.lineage_data import (
     run_sources,
     snapshot_sources,
 )
-from pondage.views.words import nearest
 
 
 def read_lineage(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from pondage.define.meant import nearest
 from pondage.define.reaction import ReactorDeclaration
 from pondage.errors import NotFound
 from pondage.ledger import actors, reactor_work, reactors
@@ -13,7 +14,6 @@ from pondage.ledger.driver import Row, Transaction, number, text
 from pondage.ledger.reactors import ReactorRow
 from pondage.views import find
 from pondage.views.reactor_words import happened_text
-from pondage.views.words import nearest
 
 
 class ReactorView(msgspec.Struct, frozen=True, kw_only=True):

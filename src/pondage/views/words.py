@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
-from difflib import get_close_matches
 
 _UNITS = ((86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"))
 
@@ -69,9 +68,3 @@ def list_text(words: Iterable[str], *, last: str = "and") -> str:
     if len(given) < 2:
         return "".join(given)
     return f"{', '.join(given[:-1])} {last} {given[-1]}"
-
-
-def nearest(wrong: str, known: Iterable[str]) -> str | None:
-    """Answer the known name that somebody most likely meant, or None."""
-    found = get_close_matches(wrong, list(known), n=1, cutoff=0.6)
-    return found[0] if found else None
