@@ -17,16 +17,18 @@ from pathlib import Path
 from benchmarks.run import Row
 from benchmarks.support import duckstring
 from benchmarks.support.raw_loop import PostgresLoop, RawLoop, SqliteLoop
-from pondage.define.names import PondKey
-from pondage.define.snapshot import SnapshotContent
+from pondage.define.values.names import PondKey
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import processes, verbs, work
-from pondage.ledger.clock import HostClock
-from pondage.ledger.deploy import deploy
-from pondage.ledger.driver import Driver
+from pondage.ledger.act import verbs
+from pondage.ledger.act.deploy import deploy
+from pondage.ledger.commit import work
+from pondage.ledger.database.clock import HostClock
+from pondage.ledger.database.driver import Driver
+from pondage.ledger.database.migrate import migrate
+from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.migrate import migrate
-from pondage.ledger.sqlite import SqliteDriver
+from pondage.ledger.queue import processes
+from pondage.work.snapshot import SnapshotContent
 from tests.ledger.harness import SCHEMA, pond
 
 LENGTH = 100
@@ -168,7 +170,7 @@ def _row(
 def _postgres() -> Iterator[tuple[Driver, RawLoop] | None]:
     """Start a server for so long; None, and a word about it, when there is none to start."""
     try:
-        from pondage.ledger.postgres import PostgresDriver
+        from pondage.ledger.database.postgres import PostgresDriver
         from tests.services.postgres import PostgresServer
 
         server = PostgresServer(is_quick=False)

@@ -27,12 +27,12 @@ import psycopg
 from benchmarks.run import Row
 from benchmarks.support.durable_jobs import Chains
 from benchmarks.support.durable_side import Raw
-from pondage.define.names import PondKey
-from pondage.engine.config import EngineConfig
-from pondage.engine.supervisor import Supervisor
+from pondage.define.values.names import PondKey
+from pondage.engine.process.config import EngineConfig
+from pondage.engine.supervise.supervisor import Supervisor
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import verbs
-from pondage.ledger.deploy import deploy
+from pondage.ledger.act import verbs
+from pondage.ledger.act.deploy import deploy
 from pondage.ledger.ledger import Ledger
 from tests.chaos.arena import Arena
 from tests.ledger.harness import pond

@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.run import Row
-from pondage.engine.vacuum import READER_GRACE_S, vacuum
+from pondage.engine.services.vacuum import READER_GRACE_S, vacuum
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.driver import Driver, Transaction
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.driver import Driver, Transaction
+from pondage.ledger.database.postgres import PostgresDriver
+from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.postgres import PostgresDriver
-from pondage.ledger.sqlite import SqliteDriver
 from tests.ledger.growth import DAY, Size, grow, used
 from tests.ledger.harness import SECOND, World
 from tests.ledger.test_costs import POLLED, Asked, DriverFactory, claim_and_commit, measured

@@ -19,10 +19,10 @@ from benchmarks.run import Row
 from benchmarks.support import office_day
 from pondage.kernel.demand import Pacing, PondKey, PondShape
 from pondage.kernel.demand.events import Tide, Verb, Wave
-from pondage.ledger.shape import shape_of
-from pondage.plan.planning import make_plan
-from pondage.read.project import find_project
-from pondage.read.reader import read_project
+from pondage.ledger.tables.pond_shape import shape_of
+from pondage.plan.deploy.planner import make_plan
+from pondage.project.project import find_project
+from pondage.project.reader import read_project
 from pondage.simulate.consumption import ConsumptionVerb
 from pondage.simulate.measure import Figures
 from pondage.simulate.pipeline import Pipeline, Timing

@@ -24,10 +24,10 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.run import Row
-from pondage.ledger import tokens
-from pondage.ledger.deploy import deploy, deployed
+from pondage.ledger.act.deploy import deploy, deployed
 from pondage.ledger.ledger import Ledger
-from pondage.views.status import status
+from pondage.ledger.tables import api_tokens
+from pondage.views.ponds.status import status
 from tests.cli.workers import FakeWorkers
 from tests.ledger.harness import pond
 from tests.reaction.hosting import Hosting, hosting
@@ -192,7 +192,7 @@ class _Ask:
 
 async def _load(live: Hosting, direct: list[float]) -> list[Row]:
     with live.ledger.transaction() as tx:
-        token, _ = tokens.create(tx, live.ledger.ids, name="bench", level="operate", environments=("main",))
+        token, _ = api_tokens.create(tx, live.ledger.ids, name="bench", level="operate", environments=("main",))
     served = Served(live.root)
     before = _seen(live)
     with served.running() as process:

@@ -24,9 +24,9 @@ import msgspec
 from benchmarks.run import Row
 from benchmarks.support.spark_host import SparkHost
 from benchmarks.support.spark_project import steps
-from pondage.define.snapshot import SnapshotContent
-from pondage.spark.archive import cache_directory
-from pondage.spark.warmup import warm
+from pondage.spark.jvm.class_archive import cache_directory
+from pondage.spark.session.warmup import warm
+from pondage.work.snapshot import SnapshotContent
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -205,8 +205,8 @@ def _spread(pairs: Sequence[tuple[float, float]]) -> str:
 
 def _many_files(host: SparkHost, spark: SparkSession, folder: Path) -> list[Row]:
     """Read the same rows from 1, 100 and 1,000 batches, as explicit files and as Spark lists a directory."""
-    from pondage.spark.read import read_snapshot
-    from pondage.spark.write import write_files
+    from pondage.spark.files.read import read_snapshot
+    from pondage.spark.files.write import write_files
 
     rows, single = [], 0.0
     for batches in (1, 100, 1_000):
@@ -246,8 +246,8 @@ _START = """
 import sys, time
 began = time.perf_counter()
 from pathlib import Path
-from pondage.spark.driver import SparkDriver
-from pondage.spark.settings import SparkSettings
+from pondage.spark.session.driver import SparkDriver
+from pondage.spark.jvm.settings import SparkSettings
 state, cache, options = Path(sys.argv[1]), Path(sys.argv[2]), tuple(sys.argv[3:])
 driver = SparkDriver.start(SparkSettings(memory="1g"), state, cache=cache, extra_java_options=options)
 with driver.attempt("cold", "cold start") as spark:

@@ -38,7 +38,7 @@ def modules_in(graph: ImportGraph, room: str) -> set[str]:
 
 
 def where(graph: ImportGraph, importer: str, imported: str) -> str:
-    """Say where an import is written: `pondage.views.status:12 imports pyarrow`."""
+    """Say where an import is written: `pondage.views.ponds.status:12 imports pyarrow`."""
     details = graph.get_import_details(importer=importer, imported=imported)
     line = details[0]["line_number"] if details else "?"
     return f"{importer}:{line} imports {imported}"

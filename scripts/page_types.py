@@ -15,7 +15,7 @@ import msgspec
 from pondage.server.routes import ROUTES
 from pondage.server.table import AnyOf
 from pondage.views.answers import QueryView
-from pondage.views.feed import Changes, Reset, Snapshot
+from pondage.views.installation.feed import Changes, Reset, Snapshot
 from pondage.views.problems import Problem
 
 PLACE = Path(__file__).resolve().parent.parent / "ui" / "src" / "types.ts"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger import jobs
+from pondage.ledger.act import jobs
 from pondage.ledger.ledger import Ledger
-from pondage.plan.stored_job import StoredJob
+from pondage.plan.job.stored import StoredJob
 from tests.ledger_jobs.harness import job
 
 

@@ -127,12 +127,12 @@ def raw_starts(asked: dict[str, object]) -> dict[str, object]:
 
 def ours(asked: dict[str, object]) -> dict[str, object]:
     """Be a shipped worker whose executor does nothing, until told to end by the end of the input."""
-    from pondage.define.component_work import ComponentResult, MemberResult
-    from pondage.define.snapshot import SnapshotContent
-    from pondage.engine.attempt import Attempt
-    from pondage.engine.config import EngineConfig, WorkerConfig
-    from pondage.engine.executor import JobProgress, Written
-    from pondage.engine.worker import Worker
+    from pondage.engine.attempt.attempt import Attempt
+    from pondage.engine.attempt.executor import JobProgress, Written
+    from pondage.engine.process.config import EngineConfig, WorkerConfig
+    from pondage.engine.worker.process import Worker
+    from pondage.work.component import ComponentResult, MemberResult
+    from pondage.work.snapshot import SnapshotContent
     from tests.ledger.harness import SCHEMA
 
     starts: list[float] = []

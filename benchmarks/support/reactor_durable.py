@@ -19,10 +19,11 @@ from pathlib import Path
 
 import msgspec
 
-from pondage.define.reactor import Reactor
+from pondage.define.reactor.reactor import Reactor
 from pondage.engine.live.owned import OwnedReactor
-from pondage.ledger import actors, processes, reactors
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.queue import processes
+from pondage.ledger.tables import actors, reactors
 
 SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
 COMMITS_A_SECOND = 20

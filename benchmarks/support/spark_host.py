@@ -9,15 +9,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pondage.define.names import PondKey
-from pondage.define.snapshot import SnapshotContent
-from pondage.engine.aside import Aside
-from pondage.engine.config import WorkerConfig, config_of
-from pondage.engine.spark_executor import SparkExecutor
-from pondage.engine.worker import Worker
+from pondage.define.values.names import PondKey
+from pondage.engine.execute.spark_executor import SparkExecutor
+from pondage.engine.process.config import WorkerConfig, config_of
+from pondage.engine.worker.patient_calls import Aside
+from pondage.engine.worker.process import Worker
 from pondage.kernel.demand.events import Event, Force, Pulse
-from pondage.ledger import snapshots, verbs
-from pondage.read.project import load_project
+from pondage.ledger.act import verbs
+from pondage.ledger.data import snapshots
+from pondage.project.project import load_project
+from pondage.work.snapshot import SnapshotContent
 from tests.engine.projects import deployed_into
 
 if TYPE_CHECKING:

@@ -7,45 +7,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pondage.define.definition import Retries
-from pondage.define.expectation import bad_rows, between, check, in_set, matches, not_null, rows
-from pondage.define.function import pond
-from pondage.define.pond import Pond
-from pondage.define.publication import Delta, Iceberg
-from pondage.define.ripple import Source
-from pondage.define.run import Run
-from pondage.define.table_rules import foreign_key, fresh, unique, volume
-from pondage.define.window import Schedule, Window, daily, hourly, weekly
+from pondage.define.pond.definition import Retries
+from pondage.define.pond.expectation import bad_rows, between, check, in_set, matches, not_null, rows
+from pondage.define.pond.function import pond
+from pondage.define.pond.pond import Pond
+from pondage.define.pond.publication import Delta, Iceberg
+from pondage.define.pond.ripple import Source
+from pondage.define.pond.run import Run
+from pondage.define.pond.table_rules import foreign_key, fresh, unique, volume
+from pondage.define.pond.window import Schedule, Window, daily, hourly, weekly
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
-    from pondage.define.accumulator import Accumulator
-    from pondage.define.boundary import SnapshotRef
-    from pondage.define.component import Resources, Scaling, WrongInput, component
-    from pondage.define.component_run import ComponentRun
-    from pondage.define.graph import Fire, Graph
-    from pondage.define.port import Port
-    from pondage.define.program import external_program
-    from pondage.define.reactor import OnFailure, Publish, Reactor
-    from pondage.define.topology import Route
+    from pondage.define.job.component import Resources, Scaling, WrongInput, component
+    from pondage.define.job.component_run import ComponentRun
+    from pondage.define.job.program import external_program
+    from pondage.define.reactor.accumulator import Accumulator
+    from pondage.define.reactor.boundary import SnapshotRef
+    from pondage.define.reactor.graph import Fire, Graph
+    from pondage.define.reactor.reactor import OnFailure, Publish, Reactor
+    from pondage.define.reactor.topology import Route
+    from pondage.define.types.port import Port
 
 # Reactors are imported when somebody asks for one: most projects have none.
 _LATER = {
-    "Accumulator": "pondage.define.accumulator",
-    "Fire": "pondage.define.graph",
-    "Graph": "pondage.define.graph",
-    "OnFailure": "pondage.define.reactor",
-    "Publish": "pondage.define.reactor",
-    "ComponentRun": "pondage.define.component_run",
-    "Port": "pondage.define.port",
-    "Reactor": "pondage.define.reactor",
-    "Resources": "pondage.define.component",
-    "Route": "pondage.define.topology",
-    "Scaling": "pondage.define.component",
-    "SnapshotRef": "pondage.define.boundary",
-    "WrongInput": "pondage.define.component",
-    "component": "pondage.define.component",
-    "external_program": "pondage.define.program",
+    "Accumulator": "pondage.define.reactor.accumulator",
+    "Fire": "pondage.define.reactor.graph",
+    "Graph": "pondage.define.reactor.graph",
+    "OnFailure": "pondage.define.reactor.reactor",
+    "Publish": "pondage.define.reactor.reactor",
+    "ComponentRun": "pondage.define.job.component_run",
+    "Port": "pondage.define.types.port",
+    "Reactor": "pondage.define.reactor.reactor",
+    "Resources": "pondage.define.job.component",
+    "Route": "pondage.define.reactor.topology",
+    "Scaling": "pondage.define.job.component",
+    "SnapshotRef": "pondage.define.reactor.boundary",
+    "WrongInput": "pondage.define.job.component",
+    "component": "pondage.define.job.component",
+    "external_program": "pondage.define.job.program",
 }
 
 __all__ = [

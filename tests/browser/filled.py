@@ -7,17 +7,18 @@ from pathlib import Path
 
 import msgspec
 
-from pondage.define.definition import PondDefinition, ReadDefinition, RippleDefinition
-from pondage.define.durability import Durability
+from pondage.define.pond.definition import PondDefinition, ReadDefinition, RippleDefinition
+from pondage.define.project.durability import Durability
 from pondage.kernel.demand.events import Calm, Force, Kill, Pulse, Sleep, Tap, Tide
-from pondage.ledger import jobs, processes
-from pondage.ledger.component_results import commit_component
-from pondage.ledger.ids import SeededIds
-from pondage.ledger.job_deploys import deploy_jobs
+from pondage.ledger.act import jobs
+from pondage.ledger.act.job_deploys import deploy_jobs
+from pondage.ledger.commit.component_results import commit_component
+from pondage.ledger.commit.work import Work
+from pondage.ledger.database.ids import SeededIds
+from pondage.ledger.database.migrate import migrate
+from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.migrate import migrate
-from pondage.ledger.sqlite import SqliteDriver
-from pondage.ledger.work import Work
+from pondage.ledger.queue import processes
 from tests.browser.flowing import Flows, flows
 from tests.browser.history import SECOND, TRACE, Crew, JumpingClock, key, put, tell
 from tests.browser.shop import HOUR, MINUTE, many, shop

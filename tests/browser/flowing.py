@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 import msgspec
 
-from pondage.define.component_work import ComponentResult, MemberResult
-from pondage.define.segment import END, Segment
-from pondage.ledger import jobs, segments
-from pondage.ledger.component_results import commit_component
-from pondage.ledger.job_plans import StoredJob, stored_job
+from pondage.define.types.segment import END, Segment
+from pondage.ledger.act import jobs
+from pondage.ledger.commit.component_results import commit_component
+from pondage.ledger.commit.work import Work
+from pondage.ledger.data import segments
+from pondage.ledger.data.segments import Reader, Stream
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.segments import Reader, Stream
-from pondage.ledger.work import Work
+from pondage.ledger.tables.job_plans import StoredJob, stored_job
+from pondage.work.component import ComponentResult, MemberResult
 from tests.browser.history import TRACE, Crew
 from tests.flow.programs import PROGRAMS, planned
 

@@ -11,22 +11,26 @@ from pathlib import Path
 
 import msgspec
 
-from pondage.define.definition import ExpectationDefinition, PondDefinition
-from pondage.define.lineage import ColumnLineage, Origin
-from pondage.define.names import PondKey
-from pondage.define.snapshot import ExpectationResult, SnapshotContent
-from pondage.engine.progress import summary_text
+from pondage.define.pond.definition import ExpectationDefinition, PondDefinition
+from pondage.define.values.names import PondKey
+from pondage.engine.attempt.progress import summary_text
 from pondage.kernel.demand.events import Event
-from pondage.ledger import advance, executions, lineage, processes, verbs, work
-from pondage.ledger.clock import HostClock
-from pondage.ledger.deploy import deploy
+from pondage.ledger.act import verbs
+from pondage.ledger.act.deploy import deploy
+from pondage.ledger.act.plan_basis import planned
+from pondage.ledger.commit import work
+from pondage.ledger.commit.work import Failure, Work
+from pondage.ledger.data import lineage
+from pondage.ledger.database.clock import HostClock
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.planning import planned
-from pondage.ledger.work import Failure, Work
-from pondage.plan.planning import checked
-from pondage.spark.backend import Stage
-from pondage.views.plan import plan_view
-from pondage.views.runs import log_path
+from pondage.ledger.queue import executions, processes
+from pondage.ledger.step import advance
+from pondage.plan.deploy.planner import checked
+from pondage.spark.session.backend import Stage
+from pondage.views.plans.plan import plan_view
+from pondage.views.runs.runs import log_path
+from pondage.work.lineage import ColumnLineage, Origin
+from pondage.work.snapshot import ExpectationResult, SnapshotContent
 from tests.browser.shop import SECONDS
 from tests.ledger.harness import content
 from tests.patience import PATIENCE_S

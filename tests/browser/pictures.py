@@ -14,7 +14,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from pondage.cli.main import main as pondage
-from pondage.views.saved_simulations import saved
+from pondage.views.plans.saved_simulations import saved
 from tests.browser.conftest import FLAGS, ROOT
 from tests.browser.site import Site, site
 from tests.browser.test_pages import newest

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from pondage.define.definition import (
+from pondage.define.pond.definition import (
     ExpectationDefinition,
     PondDefinition,
     Retries,

@@ -11,13 +11,14 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from pondage.ledger import processes, tokens
+from pondage.ledger.commit.work import Work
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.work import Work
-from pondage.read.project import CompareTable, load_project
+from pondage.ledger.queue import processes
+from pondage.ledger.tables import api_tokens
+from pondage.project.project import CompareTable, load_project
 from pondage.server.serving import ServeOptions, bound, serving
 from pondage.server.table import Service
-from pondage.views.status import StatusView, status
+from pondage.views.ponds.status import StatusView, status
 from tests.browser.filled import Filled, filled
 from tests.browser.history import wait_until
 from tests.reaction.hosting import Hosting, hosting
@@ -39,9 +40,9 @@ class Site:
 
     def token(self, level: str = "admin", *environments: str, lasts_us: int | None = None) -> str:
         """Make a token."""
-        bound = environments or (tokens.EVERYWHERE,)
+        bound = environments or (api_tokens.EVERYWHERE,)
         with self.ledger.transaction() as tx:
-            return tokens.create(
+            return api_tokens.create(
                 tx, self.ledger.ids, name=f"a {level}", level=level, environments=bound, lasts_us=lasts_us
             )[0]
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pondage.views.status import status
-from pondage.views.work import work
+from pondage.views.ponds.status import status
+from pondage.views.runs.work import work
 from tests.browser.filled import filled
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from pondage.cli.main import main
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import tokens
-from pondage.ledger.feed import marks
+from pondage.ledger.tables import api_tokens
+from pondage.ledger.upkeep.feed import marks
 from tests.browser.conftest import SCREENS, Open
 from tests.browser.filled import commit
 from tests.browser.flowing import put_more
@@ -56,7 +56,7 @@ def test_a_token_that_is_revoked_ends_what_it_opened(open_page: Open, at: Site) 
     tab = open_page(token=at.token("read"))
     tab.get_by_text("What is wrong").wait_for()
     with at.ledger.transaction() as tx:
-        tokens.revoke(tx, tokens.every(tx)[-1].id)
+        api_tokens.revoke(tx, api_tokens.every(tx)[-1].id)
     tab.get_by_role("heading", name="This token does not open it").wait_for()
     tab.get_by_text("revoked").first.wait_for()
 

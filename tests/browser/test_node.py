@@ -9,7 +9,7 @@ import pytest
 
 from pondage.cli.main import main
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger.clock import HostClock
+from pondage.ledger.database.clock import HostClock
 from tests.browser.conftest import Open
 from tests.browser.history import key, tell, wait_until
 from tests.browser.site import Site

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pondage.views.runs import runs
+from pondage.views.runs.runs import runs
 from tests.browser.conftest import SCREENS, Open
 from tests.browser.site import Site
 

@@ -18,13 +18,14 @@ from pathlib import Path
 
 import psycopg
 
-from pondage.engine.vacuum import vacuum
+from pondage.engine.services.vacuum import vacuum
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Event, Pulse
-from pondage.ledger import processes, verbs
+from pondage.ledger.act import verbs
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.processes import ProcessRow
-from pondage.read.project import Project
+from pondage.ledger.queue import processes
+from pondage.ledger.queue.processes import ProcessRow
+from pondage.project.project import Project
 from tests.chaos.fault import PLUGIN, ROOT
 from tests.chaos.invariants import violations
 from tests.engine.projects import deployed_into, write_project

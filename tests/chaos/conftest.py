@@ -1,6 +1,6 @@
 import pytest
 
-from pondage.spark.warmup import is_warm, warm
+from pondage.spark.session.warmup import is_warm, warm
 
 
 @pytest.fixture(scope="session")

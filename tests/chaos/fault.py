@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pondage.engine.config import config_of
+from pondage.engine.process.config import config_of
 from pondage.ledger.ledger import Ledger
-from pondage.read.project import Project
+from pondage.project.project import Project
 from tests.patience import PATIENCE_S
 
 PLUGIN = Path(__file__).parent / "plugin"

@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as parquet
 
-from pondage.define.definition import PondDefinition
-from pondage.define.snapshot import SnapshotContent
-from pondage.ledger import health, retention
-from pondage.ledger.driver import Row, Transaction, number, text
+from pondage.define.pond.definition import PondDefinition
+from pondage.ledger.database.driver import Row, Transaction, number, text
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.upkeep import health, retention
+from pondage.work.snapshot import SnapshotContent
 
 _MACHINE_ENDED = ("cancelled",)
 

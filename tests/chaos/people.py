@@ -7,7 +7,8 @@ import signal
 import time
 
 from pondage.kernel.demand.events import Clear, Kill, Pulse
-from pondage.ledger import health, processes
+from pondage.ledger.queue import processes
+from pondage.ledger.upkeep import health
 from tests.chaos.arena import CHAINS, PONDS, Arena, sent
 from tests.chaos.outages import clear_all
 
@@ -166,7 +167,7 @@ def operators_race(arena: Arena) -> None:
 
 def forged_pid(arena: Arena) -> None:
     """A dead process whose pid was given out again holds a claim: it is found dead, and nobody takes it for alive."""
-    from pondage.engine import identity
+    from pondage.engine.process import identity
 
     arena.ask()
     with arena.ledger.transaction() as tx:
@@ -174,7 +175,7 @@ def forged_pid(arena: Arena) -> None:
         forged = processes.register(
             tx, public_id="pforged", machine=identity.machine(), pid=os.getpid(), pid_started=1, role="worker", slots=1
         )
-    from pondage.ledger import work
+    from pondage.ledger.commit import work
 
     with arena.ledger.reading() as tx:
         codes = [str(row["code"]) for row in tx.rows("SELECT code FROM queues")]

@@ -7,12 +7,12 @@ import time
 
 from pondage.components.registry import built_in
 from pondage.errors import LedgerError
-from pondage.ledger import jobs
-from pondage.ledger.driver import LedgerUnavailable
-from pondage.plan.job import plan_job
-from pondage.plan.stored_job import stored_job
-from pondage.read.archive import pack_project
-from pondage.read.job import load_job
+from pondage.ledger.act import jobs
+from pondage.ledger.database.driver import LedgerUnavailable
+from pondage.plan.job.planner import plan_job
+from pondage.plan.job.stored import stored_job
+from pondage.project.archive import pack_project
+from pondage.project.job import load_job
 from tests.chaos.arena import PONDS, Arena, sent
 from tests.chaos.deaths import killed_when_reached
 
@@ -58,7 +58,7 @@ def begin(arena: Arena, text: str) -> str:
     assert loaded.job is not None, loaded.problems
     registry = dict(built_in())
     if "elements" in text:
-        from pondage.read.reader import read_declared
+        from pondage.project.reader import read_declared
 
         registry.update({one.name: one for one in read_declared(arena.project).components})
     stored = stored_job(plan_job(loaded.job, {}, registry).plan, registry, archive=archive.digest)

@@ -11,14 +11,17 @@ from pathlib import Path
 
 from pondage.cli.flow_files import stored_tree
 from pondage.connect.extraction import extracted
-from pondage.define.segment import Segment
-from pondage.engine.config import WorkerConfig, config_of
-from pondage.engine.supervisor import start_process
-from pondage.ledger import extracts, jobs, processes, reap, segments
+from pondage.define.types.segment import Segment
+from pondage.engine.process.config import WorkerConfig, config_of
+from pondage.engine.supervise.supervisor import start_process
+from pondage.ledger.act import extracts, jobs
+from pondage.ledger.data import segments
+from pondage.ledger.data.segments import Stream
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.segments import Stream
-from pondage.read.project import load_project
-from pondage.views.flows import FlowDetail, flow_run
+from pondage.ledger.queue import processes
+from pondage.ledger.upkeep import reap
+from pondage.project.project import load_project
+from pondage.views.jobs.flows import FlowDetail, flow_run
 from tests.patience import PATIENCE_S
 from tests.services.postgres import wait_until
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from pondage.engine.outbox import Outbox
+from pondage.engine.services.outbox import Outbox
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import reap
-from pondage.ledger import work as ledger_work
+from pondage.ledger.commit import work as ledger_work
+from pondage.ledger.upkeep import reap
 from tests.chaos.invariants import violations
 from tests.engine.plain import sqlite_world
 from tests.ledger.harness import World, content, pond

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from pondage.engine.vacuum import vacuum
+from pondage.engine.services.vacuum import vacuum
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import processes, verbs
+from pondage.ledger.act import verbs
+from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.sqlite import SqliteDriver
-from pondage.read.project import Project
+from pondage.ledger.queue import processes
+from pondage.project.project import Project
 from tests.chaos.fault import Dev, opened, parent_of, wait_ended, wait_for
 from tests.chaos.invariants import violations
 from tests.engine.projects import deploy_project, write_project

@@ -10,9 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.engine.config import WorkerConfig
-from pondage.engine.supervisor import start_process
-from pondage.ledger import processes, reap
+from pondage.engine.process.config import WorkerConfig
+from pondage.engine.supervise.supervisor import start_process
+from pondage.ledger.queue import processes
+from pondage.ledger.upkeep import reap
 from tests.patience import PATIENCE_S
 from tests.reaction.hosting import Hosting
 

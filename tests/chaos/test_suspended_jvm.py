@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.engine.config import config_of
+from pondage.engine.process.config import config_of
 from pondage.kernel.demand.events import Clear, Pulse
-from pondage.ledger import verbs
+from pondage.ledger.act import verbs
 from pondage.ledger.ledger import Ledger
-from pondage.read.project import Project
+from pondage.project.project import Project
 from tests.chaos.fault import Dev, parent_of, wait_for
 from tests.engine.projects import deploy_project, write_project
 from tests.services.postgres import PostgresServer

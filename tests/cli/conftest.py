@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from pondage.cli.main import main
-from pondage.ledger.sqlite import SqliteDriver
+from pondage.ledger.database.sqlite import SqliteDriver
 from tests.cli.workers import FakeWorkers
 from tests.ledger.harness import World, pond
 
@@ -64,7 +64,7 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> FakeWorkers:
     """Workers without Spark behind `run`, `query` and `demo`."""
-    from pondage.engine import dev
+    from pondage.engine.supervise import dev
 
     made = FakeWorkers()
     monkeypatch.setattr(dev, "attached", made.attached)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pondage.define.definition import ExpectationDefinition
-from pondage.define.snapshot import ExpectationResult
-from pondage.ledger import work
+from pondage.define.pond.definition import ExpectationDefinition
+from pondage.ledger.commit import work
+from pondage.work.snapshot import ExpectationResult
 from tests.cli.conftest import Call
 from tests.cli.workers import FakeWorkers
 from tests.ledger.harness import World, content

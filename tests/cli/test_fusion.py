@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from pondage.views.plan import PlanView
-from pondage.views.show import PondShow
-from pondage.views.status import StatusView
+from pondage.views.plans.plan import PlanView
+from pondage.views.ponds.show import PondShow
+from pondage.views.ponds.status import StatusView
 from tests.cli.conftest import Call
 from tests.cli.workers import FakeWorkers
 

@@ -9,9 +9,9 @@ import pytest
 
 from pondage.cli.job_following import Lines
 from pondage.cli.job_tables import component_rows
-from pondage.simulate.control_registry import TEST_REGISTRY
-from pondage.views.active import Progress
-from pondage.views.jobs import JobRunDetail
+from pondage.conform.control_registry import TEST_REGISTRY
+from pondage.views.jobs.jobs import JobRunDetail
+from pondage.views.runs.active import Progress
 from tests.cli.conftest import Call
 from tests.cli.workers import FakeWorkers
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pondage.engine import identity
+from pondage.engine.process import identity
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import processes
-from pondage.ledger.clock import HostClock
+from pondage.ledger.database.clock import HostClock
+from pondage.ledger.queue import processes
 from tests.cli.conftest import Call
 from tests.ledger.harness import World
 from tests.patience import PATIENCE_S

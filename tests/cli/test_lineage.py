@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from pondage.define.definition import WindowDefinition
+from pondage.define.pond.definition import WindowDefinition
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
 from tests.cli.conftest import Call

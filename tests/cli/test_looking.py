@@ -11,11 +11,11 @@ import pytest
 import pondage
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.views.logs import LogsView
-from pondage.views.runs import RunDetailView, RunsView
-from pondage.views.show import PondShow, SnapshotShow
-from pondage.views.status import StatusView
-from pondage.views.why import WhyView
+from pondage.views.ponds.show import PondShow, SnapshotShow
+from pondage.views.ponds.status import StatusView
+from pondage.views.ponds.why import WhyView
+from pondage.views.runs.logs import LogsView
+from pondage.views.runs.runs import RunDetailView, RunsView
 from tests.cli.conftest import Call
 from tests.ledger.harness import World
 
@@ -196,7 +196,7 @@ def test_following_logs_ends_with_ctrl_c(world: World, project: Path) -> None:
     world.send(Pulse(pond=PondKey("orders@1")))
     world.worker().drain()
     with world.ledger.reading() as tx:
-        from pondage.views.logs import locate
+        from pondage.views.runs.logs import locate
 
         (file,) = locate(tx, "main", "orders").files
     path = project / ".pondage/warehouse" / file.path

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from pondage.cli.main import program
-from pondage.read.project import load_project
+from pondage.project.project import load_project
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "postgres.md").read_text()
 

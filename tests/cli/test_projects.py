@@ -6,10 +6,10 @@ import pytest
 from pondage.cli import care
 from pondage.cli.example import copy_example, example_directory
 from pondage.errors import ProjectError
-from pondage.views import doctor
 from pondage.views.answers import CheckView, DoctorView
-from pondage.views.plan import PlanView
-from pondage.views.runs import RunsView
+from pondage.views.installation import doctor
+from pondage.views.plans.plan import PlanView
+from pondage.views.runs.runs import RunsView
 from tests.cli.conftest import Call
 from tests.cli.workers import FakeWorkers
 from tests.ledger.harness import World
@@ -88,7 +88,7 @@ def test_a_module_that_cannot_be_read_is_an_error_with_its_place(project: Path, 
 def test_dev_hands_over_to_the_engine_and_answers_its_code(
     project: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pondage.engine import dev
+    from pondage.engine.supervise import dev
 
     monkeypatch.setattr(dev, "run_dev", lambda given, quiet: 7 if quiet and given.name == "shop" else 0)
     assert call("dev", "--quiet").code == 7

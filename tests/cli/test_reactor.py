@@ -12,15 +12,15 @@ from rich.console import Console
 from rich.live import Live
 
 from pondage.cli.live import LinesScreen, TableScreen
-from pondage.define.reaction import AccumulatorDeclaration, ReactorDeclaration
+from pondage.define.reactor.reaction import AccumulatorDeclaration, ReactorDeclaration
 from pondage.kernel.reaction import new_state, step
 from pondage.kernel.reaction.declared import shape_of
 from pondage.kernel.reaction.events import Accumulator, Ask, Begin, Push, ReactorCrashed
 from pondage.kernel.reaction.look import look
-from pondage.ledger import reactor_work
-from pondage.ledger.reactors import Lease, ReactorRow
-from pondage.views.reactors import why_reactor
-from pondage.views.status import status
+from pondage.ledger.commit import reactor_work
+from pondage.ledger.tables.reactors import Lease, ReactorRow
+from pondage.views.ponds.status import status
+from pondage.views.reactors.reactors import why_reactor
 from tests.cli.conftest import Call
 from tests.reaction.hosting import Hosting, hosting
 

@@ -3,8 +3,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.views.plan import PlanView
-from pondage.views.runs import RunsView
+from pondage.views.plans.plan import PlanView
+from pondage.views.runs.runs import RunsView
 from tests.cli.conftest import Call
 from tests.cli.workers import FakeWorkers
 from tests.ledger.harness import World

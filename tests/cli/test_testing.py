@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pondage.read.starter import create_project
+from pondage.project.starter import create_project
 from tests.cli.conftest import Call
 
 MORE = """

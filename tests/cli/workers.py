@@ -9,12 +9,15 @@ from contextlib import contextmanager
 import msgspec
 
 from pondage.cli.session import open_ledger
-from pondage.define.inference import Inferred
-from pondage.ledger import advance, jobs, processes, work
-from pondage.ledger.component_results import commit_component
+from pondage.ledger.act import jobs
+from pondage.ledger.commit import work
+from pondage.ledger.commit.component_results import commit_component
+from pondage.ledger.commit.work import Failure, Work
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.work import Failure, Work
-from pondage.read.project import Project
+from pondage.ledger.queue import processes
+from pondage.ledger.step import advance
+from pondage.project.project import Project
+from pondage.work.inference import Inferred
 from tests.ledger.harness import content
 from tests.ledger_jobs.harness import component_result
 
@@ -22,8 +25,8 @@ ROWS = {"columns": ["n", "name"], "types": ["bigint", "string"], "rows": [[1, "o
 
 
 class FakeWorkers:
-    """Stands for `pondage.engine.dev.attached`. Ripples named in `failing` fail, and somebody kills the run of a
-    component in `killing` while it works; queries get always the same rows."""
+    """Stands for `pondage.engine.supervise.dev.attached`. Ripples named in `failing` fail, and somebody kills the
+    run of a component in `killing` while it works; queries get always the same rows."""
 
     def __init__(self) -> None:
         self.summary: str | None = None

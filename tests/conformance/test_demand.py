@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pondage.cli.conform import conform
-from pondage.simulate.conform import check
-from pondage.simulate.scenario import Scenario, read_scenarios
+from pondage.conform.demand import check
+from pondage.conform.demand_scenario import Scenario, read_scenarios
 from pondage.simulate.virtual import VirtualHost
 
 FILE = Path(__file__).parents[2] / "conformance" / "demand.json"

@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pondage.cli.conform import conform
-from pondage.engine.live.conform import JournalReactorHost
-from pondage.simulate.reaction_conform import check_reaction
-from pondage.simulate.reaction_host import VirtualReactorHost
-from pondage.simulate.reaction_scenario import ReactionScenario, read_reaction_scenarios
+from pondage.conform.reaction import check_reaction
+from pondage.conform.reaction_durable import JournalReactorHost
+from pondage.conform.reaction_host import VirtualReactorHost
+from pondage.conform.reaction_scenario import ReactionScenario, read_reaction_scenarios
 
 FILE = Path(__file__).parents[2] / "conformance" / "reaction.json"
 OWN = Path(__file__).parent / "own_reaction.json"

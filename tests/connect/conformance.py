@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from pondage.connect import tables
-from pondage.engine import outbox as outbox_module
-from pondage.ledger import rollback, verbs
+from pondage.engine.services import outbox as outbox_module
+from pondage.ledger.act import rollback
+from pondage.ledger.tables.environments import resolve_pond
 from tests.connect.market import Market
 
 ONE = pa.table({"n": pa.array([1, 2], pa.int32())})
@@ -96,7 +97,7 @@ def after(monkeypatch: pytest.MonkeyPatch) -> None:
     def die(*_: object) -> None:
         raise Death
 
-    monkeypatch.setattr("pondage.ledger.history.outbox_done", die)
+    monkeypatch.setattr("pondage.ledger.tables.history.outbox_done", die)
 
 
 @pytest.mark.parametrize("point", [before, with_its_files_linked, after])
@@ -152,7 +153,7 @@ def test_going_back_is_a_new_version_and_what_comes_after_it_one_more(market: Ma
     market.publish(TWO)
     first = int(str(market.world.one("SELECT min(id) AS id FROM runs")))
     with market.world.ledger.reading() as tx:
-        key = verbs.resolve_pond(tx, 1, "orders")
+        key = resolve_pond(tx, 1, "orders")
     rollback.roll_back_pond(market.world.ledger, "main", key, first)
     market.outbox.run_once()
     market.expect_carried_out()

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.driver import Driver
-from pondage.ledger.sqlite import SqliteDriver
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.driver import Driver
+from pondage.ledger.database.sqlite import SqliteDriver
 from tests.connect.market import Market
 from tests.ledger.harness import World
 

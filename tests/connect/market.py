@@ -17,11 +17,11 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from pondage.connect.iceberg import catalogue_of, open_catalogue
-from pondage.define.definition import FormatDefinition
-from pondage.define.snapshot import DataFile, SnapshotContent
-from pondage.engine.outbox import Outbox
+from pondage.define.pond.definition import FormatDefinition
+from pondage.engine.services.outbox import Outbox
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import work as ledger_work
+from pondage.ledger.commit import work as ledger_work
+from pondage.work.snapshot import DataFile, SnapshotContent
 from tests.ledger.harness import World, pond
 
 Rows = list[dict[str, Any]]

@@ -10,10 +10,10 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from pondage.define.definition import FormatDefinition
-from pondage.define.snapshot import Increment
+from pondage.define.pond.definition import FormatDefinition
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import work as ledger_work
+from pondage.ledger.commit import work as ledger_work
+from pondage.work.snapshot import Increment
 from tests.connect.conformance import Death, after, before, with_its_files_linked
 from tests.connect.market import Market, write
 from tests.ledger.harness import World, pond

@@ -17,12 +17,12 @@ import pytest
 from pyarrow import parquet as pq
 
 from pondage.connect import extraction
-from pondage.define.flow import Extract, Format
-from pondage.define.segment import Segment
-from pondage.define.snapshot import DataFile, SnapshotContent
+from pondage.define.job.flow import Extract, Format
+from pondage.define.types.segment import Segment
 from pondage.errors import LedgerError
-from pondage.ledger.extracts import Extractable
-from pondage.ledger.job_runs import JobRunRow
+from pondage.ledger.act.extracts import Extractable
+from pondage.ledger.tables.job_runs import JobRunRow
+from pondage.work.snapshot import DataFile, SnapshotContent
 
 FIELDS = {
     "id": "long", "name": "string", "born": "date", "at": "timestamp", "score": "decimal(7,2)", "ok": "boolean",

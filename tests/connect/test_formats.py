@@ -11,7 +11,7 @@ import pytest
 from pondage import Delta, Iceberg, Pond
 from pondage.connect.iceberg_schema import iceberg_schema
 from pondage.errors import PondageError
-from pondage.ledger import health
+from pondage.ledger.upkeep import health
 from tests.connect.conformance import *  # noqa: F403 - the suite
 from tests.connect.conformance import ONE, TWO, values
 from tests.connect.market import Market
@@ -92,7 +92,7 @@ def test_versions_stay_readable_when_the_snapshots_they_came_from_are_gone(marke
 
 @with_files_of_their_own
 def test_files_that_no_kept_version_needs_are_removed(market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pondage.engine.formats.DAY_S", -1.0)
+    monkeypatch.setattr("pondage.engine.services.formats.DAY_S", -1.0)
     for table in (ONE, TWO, ONE, TWO):
         market.publish(table)
     places = {each.parent.name for each in market.directory.rglob("*.snappy.parquet") if "current" not in each.parts}

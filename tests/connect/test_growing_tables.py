@@ -12,8 +12,8 @@ import pytest
 from pondage.connect.delta import DeltaTable
 from pondage.connect.iceberg import IcebergTable, open_catalogue
 from pondage.connect.tables import FormattedTable, LinkedFile, publish_table
-from pondage.define.snapshot import SnapshotContent
-from pondage.ledger.publications import Shown, Version
+from pondage.ledger.upkeep.publications import Shown, Version
+from pondage.work.snapshot import SnapshotContent
 from tests.connect.market import write
 
 FIRST = pa.table({"n": [1, 2]})

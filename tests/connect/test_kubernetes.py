@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from pondage.connect.kubernetes import Cluster, documents, manifest
-from pondage.define.component import ComponentDefinition, Resources, Scaling
+from pondage.define.job.component import ComponentDefinition, Resources, Scaling
 
 CLUSTER = Cluster(image="registry.example/pondage:1", warehouse="s3a://lake", namespace="data", drain_s=30)
 PLAIN = ComponentDefinition(name="dedupe", version="1.2.0")

@@ -11,11 +11,11 @@ import pytest
 from pondage.cli.main import main
 from pondage.connect.secrets import SecretStore
 from pondage.connect.vault import SecretError, open_vault
-from pondage.define.run import Run
-from pondage.engine.attempt_log import AttemptLog
+from pondage.define.pond.run import Run
+from pondage.engine.attempt.log import AttemptLog
 from pondage.errors import PondageError
-from pondage.ledger import actors
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.tables import actors
 
 VALUE = "tr0ub4dor&3 of the lake"
 

@@ -10,11 +10,11 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-from pondage.define.definition import ScheduleDefinition, Triggers
+from pondage.define.pond.definition import ScheduleDefinition, Triggers
 from pondage.kernel.demand.events import Pulse, Tap
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.migrate import migrations
-from pondage.ledger.sqlite import SqliteDriver
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.migrate import migrations
+from pondage.ledger.database.sqlite import SqliteDriver
 from tests.ledger.harness import World, pond
 
 LEDGERS = Path(__file__).parent / "ledgers"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pondage import Window, daily, hourly, weekly
-from pondage.define.calendar import Calendar, checked_windows
-from pondage.define.definition import WindowDefinition
+from pondage.define.pond.calendar import Calendar, checked_windows
+from pondage.define.pond.definition import WindowDefinition
 from pondage.errors import DefinitionError
 
 BERLIN = ZoneInfo("Europe/Berlin")

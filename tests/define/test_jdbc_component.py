@@ -8,8 +8,8 @@ import pytest
 
 from pondage.components.registry import built_in, built_in_function
 from pondage.connect import jdbc
-from pondage.define.component_run import ComponentRun
-from pondage.define.schema import violations
+from pondage.define.job.component_run import ComponentRun
+from pondage.define.values.schema import violations
 
 GOOD = {"url": "jdbc:postgresql://db/shop", "table": "sales.orders", "user": "reader", "password": "shop-password"}
 

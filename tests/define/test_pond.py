@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pondage import Pond, Retries, Schedule, Source, Window, check, daily, in_set, not_null, pond, rows
-from pondage.define.definition import ReadDefinition, SourceDefinition
-from pondage.define.ripple import SqlInputs
+from pondage.define.pond.definition import ReadDefinition, SourceDefinition
+from pondage.define.pond.ripple import SqlInputs
 from pondage.errors import DefinitionError
 
 DataFrame = Any

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pondage.define.run import Run, Unchanged
+from pondage.define.pond.run import Run, Unchanged
 
 
 def test_freshness_is_a_moment_in_utc_and_reading_it_is_recorded():

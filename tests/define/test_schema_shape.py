@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from pondage.components.registry import built_in
-from pondage.define.component import component
-from pondage.define.schema import violations
-from pondage.define.schema_shape import DEEPEST, wrong_schema
+from pondage.define.job.component import component
+from pondage.define.values.schema import violations
+from pondage.define.values.schema_shape import DEEPEST, wrong_schema
 from pondage.errors import DefinitionError
 
 

@@ -7,10 +7,10 @@ import random
 
 import pytest
 
-from pondage.define.type_json import from_spark_json, spark_json
-from pondage.define.type_registry import BUILT_IN, TypeEntry, structures_of, unknown_names
-from pondage.define.types import Type, TypeSyntax, is_concrete, is_ordered, parse_type, resolved
-from pondage.define.unify import Bindings, Mismatch, joined, unify
+from pondage.define.types.type_json import from_spark_json, spark_json
+from pondage.define.types.type_registry import BUILT_IN, TypeEntry, structures_of, unknown_names
+from pondage.define.types.types import Type, TypeSyntax, is_concrete, is_ordered, parse_type, resolved
+from pondage.define.types.unify import Bindings, Mismatch, joined, unify
 
 STRUCTURES = structures_of(
     {"Order@2": TypeEntry(name="Order", version="2.1.0", definition="{id: bigint, who: string}")}

@@ -9,9 +9,9 @@ import click
 import pytest
 
 from pondage.cli.main import main, program
-from pondage.engine import dev
-from pondage.read.project import Project, load_project
-from pondage.read.reader import read_project
+from pondage.engine.supervise import dev
+from pondage.project.project import Project, load_project
+from pondage.project.reader import read_project
 from tests.cli.workers import FakeWorkers
 from tests.docs.examples import DOCUMENTS, ROOT, Example, blocks, examples, matches
 

@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pondage.engine.attempt import Attempt
-from pondage.engine.attempt_log import AttemptLog
-from pondage.engine.config import EngineConfig, WorkerConfig
-from pondage.engine.executor import JobProgress, Result, Written
-from pondage.engine.worker import Worker
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.executor import JobProgress, Result, Written
+from pondage.engine.attempt.log import AttemptLog
+from pondage.engine.process.config import EngineConfig, WorkerConfig
+from pondage.engine.worker.process import Worker
+from pondage.ledger.commit.work import Failure, Work
+from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.ledger import Durability
-from pondage.ledger.sqlite import SqliteDriver
-from pondage.ledger.work import Failure, Work
 from tests.ledger.harness import World, content
 from tests.patience import PATIENCE_S
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pondage.engine.config import config_of
-from pondage.ledger.deploy import deploy, deployed
+from pondage.engine.process.config import config_of
+from pondage.ledger.act.deploy import deploy, deployed
 from pondage.ledger.ledger import Ledger
-from pondage.plan import values
-from pondage.plan.planning import checked, make_plan
-from pondage.read.archive import pack_project
-from pondage.read.project import Project, load_project
-from pondage.read.reader import read_project
+from pondage.plan.deploy import values
+from pondage.plan.deploy.planner import checked, make_plan
+from pondage.project.archive import pack_project
+from pondage.project.project import Project, load_project
+from pondage.project.reader import read_project
 
 SETTINGS = """
 [project]

@@ -15,17 +15,18 @@ import pytest
 
 from pondage.connect import webhook
 from pondage.connect.webhook import WebhookError, deliver, is_public
-from pondage.define.alert import AlertRule
-from pondage.engine.alerting import Alerter, sender
-from pondage.engine.outbox import Outbox
+from pondage.define.project.alert import AlertRule
+from pondage.engine.services.alerts import Alerter, sender
+from pondage.engine.services.outbox import Outbox
 from pondage.errors import ProjectError
 from pondage.kernel.demand.events import Clear, Pulse
-from pondage.ledger import alerts, history
-from pondage.ledger.alerts import Trouble
-from pondage.ledger.history import OutboxRow
-from pondage.ledger.sqlite import SqliteDriver
-from pondage.read.project import load_project
-from pondage.views.troubles import facts, troubles
+from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.ledger.tables import history
+from pondage.ledger.tables.history import OutboxRow
+from pondage.ledger.upkeep import alerts
+from pondage.ledger.upkeep.alerts import Trouble
+from pondage.project.project import load_project
+from pondage.views.ponds.troubles import facts, troubles
 from tests.engine.plain import engine_config
 from tests.ledger.harness import World, pond
 from tests.patience import PATIENCE_S

@@ -8,7 +8,7 @@ import re
 import threading
 from pathlib import Path
 
-from pondage.engine.attempt_log import AttemptHandler, AttemptLog, RoutedStream, bound
+from pondage.engine.attempt.log import AttemptHandler, AttemptLog, RoutedStream, bound
 from tests.patience import PATIENCE_S
 
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ([A-Z]+) (.*)")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pondage.engine.children import IDLE_S, Child, Decision, Restarts, RetireWorker, StartWorker, decide
-from pondage.ledger.queues import Need
+from pondage.engine.supervise.children import IDLE_S, Child, Decision, Restarts, RetireWorker, StartWorker, decide
+from pondage.ledger.queue.queues import Need
 
 
 def idle(code: str) -> Child:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pondage.engine import cluster_doctor
-from pondage.engine.cluster_doctor import cluster_findings, master_finding
-from pondage.engine.config import config_of
-from pondage.engine.ledger_doctor import Finding
-from pondage.spark.settings import SparkSettings
-from pondage.spark.survey import Seen
+from pondage.engine.process.config import config_of
+from pondage.engine.services import cluster_doctor
+from pondage.engine.services.cluster_doctor import cluster_findings, master_finding
+from pondage.engine.services.ledger_doctor import Finding
+from pondage.spark.files.survey import Seen
+from pondage.spark.jvm.settings import SparkSettings
 from tests.engine.projects import write_project
 from tests.ports import refusing_port
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pondage.engine.code import CodeError, DeployedCode
+from pondage.engine.process.code import CodeError, DeployedCode
 from pondage.ledger.ledger import Ledger
 from tests.engine.projects import deployed_into, write_project
 

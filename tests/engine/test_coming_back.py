@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pondage.engine.supervisor import LOST, come_back
-from pondage.ledger import patience
-from pondage.ledger.driver import LedgerUnavailable
+from pondage.engine.supervise.supervisor import LOST, come_back
+from pondage.ledger.database import patience
+from pondage.ledger.database.driver import LedgerUnavailable
 
 
 def test_a_full_disk_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from typing import NoReturn
 
 import pytest
 
-from pondage.ledger.driver import LedgerUnavailable
-from pondage.spark.driver import SparkDriver
+from pondage.ledger.database.driver import LedgerUnavailable
+from pondage.spark.session.driver import SparkDriver
 from tests.spark.job_world import JobWorld, states
 
 JOB = """
@@ -46,7 +46,7 @@ def welcome(*, params, run):
     """Greets."""
     run.after["greeting"] = f"hello {run.secret('env:GREETED')}"
     if params.get("is_cut"):
-        from pondage.ledger.driver import LedgerUnavailable
+        from pondage.ledger.database.driver import LedgerUnavailable
         raise LedgerUnavailable("the connection was cut")
     if params.get("fails"):
         raise RuntimeError(run.after["greeting"])

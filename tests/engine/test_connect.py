@@ -7,16 +7,18 @@ from uuid import UUID
 
 import pytest
 
-from pondage.engine import remote_queries
-from pondage.engine.config import config_of
-from pondage.engine.reaper import Reaper
-from pondage.engine.remote_queries import Asked, RemoteQueries
+from pondage.engine.process.config import config_of
+from pondage.engine.services import remote_queries
+from pondage.engine.services.reaper import Reaper
+from pondage.engine.services.remote_queries import Asked, RemoteQueries
 from pondage.errors import PondageError
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import processes, verbs, work
-from pondage.spark import connect
-from pondage.spark.driver import SparkDriver
-from pondage.spark.settings import SparkSettings
+from pondage.ledger.act import verbs
+from pondage.ledger.commit import work
+from pondage.ledger.queue import processes
+from pondage.spark.jvm.settings import SparkSettings
+from pondage.spark.session import connect
+from pondage.spark.session.driver import SparkDriver
 from tests.engine.projects import deploy_project, write_project
 
 PONDS = "from pondage import pond\n\n@pond\ndef orders(spark) -> object:\n    return None\n"
@@ -60,7 +62,7 @@ def test_a_reaper_ends_exactly_the_queries_of_the_dead(tmp_path: Path) -> None:
     ledger = config_of(project).open_ledger()
     try:
         verbs.send(ledger, "main", Pulse(pond="orders@1"))
-        from pondage.engine import identity
+        from pondage.engine.process import identity
 
         with ledger.transaction() as tx:
             dead = processes.register(

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from pondage.engine import dev
-from pondage.engine.config import EngineConfig, config_of
-from pondage.engine.dev import AlreadyRunning, attached, is_served, run_dev, standing_supervisor
+from pondage.engine.process.config import EngineConfig, config_of
+from pondage.engine.supervise import dev
+from pondage.engine.supervise.dev import AlreadyRunning, attached, is_served, run_dev, standing_supervisor
 from pondage.errors import PondageError
-from pondage.ledger import processes
 from pondage.ledger.ledger import Ledger
-from pondage.read.project import Project
+from pondage.ledger.queue import processes
+from pondage.project.project import Project
 from tests.engine.projects import write_project
 from tests.patience import PATIENCE_S
 
@@ -39,8 +39,8 @@ def supervisors(config: EngineConfig) -> list[processes.ProcessRow]:
 def started_dev(project: Project) -> subprocess.Popen[str]:
     """A real `pondage dev`, after it has said what it serves."""
     code = (
-        "import sys; from pathlib import Path; from pondage.engine.dev import run_dev;"
-        "from pondage.read.project import load_project; sys.exit(run_dev(load_project(Path(sys.argv[1]))))"
+        "import sys; from pathlib import Path; from pondage.engine.supervise.dev import run_dev;"
+        "from pondage.project.project import load_project; sys.exit(run_dev(load_project(Path(sys.argv[1]))))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code, str(project.root)], stdout=subprocess.PIPE, text=True,
@@ -108,8 +108,8 @@ def test_a_command_starts_its_own_and_ends_it(project: Project) -> None:
 
 def test_a_supervisor_ends_with_the_command_that_started_it(project: Project) -> None:
     code = (
-        "import os, sys; from pathlib import Path; from pondage.engine.dev import attached;"
-        "from pondage.read.project import load_project\n"
+        "import os, sys; from pathlib import Path; from pondage.engine.supervise.dev import attached;"
+        "from pondage.project.project import load_project\n"
         "with attached(load_project(Path(sys.argv[1]))): os.kill(os.getpid(), 9)"
     )
     subprocess.run(

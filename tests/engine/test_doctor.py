@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.engine.config import config_of
-from pondage.engine.doctor import Finding, examine, main
-from pondage.ledger import processes
-from pondage.read.project import Project
+from pondage.engine.process.config import config_of
+from pondage.engine.services.doctor import Finding, examine, main
+from pondage.ledger.queue import processes
+from pondage.project.project import Project
 from tests.engine.projects import write_project
 
 
@@ -51,7 +51,7 @@ def test_the_output_is_json_and_the_exit_code_tells(project: Project, capsys: py
 
 def test_a_process_that_is_gone_is_named(project: Project) -> None:
     ledger = config_of(project).open_ledger()
-    from pondage.engine import identity
+    from pondage.engine.process import identity
 
     with ledger.transaction() as tx:
         processes.register(tx, public_id="pgone", machine=identity.machine(), pid=1, pid_started=-1, role="worker")

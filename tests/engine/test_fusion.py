@@ -8,18 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from pondage.engine.config import WorkerConfig
-from pondage.engine.spark_executor import SparkExecutor
+from pondage.engine.execute.spark_executor import SparkExecutor
+from pondage.engine.process.config import WorkerConfig
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import processes, snapshots, verbs
-from pondage.ledger import work as ledger_work
+from pondage.ledger.act import verbs
+from pondage.ledger.act.questions import submit
+from pondage.ledger.commit import work as ledger_work
+from pondage.ledger.commit.work import Work
+from pondage.ledger.data import snapshots
 from pondage.ledger.ledger import Durability, Ledger
-from pondage.ledger.queries import submit
-from pondage.ledger.work import Work
-from pondage.spark import ripple
-from pondage.spark.ripple import RippleWork
-from pondage.views.show import show_pond
-from pondage.views.status import status
+from pondage.ledger.queue import processes
+from pondage.spark.ripple import ripple
+from pondage.spark.ripple.ripple import RippleWork
+from pondage.views.ponds.show import show_pond
+from pondage.views.ponds.status import status
 from tests.engine.plain import engine_config
 from tests.engine.projects import deployed_into, write_project
 from tests.engine.test_spark_executor import PretendedDriver
@@ -132,15 +134,15 @@ def test_status_show_and_query_know_what_is_fused(shop: Shop):
 
 
 def _ponds(tx):  # type: ignore[no-untyped-def]
-    from pondage.ledger import actors
+    from pondage.ledger.tables import actors
 
     return actors.ponds(tx, actors.environment(tx, "main"))  # type: ignore[arg-type]
 
 
 def test_the_worker_brings_the_functions_of_fused_ripples_along(shop: Shop, monkeypatch: pytest.MonkeyPatch):
-    from pondage.engine import spark_executor
-    from pondage.engine.attempt import Attempt
-    from pondage.engine.attempt_log import AttemptLog
+    from pondage.engine.attempt.attempt import Attempt
+    from pondage.engine.attempt.log import AttemptLog
+    from pondage.engine.execute import spark_executor
 
     works: list[RippleWork] = []
 

@@ -7,19 +7,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.define.run import Followed, Run
-from pondage.define.snapshot import SnapshotContent
-from pondage.engine.following import NeedsAll
-from pondage.engine.growing import Growing
+from pondage.define.pond.run import Followed, Run
+from pondage.engine.attempt.followed_tables import NeedsAll
+from pondage.engine.execute.growing_tables import Growing
 from pondage.errors import PondageError
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import work
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.sqlite import SqliteDriver
-from pondage.ledger.work import Work
-from pondage.spark import changes, ripple
-from pondage.spark.merge import Merge
-from pondage.spark.ripple import RippleWork
+from pondage.ledger.commit import work
+from pondage.ledger.commit.work import Work
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.spark.files import changes
+from pondage.spark.ripple import ripple
+from pondage.spark.ripple.merge import Merge
+from pondage.spark.ripple.ripple import RippleWork
+from pondage.work.snapshot import SnapshotContent
 from tests.ledger.harness import Worker, World, content, pond
 from tests.ledger.test_growing_rules import appending, commit_batch
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import queue
 
-from pondage.engine.heartbeat import Heartbeat
-from pondage.ledger.driver import LedgerUnavailable
+from pondage.engine.process.heartbeat import Heartbeat
+from pondage.ledger.database.driver import LedgerUnavailable
 from tests.ledger.harness import World
 from tests.patience import PATIENCE_S
 

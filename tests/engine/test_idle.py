@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pondage.engine.supervisor import Supervisor
-from pondage.engine.worker import Worker
+from pondage.engine.supervise.supervisor import Supervisor
+from pondage.engine.worker.process import Worker
 from pondage.kernel.demand.events import Pulse
 from tests.engine.plain import PlainExecutor, engine_config, join_slots, make_worker, sqlite_world
 from tests.ledger.harness import World, pond

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.define.durability import Durability
-from pondage.engine.aside import Aside
-from pondage.engine.executor import JobProgress
-from pondage.engine.leases import Leases
+from pondage.define.project.durability import Durability
+from pondage.engine.attempt.executor import JobProgress
+from pondage.engine.services.leases import Leases
+from pondage.engine.worker.patient_calls import Aside
 from tests.engine.plain import PlainExecutor, sqlite_world
 from tests.engine.test_watch import Watched
 from tests.ledger.harness import SECOND, World

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from pondage.define.reaction import AccumulatorDeclaration, ReactorDeclaration
-from pondage.engine.backup import backup
-from pondage.engine.config import EngineConfig, WorkerConfig
-from pondage.engine.live.keeper import LiveKeeper
-from pondage.ledger import actors, processes, reactors
-from pondage.ledger.journal import Batch, Fenced, FileJournal, journal_path
+from pondage.define.reactor.reaction import AccumulatorDeclaration, ReactorDeclaration
+from pondage.engine.process.config import EngineConfig, WorkerConfig
+from pondage.engine.services.backup import backup
+from pondage.engine.supervise.live_keeper import LiveKeeper
+from pondage.ledger.commit.journal import Batch, Fenced, FileJournal, journal_path
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.queue import processes
+from pondage.ledger.tables import actors, reactors
 
 
 class FakeProcess:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 
-from pondage.engine.maintenance import Maintenance
+from pondage.engine.services.maintenance import Maintenance
 from tests.ledger.harness import World
 from tests.patience import PATIENCE_S
 

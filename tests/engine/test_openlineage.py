@@ -12,16 +12,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from pondage.define.lineage import ColumnLineage, Origin
-from pondage.engine.config import EngineConfig
-from pondage.engine.outbox import Outbox
-from pondage.engine.telling import teller
+from pondage.engine.process.config import EngineConfig
+from pondage.engine.services.notifications import teller
+from pondage.engine.services.outbox import Outbox
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.ledger import lineage
-from pondage.ledger.driver import number
-from pondage.ledger.sqlite import SqliteDriver
-from pondage.read.project import LineageTable
+from pondage.ledger.data import lineage
+from pondage.ledger.database.driver import number
+from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.project.project import LineageTable
+from pondage.work.lineage import ColumnLineage, Origin
 from tests.ledger.harness import World, pond
 
 

@@ -10,17 +10,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.engine import outbox as outbox_module
-from pondage.engine import publish as publish_module
-from pondage.engine.maintenance import Maintenance
-from pondage.engine.outbox import Outbox
-from pondage.engine.publish import publish
-from pondage.engine.supervisor import Supervisor
+from pondage.engine.services import outbox as outbox_module
+from pondage.engine.services import stable_names as publish_module
+from pondage.engine.services.maintenance import Maintenance
+from pondage.engine.services.outbox import Outbox
+from pondage.engine.services.stable_names import publish
+from pondage.engine.supervise.supervisor import Supervisor
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import history, retention
-from pondage.ledger import work as ledger_work
-from pondage.ledger.driver import LedgerUnavailable, Transaction
-from pondage.ledger.retention import Published
+from pondage.ledger.commit import work as ledger_work
+from pondage.ledger.database.driver import LedgerUnavailable, Transaction
+from pondage.ledger.tables import history
+from pondage.ledger.upkeep import retention
+from pondage.ledger.upkeep.retention import Published
 from tests.engine.plain import engine_config
 from tests.ledger.harness import World, content, pond
 from tests.patience import PATIENCE_S

@@ -9,21 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from pondage.define.durability import Durability
-from pondage.define.run import Run
-from pondage.engine.attempt import Attempt
-from pondage.engine.config import WorkerConfig
-from pondage.engine.executor import Same, Written
-from pondage.engine.probe import BadProbe, Probe, ProbeFailed
-from pondage.engine.spark_executor import SparkExecutor
+from pondage.define.pond.run import Run
+from pondage.define.project.durability import Durability
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.executor import Same, Written
+from pondage.engine.attempt.probe import BadProbe, Probe, ProbeFailed
+from pondage.engine.execute.spark_executor import SparkExecutor
+from pondage.engine.process.config import WorkerConfig
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.ledger import processes, verbs
-from pondage.ledger import work as ledger_work
+from pondage.ledger.act import verbs
+from pondage.ledger.commit import work as ledger_work
 from pondage.ledger.ledger import Ledger
-from pondage.spark import ripple
-from pondage.spark.backend import Stage
-from pondage.spark.driver import SparkDriver
+from pondage.ledger.queue import processes
+from pondage.spark.ripple import ripple
+from pondage.spark.session.backend import Stage
+from pondage.spark.session.driver import SparkDriver
 from tests.engine.plain import attempt_of, engine_config
 from tests.engine.projects import deployed_into, write_project
 from tests.ledger.harness import content

@@ -6,10 +6,10 @@ import os
 import subprocess
 import sys
 
-from pondage.engine import identity
-from pondage.engine.reaper import Reaper
+from pondage.engine.process import identity
+from pondage.engine.services.reaper import Reaper
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import processes
+from pondage.ledger.queue import processes
 from tests.ledger.harness import World, pond
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from pondage.engine.config import shown_url
-from pondage.engine.serve import WorkerOptions, worker_config
+from pondage.engine.process.config import shown_url
+from pondage.engine.supervise.machine import WorkerOptions, worker_config
 from pondage.errors import ProjectError
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import processes, queues
-from pondage.ledger.queues import Offer
+from pondage.ledger.queue import processes, queues
+from pondage.ledger.queue.queues import Offer
 from tests.engine.plain import PlainExecutor, join_slots, make_worker
 from tests.engine.projects import write_project
 from tests.engine.test_supervisor import Supervised

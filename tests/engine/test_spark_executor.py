@@ -12,21 +12,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from pondage.engine.attempt import Attempt
-from pondage.engine.attempt_log import AttemptLog
-from pondage.engine.config import WorkerConfig
-from pondage.engine.executor import Answered, JobProgress, Same, Written
-from pondage.engine.places import snapshot_path
-from pondage.engine.spark_executor import SparkExecutor
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.executor import Answered, JobProgress, Same, Written
+from pondage.engine.attempt.log import AttemptLog
+from pondage.engine.execute.spark_executor import SparkExecutor
+from pondage.engine.process.config import WorkerConfig
+from pondage.engine.process.places import snapshot_path
 from pondage.errors import PondageError
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import processes, queries, verbs
-from pondage.ledger import work as ledger_work
+from pondage.ledger.act import questions, verbs
+from pondage.ledger.commit import work as ledger_work
+from pondage.ledger.commit.work import Work
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.work import Work
-from pondage.spark import query, ripple
-from pondage.spark.driver import Progress, SparkDriver, Stage
-from pondage.spark.query import QueryResult
+from pondage.ledger.queue import processes
+from pondage.spark.query import query
+from pondage.spark.query.query import QueryResult
+from pondage.spark.ripple import ripple
+from pondage.spark.session.driver import Progress, SparkDriver, Stage
 from tests.engine.plain import engine_config
 from tests.engine.projects import deployed_into, write_project
 from tests.ledger.harness import content
@@ -187,7 +189,7 @@ def test_unchanged_before_the_first_data_is_a_failure_and_afterwards_is_not(
 
 def test_a_query_is_answered_as_json(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.claim()
-    queries.submit(bench.ledger, "main", "select 1", limit=5)
+    questions.submit(bench.ledger, "main", "select 1", limit=5)
     answer = QueryResult(columns=("a",), types=("int",), rows=([1],))
     monkeypatch.setattr(query, "run_query", lambda session, sql, views, limit, fused: answer)
     result = bench.executor.execute(bench.attempt())

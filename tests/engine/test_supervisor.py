@@ -9,13 +9,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.define.durability import Durability
-from pondage.engine import identity
-from pondage.engine.config import WorkerConfig
-from pondage.engine.spawn import KEPT_LOGS, sweep_logs
-from pondage.engine.supervisor import KILL_AFTER_S, LOST, Supervisor, come_back
+from pondage.define.project.durability import Durability
+from pondage.engine.process import identity
+from pondage.engine.process.config import WorkerConfig
+from pondage.engine.process.spawn import KEPT_LOGS, sweep_logs
+from pondage.engine.supervise.supervisor import KILL_AFTER_S, LOST, Supervisor, come_back
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import processes, work
+from pondage.ledger.commit import work
+from pondage.ledger.queue import processes
 from tests.engine.plain import engine_config, wait_for
 from tests.ledger.harness import World, pond
 from tests.ledger_jobs.harness import TEST_REGISTRY, Jobs, job

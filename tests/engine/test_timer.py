@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import queue
 
-from pondage.engine.maintenance import Maintenance
-from pondage.engine.timer import Timer
+from pondage.engine.services.maintenance import Maintenance
+from pondage.engine.services.timer import Timer
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import actors, advance
-from pondage.ledger.driver import number
+from pondage.ledger.database.driver import number
+from pondage.ledger.step import advance
+from pondage.ledger.tables import actors
 from tests.ledger.harness import World, pond
 from tests.patience import PATIENCE_S
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.define.durability import Durability
-from pondage.engine.sweeper import Sweeper
-from pondage.engine.vacuum import vacuum
+from pondage.define.project.durability import Durability
+from pondage.engine.services.sweeper import Sweeper
+from pondage.engine.services.vacuum import vacuum
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import jobs
-from pondage.ledger import work as ledger_work
-from pondage.ledger.work import Work
+from pondage.ledger.act import jobs
+from pondage.ledger.commit import work as ledger_work
+from pondage.ledger.commit.work import Work
 from tests.engine.plain import engine_config, sqlite_world
 from tests.ledger.harness import World, content, pond
 from tests.ledger_jobs.harness import Jobs, component_result, job
@@ -101,8 +101,8 @@ def test_files_go_only_a_grace_after_the_mark(store: Store) -> None:
 
 
 def test_all_are_counted_and_the_first_are_named_batch_by_batch(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pondage.engine.vacuum.NAMED", 2)
-    monkeypatch.setattr("pondage.ledger.retention.BATCH", 2)
+    monkeypatch.setattr("pondage.engine.services.vacuum.NAMED", 2)
+    monkeypatch.setattr("pondage.ledger.upkeep.retention.BATCH", 2)
     kept = store.run("orders")
     for number in range(5):
         left = store.warehouse / "data" / "d1" / "r9" / f"tcrashed{number}"

@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.engine.executor import JobProgress
-from pondage.engine.slots import Slots
-from pondage.engine.watch import Watch
+from pondage.engine.attempt.executor import JobProgress
+from pondage.engine.worker.slots import Slots
+from pondage.engine.worker.watch import Watch
 from pondage.kernel.demand.events import Kill, Tap
-from pondage.ledger.work import Work
+from pondage.ledger.commit.work import Work
 from tests.engine.plain import Gate, PlainExecutor, attempt_of, join_slots
 from tests.ledger.harness import World, pond
 

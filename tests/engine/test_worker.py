@@ -9,17 +9,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from pondage.define.component import Scaling
-from pondage.define.durability import Durability
-from pondage.engine.attempt import Attempt
-from pondage.engine.executor import Answered, Result, Written
-from pondage.engine.reconcile import close_unknown_claims
-from pondage.engine.worker import Ending
+from pondage.conform.control_registry import TEST_REGISTRY
+from pondage.define.job.component import Scaling
+from pondage.define.project.durability import Durability
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.executor import Answered, Result, Written
+from pondage.engine.worker.process import Ending
+from pondage.engine.worker.reconcile import close_unknown_claims
 from pondage.kernel.demand.events import Kill, Pulse, Tap
-from pondage.ledger import claims, processes, queries
-from pondage.ledger import work as ledger_work
-from pondage.ledger.driver import LedgerUnavailable
-from pondage.simulate.control_registry import TEST_REGISTRY
+from pondage.ledger.act import questions
+from pondage.ledger.commit import work as ledger_work
+from pondage.ledger.database.driver import LedgerUnavailable
+from pondage.ledger.queue import claims, processes
 from tests.engine.plain import Gate, PlainExecutor, Running, join_slots, make_worker, sqlite_world, wait_for
 from tests.ledger.harness import World, content, pond
 from tests.ledger_jobs.harness import Jobs, component_result, job
@@ -351,10 +352,10 @@ def test_a_claim_that_is_known_is_never_given_back(world: World, tmp_path: Path,
 def test_a_worker_answers_queries_without_any_code(world: World, tmp_path: Path, executor: PlainExecutor) -> None:
     executor.act = lambda attempt: Answered('{"rows":[[1]]}')
     world.deploy(pond("orders"))
-    query = queries.submit(world.ledger, "main", "select 1", limit=1)
+    query = questions.submit(world.ledger, "main", "select 1", limit=1)
     assert make_worker(world, tmp_path, executor).claim_one()
     join_slots()
-    answer = queries.result(world.ledger, query)
+    answer = questions.result(world.ledger, query)
     assert answer is not None
     assert answer.result == '{"rows":[[1]]}'
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pondage.define.component import ComponentDefinition, Registry, Schema
-from pondage.define.flow import FlowRefused
-from pondage.define.port import Port
-from pondage.plan.flow import PlannedFlow, plan_flow
-from pondage.read.tree import load_tree
+from pondage.define.job.component import ComponentDefinition, Registry, Schema
+from pondage.define.job.flow import FlowRefused
+from pondage.define.types.port import Port
+from pondage.plan.flow.planner import PlannedFlow, plan_flow
+from pondage.project.tree import load_tree
 
 LOCATIONS = {"landing": "/data/landing"}
 _ROW = {"R": "row"}

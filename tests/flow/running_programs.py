@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pondage.define.component import ATTRIBUTE, ComponentDefinition, Registry
-from pondage.define.type_json import spark_json
-from pondage.define.types import parse_type
+from pondage.define.job.component import ATTRIBUTE, ComponentDefinition, Registry
+from pondage.define.types.type_json import spark_json
+from pondage.define.types.types import parse_type
 from tests.flow.programs import PROGRAMS
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ VALUES: dict[str, list[object]] = {
 
 
 def rows(*, params: Any, run: Any) -> DataFrame:
-    from pondage.spark.typed import typed_frame
+    from pondage.spark.types.values import typed_frame
 
     columns = params["columns"]
     row = parse_type("{" + ", ".join(f"{name}: {kind}" for name, kind in columns.items()) + "}")

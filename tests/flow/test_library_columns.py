@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from pondage.components.registry import built_in, built_in_schemas
-from pondage.define.flow import FlowRefused
-from pondage.define.job import JobRefused
-from pondage.plan.flow import plan_flow
-from pondage.plan.job import plan_job
-from pondage.read.job import load_job
-from pondage.read.tree import load_tree
+from pondage.define.job.flow import FlowRefused
+from pondage.define.job.job import JobRefused
+from pondage.plan.flow.planner import plan_flow
+from pondage.plan.job.planner import plan_job
+from pondage.project.job import load_job
+from pondage.project.tree import load_tree
 
 CONST = {"const": {"type": "Table<{id: bigint, amount: double}>", "value": [{"id": 1, "amount": 2.0}]}}
 

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from pondage.define.flow import FlowRefused
-from pondage.define.port import Port
-from pondage.define.type_registry import BUILT_IN, TypeEntry
+from pondage.define.job.flow import FlowRefused
+from pondage.define.types.port import Port
+from pondage.define.types.type_registry import BUILT_IN, TypeEntry
 from pondage.kernel.control.effects import Run
 from pondage.kernel.control.events import Start
 from pondage.kernel.control.shape import EdgeKind, JobPlan
 from pondage.kernel.control.state import JobState, State
-from pondage.plan.flow import plan_flow
-from pondage.read.tree import load_tree, tree_schema
+from pondage.plan.flow.planner import plan_flow
+from pondage.project.tree import load_tree, tree_schema
 from pondage.simulate.control_drive import Ending, Play, play
 from pondage.simulate.control_virtual import VirtualControlHost
 from tests.flow.programs import LOCATIONS, PROGRAMS, planned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pondage.define.flow import FlowRefused
+from pondage.define.job.flow import FlowRefused
 from pondage.kernel.control.events import Start
 from pondage.kernel.control.state import JobState, State
 from pondage.simulate.control_drive import Ending, play

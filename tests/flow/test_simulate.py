@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pondage.define.flow import FlowRefused
+from pondage.define.job.flow import FlowRefused
 from pondage.testing import simulate
 
 TREE: dict[str, Any] = {

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from pondage.cli.job import job
 from pondage.components.registry import built_in
-from pondage.simulate.control_registry import TEST_REGISTRY
+from pondage.conform.control_registry import TEST_REGISTRY
 
 TEXT = """
 components:

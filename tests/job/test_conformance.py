@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from pondage.cli.conform import conform
-from pondage.simulate.control_conform import check_control
-from pondage.simulate.control_scenario import ControlScenario, read_control_scenarios
+from pondage.conform.control import check_control
+from pondage.conform.control_scenario import ControlScenario, read_control_scenarios
 from pondage.simulate.control_virtual import VirtualControlHost
 
 FILE = Path(__file__).parents[2] / "conformance" / "control.json"

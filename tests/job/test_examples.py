@@ -10,8 +10,8 @@ import pytest
 from pondage.cli.job_graph import svg_of
 from pondage.cli.job_options import planned_file
 from pondage.components.registry import built_in
-from pondage.define.job import JobRefused
-from pondage.ledger.job_plans import StoredJob, stored_job
+from pondage.define.job.job import JobRefused
+from pondage.ledger.tables.job_plans import StoredJob, stored_job
 from tests.docs.examples import blocks
 
 ROOT = Path(__file__).parents[2]

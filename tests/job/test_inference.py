@@ -7,12 +7,12 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from pondage.define.component import ComponentDefinition
-from pondage.define.inference import Inferred, Question
-from pondage.define.job import Call, DataLink, JobDefinition, JobRefused
-from pondage.define.port import Port
-from pondage.plan.inference import planned_with_answers
-from pondage.plan.job import PlannedJob, plan_job
+from pondage.define.job.component import ComponentDefinition
+from pondage.define.job.job import Call, DataLink, JobDefinition, JobRefused
+from pondage.define.types.port import Port
+from pondage.plan.job.inference import planned_with_answers
+from pondage.plan.job.planner import PlannedJob, plan_job
+from pondage.work.inference import Inferred, Question
 
 ROWS = "Table<{id: bigint, name: string}>"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pondage.define.job import JobRefused
-from pondage.plan.job import PlannedJob, plan_job
-from pondage.read.job import LoadedJob, job_schema, load_job, load_job_file
-from pondage.simulate.control_registry import TEST_REGISTRY
+from pondage.conform.control_registry import TEST_REGISTRY
+from pondage.define.job.job import JobRefused
+from pondage.plan.job.planner import PlannedJob, plan_job
+from pondage.project.job import LoadedJob, job_schema, load_job, load_job_file
 
 
 def load(text: str, **joblets: str) -> LoadedJob:

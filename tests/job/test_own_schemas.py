@@ -84,8 +84,8 @@ def test_what_it_cannot_take_is_told_at_the_edge_and_what_it_raises_at_the_compo
 
 def test_a_job_that_is_the_body_of_a_ripple_is_planned_with_them_too(project: Path) -> None:
     from pondage.errors import PondageError
-    from pondage.read.project import load_project
-    from pondage.read.reader import read_declared
+    from pondage.project.project import load_project
+    from pondage.project.reader import read_declared
 
     assert read_declared(load_project(project)).schemas == {"mark"}
     (project / "jobs/marked.yaml").write_text(JOB.replace("[id, mark]", "[id, marks]"), encoding="utf-8")

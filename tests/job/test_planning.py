@@ -9,16 +9,16 @@ from types import FrameType
 import msgspec
 import pytest
 
-from pondage.define.component import ComponentDefinition, component, definition_of
-from pondage.define.job import Call, ControlLink, DataLink, JobDefinition, JobRefused
-from pondage.define.port import Port, natural_order
-from pondage.define.type_registry import BUILT_IN, TypeEntry
-from pondage.define.types import TypeSyntax, parse_type, resolved
-from pondage.define.unify import Mismatch, unify
+from pondage.conform.control_registry import TEST_REGISTRY
+from pondage.define.job.component import ComponentDefinition, component, definition_of
+from pondage.define.job.job import Call, ControlLink, DataLink, JobDefinition, JobRefused
+from pondage.define.types.port import Port, natural_order
+from pondage.define.types.type_registry import BUILT_IN, TypeEntry
+from pondage.define.types.types import TypeSyntax, parse_type, resolved
+from pondage.define.types.unify import Mismatch, unify
 from pondage.errors import DefinitionError
 from pondage.kernel.control.shape import JobPlan
-from pondage.plan.job import PlannedJob, plan_job
-from pondage.simulate.control_registry import TEST_REGISTRY
+from pondage.plan.job.planner import PlannedJob, plan_job
 
 
 def counted(function: Callable[[], object]) -> int:

@@ -6,12 +6,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from pondage.conform.demand import check
+from pondage.conform.demand_scenario import Scenario, read_scenarios
 from pondage.kernel.demand import Pacing
 from pondage.kernel.demand.events import Verb, Wave
-from pondage.simulate.conform import check
 from pondage.simulate.drive import Delivery, Execution, Simulation, Workers
 from pondage.simulate.host import Host
-from pondage.simulate.scenario import Scenario, read_scenarios
 from pondage.simulate.virtual import VirtualHost
 from tests.kernel.graphs import SECOND
 from tests.kernel.mixes import FAULTS_END, Mix, random_mix

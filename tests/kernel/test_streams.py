@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pondage.define.segment import END, Segment
+from pondage.define.types.segment import END, Segment
 from pondage.kernel.streams import Flight, Limits, Placed, Wait, is_full, lifted, place
 
 CONTENTS = st.lists(st.sampled_from("abc"), max_size=8)

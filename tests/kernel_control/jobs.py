@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pondage.define.component import ComponentDefinition, Registry
+from pondage.conform.control_registry import TEST_REGISTRY
+from pondage.define.job.component import ComponentDefinition, Registry
 from pondage.kernel.control import JobPlan
 from pondage.kernel.control.events import Start
-from pondage.plan.job import plan_job
-from pondage.read.job import load_job
+from pondage.plan.job.planner import plan_job
+from pondage.project.job import load_job
 from pondage.simulate.control_drive import Ending, Play, play
-from pondage.simulate.control_registry import TEST_REGISTRY
 from pondage.simulate.control_virtual import VirtualControlHost
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import random
 
-from pondage.define.job import Call, ControlLink, DataLink, JobConfig, JobDefinition, JobRefused
-from pondage.plan.job import PlannedJob, plan_job
+from pondage.conform.control_registry import TEST_REGISTRY
+from pondage.define.job.job import Call, ControlLink, DataLink, JobConfig, JobDefinition, JobRefused
+from pondage.plan.job.planner import PlannedJob, plan_job
 from pondage.simulate.control_drive import Ending
-from pondage.simulate.control_registry import TEST_REGISTRY
 
 KEYS = ("k", "m", "p")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pondage.define.job import Call, ControlLink, JobDefinition
+from pondage.conform.control_registry import TEST_REGISTRY
+from pondage.define.job.job import Call, ControlLink, JobDefinition
 from pondage.kernel.control import JobPlan, JobState
 from pondage.kernel.control.events import Settled, Start
-from pondage.plan.job import plan_job
-from pondage.simulate.control_registry import TEST_REGISTRY
+from pondage.plan.job.planner import plan_job
 from pondage.simulate.control_virtual import VirtualControlHost
 
 
@@ -58,7 +58,7 @@ def test_one_branch_that_ends_costs_the_same_beside_few_and_beside_many() -> Non
 
 def test_an_iteration_costs_the_same_whether_ten_or_ten_thousand_follow() -> None:
     calls = (Call(name="it", type="iterator"), Call(name="body", type="transform"))
-    from pondage.define.job import DataLink
+    from pondage.define.job.job import DataLink
 
     data = (DataLink(source="it", source_port="item", target="body", target_port="input"),)
     plan = plan_job(JobDefinition(calls=calls, data=data), {}, TEST_REGISTRY).plan

@@ -10,7 +10,7 @@ import pytest
 from pondage.kernel.control import JobState, MemoryRows, State, decode_row, encode_row
 from pondage.kernel.control.effects import EdgeFired
 from pondage.kernel.control.events import GraceOver, Kill, Settled, Start, Stop, Timeout
-from pondage.plan.job import PlannedJob
+from pondage.plan.job.planner import PlannedJob
 from pondage.simulate.control_drive import Ending, Play, play
 from pondage.simulate.control_virtual import VirtualControlHost
 from tests.kernel_control.random_jobs import behaviour, chance, random_plan

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pondage.define.component import ComponentDefinition
-from pondage.define.port import Port
+from pondage.define.job.component import ComponentDefinition
+from pondage.define.types.port import Port
 from pondage.kernel.control import Index, JobState, State, collect, difference
 from pondage.kernel.control.effects import Cancel, EdgeFired, GlobalDropped, Run, StopInstance, Timer
 from pondage.kernel.control.events import GraceOver, Kill, Settled, Start, Stop, Timeout

@@ -5,6 +5,9 @@ from collections.abc import Callable
 
 import msgspec
 
+from pondage.conform.reaction_host import Later, Perform, VirtualReactorHost
+from pondage.conform.reaction_scenario import ReactionScenario
+from pondage.conform.reaction_world import ReactionWorld
 from pondage.kernel.reaction import (
     AnyRecord,
     Effect,
@@ -26,9 +29,6 @@ from pondage.kernel.reaction.effects import Log, StartFire
 from pondage.kernel.reaction.records import Boundary, Commit, Full, Launch, Plan, Start
 from pondage.kernel.reaction.shape import Kind, Policy
 from pondage.kernel.reaction.state import Condition
-from pondage.simulate.reaction_host import Later, Perform, VirtualReactorHost
-from pondage.simulate.reaction_scenario import ReactionScenario
-from pondage.simulate.reaction_world import ReactionWorld
 
 KINDS = ["passthrough"] * 4 + ["stream", "polling", "batch", "batch", "state", "pond"]
 COMMANDS = ["force_fire", "fire_with", "redrive", "get_state", "pause", "resume", "revive", "sleep", "kill"]

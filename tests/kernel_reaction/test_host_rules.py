@@ -2,12 +2,12 @@
 
 import msgspec
 
+from pondage.conform.reaction_host import VirtualReactorHost
+from pondage.conform.reaction_scenario import ReactionScenario
+from pondage.conform.reaction_world import ReactionWorld
 from pondage.kernel.reaction import Effect, is_derivable
 from pondage.kernel.reaction.effects import StartFire
 from pondage.kernel.reaction.records import Commit, Launch
-from pondage.simulate.reaction_host import VirtualReactorHost
-from pondage.simulate.reaction_scenario import ReactionScenario
-from pondage.simulate.reaction_world import ReactionWorld
 
 
 class Watched(VirtualReactorHost):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from pondage.conform.reaction_host import VirtualReactorHost
 from pondage.kernel.reaction import (
     ReactorShape,
     SourceShape,
@@ -23,7 +24,6 @@ from pondage.kernel.reaction import firing as firing_module
 from pondage.kernel.reaction import settling as settling_module
 from pondage.kernel.reaction.effects import RefusedEvent, StartFire
 from pondage.kernel.reaction.events import EVENTS, Accumulator, Begin, Done, Push
-from pondage.simulate.reaction_host import VirtualReactorHost
 from tests.kernel_reaction.fuzz import CheckedHost, MortalHost, MortalWorld, Oracle, play, random_scenario
 
 SEEDS = range(100)

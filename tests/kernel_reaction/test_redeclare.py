@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
+from pondage.conform.reaction_host import VirtualReactorHost
+from pondage.conform.reaction_scenario import ReactionScenario, ReactorGiven
+from pondage.conform.reaction_trace import ReactionTrace
+from pondage.conform.reaction_world import ReactionWorld
 from pondage.kernel.reaction.redeclare import redeclare
-from pondage.simulate.reaction_host import VirtualReactorHost
-from pondage.simulate.reaction_scenario import ReactionScenario, ReactorGiven
-from pondage.simulate.reaction_trace import ReactionTrace
-from pondage.simulate.reaction_world import ReactionWorld
 
 
 def play(

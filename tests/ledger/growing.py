@@ -12,19 +12,22 @@ from contextlib import nullcontext, suppress
 
 import msgspec
 
-from pondage.define.definition import PondDefinition, ReadDefinition
-from pondage.define.durability import Durability
-from pondage.define.names import PondKey
-from pondage.define.snapshot import Changes, DataFile, Increment, SnapshotContent
-from pondage.engine.following import Following, NeedsAll
+from pondage.define.pond.definition import PondDefinition, ReadDefinition
+from pondage.define.project.durability import Durability
+from pondage.define.values.names import PondKey
+from pondage.engine.attempt.followed_tables import Following, NeedsAll
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Force, Pulse, Tap
-from pondage.ledger import compaction, pruning, reap, retention, rollback, snapshots, work
-from pondage.ledger.actors import ponds
-from pondage.ledger.as_of import AsOf, NotThere, run_then
-from pondage.ledger.increments import Increments
-from pondage.ledger.inputs import compact_inputs, ripple_inputs
-from pondage.ledger.work import Work
+from pondage.ledger.act import rollback
+from pondage.ledger.act.as_of import AsOf, NotThere, run_then
+from pondage.ledger.commit import compaction, work
+from pondage.ledger.commit.increments import Increments
+from pondage.ledger.commit.work import Work
+from pondage.ledger.data import snapshots
+from pondage.ledger.data.inputs import compact_inputs, ripple_inputs
+from pondage.ledger.tables.actors import ponds
+from pondage.ledger.upkeep import pruning, reap, retention
+from pondage.work.snapshot import Changes, DataFile, Increment, SnapshotContent
 from tests.ledger.harness import SCHEMA, MakeDriver, Worker, World, pond
 
 Row = tuple[int, int, bool]

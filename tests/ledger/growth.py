@@ -6,8 +6,8 @@ import msgspec
 
 from pondage.kernel.demand.events import Pulse, Tap
 from pondage.kernel.demand.state import decode_state, encode_state
-from pondage.ledger import actors
-from pondage.ledger.driver import Driver
+from pondage.ledger.database.driver import Driver
+from pondage.ledger.tables import actors
 from tests.ledger.harness import SECOND, World, pond
 
 DAY = 86_400 * SECOND

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from pondage.define.definition import (
+from pondage.define.pond.definition import (
     PondDefinition,
     ReadDefinition,
     Retries,
@@ -14,20 +14,23 @@ from pondage.define.definition import (
     SourceDefinition,
     Triggers,
 )
-from pondage.define.durability import Durability
-from pondage.define.names import PondKey
-from pondage.define.snapshot import DataFile, SnapshotContent
+from pondage.define.project.durability import Durability
+from pondage.define.values.names import PondKey
 from pondage.kernel.demand.events import Event
 from pondage.kernel.demand.state import decode_state
-from pondage.ledger import advance, processes, verbs, work
-from pondage.ledger.claims import Queue
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.deploy import deploy, deployed
-from pondage.ledger.driver import Driver
-from pondage.ledger.ids import SeededIds
+from pondage.ledger.act import verbs
+from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.commit import work
+from pondage.ledger.commit.work import Failure, Work
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.driver import Driver
+from pondage.ledger.database.ids import SeededIds
+from pondage.ledger.database.migrate import migrate
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.migrate import migrate
-from pondage.ledger.work import Failure, Work
+from pondage.ledger.queue import processes
+from pondage.ledger.queue.claims import Queue
+from pondage.ledger.step import advance
+from pondage.work.snapshot import DataFile, SnapshotContent
 
 MakeDriver = Callable[[FakeClock], Driver]
 SECOND = 1_000_000

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pondage.ledger.driver import Driver, Row, Transaction, Value
+from pondage.ledger.database.driver import Driver, Row, Transaction, Value
 
 GROWING = {
     "executions", "dispatches", "runs", "snapshots", "run_outputs", "history", "advancements", "signals",

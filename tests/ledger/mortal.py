@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from pondage.define.durability import Durability
+from pondage.conform.demand_durable import LedgerHost
+from pondage.define.project.durability import Durability
 from pondage.kernel.demand import Effect, PondShape
 from pondage.kernel.demand.events import Report, Verb
-from pondage.ledger import processes, reap
-from pondage.ledger.conform import LedgerHost
-from pondage.ledger.driver import Driver, Transaction
+from pondage.ledger.database.driver import Driver, Transaction
+from pondage.ledger.queue import processes
+from pondage.ledger.upkeep import reap
 
 
 class Died(BaseException):

@@ -3,8 +3,8 @@
 import threading
 from pathlib import Path
 
-from pondage.ledger.clock import HostClock
-from pondage.ledger.sqlite import SqliteDriver
+from pondage.ledger.database.clock import HostClock
+from pondage.ledger.database.sqlite import SqliteDriver
 from tests.patience import PATIENCE_S
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pondage.define.definition import ExpectationDefinition, PondDefinition
-from pondage.define.names import PondKey
-from pondage.define.snapshot import DataFile, ExpectationResult, SetAside
+from pondage.define.pond.definition import ExpectationDefinition, PondDefinition
+from pondage.define.values.names import PondKey
 from pondage.errors import NotFound
 from pondage.kernel.demand.events import Clear, Force, Pulse
-from pondage.ledger import inspections, queries, verbs, work
-from pondage.ledger.checks import judgements
-from pondage.ledger.deploy import deploy
-from pondage.ledger.work import RuleFailure, Work
-from pondage.views.checks import breaking, read_checks
-from pondage.views.diff import comparison
+from pondage.ledger.act import inspections, questions, verbs
+from pondage.ledger.act.deploy import deploy
+from pondage.ledger.commit import work
+from pondage.ledger.commit.work import RuleFailure, Work
+from pondage.ledger.data.checks import judgements
+from pondage.views.ponds.checks import breaking, read_checks
+from pondage.views.ponds.diff import comparison
+from pondage.work.snapshot import DataFile, ExpectationResult, SetAside
 from tests.ledger.harness import SCHEMA, Worker, World, content, pond
 
 RULE = ExpectationDefinition(name="not_null(n)", kind="not_null", column="n", quarantine=True)
@@ -105,7 +106,7 @@ def test_rows_that_were_set_aside_are_a_table_that_a_query_may_ask(world: World)
     world.deploy(ruled("orders", RULE), pond("plain"))
     worker = world.worker()
     write(world, worker, 6, broken=2)
-    queries.submit(world.ledger, "main", "select * from orders__bad", limit=5)
+    questions.submit(world.ledger, "main", "select * from orders__bad", limit=5)
     held = worker.claim()
     assert held is not None
     assert held.query is not None
@@ -114,7 +115,7 @@ def test_rows_that_were_set_aside_are_a_table_that_a_query_may_ask(world: World)
     }  # fmt: skip
     assert work.commit_query(world.ledger, held, "{}", process=worker.id)
     write(world, worker, 6)
-    queries.submit(world.ledger, "main", "select * from orders.orders__bad", limit=5)
+    questions.submit(world.ledger, "main", "select * from orders.orders__bad", limit=5)
     held = worker.claim()
     assert held is not None
     assert held.query is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.define.definition import PondDefinition
+from pondage.define.pond.definition import PondDefinition
 from pondage.kernel.demand.events import Pulse, Tap
 from tests.ledger.harness import Worker, World, pond
 
@@ -84,7 +84,7 @@ def test_without_an_agreeing_set_the_run_is_marked_as_spliced(world: World) -> N
 
 
 def test_runs_with_equal_outputs_count_as_the_same(world: World) -> None:
-    from pondage.ledger import work
+    from pondage.ledger.commit import work
 
     world.deploy(pond("a"), reading("b", "a"), reading("c", "a"), reading("x", "b", "c"))
     worker = world.worker()

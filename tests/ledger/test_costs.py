@@ -9,31 +9,20 @@ from collections.abc import Callable
 
 import pytest
 
-from pondage.engine.reaper import Reaper
+from pondage.engine.services.reaper import Reaper
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import (
-    actors,
-    advance,
-    compaction,
-    executions,
-    history,
-    leases,
-    polling,
-    processes,
-    pruning,
-    queues,
-    reap,
-    retention,
-    schedules,
-    work,
-)
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.driver import Driver
+from pondage.ledger.commit import compaction, polling, work
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.driver import Driver
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.queues import Offer
-from pondage.views.processes import alive
-from pondage.views.runs import runs
-from pondage.views.status import status
+from pondage.ledger.queue import executions, processes, queues
+from pondage.ledger.queue.queues import Offer
+from pondage.ledger.step import advance
+from pondage.ledger.tables import actors, history, schedules
+from pondage.ledger.upkeep import leases, pruning, reap, retention
+from pondage.views.ponds.status import status
+from pondage.views.runs.processes import alive
+from pondage.views.runs.runs import runs
 from tests.ledger.growth import Size, grow, used
 from tests.ledger.harness import World, content
 from tests.ledger.meter import Meter

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from pondage.conform.demand_durable import LedgerHost
 from pondage.kernel.demand.effects import RunFinished, StartRipple
-from pondage.ledger.conform import LedgerHost
 from pondage.simulate.drive import Simulation, Workers, jittered
 from pondage.simulate.host import Host
 from pondage.simulate.virtual import VirtualHost

@@ -9,18 +9,22 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.define.definition import PondDefinition
-from pondage.define.durability import Durability
-from pondage.define.names import PondKey
-from pondage.define.snapshot import Increment
-from pondage.engine.vacuum import vacuum
+from pondage.define.pond.definition import PondDefinition
+from pondage.define.project.durability import Durability
+from pondage.define.values.names import PondKey
+from pondage.engine.services.vacuum import vacuum
 from pondage.kernel.demand.events import Force, Pulse, Tap, Wave
-from pondage.ledger import advance, environments, manifests, promotion, removal, snapshots, verbs, work
-from pondage.ledger.deploy import deploy, deployed
-from pondage.ledger.increments import Increments
-from pondage.ledger.promotion import CannotPromote
-from pondage.ledger.removal import CannotRemove
-from pondage.ledger.replay import replay
+from pondage.ledger.act import promotion, removal, verbs
+from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.promotion import CannotPromote
+from pondage.ledger.act.removal import CannotRemove
+from pondage.ledger.commit import work
+from pondage.ledger.commit.increments import Increments
+from pondage.ledger.data import manifests, snapshots
+from pondage.ledger.step import advance
+from pondage.ledger.tables import environments
+from pondage.ledger.upkeep.replay import replay
+from pondage.work.snapshot import Increment
 from tests.ledger.harness import MakeDriver, Worker, World, content, pond
 
 SOURCES = {"orders": None, "sales": "orders", "report": "sales", "both": "sales"}

@@ -6,14 +6,17 @@ import json
 
 import pytest
 
-from pondage.define.definition import PondDefinition
-from pondage.define.names import PondKey
+from pondage.define.pond.definition import PondDefinition
+from pondage.define.values.names import PondKey
 from pondage.errors import PondageError
 from pondage.kernel.demand.events import Event, Force, Pulse, Rollback, Tap, Wave
-from pondage.ledger import advance, environments, promotion, removal, snapshots, verbs
-from pondage.ledger.deploy import deploy, deployed
-from pondage.ledger.promotion import CannotPromote
-from pondage.ledger.replay import replay
+from pondage.ledger.act import promotion, removal, verbs
+from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.promotion import CannotPromote
+from pondage.ledger.data import snapshots
+from pondage.ledger.step import advance
+from pondage.ledger.tables import environments
+from pondage.ledger.upkeep.replay import replay
 from tests.ledger.harness import World, pond
 
 

@@ -8,12 +8,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from pondage.define.definition import PondDefinition
-from pondage.define.durability import Durability
+from pondage.define.pond.definition import PondDefinition
+from pondage.define.project.durability import Durability
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Clear, Pulse, Tap
-from pondage.ledger import catchment, processes, reap, work
-from pondage.ledger.driver import LedgerUnavailable, Transaction
+from pondage.ledger.commit import work
+from pondage.ledger.database.driver import LedgerUnavailable, Transaction
+from pondage.ledger.queue import processes
+from pondage.ledger.step import catchment
+from pondage.ledger.upkeep import reap
 from tests.ledger.harness import SECOND, MakeDriver, World, content, pond, state
 
 
@@ -252,7 +255,7 @@ def test_too_slow_heartbeats_are_refused(make_driver: MakeDriver) -> None:
 
 
 def test_a_deploy_that_others_overtook_changes_nothing(world: World) -> None:
-    from pondage.ledger.deploy import deploy
+    from pondage.ledger.act.deploy import deploy
 
     world.deploy(pond("orders"))
     with pytest.raises(LedgerError, match="somebody else"):

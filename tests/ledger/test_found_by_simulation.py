@@ -7,11 +7,14 @@ from unittest.mock import patch
 
 import pytest
 
-from pondage.engine.reconcile import close_unknown_claims
+from pondage.engine.worker.reconcile import close_unknown_claims
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Deploy, Pulse, Remove, Tap
-from pondage.ledger import actors, advance, executions, leases, pools
-from pondage.ledger.driver import Transaction
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.queue import executions, pools
+from pondage.ledger.step import advance
+from pondage.ledger.tables import actors
+from pondage.ledger.upkeep import leases
 from tests.ledger.harness import World, pond
 from tests.patience import PATIENCE_S
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.define.definition import PondDefinition
-from pondage.define.names import PondKey
-from pondage.engine.following import Following
+from pondage.define.pond.definition import PondDefinition
+from pondage.define.values.names import PondKey
+from pondage.engine.attempt.followed_tables import Following
 from pondage.kernel.demand.events import Force, Pulse
-from pondage.ledger import compaction, manifests, reap, retention, snapshots, work
-from pondage.ledger.increments import Increments
-from pondage.ledger.work import Work
+from pondage.ledger.commit import compaction, work
+from pondage.ledger.commit.increments import Increments
+from pondage.ledger.commit.work import Work
+from pondage.ledger.data import manifests, snapshots
+from pondage.ledger.upkeep import reap, retention
 from tests.ledger.growing import Growing
 from tests.ledger.harness import MakeDriver, Worker, World, content, pond
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.driver import Driver
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.driver import Driver
 from tests.ledger.growing import Growing
 
 SEQUENCES = int(os.environ.get("PONDAGE_GROWING_SEQUENCES", "60"))

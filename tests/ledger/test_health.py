@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pondage.kernel.demand.events import Force, Kill, Tap
-from pondage.ledger import health, pools
+from pondage.ledger.queue import pools
+from pondage.ledger.upkeep import health
 from tests.ledger.harness import World, pond
 
 

@@ -6,11 +6,14 @@ import random
 
 import pytest
 
-from pondage.define.durability import Durability
+from pondage.define.project.durability import Durability
 from pondage.kernel.demand.events import Clear, Force, Kill, Pulse, Tap, Wave
-from pondage.ledger import actors, leases, pins, pruning, retention, verbs, work
-from pondage.ledger.pins import Wanted
-from pondage.ledger.replay import Replayed, replay
+from pondage.ledger.commit import work
+from pondage.ledger.tables import actors, pins
+from pondage.ledger.tables.environments import environment_id
+from pondage.ledger.tables.pins import Wanted
+from pondage.ledger.upkeep import leases, pruning, retention
+from pondage.ledger.upkeep.replay import Replayed, replay
 from tests.ledger.harness import SECOND, MakeDriver, World, pond, state
 
 DAY = 86_400 * SECOND
@@ -18,7 +21,7 @@ DAY = 86_400 * SECOND
 
 def replayed(world: World) -> Replayed:
     with world.ledger.reading() as tx:
-        return replay(tx, world.ledger, verbs.environment_id(tx, "main"))
+        return replay(tx, world.ledger, environment_id(tx, "main"))
 
 
 def test_an_execution_whose_lease_ran_out_fails_and_its_late_commit_is_fenced(world: World) -> None:

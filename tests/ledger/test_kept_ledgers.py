@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from pondage.kernel.demand.events import Clear, Pulse
-from pondage.ledger import verbs
-from pondage.ledger.migrate import migrations
-from pondage.ledger.replay import replay
-from pondage.ledger.sqlite import SqliteDriver
+from pondage.ledger.database.migrate import migrations
+from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.ledger.tables.environments import environment_id
+from pondage.ledger.upkeep.replay import replay
 from tests.data.make_ledger import LEDGERS
 from tests.ledger.harness import World
 
@@ -39,7 +39,7 @@ def test_a_kept_ledger_migrates_and_goes_on(tmp_path: Path, name: str) -> None:
     world = World(lambda clock: SqliteDriver(path, clock))
     world.clock.time = int(str(world.one("SELECT max(at) FROM advancements"))) + 1
     with world.ledger.reading() as tx:
-        replayed = replay(tx, world.ledger, verbs.environment_id(tx, "main"))
+        replayed = replay(tx, world.ledger, environment_id(tx, "main"))
     assert replayed.is_complete
     assert replayed.differences == ()
     worker = world.worker()

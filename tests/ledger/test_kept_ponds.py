@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 
 import pondage
-from pondage.define.names import PondKey
+from pondage.define.values.names import PondKey
 from pondage.kernel.demand.events import Force, Pulse, Sleep, Tap, Wave
-from pondage.ledger import actors, advance, kept, verbs
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.driver import Driver, Transaction
-from pondage.ledger.kept import KeptCatchments
+from pondage.ledger.act import verbs
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.driver import Driver, Transaction
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.replay import replay
+from pondage.ledger.step import advance
+from pondage.ledger.tables import actors, catchment_memory
+from pondage.ledger.tables.catchment_memory import KeptCatchments
+from pondage.ledger.upkeep.replay import replay
 from tests.ledger.harness import MakeDriver, World, pond
 from tests.ledger.test_environment_sequences import Lives
 from tests.ledger.watched import WatchedDriver
@@ -142,8 +144,8 @@ def test_a_step_that_raised_leaves_nothing_in_mind(chain: World, monkeypatch: py
 def test_only_the_ponds_and_catchments_of_the_last_steps_are_kept(
     make_driver: MakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "PONDS", 4)
-    monkeypatch.setattr(kept, "CATCHMENTS", 2)
+    monkeypatch.setattr(catchment_memory, "PONDS", 4)
+    monkeypatch.setattr(catchment_memory, "CATCHMENTS", 2)
     world = World(make_driver)
     world.deploy(pond("hub"), *(pond(f"spoke{n}", sources={"hub": True}) for n in range(9)), pond("a"), pond("b"))
     worker = world.worker()

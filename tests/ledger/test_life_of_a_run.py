@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from pondage.kernel.demand.events import Clear, Force, Kill, Pulse, Tap, Wave
-from pondage.ledger import history, snapshots
+from pondage.ledger.data import snapshots
+from pondage.ledger.tables import history
 from tests.ledger.harness import SECOND, World, pond, state
 
 
@@ -47,7 +48,7 @@ def test_a_hop_costs_two_transactions(world: World) -> None:
     worker = world.worker()
     queues = worker.queues()
     before = world.ledger.driver.counts.transactions
-    from pondage.ledger import work
+    from pondage.ledger.commit import work
 
     for _ in range(3):
         held = work.claim_work(
@@ -89,7 +90,7 @@ def test_equal_code_and_inputs_are_not_executed_again(world: World) -> None:
     world.send(Pulse(pond="top@1"))
     held = worker.claim()
     assert held is not None
-    from pondage.ledger import work
+    from pondage.ledger.commit import work
 
     assert work.commit_unchanged(world.ledger, held, process=worker.id)
     assert worker.claim() is None
@@ -159,7 +160,7 @@ def test_a_wave_over_quiet_inlets_probes_once_a_second_instead_of_spinning(world
     assert worker.claim() is not None
     held = world.worker().claim()
     assert held is None
-    from pondage.ledger import work
+    from pondage.ledger.commit import work
 
     world.send(Kill(pond="orders@1"))
     world.send(Clear(pond="orders@1"))

@@ -6,8 +6,8 @@ import pytest
 
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.migrate import Migration, migrate, migrations, schema
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.migrate import Migration, migrate, migrations, schema
 from tests.ledger.harness import MakeDriver, World, pond
 
 ADDITIVE = """

@@ -4,9 +4,9 @@ import pytest
 
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.ledger import queries
-from pondage.ledger.as_of import AsOf, NotThere, as_of_run
-from pondage.ledger.inputs import query_inputs
+from pondage.ledger.act import questions
+from pondage.ledger.act.as_of import AsOf, NotThere, as_of_run
+from pondage.ledger.data.inputs import query_inputs
 from tests.ledger.harness import SECOND, Worker, World, pond
 
 
@@ -38,7 +38,7 @@ def snapshots(world: World, name: str) -> list[int]:
 
 
 def seen(world: World, sql: str, as_of: AsOf | None = None, *tables: str) -> dict[str, int]:
-    asked = queries.submit(
+    asked = questions.submit(
         world.ledger, "main", sql, limit=1, as_of=as_of, tables=frozenset(tables) if tables else None
     )
     return query_inputs(str(world.one("SELECT inputs FROM dispatches WHERE id = :id", id=asked))).views

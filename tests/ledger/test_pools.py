@@ -6,7 +6,9 @@ import pytest
 
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Kill, Tap
-from pondage.ledger import pools, reap, work
+from pondage.ledger.commit import work
+from pondage.ledger.queue import pools
+from pondage.ledger.upkeep import reap
 from tests.ledger.harness import Worker, World, pond
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pondage.define.run import Run
+from pondage.define.pond.run import Run
 from pondage.kernel.demand.events import Force, Tap
-from pondage.ledger import pruning, work
-from pondage.ledger.positions import Positions
+from pondage.ledger.commit import work
+from pondage.ledger.commit.positions import Positions
+from pondage.ledger.upkeep import pruning
 from tests.ledger.harness import SECOND, Worker, World, content, pond
 
 

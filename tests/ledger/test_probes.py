@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from pondage.define.definition import PondDefinition
+from pondage.define.pond.definition import PondDefinition
 from pondage.kernel.demand.events import Force, Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.ledger import work
-from pondage.ledger.work import RippleTask
+from pondage.ledger.commit import work
+from pondage.ledger.commit.work import RippleTask
 from tests.ledger.harness import SECOND, Worker, World, content, pond
 
 ORDERS = PondKey("orders@1")

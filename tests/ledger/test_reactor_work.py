@@ -5,23 +5,16 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pondage.define.reaction import AccumulatorDeclaration, JobDeclaration, ReactorDeclaration
-from pondage.ledger import (
-    actors,
-    executions,
-    processes,
-    reactor_jobs,
-    reactor_rows,
-    reactor_work,
-    reactors,
-    reap,
-    work,
-)
+from pondage.define.reactor.reaction import AccumulatorDeclaration, JobDeclaration, ReactorDeclaration
+from pondage.ledger.commit import reactor_jobs, reactor_said, reactor_work, work
+from pondage.ledger.commit.reactor_results import begin_stream, commit_batch, commit_graph, commit_stream
+from pondage.ledger.commit.work import Failure, Work
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.reactor_results import begin_stream, commit_batch, commit_graph, commit_stream
-from pondage.ledger.reactors import Lease, LedgerRow
-from pondage.ledger.work import Failure, Work
-from pondage.plan.stored_job import StoredJob
+from pondage.ledger.queue import executions, processes
+from pondage.ledger.tables import actors, reactors
+from pondage.ledger.tables.reactors import Lease, LedgerRow
+from pondage.ledger.upkeep import reap
+from pondage.plan.job.stored import StoredJob
 from tests.ledger.harness import MakeDriver, World
 from tests.ledger_jobs import harness
 
@@ -54,7 +47,7 @@ class Desk:
     def say(self, kind: str, **said: object) -> None:
         row = LedgerRow(kind, msgspec.json.encode(said).decode())
         with self.ledger.transaction() as tx:
-            reactor_rows.take_rows(tx, self.lease, [row])
+            reactor_said.take_rows(tx, self.lease, [row])
 
     def dispatch(self, fire: int, attempt: int = 1) -> None:
         self.say("dispatch", code="c", entry="m:quote", graphs=["rebuild"], fire=fire, attempt=attempt,

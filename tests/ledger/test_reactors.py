@@ -7,12 +7,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.define.reaction import AccumulatorDeclaration, ReactorDeclaration
-from pondage.ledger import actors, advance, processes, reactor_rows, reactors, reap
-from pondage.ledger.journal import Batch, Carrier, Fenced, FileJournal, Journal, LedgerJournal
+from pondage.define.reactor.reaction import AccumulatorDeclaration, ReactorDeclaration
+from pondage.ledger.commit import reactor_said
+from pondage.ledger.commit.journal import Batch, Carrier, Fenced, FileJournal, Journal, LedgerJournal
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.reactors import Lease, LedgerRow
-from pondage.views.reactors import reactor_history
+from pondage.ledger.queue import processes
+from pondage.ledger.step import advance
+from pondage.ledger.tables import actors, reactors
+from pondage.ledger.tables.reactors import Lease, LedgerRow
+from pondage.ledger.upkeep import reap
+from pondage.views.reactors.reactors import reactor_history
 from tests.ledger.harness import MakeDriver, World
 
 QUOTE = ReactorDeclaration(name="quote", accumulators=(AccumulatorDeclaration(name="book"),))
@@ -186,10 +190,10 @@ def test_what_happened_to_a_reactor_is_not_hidden_by_what_happens_to_others(ledg
     lease = claim(ledger, actor, process)
     assert lease is not None
     with ledger.transaction() as tx:
-        reactor_rows.take_rows(tx, lease, [NOTE, LedgerRow("reactor hold", '{"hold":null}')])
+        reactor_said.take_rows(tx, lease, [NOTE, LedgerRow("reactor hold", '{"hold":null}')])
         for name in ("quote_2", "quot_"):
             other = msgspec.structs.replace(lease, name=name)
-            reactor_rows.take_rows(tx, other, [LedgerRow("reactor recovery", CRASH)] * 600)
+            reactor_said.take_rows(tx, other, [LedgerRow("reactor recovery", CRASH)] * 600)
     with ledger.reading() as tx:
         row = reactors.find(tx, lease.environment, "quote")
         assert row is not None

@@ -4,9 +4,10 @@ import pytest
 
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.ledger import actors, runs
-from pondage.ledger.deploy import deploy, deployed
-from pondage.ledger.rollback import CannotRollBack, newest_run_of, previous_deployment, roll_back_pond
+from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.rollback import CannotRollBack, newest_run_of, previous_deployment, roll_back_pond
+from pondage.ledger.step import runs
+from pondage.ledger.tables import actors
 from tests.ledger.harness import SECOND, Worker, World, pond, state
 
 SALES = PondKey("sales@1")

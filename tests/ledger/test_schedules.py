@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pondage.define.definition import ScheduleDefinition, TideDefinition, Triggers
-from pondage.ledger.schedules import next_time
+from pondage.define.pond.definition import ScheduleDefinition, TideDefinition, Triggers
+from pondage.ledger.tables.schedules import next_time
 from tests.ledger.harness import SECOND, World, pond, state
 
 

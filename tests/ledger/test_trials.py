@@ -3,13 +3,14 @@
 import msgspec
 import pytest
 
-from pondage.define.inference import Inferred, Question
-from pondage.define.names import PondKey
+from pondage.define.values.names import PondKey
 from pondage.errors import NotFound
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import inferred_types, queries, trials, work
-from pondage.ledger.work import Failure
-from pondage.views.inferring import begin_inference
+from pondage.ledger.act import questions
+from pondage.ledger.commit import inferred_types, trials, work
+from pondage.ledger.commit.work import Failure
+from pondage.operations.inferring import begin_inference
+from pondage.work.inference import Inferred, Question
 from tests.ledger.harness import SCHEMA, SECOND, Worker, World, pond
 
 SALES = pond("sales", sources={"orders": True, "rates": False}, ripples={"clean": [], "sales": ["clean"]}, code="new")
@@ -40,7 +41,7 @@ def states(world: World) -> list[dict[str, object]]:
 def test_a_sample_is_claimed_with_the_snapshots_it_reads_and_changes_nothing(world: World, published: Worker) -> None:
     before, runs = states(world), world.one("SELECT count(*) FROM runs")
     asked = sample(world)
-    assert queries.result(world.ledger, asked) is None
+    assert questions.result(world.ledger, asked) is None
     held = published.claim()
     assert held is not None
     task = held.sample
@@ -51,7 +52,7 @@ def test_a_sample_is_claimed_with_the_snapshots_it_reads_and_changes_nothing(wor
     assert task.inputs["sales"] == {}, "its parent is part of the sample"
     assert task.contracts == {"clean": SCHEMA, "sales": SCHEMA}
     assert work.commit_query(world.ledger, held, "[]", process=published.id)
-    answer = queries.result(world.ledger, asked)
+    answer = questions.result(world.ledger, asked)
     assert answer is not None
     assert answer.result == "[]"
     assert states(world) == before
@@ -93,7 +94,7 @@ def test_a_sample_that_fails_is_not_tried_again(world: World, published: Worker)
     assert held is not None
     failure = Failure(code="RIPPLE_FAILED", message="no", place="ponds.py:3")
     assert work.commit_failed(world.ledger, held, failure, process=published.id)
-    answer = queries.result(world.ledger, asked)
+    answer = questions.result(world.ledger, asked)
     assert answer is not None
     assert answer.failure == failure
     assert published.claim() is None

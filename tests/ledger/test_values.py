@@ -2,7 +2,7 @@
 
 import pytest
 
-from pondage.ledger.driver import UnfitValue
+from pondage.ledger.database.driver import UnfitValue
 from tests.ledger.harness import World
 
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pondage.ledger.sqlite import SqliteDriver, SqliteTransaction
+from pondage.ledger.database.sqlite import SqliteDriver, SqliteTransaction
 
 _SOURCES = "JOIN ponds p ON p.environment = s.environment AND p.name = s.source_name AND p.major = s.source_major"
 _WRITE = "INSERT OR IGNORE INTO written SELECT actor FROM ({which}) WHERE actor NOT IN (SELECT actor FROM edited);"

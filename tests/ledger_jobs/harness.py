@@ -6,18 +6,19 @@ from collections.abc import Collection
 
 import msgspec
 
-from pondage.define.component import ComponentDefinition, Registry
-from pondage.define.component_work import ComponentResult, Member, MemberResult
-from pondage.define.snapshot import SnapshotContent
-from pondage.ledger import job_runs, jobs
-from pondage.ledger.component_results import commit_component
-from pondage.ledger.job_plans import StoredJob, stored_job
-from pondage.ledger.job_runs import JobRunRow
-from pondage.ledger.work import Work
-from pondage.plan.job import plan_job
-from pondage.read.job import load_job
-from pondage.simulate.control_registry import TEST_REGISTRY
-from pondage.views.jobs import JobRunDetail, job_run
+from pondage.conform.control_registry import TEST_REGISTRY
+from pondage.define.job.component import ComponentDefinition, Registry
+from pondage.ledger.act import jobs
+from pondage.ledger.commit.component_results import commit_component
+from pondage.ledger.commit.work import Work
+from pondage.ledger.tables import job_runs
+from pondage.ledger.tables.job_plans import StoredJob, stored_job
+from pondage.ledger.tables.job_runs import JobRunRow
+from pondage.plan.job.planner import plan_job
+from pondage.project.job import load_job
+from pondage.views.jobs.jobs import JobRunDetail, job_run
+from pondage.work.component import ComponentResult, Member, MemberResult
+from pondage.work.snapshot import SnapshotContent
 from tests.ledger.harness import SCHEMA, SECOND, Worker, World
 
 FUSED = {

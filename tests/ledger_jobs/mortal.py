@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from pondage.define.durability import Durability
+from pondage.conform.control_durable import LedgerControlHost
+from pondage.define.project.durability import Durability
 from pondage.kernel.control import Effect, Event, JobPlan
 from pondage.kernel.control.events import Settled, Start
-from pondage.ledger import job_replay, processes, reap
-from pondage.ledger.actors import environment
-from pondage.ledger.conform_control import LedgerControlHost
+from pondage.ledger.queue import processes
+from pondage.ledger.tables.actors import environment
+from pondage.ledger.upkeep import job_replay, reap
 from tests.ledger.mortal import Died, MortalDriver
 
 Answer = TypeVar("Answer")

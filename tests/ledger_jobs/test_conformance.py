@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from pondage.cli.conform import conform
-from pondage.ledger.conform_control import LedgerControlHost
-from pondage.simulate.control_conform import check_control
-from pondage.simulate.control_scenario import ControlScenario, read_control_scenarios
+from pondage.conform.control import check_control
+from pondage.conform.control_durable import LedgerControlHost
+from pondage.conform.control_scenario import ControlScenario, read_control_scenarios
 
 FILE = Path(__file__).parents[2] / "conformance" / "control.json"
 OWN = Path(__file__).parents[1] / "job" / "control_rules.json"

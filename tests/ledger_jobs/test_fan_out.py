@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from pondage.conform.control_durable import LedgerControlHost
 from pondage.kernel.control import iterate
 from pondage.kernel.control.effects import Run
 from pondage.kernel.control.events import Start
-from pondage.ledger import advance, jobs
-from pondage.ledger.conform_control import LedgerControlHost
+from pondage.ledger.act import jobs
+from pondage.ledger.step import advance
 from pondage.simulate.control_drive import Ending, play
 from pondage.simulate.control_host import ControlHost
 from pondage.simulate.control_virtual import VirtualControlHost

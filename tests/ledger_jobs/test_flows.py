@@ -7,15 +7,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from pondage.define.component_work import Panic, Panicked
-from pondage.define.durability import Durability
-from pondage.define.flow import FlowFacts, FlowRefused
+from pondage.define.job.flow import FlowFacts, FlowRefused
+from pondage.define.project.durability import Durability
 from pondage.errors import LedgerError, NotFound
-from pondage.ledger import advance, executions, extracts, flow_constants, flows, job_pruning, jobs, reap
-from pondage.ledger.job_replay import replay_runs
-from pondage.ledger.work import Work
-from pondage.plan.stored_job import StoredJob, stored_job
-from pondage.views.flows import flow_run
+from pondage.ledger.act import extracts, flow_constants, flows, jobs
+from pondage.ledger.commit.work import Work
+from pondage.ledger.queue import executions
+from pondage.ledger.step import advance
+from pondage.ledger.upkeep import job_pruning, reap
+from pondage.ledger.upkeep.job_replay import replay_runs
+from pondage.plan.job.stored import StoredJob, stored_job
+from pondage.views.jobs.flows import flow_run
+from pondage.work.component import Panic, Panicked
 from tests.flow.programs import PROGRAMS, planned
 from tests.ledger_jobs.harness import Jobs, component_result
 

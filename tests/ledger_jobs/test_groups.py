@@ -9,17 +9,19 @@ from typing import cast
 import msgspec
 import pytest
 
-from pondage.define.component_work import Made
-from pondage.define.durability import Durability
-from pondage.define.job import Call, ControlLink, DataLink, JobDefinition, JobRefused
+from pondage.conform.control_durable import LedgerControlHost
+from pondage.define.job.job import Call, ControlLink, DataLink, JobDefinition, JobRefused
+from pondage.define.project.durability import Durability
 from pondage.kernel.control import JobPlan, JobState
 from pondage.kernel.control.events import Start, Stop
-from pondage.ledger import advance, jobs, reap
-from pondage.ledger.conform_control import LedgerControlHost
-from pondage.plan.job import plan_job
+from pondage.ledger.act import jobs
+from pondage.ledger.step import advance
+from pondage.ledger.upkeep import reap
+from pondage.plan.job.planner import plan_job
 from pondage.simulate.control_drive import Ending, play
 from pondage.simulate.control_host import ControlHost
 from pondage.simulate.control_virtual import VirtualControlHost
+from pondage.work.component import Made
 from tests.kernel_control.random_jobs import behaviour
 from tests.ledger_jobs.harness import FUSED, Jobs, component_result, job
 

@@ -9,11 +9,11 @@ from typing import cast
 
 import pytest
 
+from pondage.conform.control_durable import LedgerControlHost
 from pondage.kernel.control import JobState
 from pondage.kernel.control.effects import EdgeFired
 from pondage.kernel.control.events import Start
-from pondage.ledger.conform_control import LedgerControlHost
-from pondage.plan.job import PlannedJob
+from pondage.plan.job.planner import PlannedJob
 from pondage.simulate.control_drive import Ending, play
 from pondage.simulate.control_host import ControlHost
 from pondage.simulate.control_virtual import VirtualControlHost

@@ -5,14 +5,18 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pondage.define.component import Registry, Resources, Scaling
-from pondage.define.component_work import ComponentResult, MemberResult
+from pondage.conform.control_registry import TEST_REGISTRY
+from pondage.define.job.component import Registry, Resources, Scaling
 from pondage.errors import LedgerError
-from pondage.ledger import actors, polling, queues, reap, rebinding, work
-from pondage.ledger.job_plans import StoredJob
-from pondage.ledger.queues import Need, Offer
-from pondage.simulate.control_registry import TEST_REGISTRY
-from pondage.views.queues import component_queues
+from pondage.ledger.act import rebinding
+from pondage.ledger.commit import polling, work
+from pondage.ledger.queue import queues
+from pondage.ledger.queue.queues import Need, Offer
+from pondage.ledger.tables import actors
+from pondage.ledger.tables.job_plans import StoredJob
+from pondage.ledger.upkeep import reap
+from pondage.views.jobs.queues import component_queues
+from pondage.work.component import ComponentResult, MemberResult
 from tests.ledger_jobs.harness import FUSED, Jobs, component, job
 
 CHAIN = """
@@ -200,7 +204,7 @@ def test_what_is_left_over_is_shown_with_its_age(run: Jobs) -> None:
 
 
 def test_a_result_without_memory_says_so() -> None:
-    from pondage.engine.slots import _lacking
+    from pondage.engine.worker.slots import _lacking
 
     full = MemberResult(instance="a", raises="OutOfMemoryError: Java heap space", code="OUT_OF_MEMORY")
     assert _lacking(ComponentResult(members=(full,))) == full.raises

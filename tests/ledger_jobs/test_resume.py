@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pondage.define.component_work import Stored
 from pondage.errors import LedgerError, NotFound
-from pondage.ledger import jobs
-from pondage.ledger.trials import KEEP_US, submit_sample
+from pondage.ledger.act import jobs
+from pondage.ledger.commit.trials import KEEP_US, submit_sample
+from pondage.work.component import Stored
 from tests.ledger.harness import pond
 from tests.ledger_jobs.harness import Jobs, job
 

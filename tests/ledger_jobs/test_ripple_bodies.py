@@ -5,16 +5,17 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pondage.define.definition import PondDefinition, Retries
-from pondage.define.names import PondKey
+from pondage.define.pond.definition import PondDefinition, Retries
+from pondage.define.values.names import PondKey
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Kill, Pulse
-from pondage.ledger import health, job_pruning, jobs, pruning
-from pondage.ledger.component_results import commit_component
-from pondage.ledger.work import Work, commit_unchanged
-from pondage.views.runs import run as run_view
-from pondage.views.status import status
-from pondage.views.why import why
+from pondage.ledger.act import jobs
+from pondage.ledger.commit.component_results import commit_component
+from pondage.ledger.commit.work import Work, commit_unchanged
+from pondage.ledger.upkeep import health, job_pruning, pruning
+from pondage.views.ponds.status import status
+from pondage.views.ponds.why import why
+from pondage.views.runs.runs import run as run_view
 from tests.ledger.harness import SECOND, World, pond
 from tests.ledger_jobs.harness import component_result, job
 

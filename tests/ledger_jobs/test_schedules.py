@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from pondage.define.definition import ScheduleDefinition
-from pondage.ledger import advance, removal
-from pondage.ledger.job_deploys import deploy_jobs
-from pondage.plan.stored_job import StoredJob
-from pondage.read.job import load_job
-from pondage.views.jobs import jobs
+from pondage.define.pond.definition import ScheduleDefinition
+from pondage.ledger.act import removal
+from pondage.ledger.act.job_deploys import deploy_jobs
+from pondage.ledger.step import advance
+from pondage.plan.job.stored import StoredJob
+from pondage.project.job import load_job
+from pondage.views.jobs.jobs import jobs
 from tests.ledger.harness import SECOND, World
 from tests.ledger_jobs.harness import Jobs, job
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from pondage.define.component import ComponentDefinition
-from pondage.define.component_work import ComponentResult, MemberResult, Streamed
-from pondage.define.port import Port
-from pondage.define.segment import END, Segment
+from pondage.define.job.component import ComponentDefinition
+from pondage.define.types.port import Port
+from pondage.define.types.segment import END, Segment
 from pondage.errors import LedgerError
 from pondage.kernel.streams import Placed
-from pondage.ledger import extracts, job_pruning, jobs, reap, segments
-from pondage.ledger.segments import Fenced, Reader, Stream
-from pondage.ledger.work import Work
-from pondage.plan.stored_job import stored_job
-from pondage.views.flows import flow_run
-from pondage.views.streams import ReaderView
+from pondage.ledger.act import extracts, jobs
+from pondage.ledger.commit.work import Work
+from pondage.ledger.data import segments
+from pondage.ledger.data.segments import Fenced, Reader, Stream
+from pondage.ledger.upkeep import job_pruning, reap
+from pondage.plan.job.stored import stored_job
+from pondage.views.jobs.flows import flow_run
+from pondage.views.jobs.streams import ReaderView
+from pondage.work.component import ComponentResult, MemberResult, Streamed
 from tests.flow.programs import PROGRAMS, planned
 from tests.ledger.harness import SECOND
 from tests.ledger_jobs.harness import Jobs, job

@@ -5,11 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pondage.define.component_work import Given, Stored
-from pondage.define.durability import Durability
+from pondage.conform.control_registry import TEST_REGISTRY
+from pondage.define.project.durability import Durability
 from pondage.errors import LedgerError
-from pondage.ledger import advance, job_advance, jobs, leases, reap, work
-from pondage.simulate.control_registry import TEST_REGISTRY
+from pondage.ledger.act import jobs
+from pondage.ledger.commit import work
+from pondage.ledger.step import advance, job_advance
+from pondage.ledger.upkeep import leases, reap
+from pondage.work.component import Given, Stored
 from tests.ledger.harness import SECOND
 from tests.ledger_jobs.harness import Jobs, component, job
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.define.definition import PondDefinition, ReadDefinition, RippleDefinition, SourceDefinition
-from pondage.plan.planning import make_plan
-from pondage.plan.values import Deployed, Plan
+from pondage.define.pond.definition import PondDefinition, ReadDefinition, RippleDefinition, SourceDefinition
+from pondage.plan.deploy.planner import make_plan
+from pondage.plan.deploy.values import Deployed, Plan
 
 SALES = PondDefinition(name="sales", version="1.2.0", entry="ponds:sales", ripples=(RippleDefinition(name="clean"),))
 FIELDS = [{"name": "id", "type": "long"}, {"name": "amount", "type": "double"}]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from pondage.define.names import PondKey
-from pondage.plan.diamonds import MOST, meeting_points, tracked
+from pondage.define.values.names import PondKey
+from pondage.plan.deploy.diamonds import MOST, meeting_points, tracked
 
 
 def depths(sources: dict[PondKey, list[PondKey]]) -> dict[PondKey, int]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pondage.define.definition import (
+from pondage.define.pond.definition import (
     ExpectationDefinition,
     PondDefinition,
     ReadDefinition,
     RippleDefinition,
     SourceDefinition,
 )
-from pondage.ledger.shape import shape_of
-from pondage.plan.fusion import unfused
-from pondage.plan.planning import make_plan
-from pondage.plan.values import Deployed, Plan
-from pondage.views.plan import plan_view
+from pondage.ledger.tables.pond_shape import shape_of
+from pondage.plan.deploy.fusion import unfused
+from pondage.plan.deploy.planner import make_plan
+from pondage.plan.deploy.values import Deployed, Plan
+from pondage.views.plans.plan import plan_view
 
 
 def ripple(name: str, *reads: str, **more: object) -> RippleDefinition:

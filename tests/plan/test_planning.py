@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pondage.define.definition import (
+from pondage.define.pond.definition import (
     ExpectationDefinition,
     PondDefinition,
     ReadDefinition,
@@ -15,9 +15,9 @@ from pondage.define.definition import (
     Triggers,
     WindowDefinition,
 )
-from pondage.plan.graph import catchments
-from pondage.plan.planning import PlanError, checked, make_plan
-from pondage.plan.values import Deployed, Plan
+from pondage.plan.deploy.graph import catchments
+from pondage.plan.deploy.planner import PlanError, checked, make_plan
+from pondage.plan.deploy.values import Deployed, Plan
 
 
 def ripple(name: str, *reads: str, digest: str = "1", **more: object) -> RippleDefinition:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from pondage.define.definition import FeedDefinition, PondDefinition, RippleDefinition
-from pondage.define.names import PondKey
-from pondage.define.reaction import AccumulatorDeclaration, ReactorDeclaration, ReactorDefinition
-from pondage.plan.reactor_contracts import fed_problems, reactor_messages, reactor_problems
-from pondage.plan.reactors import DeployedReactor
+from pondage.define.pond.definition import FeedDefinition, PondDefinition, RippleDefinition
+from pondage.define.reactor.reaction import AccumulatorDeclaration, ReactorDeclaration, ReactorDefinition
+from pondage.define.values.names import PondKey
+from pondage.plan.deploy.reactor_contracts import fed_problems, reactor_messages, reactor_problems
+from pondage.plan.deploy.reactors import DeployedReactor
 from tests.plan.test_planning import a_pond
 
 

@@ -7,11 +7,11 @@ import json
 import msgspec
 import pytest
 
-from pondage.define.definition import SourceDefinition
-from pondage.plan.graph import in_order, key_of
-from pondage.plan.planning import make_plan
-from pondage.plan.schemas import Column, analysed, column_changes, larger, schema_bump
-from pondage.plan.values import Plan
+from pondage.define.pond.definition import SourceDefinition
+from pondage.plan.deploy.graph import in_order, key_of
+from pondage.plan.deploy.planner import make_plan
+from pondage.plan.deploy.schemas import Column, analysed, column_changes, larger, schema_bump
+from pondage.plan.deploy.values import Plan
 from tests.plan.test_planning import a_pond, deployed, ripple
 
 

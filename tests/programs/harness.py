@@ -9,19 +9,19 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from pondage.define.component import ComponentDefinition, definition_of
-from pondage.define.port import Port
-from pondage.define.program import external_program
-from pondage.define.segment import END, Segment
-from pondage.engine.attempt import Attempt
-from pondage.engine.attempt_log import AttemptLog
+from pondage.define.job.component import ComponentDefinition, definition_of
+from pondage.define.job.program import external_program
+from pondage.define.types.port import Port
+from pondage.define.types.segment import END, Segment
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.log import AttemptLog
+from pondage.engine.attempt.stream_ports import StreamPorts
 from pondage.engine.programs.session import ProgramSession
-from pondage.engine.streams import StreamPorts
-from pondage.ledger import segments
-from pondage.ledger.segments import Stream
-from pondage.ledger.work import Work
+from pondage.ledger.commit.work import Work
+from pondage.ledger.data import segments
+from pondage.ledger.data.segments import Stream
 from pondage.program.transport import Transport
-from pondage.spark.segments import packed, read_bytes, written
+from pondage.spark.files.segments import packed, read_bytes, written
 from tests.ledger.harness import World
 from tests.ledger_jobs.harness import Jobs, job
 

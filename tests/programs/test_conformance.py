@@ -8,14 +8,15 @@ import time
 import pyarrow as pa
 import pytest
 
-from pondage.define.component_work import ComponentResult, MemberResult
-from pondage.define.port import Accept, Port
+from pondage.define.types.port import Accept, Port
 from pondage.engine.programs.session import ProgramSession
-from pondage.ledger import reap, segments
-from pondage.ledger.segments import Reader
+from pondage.ledger.data import segments
+from pondage.ledger.data.segments import Reader
+from pondage.ledger.upkeep import reap
 from pondage.program import Job, serve
 from pondage.program.transport import Transport
-from pondage.spark.segments import unpacked
+from pondage.spark.files.segments import unpacked
+from pondage.work.component import ComponentResult, MemberResult
 from tests.patience import PATIENCE_S
 from tests.programs.harness import ProgramWorld, Wire, arrow
 from tests.services.postgres import wait_until

@@ -11,16 +11,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.define.component_work import ComponentResult, MemberResult
-from pondage.engine.executor import Crashed
+from pondage.engine.attempt.executor import Crashed
 from pondage.engine.programs.hosting import Host, run_program
 from pondage.engine.programs.unix import UnixQueue
-from pondage.engine.watch import lease_of
+from pondage.engine.worker.watch import lease_of
 from pondage.errors import PondageError
-from pondage.ledger import leases, reap, segments
-from pondage.ledger.driver import LedgerUnavailable, Transaction
-from pondage.ledger.segments import Reader
-from pondage.read.tree import load_tree
+from pondage.ledger.data import segments
+from pondage.ledger.data.segments import Reader
+from pondage.ledger.database.driver import LedgerUnavailable, Transaction
+from pondage.ledger.upkeep import leases, reap
+from pondage.project.tree import load_tree
+from pondage.work.component import ComponentResult, MemberResult
 from tests.ledger.harness import SECOND
 from tests.patience import PATIENCE_S
 from tests.programs.harness import ProgramWorld, arrow

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pondage.engine.live.socket import LiveSocket
-from pondage.engine.places import LONGEST_SOCKET_PATH
+from pondage.engine.process.places import LONGEST_SOCKET_PATH
 from pondage.engine.programs.folder import SocketFolder
 from pondage.engine.programs.unix import UnixQueue
 from pondage.program.transport import UnixTransport

@@ -11,16 +11,18 @@ from pathlib import Path
 
 import msgspec
 
-from pondage.engine.config import EngineConfig, WorkerConfig, config_of
 from pondage.engine.live.client import LiveClient, client_of
-from pondage.engine.live.keeper import start_live
-from pondage.ledger import actors, processes, reactors, reap
-from pondage.ledger.deploy import deploy, deployed
+from pondage.engine.process.config import EngineConfig, WorkerConfig, config_of
+from pondage.engine.supervise.live_keeper import start_live
+from pondage.ledger.act.deploy import deploy, deployed
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.reactors import ReactorRow
-from pondage.read.archive import pack_project
-from pondage.read.project import Project, load_project
-from pondage.read.reader import read_declared
+from pondage.ledger.queue import processes
+from pondage.ledger.tables import actors, reactors
+from pondage.ledger.tables.reactors import ReactorRow
+from pondage.ledger.upkeep import reap
+from pondage.project.archive import pack_project
+from pondage.project.project import Project, load_project
+from pondage.project.reader import read_declared
 from tests.patience import PATIENCE_S
 
 SETTINGS = """

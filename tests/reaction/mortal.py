@@ -5,15 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-from pondage.engine.live.conform import JournalReactorHost
+from pondage.conform.reaction_durable import JournalReactorHost
+from pondage.conform.reaction_host import Later, Perform
+from pondage.conform.reaction_scenario import ReactionScenario
+from pondage.conform.reaction_world import ReactionWorld
 from pondage.engine.live.journal import JournalOutput
 from pondage.kernel.reaction import AnyRecord, Event, Facts, ReactorShape, decode_records, encode_facts, recover
-from pondage.ledger.driver import LedgerUnavailable
-from pondage.ledger.journal import Batch, FileJournal, journal_path
-from pondage.ledger.reactors import Lease
-from pondage.simulate.reaction_host import Later, Perform
-from pondage.simulate.reaction_scenario import ReactionScenario
-from pondage.simulate.reaction_world import ReactionWorld
+from pondage.ledger.commit.journal import Batch, FileJournal, journal_path
+from pondage.ledger.database.driver import LedgerUnavailable
+from pondage.ledger.tables.reactors import Lease
 
 FAULTS = ("dies before", "dies after", "loses the answer", "refuses")
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Protocol
 
 from pondage import Accumulator, Fire, Reactor
-from pondage.define.accumulator import LanedSource, StreamSource
+from pondage.define.reactor.accumulator import LanedSource, StreamSource
 from pondage.engine.live.embedded import LiveReactor
 from pondage.engine.live.owned import OwnedReactor
-from pondage.ledger import actors, processes, reactors
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.queue import processes
+from pondage.ledger.tables import actors, reactors
 from tests.patience import PATIENCE_S
 
 

@@ -11,10 +11,10 @@ import pytest
 
 import pondage
 from pondage import Accumulator, Fire, OnFailure, Publish, Reactor, Source
-from pondage.define import reaction, topology
-from pondage.define.boundary import BoundaryType, InvalidBoundary
-from pondage.define.reaction import Problem
-from pondage.define.reactor_words import problem_text
+from pondage.define.reactor import reaction, topology
+from pondage.define.reactor.boundary import BoundaryType, InvalidBoundary
+from pondage.define.reactor.reaction import Problem
+from pondage.define.reactor.reactor_words import problem_text
 from pondage.errors import DefinitionError
 
 

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from pondage import Accumulator, Graph, Reactor
-from pondage.define.graph import GraphFailure
-from pondage.define.reaction import AccumulatorDeclaration, FailureDeclaration, ReactorDeclaration, problems_of
-from pondage.define.reactor_registry import ReactorRegistry, RegistryError
-from pondage.define.subscription import Subscription, follow
-from pondage.define.topology import Route, read_topology, run_topology, topology_problems
+from pondage.define.reactor.graph import GraphFailure
+from pondage.define.reactor.reaction import AccumulatorDeclaration, FailureDeclaration, ReactorDeclaration, problems_of
+from pondage.define.reactor.topology import Route, read_topology, run_topology, topology_problems
+from pondage.ledger.tables.subscription import Subscription, follow
+from pondage.plan.deploy.reactor_registry import ReactorRegistry, RegistryError
 
 FILE = Path(__file__).parents[2] / "conformance" / "reaction_declarations.json"
 FACTS = {fact["id"]: fact for fact in msgspec.json.decode(FILE.read_bytes())}

@@ -15,7 +15,7 @@ import pytest
 
 from pondage.engine.live.socket import LiveSocket
 from pondage.kernel.reaction.effects import Fired
-from pondage.ledger import reactors
+from pondage.ledger.tables import reactors
 from tests.patience import PATIENCE_S
 from tests.reaction.hosting import Hosting, hosting
 

@@ -11,17 +11,18 @@ import msgspec
 import pytest
 
 from pondage import Accumulator, Reactor
-from pondage.define.reaction import ReactorDeclaration
+from pondage.define.reactor.reaction import ReactorDeclaration
 from pondage.engine.live import journal as journal_module
 from pondage.engine.live import pump as pump_module
 from pondage.engine.live.journal import JournalOutput
 from pondage.engine.live.owned import OwnedReactor
 from pondage.kernel.reaction import Effect, State, living
 from pondage.kernel.reaction.events import Push, Tick
-from pondage.ledger import actors, processes, reactors
-from pondage.ledger.driver import LedgerUnavailable
-from pondage.ledger.journal import Batch, FileJournal
+from pondage.ledger.commit.journal import Batch, FileJournal
+from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.queue import processes
+from pondage.ledger.tables import actors, reactors
 from tests.patience import PATIENCE_S
 
 LEVELS = [False, "process", "power"]
@@ -251,7 +252,7 @@ def test_a_journal_that_fails_degrades_holds_answers_throttles_and_recovers(
 
 
 def test_a_file_that_is_locked_for_too_long_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pondage.ledger.journal.BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("pondage.ledger.commit.journal.BUSY_TIMEOUT_S", 0.05)
 
     async def play(desk: Desk) -> None:
         owned = await desk.own()

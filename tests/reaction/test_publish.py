@@ -9,15 +9,18 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pondage.define.contract import ContractBroken
+from pondage.define.pond.contract import ContractBroken
 from pondage.errors import PondageError
 from pondage.kernel.demand.events import Clear, Force, Kill, Pulse, Tap, Wave
-from pondage.ledger import actors, advance, snapshots, verbs
-from pondage.ledger.driver import number
-from pondage.ledger.planning import planned
-from pondage.plan.planning import PlanError
-from pondage.read.reader import read_declared
-from pondage.views.going_back import back_to_deployment
+from pondage.ledger.act import verbs
+from pondage.ledger.act.plan_basis import planned
+from pondage.ledger.data import snapshots
+from pondage.ledger.database.driver import number
+from pondage.ledger.step import advance
+from pondage.ledger.tables import actors
+from pondage.operations.going_back import back_to_deployment
+from pondage.plan.deploy.planner import PlanError
+from pondage.project.reader import read_declared
 from tests.reaction.hosting import Hosting
 
 CODE = '''

@@ -12,8 +12,9 @@ import pytest
 
 from pondage import Accumulator, Reactor
 from pondage.engine.live.owned import OwnedReactor
-from pondage.ledger import actors, processes, reactors
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.queue import processes
+from pondage.ledger.tables import actors, reactors
 from tests.patience import PATIENCE_S
 from tests.reaction.hosting import CODE, Hosting, hosting
 

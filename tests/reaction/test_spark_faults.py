@@ -15,11 +15,13 @@ from pondage.engine.live import owned as owned_module
 from pondage.engine.live.owned import OwnedReactor
 from pondage.kernel.reaction import ReactorShape
 from pondage.kernel.reaction.declared import shape_of
-from pondage.ledger import executions, reactor_work, reactors
-from pondage.ledger.driver import number, text
+from pondage.ledger.commit import reactor_work
+from pondage.ledger.commit.work import Failure
+from pondage.ledger.database.driver import number, text
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.work import Failure
-from pondage.views.reactors import stream_faults, why_reactor
+from pondage.ledger.queue import executions
+from pondage.ledger.tables import reactors
+from pondage.views.reactors.reactors import stream_faults, why_reactor
 from tests.patience import PATIENCE_S
 from tests.reaction.test_rebind import owned_on
 

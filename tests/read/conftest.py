@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pondage.read.project import Project, load_project
+from pondage.project.project import Project, load_project
 
 Write = Callable[[dict[str, str]], Project]
 

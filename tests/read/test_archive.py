@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pondage.errors import ProjectError
-from pondage.read.archive import check_archive, pack_project, unpack
+from pondage.project.archive import check_archive, pack_project, unpack
 from tests.read.conftest import Write
 
 CODE = {"ponds/a.py": "a = 1\n", "ponds/sql/b.sql": "SELECT 1", "jobs/c.yaml": "c: 1\n"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pondage.read.project import load_project
-from pondage.read.reader import read_project
+from pondage.project.project import load_project
+from pondage.project.reader import read_project
 from tests.read.conftest import Write
 
 PONDS = """\

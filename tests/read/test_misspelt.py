@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pondage.read.misspelt import instead
+from pondage.project.misspelt import instead
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from pondage.cli.types import types
 from pondage.errors import ProjectError
-from pondage.read.project import load_project
+from pondage.project.project import load_project
 
 GOOD = """
 [locations]

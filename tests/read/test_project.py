@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pondage.errors import PondageError, ProjectError
-from pondage.read.problems import ProjectErrors
-from pondage.read.project import Durability, find_project, load_project
+from pondage.project.problems import ProjectErrors
+from pondage.project.project import Durability, find_project, load_project
 
 
 def written(root: Path, text: str) -> Path:

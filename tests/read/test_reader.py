@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from pondage.errors import PondageError
-from pondage.read.reader import read_project
+from pondage.project.reader import read_project
 from tests.read.conftest import Write
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pondage.errors import DefinitionError
-from pondage.read.sql import normalised_sql, parsed_sql
+from pondage.project.sql import normalised_sql, parsed_sql
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pondage.errors import DefinitionError, ProjectError
-from pondage.read.project import load_project
-from pondage.read.reader import read_project
-from pondage.read.starter import create_project
+from pondage.project.project import load_project
+from pondage.project.reader import read_project
+from pondage.project.starter import create_project
 
 
 def test_the_new_project_can_be_read_at_once(tmp_path: Path):

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 from starlette.types import ASGIApp
 
-from pondage.ledger import tokens
-from pondage.ledger.sqlite import SqliteDriver
+from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.ledger.tables import api_tokens
 from pondage.server.app import make_app
 from pondage.server.table import Service
 from tests.ledger.harness import World, pond
@@ -40,7 +40,7 @@ def app(service: Service) -> ASGIApp:
 
 def token_of(world: World, level: str, *environments: str) -> str:
     with world.ledger.transaction() as tx:
-        return tokens.create(
+        return api_tokens.create(
             tx, world.ledger.ids, name=f"a {level}", level=level, environments=environments or ("main",)
         )[0]
 

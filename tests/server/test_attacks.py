@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp, Message
 
-from pondage.read.project import load_project
+from pondage.project.project import load_project
 from pondage.server.app import make_app
 from pondage.server.table import Service
 from tests.ledger.harness import World, pond

@@ -8,16 +8,16 @@ import msgspec
 import pytest
 
 from pondage.cli.remote import Server
-from pondage.define.component import ComponentDefinition, Resources, Scaling
-from pondage.define.exposed import Exposed
-from pondage.define.port import Port
-from pondage.define.type_registry import TypeEntry
+from pondage.define.job.component import ComponentDefinition, Resources, Scaling
+from pondage.define.job.exposed import Exposed
+from pondage.define.types.port import Port
+from pondage.define.types.type_registry import TypeEntry
 from pondage.errors import PondageError
-from pondage.ledger.exposed import given
-from pondage.ledger.job_inputs import program_of
-from pondage.read.archive import pack_project
-from pondage.read.project import load_project
-from pondage.views.jobs import find_run
+from pondage.ledger.act.exposed import given
+from pondage.ledger.step.job_inputs import program_of
+from pondage.project.archive import pack_project
+from pondage.project.project import load_project
+from pondage.views.jobs.jobs import find_run
 from tests.server import test_remote
 from tests.server.conftest import token_of
 from tests.server.test_remote import Far

@@ -9,11 +9,12 @@ import pytest
 from starlette.types import ASGIApp
 
 from pondage.kernel.demand.events import Kill, Pulse
-from pondage.ledger import feed, tokens
-from pondage.ledger.deploy import deployed
-from pondage.ledger.verbs import environment_id
+from pondage.ledger.act.deploy import deployed
+from pondage.ledger.tables import api_tokens
+from pondage.ledger.tables.environments import environment_id
+from pondage.ledger.upkeep import feed
 from pondage.server import hub
-from pondage.views import feed as views
+from pondage.views.installation import feed as views
 from tests.ledger.harness import World
 from tests.server.client import Client, Socket
 from tests.server.conftest import token_of
@@ -172,7 +173,7 @@ def test_a_browser_watches_with_a_ticket_that_is_good_once(app: ASGIApp, world: 
     assert asyncio.run(status("", {**origin, **token})) == 401
     revoked = f"ticket={asking.post('/v1/tickets').json['ticket']}"
     with world.ledger.transaction() as tx:
-        tokens.revoke(tx, tokens.every(tx)[0].id)
+        api_tokens.revoke(tx, api_tokens.every(tx)[0].id)
     assert asyncio.run(status(revoked, origin)) == 401
 
 

@@ -8,7 +8,7 @@ import pytest
 from starlette.types import ASGIApp
 
 from pondage.errors import PondageError
-from pondage.ledger import tokens
+from pondage.ledger.tables import api_tokens
 from pondage.server.app import make_app
 from pondage.server.guard import HEADERS
 from pondage.server.levels import Level
@@ -136,7 +136,7 @@ def test_an_unknown_a_revoked_and_a_malformed_token_are_refused(client: As, worl
     good = client("read")
     assert good.get("/v1/status").status == 200
     with world.ledger.transaction() as tx:
-        tokens.revoke(tx, tokens.every(tx)[-1].id)
+        api_tokens.revoke(tx, api_tokens.every(tx)[-1].id)
     assert good.get("/v1/status").json["code"] == "BAD_TOKEN"
     for wrong in ("Bearer x", "Basic abc", "Bearer", f"Bearer {'x' * 5000}", "Bearer ' OR 1=1 --"):
         assert client(None).get("/v1/status", headers={"authorization": wrong}).status == 401
@@ -144,17 +144,17 @@ def test_an_unknown_a_revoked_and_a_malformed_token_are_refused(client: As, worl
 
 def test_a_token_that_has_expired_is_refused(client: As, world: World) -> None:
     with world.ledger.transaction() as tx:
-        made, row = tokens.create(
+        made, row = api_tokens.create(
             tx, world.ledger.ids, name="guest", level="read", environments=("main",), lasts_us=5_000_000
         )
     asking = {"authorization": f"Bearer {made}"}
     assert client(None).get("/v1/status", headers=asking).status == 200
     with world.ledger.reading() as tx:
-        assert tokens.is_valid(tx, row.id)
+        assert api_tokens.is_valid(tx, row.id)
     world.clock.time += 5_000_000
     assert client(None).get("/v1/status", headers=asking).json["code"] == "BAD_TOKEN"
     with world.ledger.reading() as tx:
-        assert not tokens.is_valid(tx, row.id), "its open WebSockets are closed by this"
+        assert not api_tokens.is_valid(tx, row.id), "its open WebSockets are closed by this"
 
 
 def test_a_token_is_made_to_expire_over_http(client: As) -> None:
@@ -169,7 +169,7 @@ def test_the_ledger_keeps_no_token_only_its_hash(world: World) -> None:
     with world.ledger.reading() as tx:
         rows = [dict(row) for row in tx.rows("SELECT * FROM tokens")]
     assert made not in str(rows)
-    assert rows[0]["hash"] == tokens.digest(made)
+    assert rows[0]["hash"] == api_tokens.digest(made)
     assert len(made) > 43
 
 
@@ -255,7 +255,7 @@ def test_a_ticket_is_good_once_and_for_half_a_minute(world: World) -> None:
     tickets = Tickets(clock=lambda: now[0])
     token_of(world, "read")
     with world.ledger.reading() as tx:
-        row = tokens.every(tx)[0]
+        row = api_tokens.every(tx)[0]
     ticket, late = tickets.issue(row), tickets.issue(row)
     assert tickets.take(ticket) == row
     assert tickets.take(ticket) is None

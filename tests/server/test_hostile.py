@@ -10,20 +10,20 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from pondage.define.component import Resources
-from pondage.define.definition import Retries, ScheduleDefinition, TideDefinition, Triggers, WindowDefinition
-from pondage.define.exposed import Exposed
+from pondage.define.job.component import Resources
+from pondage.define.job.exposed import Exposed
+from pondage.define.pond.definition import Retries, ScheduleDefinition, TideDefinition, Triggers, WindowDefinition
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger.job_deploys import deploy_jobs
-from pondage.ledger.jobs import start_job
-from pondage.ledger.sqlite import SqliteDriver
-from pondage.read.project import load_project
+from pondage.ledger.act.job_deploys import deploy_jobs
+from pondage.ledger.act.jobs import start_job
+from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.project.project import load_project
 from pondage.server import asking as asking_routes
 from pondage.server.app import make_app
 from pondage.server.routes import ROUTES
 from pondage.server.table import Route, Service, Socket
-from pondage.views import doctor
 from pondage.views.answers import CheckView
+from pondage.views.installation import doctor
 from tests.ledger.harness import MakeDriver, World, pond
 from tests.ledger_jobs.harness import Jobs, job
 from tests.server.client import Client

@@ -2,8 +2,8 @@
 
 import re
 
-from pondage.ledger.job_deploys import deploy_jobs
-from pondage.views import feed as views
+from pondage.ledger.act.job_deploys import deploy_jobs
+from pondage.views.installation import feed as views
 from tests.ledger.harness import World
 from tests.ledger_jobs.harness import Jobs, job
 from tests.server.conftest import As

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp
 
-from pondage.ledger import tokens
+from pondage.ledger.tables import api_tokens
 from pondage.server import reactors
 from pondage.server.app import make_app
 from pondage.server.table import Route, Service
@@ -33,7 +33,7 @@ def app(live: Hosting, tmp_path: Path) -> ASGIApp:
 
 def token(live: Hosting, level: str) -> str:
     with live.ledger.transaction() as tx:
-        return tokens.create(tx, live.ledger.ids, name=level, level=level, environments=("main",))[0]
+        return api_tokens.create(tx, live.ledger.ids, name=level, level=level, environments=("main",))[0]
 
 
 def test_a_push_is_answered_when_it_is_durable_and_a_wrong_one_is_refused(live: Hosting, app: ASGIApp) -> None:
@@ -103,7 +103,7 @@ def test_a_socket_ends_soon_after_its_token_is_revoked(
         headers = {"authorization": f"Bearer {token(live, 'operate')}"}
         async with Socket(app, path, headers) as socket:
             with live.ledger.transaction() as tx:
-                tokens.revoke(tx, tokens.every(tx)[-1].id)
+                api_tokens.revoke(tx, api_tokens.every(tx)[-1].id)
             return await socket.closed()
 
     assert asyncio.run(work()) == 4401

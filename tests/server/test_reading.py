@@ -8,9 +8,9 @@ import msgspec
 from pondage.kernel.demand.events import Pulse
 from pondage.server.openapi import document
 from pondage.server.routes import ROUTES, SOCKETS
-from pondage.views.runs import runs
-from pondage.views.status import status
-from pondage.views.why import why
+from pondage.views.ponds.status import status
+from pondage.views.ponds.why import why
+from pondage.views.runs.runs import runs
 from tests.ledger.harness import World
 from tests.server.conftest import As
 

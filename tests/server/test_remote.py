@@ -15,8 +15,8 @@ from pondage.cli.desk import There
 from pondage.cli.remote import Server, server_of
 from pondage.cli.settings import Settings
 from pondage.errors import LedgerError, PondageError
-from pondage.ledger.sqlite import SqliteDriver
-from pondage.read.project import load_project
+from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.project.project import load_project
 from pondage.server.serving import ServeOptions, bound, serving
 from pondage.server.table import Service
 from tests.cli.workers import FakeWorkers

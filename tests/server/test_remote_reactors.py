@@ -12,8 +12,8 @@ from pondage.cli.desk import Here, There
 from pondage.cli.remote import Server
 from pondage.cli.session import Session
 from pondage.cli.settings import Settings
-from pondage.ledger import tokens
-from pondage.read.project import load_project
+from pondage.ledger.tables import api_tokens
+from pondage.project.project import load_project
 from pondage.server.serving import ServeOptions, bound, serving
 from pondage.server.table import Service
 from tests.reaction.hosting import Hosting, hosting
@@ -32,7 +32,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosting]:
 def far(live: Hosting) -> Iterator[list[str]]:
     service = Service(ledger=live.ledger, environment="main", warehouse=live.root, project=load_project(live.root))
     with live.ledger.transaction() as tx:
-        token, _ = tokens.create(tx, live.ledger.ids, name="far", level="admin", environments=("main",))
+        token, _ = api_tokens.create(tx, live.ledger.ids, name="far", level="admin", environments=("main",))
     options = ServeOptions(port=0)
     with bound(options) as listening, serving(service, options, listening):
         yield ["--server", f"http://127.0.0.1:{listening.getsockname()[1]}", "--token", token]

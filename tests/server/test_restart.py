@@ -7,7 +7,7 @@ from pondage.kernel.demand.events import Pulse
 from pondage.ledger.ledger import Ledger
 from pondage.server.serving import ServeOptions, bound, serving
 from pondage.server.table import Service
-from pondage.views.status import status
+from pondage.views.ponds.status import status
 from tests.ledger.harness import World, pond
 from tests.patience import PATIENCE_S
 from tests.ports import free_port

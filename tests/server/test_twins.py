@@ -17,27 +17,27 @@ import pytest
 from pondage.cli import session
 from pondage.cli.flow_files import stored_tree
 from pondage.cli.main import main, program
-from pondage.define.component import ComponentDefinition
-from pondage.define.exposed import Exposed
-from pondage.define.port import Port
-from pondage.define.segment import END
-from pondage.define.type_registry import TypeEntry
-from pondage.engine import dev
+from pondage.define.job.component import ComponentDefinition
+from pondage.define.job.exposed import Exposed
+from pondage.define.types.port import Port
+from pondage.define.types.segment import END
+from pondage.define.types.type_registry import TypeEntry
+from pondage.engine.supervise import dev
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import actors
-from pondage.ledger.deploy import deploy, deployed
-from pondage.ledger.job_deploys import deploy_jobs
-from pondage.ledger.jobs import start_job
+from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.job_deploys import deploy_jobs
+from pondage.ledger.act.jobs import start_job
+from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.sqlite import SqliteDriver
-from pondage.plan.stored_job import stored_job
-from pondage.read.archive import pack_project
-from pondage.read.project import load_project
+from pondage.ledger.tables import actors
+from pondage.plan.job.stored import stored_job
+from pondage.project.archive import pack_project
+from pondage.project.project import load_project
 from pondage.server.serving import ServeOptions, bound, serving
 from pondage.server.table import Service
-from pondage.views import doctor
 from pondage.views.answers import CheckView
-from pondage.views.logs import locate
+from pondage.views.installation import doctor
+from pondage.views.runs.logs import locate
 from tests.cli import workers
 from tests.cli.conftest import Said
 from tests.flow.programs import PROGRAMS, planned

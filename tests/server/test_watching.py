@@ -6,7 +6,7 @@ import pytest
 
 from pondage.cli.main import main
 from pondage.kernel.demand.events import Kill, Pulse
-from pondage.ledger import jobs, verbs
+from pondage.ledger.act import jobs, verbs
 from tests.ledger.harness import SECOND, World, pond
 from tests.ledger_jobs.harness import Jobs, job
 from tests.server.conftest import As

@@ -9,7 +9,7 @@ import pytest
 from pondage.cli import session
 from pondage.cli.main import main
 from pondage.kernel.demand.events import Calm, Clear, Force, Kill, Pulse, Sleep, Tap, Tide, Wake, Wave
-from pondage.ledger.sqlite import SqliteDriver
+from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.server.app import make_app
 from pondage.server.table import Service
 from tests.ledger.harness import World, pond

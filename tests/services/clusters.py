@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from multiprocessing import get_context
 from pathlib import Path
 
-from pondage.spark import command
-from pondage.spark.java import find_java
+from pondage.spark.jvm import command
+from pondage.spark.jvm.java import find_java
 from tests.chaos.fault import PLUGIN, ROOT, parent_of
 from tests.patience import PATIENCE_S
 from tests.ports import free_port

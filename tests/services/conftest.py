@@ -4,11 +4,11 @@ from itertools import count
 import pytest
 from pyspark.sql import SparkSession
 
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.driver import Driver
-from pondage.ledger.postgres import PostgresDriver
-from pondage.spark.driver import SparkDriver
-from pondage.spark.settings import SparkSettings
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.driver import Driver
+from pondage.ledger.database.postgres import PostgresDriver
+from pondage.spark.jvm.settings import SparkSettings
+from pondage.spark.session.driver import SparkDriver
 from tests.ledger.harness import MakeDriver, World
 from tests.services.kafka import KafkaServer
 from tests.services.postgres import PostgresServer, drivers_on

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pondage.errors import PondageError
-from pondage.spark.driver import SparkDriver
-from pondage.spark.query import run_query
-from pondage.spark.read import read_snapshot
-from pondage.spark.settings import SparkSettings
-from pondage.spark.write import write_files
+from pondage.spark.files.read import read_snapshot
+from pondage.spark.files.write import write_files
+from pondage.spark.jvm.settings import SparkSettings
+from pondage.spark.query.query import run_query
+from pondage.spark.session.driver import SparkDriver
 
 
 def ask_for_a_plan(remote: str, state: Path) -> None:

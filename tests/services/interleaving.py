@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import psycopg
 
 from pondage.errors import LedgerError
-from pondage.ledger.driver import Driver, LedgerUnavailable, Transaction
+from pondage.ledger.database.driver import Driver, LedgerUnavailable, Transaction
 from pondage.ledger.ledger import Ledger
 from tests.ledger.harness import World
 from tests.patience import PATIENCE_S

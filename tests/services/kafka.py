@@ -15,8 +15,8 @@ import pyspark
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from pondage.spark.archive import cache_directory
-from pondage.spark.java import find_java
+from pondage.spark.jvm.class_archive import cache_directory
+from pondage.spark.jvm.java import find_java
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 from tests.services.postgres import wait_until

@@ -16,7 +16,7 @@ from pathlib import Path
 import psycopg
 
 from pondage.ledger.ledger import Ledger
-from pondage.read.project import Project, load_project
+from pondage.project.project import Project, load_project
 from tests.engine.projects import write_project
 from tests.patience import PATIENCE_S
 from tests.services.postgres import PostgresServer

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import psycopg
 
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.driver import Driver
-from pondage.ledger.postgres import PostgresDriver
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.driver import Driver
+from pondage.ledger.database.postgres import PostgresDriver
 from tests.ledger.harness import MakeDriver
 from tests.patience import PATIENCE_S
 from tests.ports import free_port

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import duckdb
 
-from pondage.engine.cluster_doctor import cluster_findings
-from pondage.engine.config import config_of
-from pondage.engine.places import table_directory
+from pondage.engine.process.config import config_of
+from pondage.engine.process.places import table_directory
+from pondage.engine.services.cluster_doctor import cluster_findings
 from pondage.ledger.ledger import Ledger
-from pondage.read.project import Project, load_project
+from pondage.project.project import Project, load_project
 from tests.chaos.fault import ROOT, Dev
 from tests.engine.projects import deploy_project, write_project
 from tests.services.clusters import gate

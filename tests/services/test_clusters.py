@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import verbs
+from pondage.ledger.act import verbs
 from pondage.ledger.ledger import Ledger
 from tests.chaos.fault import opened, wait_for
 from tests.chaos.invariants import violations

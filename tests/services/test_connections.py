@@ -8,15 +8,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pondage.define.durability import Durability
-from pondage.engine.heartbeat import Heartbeat
+from pondage.define.project.durability import Durability
+from pondage.engine.process.heartbeat import Heartbeat
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import processes
-from pondage.ledger.driver import LedgerUnavailable
+from pondage.ledger.database.driver import LedgerUnavailable
+from pondage.ledger.database.migrate import migrate
+from pondage.ledger.database.postgres import PostgresDriver
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.migrate import migrate
-from pondage.ledger.postgres import PostgresDriver
+from pondage.ledger.queue import processes
 from tests.engine.plain import PlainExecutor, join_slots, make_worker
 from tests.ledger.harness import Worker, World, pond
 from tests.patience import PATIENCE_S

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from pondage import sources
 from pondage.cli.main import main
-from pondage.define.run import Run
+from pondage.define.pond.run import Run
 from pondage.errors import PondageError
-from pondage.spark.driver import SparkDriver
+from pondage.spark.session.driver import SparkDriver
 from tests.services.postgres import PostgresServer
 from tests.spark.job_world import JobWorld, states
 

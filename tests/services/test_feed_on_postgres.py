@@ -3,9 +3,9 @@
 import threading
 
 from pondage.kernel.demand.events import Kill
-from pondage.ledger import feed
-from pondage.ledger.verbs import environment_id
-from pondage.views import feed as views
+from pondage.ledger.tables.environments import environment_id
+from pondage.ledger.upkeep import feed
+from pondage.views.installation import feed as views
 from tests.ledger.harness import MakeDriver, World, pond
 from tests.patience import PATIENCE_S
 

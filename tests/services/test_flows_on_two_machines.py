@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pondage.cli.main import main
-from pondage.ledger import tokens
+from pondage.ledger.tables import api_tokens
 from pondage.server.app import make_app
 from pondage.server.table import Service
 from tests.server.client import Client
@@ -45,7 +45,7 @@ def submit(made: Cluster, author: Path, *trees: str) -> list[str]:
 def served(made: Cluster) -> Client:
     """A server that has none of the author's files."""
     with made.ledger.transaction() as tx:
-        token = tokens.create(tx, made.ledger.ids, name="anybody", level="operate", environments=("main",))[0]
+        token = api_tokens.create(tx, made.ledger.ids, name="anybody", level="operate", environments=("main",))[0]
     return Client(make_app(Service(ledger=made.ledger, environment="main", warehouse=made.warehouse)), token)
 
 

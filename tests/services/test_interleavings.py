@@ -9,12 +9,15 @@ from __future__ import annotations
 import pytest
 
 from pondage.kernel.demand.events import Kill, Pulse
-from pondage.ledger import advance, leases, processes, reap, work
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.driver import Driver
+from pondage.ledger.commit import work
+from pondage.ledger.commit.work import Work
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.driver import Driver
+from pondage.ledger.database.postgres import PostgresDriver
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.postgres import PostgresDriver
-from pondage.ledger.work import Work
+from pondage.ledger.queue import processes
+from pondage.ledger.step import advance
+from pondage.ledger.upkeep import leases, reap
 from tests.ledger.harness import SECOND, Worker, World, content, pond
 from tests.services.interleaving import cut_everywhere
 from tests.services.postgres import PostgresServer
@@ -66,12 +69,12 @@ class Scene:
         return work.claim_work(ledger, process=self.first.id, queues=self.queues, token="tfirst", is_alone=True)
 
     def kill(self, ledger: Ledger) -> object:
-        from pondage.ledger import verbs
+        from pondage.ledger.act import verbs
 
         return verbs.send(ledger, "main", Kill(pond="orders@1"))
 
     def kill_other(self, ledger: Ledger) -> object:
-        from pondage.ledger import verbs
+        from pondage.ledger.act import verbs
 
         return verbs.send(ledger, "main", Kill(pond="other@1"))
 
@@ -79,8 +82,8 @@ class Scene:
         return leases.expire(ledger, process=None)
 
     def remove(self, ledger: Ledger) -> object:
-        from pondage.define.names import PondKey
-        from pondage.ledger.deploy import deploy, deployed
+        from pondage.define.values.names import PondKey
+        from pondage.ledger.act.deploy import deploy, deployed
 
         with self.world.ledger.reading() as tx:
             expected = deployed(tx, self.world.ledger, "main")
@@ -90,7 +93,7 @@ class Scene:
         )  # fmt: skip
 
     def join(self, ledger: Ledger) -> object:
-        from pondage.ledger.deploy import deploy, deployed
+        from pondage.ledger.act.deploy import deploy, deployed
 
         with self.world.ledger.reading() as tx:
             expected = deployed(tx, self.world.ledger, "main")

@@ -9,13 +9,18 @@ from __future__ import annotations
 import pytest
 
 from pondage.kernel.demand import events as demand
-from pondage.ledger import actors, advance, job_replay, jobs, leases, processes, reap, verbs, work
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.component_results import commit_component
-from pondage.ledger.driver import Driver
+from pondage.ledger.act import jobs, verbs
+from pondage.ledger.commit import work
+from pondage.ledger.commit.component_results import commit_component
+from pondage.ledger.commit.work import Work
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.driver import Driver
+from pondage.ledger.database.postgres import PostgresDriver
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.postgres import PostgresDriver
-from pondage.ledger.work import Work
+from pondage.ledger.queue import processes
+from pondage.ledger.step import advance
+from pondage.ledger.tables import actors
+from pondage.ledger.upkeep import job_replay, leases, reap
 from tests.ledger.harness import SECOND, World
 from tests.ledger_jobs.harness import Jobs, component_result, job
 from tests.ledger_jobs.test_ripple_bodies import KEY, Bodies, reports

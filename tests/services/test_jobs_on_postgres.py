@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from pondage.ledger import actors, advance, job_ripples
-from pondage.ledger.conform_control import LedgerControlHost
+from pondage.conform.control import check_control
+from pondage.conform.control_durable import LedgerControlHost
+from pondage.conform.control_scenario import read_control_scenarios
 from pondage.ledger.ledger import Ledger
-from pondage.simulate.control_conform import check_control
-from pondage.simulate.control_scenario import read_control_scenarios
+from pondage.ledger.step import advance, job_ripples
+from pondage.ledger.tables import actors
 from tests.ledger.harness import MakeDriver, World
 from tests.ledger_jobs.harness import Jobs
 from tests.ledger_jobs.test_fan_out import (

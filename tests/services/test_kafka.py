@@ -14,10 +14,10 @@ from confluent_kafka.admin import OffsetSpec
 from pyspark.sql import SparkSession
 
 from pondage import sources
-from pondage.define.run import Run, Unchanged
-from pondage.define.snapshot import SnapshotContent
+from pondage.define.pond.run import Run, Unchanged
 from pondage.errors import PondageError
-from pondage.spark.driver import SparkDriver
+from pondage.spark.session.driver import SparkDriver
+from pondage.work.snapshot import SnapshotContent
 from tests.patience import PATIENCE_S
 from tests.services.kafka import KafkaServer, kafka_jars
 from tests.services.postgres import wait_until

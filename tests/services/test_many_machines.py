@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from pondage.kernel.demand.events import Force, Pulse
-from pondage.ledger import verbs
+from pondage.ledger.act import verbs
 from tests.chaos.invariants import violations
 from tests.engine.projects import deploy_project
 from tests.services.machines import PATIENCE_S, Cluster, Machine, cluster

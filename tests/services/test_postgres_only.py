@@ -9,14 +9,15 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from pondage.define.durability import Durability
+from pondage.define.project.durability import Durability
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import processes, reap
-from pondage.ledger.dialect import translated
-from pondage.ledger.driver import LedgerUnavailable
+from pondage.ledger.database.dialect import translated
+from pondage.ledger.database.driver import LedgerUnavailable
+from pondage.ledger.database.migrate import migrate
+from pondage.ledger.database.postgres import PostgresDriver
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.migrate import migrate
-from pondage.ledger.postgres import PostgresDriver
+from pondage.ledger.queue import processes
+from pondage.ledger.upkeep import reap
 from tests.ledger.harness import Worker, World, pond
 from tests.patience import PATIENCE_S
 from tests.services.postgres import PostgresServer, wait_until

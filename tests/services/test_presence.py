@@ -8,14 +8,15 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from pondage.define.durability import Durability
+from pondage.define.project.durability import Durability
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import executions, processes, reap
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.driver import LedgerUnavailable
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.driver import LedgerUnavailable
+from pondage.ledger.database.migrate import migrate
+from pondage.ledger.database.postgres import PostgresDriver
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.migrate import migrate
-from pondage.ledger.postgres import PostgresDriver
+from pondage.ledger.queue import executions, processes
+from pondage.ledger.upkeep import reap
 from tests.ledger.harness import Worker, World, pond
 from tests.services.postgres import PostgresServer, wait_until
 

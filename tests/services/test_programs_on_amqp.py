@@ -13,14 +13,14 @@ import pytest
 
 from pondage.connect.program_amqp.bridge import AmqpQueue
 from pondage.connect.program_amqp.transport import AmqpTransport
-from pondage.define.component_work import ComponentResult, MemberResult
-from pondage.engine.attempt import Attempt
-from pondage.engine.executor import Crashed
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.executor import Crashed
 from pondage.engine.programs.hosting import Host, run_program
 from pondage.engine.programs.session import ProgramSession
-from pondage.ledger import reap
+from pondage.ledger.upkeep import reap
 from pondage.program import Job, serve
 from pondage.program.transport import JobDesc, Refused, Transport
+from pondage.work.component import ComponentResult, MemberResult
 from tests.ledger.harness import World
 from tests.ledger_jobs.conftest import make_driver, world  # noqa: F401 - on SQLite: the ledger is not what is tested
 from tests.patience import PATIENCE_S

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pondage.define.alert import AlertRule
-from pondage.engine.alerting import Alerter
+from pondage.define.project.alert import AlertRule
+from pondage.engine.services.alerts import Alerter
 from pondage.kernel.demand.events import Clear, Pulse
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.driver import Driver
-from pondage.ledger.job_deploys import deploy_jobs
-from pondage.ledger.jobs import start_job
+from pondage.ledger.act.job_deploys import deploy_jobs
+from pondage.ledger.act.jobs import start_job
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.driver import Driver
 from pondage.server.app import make_app
 from pondage.server.routes import ROUTES
 from pondage.server.table import Route, Service

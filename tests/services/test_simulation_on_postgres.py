@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pondage.define.durability import Durability
+from pondage.define.project.durability import Durability
 from pondage.ledger.ledger import Ledger
 from tests.services.postgres import PostgresServer
 from tests.simulation.postgres import PostgresSchema

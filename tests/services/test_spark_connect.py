@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import verbs
+from pondage.ledger.act import verbs
 from tests.chaos.fault import opened, wait_ended, wait_for
 from tests.chaos.invariants import violations
 from tests.services.clusters import ConnectServer, in_a_process

@@ -12,15 +12,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.define.durability import Durability
-from pondage.engine.vacuum import READER_GRACE_S, vacuum
+from pondage.define.project.durability import Durability
+from pondage.engine.services.vacuum import READER_GRACE_S, vacuum
 from pondage.kernel.demand.events import Force, Pulse
-from pondage.ledger import processes, reap, verbs, work
-from pondage.ledger.clock import FakeClock
-from pondage.ledger.driver import Driver
+from pondage.ledger.act import verbs
+from pondage.ledger.commit import work
+from pondage.ledger.commit.work import Work
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.driver import Driver
+from pondage.ledger.database.postgres import PostgresDriver
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.postgres import PostgresDriver
-from pondage.ledger.work import Work
+from pondage.ledger.queue import processes
+from pondage.ledger.upkeep import reap
 from tests.ledger.harness import SECOND, World, content, pond
 from tests.services.interleaving import EVERY, cut_everywhere
 from tests.services.postgres import PostgresServer

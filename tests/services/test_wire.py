@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from pondage.ledger import wire as wires
-from pondage.ledger.dialect import translated
-from pondage.ledger.wire import Wire
+from pondage.ledger.database import wire as wires
+from pondage.ledger.database.dialect import translated
+from pondage.ledger.database.wire import Wire
 from tests.services.postgres import PostgresServer
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from pondage.ledger.driver import Driver, Row, Transaction, Value
+from pondage.ledger.database.driver import Driver, Row, Transaction, Value
 
 
 class Tally:

@@ -5,8 +5,8 @@ from pathlib import Path
 from benchmarks.chain import LedgerChain
 from benchmarks.support import office_day
 from benchmarks.support.raw_loop import SqliteLoop
-from pondage.ledger.clock import HostClock
-from pondage.ledger.sqlite import SqliteDriver
+from pondage.ledger.database.clock import HostClock
+from pondage.ledger.database.sqlite import SqliteDriver
 
 
 def test_the_shipped_day_of_consumption_is_the_one_that_the_generator_makes() -> None:

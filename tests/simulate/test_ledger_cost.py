@@ -7,8 +7,8 @@ import pytest
 
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey, PondShape
-from pondage.ledger.clock import Clock
-from pondage.ledger.sqlite import SqliteDriver
+from pondage.ledger.database.clock import Clock
+from pondage.ledger.database.sqlite import SqliteDriver
 from tests.kernel.large import SHAPES
 from tests.ledger.harness import World, pond
 from tests.simulate.counting import CountingDriver

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pondage.simulate.conform import check
-from pondage.simulate.scenario import Scenario, ScenarioError, read_scenarios
+from pondage.conform.demand import check
+from pondage.conform.demand_scenario import Scenario, ScenarioError, read_scenarios
 from pondage.simulate.virtual import VirtualHost
 
 GOOD: dict[str, Any] = {

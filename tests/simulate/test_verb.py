@@ -10,7 +10,7 @@ import pytest
 import pondage
 from pondage.kernel.demand.events import Pulse, Tide
 from pondage.kernel.demand.shape import PondKey
-from pondage.views.simulation import SimulationView
+from pondage.views.plans.simulation import SimulationView
 from tests.cli.conftest import Call
 from tests.ledger.harness import SECOND, World
 

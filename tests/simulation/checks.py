@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.define.definition import PondDefinition
-from pondage.ledger import retention
-from pondage.ledger.driver import Transaction, number, text
+from pondage.define.pond.definition import PondDefinition
+from pondage.ledger.database.driver import Transaction, number, text
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.replay import replay
+from pondage.ledger.upkeep import retention
+from pondage.ledger.upkeep.replay import replay
 from tests.simulation.machines import Outside
 
 _LEFT_OVER = {

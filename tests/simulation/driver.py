@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from pondage.ledger.driver import Counts, Driver, LedgerUnavailable, Transaction
-from pondage.ledger.migrate import migrate
-from pondage.ledger.sqlite import SqliteDriver
+from pondage.ledger.database.driver import Counts, Driver, LedgerUnavailable, Transaction
+from pondage.ledger.database.migrate import migrate
+from pondage.ledger.database.sqlite import SqliteDriver
 from tests.simulation.scheduler import SECOND, Died, Fate, Process, Scheduler, SimulatedClock
 
 WATCHES = """

@@ -8,20 +8,22 @@ from typing import Protocol
 
 import msgspec
 
-from pondage.define.durability import Durability
-from pondage.define.snapshot import SnapshotContent
-from pondage.engine.heartbeat import Heartbeat
-from pondage.engine.outbox import Outbox, PublishOrder
-from pondage.engine.reaper import Reaper
-from pondage.engine.reconcile import close_unknown_claims
-from pondage.engine.timer import Timer
-from pondage.ledger import executions, leases, processes, reap, retention, work
-from pondage.ledger.claims import Queue
-from pondage.ledger.driver import LedgerUnavailable
-from pondage.ledger.history import OutboxRow
-from pondage.ledger.ids import SeededIds
+from pondage.define.project.durability import Durability
+from pondage.engine.process.heartbeat import Heartbeat
+from pondage.engine.services.outbox import Outbox, PublishOrder
+from pondage.engine.services.reaper import Reaper
+from pondage.engine.services.timer import Timer
+from pondage.engine.worker.reconcile import close_unknown_claims
+from pondage.ledger.commit import work
+from pondage.ledger.commit.work import Failure, Work
+from pondage.ledger.database.driver import LedgerUnavailable
+from pondage.ledger.database.ids import SeededIds
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.work import Failure, Work
+from pondage.ledger.queue import executions, processes
+from pondage.ledger.queue.claims import Queue
+from pondage.ledger.tables.history import OutboxRow
+from pondage.ledger.upkeep import leases, reap, retention
+from pondage.work.snapshot import SnapshotContent
 from tests.ledger.harness import content
 from tests.simulation.driver import Database, FaultyDriver
 from tests.simulation.scheduler import SECOND, Process, Scheduler

@@ -6,9 +6,9 @@ from typing import Any
 
 import psycopg
 
-from pondage.ledger.driver import Driver
-from pondage.ledger.migrate import migrate
-from pondage.ledger.postgres import Connection, PostgresDriver
+from pondage.ledger.database.driver import Driver
+from pondage.ledger.database.migrate import migrate
+from pondage.ledger.database.postgres import Connection, PostgresDriver
 from tests.services.postgres import emptied
 from tests.simulation.scheduler import SimulatedClock
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from pondage.define.definition import PondDefinition, Retries
-from pondage.define.durability import Durability
-from pondage.define.names import PondKey
-from pondage.engine import backoff, reaper
+from pondage.define.pond.definition import PondDefinition, Retries
+from pondage.define.project.durability import Durability
+from pondage.define.values.names import PondKey
+from pondage.engine.process import backoff
+from pondage.engine.services import reaper
 from pondage.errors import LedgerError
 from pondage.kernel.demand import events as happens
 from pondage.kernel.demand.events import Event
-from pondage.ledger import catchment, patience, verbs
-from pondage.ledger.deploy import deploy, deployed
-from pondage.ledger.driver import LedgerUnavailable
-from pondage.ledger.ids import SeededIds
+from pondage.ledger.act import verbs
+from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.database import patience
+from pondage.ledger.database.driver import LedgerUnavailable
+from pondage.ledger.database.ids import SeededIds
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.step import catchment
 from tests.ledger.harness import pond
 from tests.simulation.checks import is_quiet, violations
 from tests.simulation.driver import Database, SqliteMemory

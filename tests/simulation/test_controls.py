@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from pondage.engine.reaper import Reaper
-from pondage.ledger import executions, reap, work
-from pondage.ledger.driver import Transaction
-from pondage.ledger.executions import Outcome
+from pondage.engine.services.reaper import Reaper
+from pondage.ledger.commit import work
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.queue import executions
+from pondage.ledger.queue.executions import Outcome
+from pondage.ledger.upkeep import reap
 from tests.simulation import machines
 from tests.simulation.story import play
 

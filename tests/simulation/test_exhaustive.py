@@ -16,15 +16,20 @@ from typing import Any
 
 import pytest
 
-from pondage.define.durability import Durability
+from pondage.define.project.durability import Durability
 from pondage.kernel.demand.events import Kill, Tap
-from pondage.ledger import advance, executions, patience, processes, reap, verbs, work
-from pondage.ledger.deploy import deploy
-from pondage.ledger.driver import Driver, LedgerUnavailable, Transaction
-from pondage.ledger.ids import SeededIds
+from pondage.ledger.act import verbs
+from pondage.ledger.act.deploy import deploy
+from pondage.ledger.commit import work
+from pondage.ledger.commit.work import Work
+from pondage.ledger.database import patience
+from pondage.ledger.database.driver import Driver, LedgerUnavailable, Transaction
+from pondage.ledger.database.ids import SeededIds
+from pondage.ledger.database.sqlite import SqliteTransaction
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.sqlite import SqliteTransaction
-from pondage.ledger.work import Work
+from pondage.ledger.queue import executions, processes
+from pondage.ledger.step import advance
+from pondage.ledger.upkeep import reap
 from tests.ledger.harness import content, pond
 from tests.simulation.driver import SharedSqlite, SqliteMemory
 from tests.simulation.scheduler import SimulatedClock, replaced

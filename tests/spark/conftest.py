@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pondage.spark.driver import SparkDriver
-from pondage.spark.settings import SparkSettings
+from pondage.spark.jvm.settings import SparkSettings
+from pondage.spark.session.driver import SparkDriver
 from tests.spark.pipeline import Pipeline
 
 

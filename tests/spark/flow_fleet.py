@@ -9,22 +9,26 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pondage.connect.extraction import extracted_rows
-from pondage.define.component_work import ComponentResult
-from pondage.define.flow import FlowFacts
-from pondage.engine.attempt import Attempt
-from pondage.engine.attempt_log import AttemptLog, bound
-from pondage.engine.config import EngineConfig, WorkerConfig
-from pondage.engine.flow_simulation import Known, _LocalCode
-from pondage.engine.spark_executor import SparkExecutor
-from pondage.ledger import advance, extracts, jobs, processes, reap, work
-from pondage.ledger.component_results import commit_component
+from pondage.define.job.flow import FlowFacts
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.log import AttemptLog, bound
+from pondage.engine.execute.spark_executor import SparkExecutor
+from pondage.engine.process.config import EngineConfig, WorkerConfig
+from pondage.ledger.act import extracts, jobs
+from pondage.ledger.commit import work
+from pondage.ledger.commit.component_results import commit_component
+from pondage.ledger.commit.work import Work
+from pondage.ledger.data.segments import Fenced
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.segments import Fenced
-from pondage.ledger.work import Work
-from pondage.plan.flow import PlannedFlow
-from pondage.plan.stored_job import stored_job
-from pondage.spark.driver import SparkDriver
-from pondage.views.flows import FlowDetail, flow_run
+from pondage.ledger.queue import processes
+from pondage.ledger.step import advance
+from pondage.ledger.upkeep import reap
+from pondage.plan.flow.planner import PlannedFlow
+from pondage.plan.job.stored import stored_job
+from pondage.spark.session.driver import SparkDriver
+from pondage.testing.flow_simulation import Known, _LocalCode
+from pondage.views.jobs.flows import FlowDetail, flow_run
+from pondage.work.component import ComponentResult
 from tests.patience import PATIENCE_S
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from pondage.cli.flow_files import stored_tree
 from pondage.connect.extraction import extracted
-from pondage.ledger import extracts, jobs
-from pondage.plan.stored_job import StoredJob
-from pondage.spark.driver import SparkDriver
-from pondage.views.flows import FlowDetail, flow_run
+from pondage.ledger.act import extracts, jobs
+from pondage.plan.job.stored import StoredJob
+from pondage.spark.session.driver import SparkDriver
+from pondage.views.jobs.flows import FlowDetail, flow_run
 from tests.spark.job_world import JobWorld
 
 

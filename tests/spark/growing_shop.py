@@ -11,22 +11,26 @@ from typing import Literal
 import duckdb
 from pyspark.sql import SparkSession
 
-from pondage.define.durability import Durability
-from pondage.define.names import PondKey
-from pondage.define.snapshot import SnapshotContent
-from pondage.engine.attempt import Attempt
-from pondage.engine.attempt_log import AttemptLog
-from pondage.engine.config import EngineConfig, WorkerConfig
-from pondage.engine.executor import Compacted, Same, Written
-from pondage.engine.outbox import Outbox
-from pondage.engine.spark_executor import SparkExecutor
+from pondage.define.project.durability import Durability
+from pondage.define.values.names import PondKey
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.executor import Compacted, Same, Written
+from pondage.engine.attempt.log import AttemptLog
+from pondage.engine.execute.spark_executor import SparkExecutor
+from pondage.engine.process.config import EngineConfig, WorkerConfig
+from pondage.engine.services.outbox import Outbox
 from pondage.errors import PondageError
 from pondage.kernel.demand.events import Event, Force, Pulse
-from pondage.ledger import processes, reap, snapshots, verbs, work
-from pondage.ledger.driver import number
+from pondage.ledger.act import verbs
+from pondage.ledger.commit import work
+from pondage.ledger.commit.work import Failure, Work
+from pondage.ledger.data import snapshots
+from pondage.ledger.database.driver import number
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.work import Failure, Work
-from pondage.spark.read import read_snapshot
+from pondage.ledger.queue import processes
+from pondage.ledger.upkeep import reap
+from pondage.spark.files.read import read_snapshot
+from pondage.work.snapshot import SnapshotContent
 from tests.engine.projects import deployed_into, write_project
 
 ORDERS = """

@@ -7,18 +7,20 @@ from pathlib import Path
 
 from pondage.cli.job_files import stored_file
 from pondage.cli.session import Session
-from pondage.define.component_work import ComponentResult
-from pondage.engine.attempt import Attempt
-from pondage.engine.attempt_log import AttemptLog, bound
-from pondage.engine.config import WorkerConfig, config_of
-from pondage.engine.executor import Answered
-from pondage.engine.spark_executor import SparkExecutor
-from pondage.ledger import jobs, processes, work
-from pondage.ledger.component_results import commit_component
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.executor import Answered
+from pondage.engine.attempt.log import AttemptLog, bound
+from pondage.engine.execute.spark_executor import SparkExecutor
+from pondage.engine.process.config import WorkerConfig, config_of
+from pondage.ledger.act import jobs
+from pondage.ledger.commit import work
+from pondage.ledger.commit.component_results import commit_component
 from pondage.ledger.ledger import Ledger
-from pondage.read.project import load_project
-from pondage.spark.driver import SparkDriver
-from pondage.views.jobs import JobRunDetail, job_run
+from pondage.ledger.queue import processes
+from pondage.project.project import load_project
+from pondage.spark.session.driver import SparkDriver
+from pondage.views.jobs.jobs import JobRunDetail, job_run
+from pondage.work.component import ComponentResult
 
 
 class JobWorld:

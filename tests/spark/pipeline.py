@@ -8,21 +8,24 @@ from typing import Any
 
 import msgspec
 
-from pondage.define.component_work import ComponentResult
-from pondage.define.durability import Durability
-from pondage.define.names import PondKey
-from pondage.engine.attempt import Attempt
-from pondage.engine.attempt_log import AttemptLog, bound
-from pondage.engine.config import WorkerConfig, config_of
-from pondage.engine.executor import Answered, Compacted, Same, Written
-from pondage.engine.outbox import Outbox
-from pondage.engine.spark_executor import SparkExecutor
+from pondage.define.project.durability import Durability
+from pondage.define.values.names import PondKey
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.executor import Answered, Compacted, Same, Written
+from pondage.engine.attempt.log import AttemptLog, bound
+from pondage.engine.execute.spark_executor import SparkExecutor
+from pondage.engine.process.config import WorkerConfig, config_of
+from pondage.engine.services.outbox import Outbox
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger import processes, queries, retention, verbs, work
-from pondage.ledger.component_results import commit_component
+from pondage.ledger.act import questions, verbs
+from pondage.ledger.commit import work
+from pondage.ledger.commit.component_results import commit_component
+from pondage.ledger.commit.work import Failure
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.retention import Published
-from pondage.ledger.work import Failure
+from pondage.ledger.queue import processes
+from pondage.ledger.upkeep import retention
+from pondage.ledger.upkeep.retention import Published
+from pondage.work.component import ComponentResult
 from tests.engine.projects import deployed_into, write_project
 
 
@@ -93,8 +96,8 @@ class Pipeline:
 
     def rows(self, sql: str, environment: str = "main") -> list[list[Any]]:
         """Answer the rows of a question as `pondage query` prints them."""
-        asked = queries.submit(self.ledger, environment, sql, limit=100)
-        while (answer := queries.result(self.ledger, asked)) is None:
+        asked = questions.submit(self.ledger, environment, sql, limit=100)
+        while (answer := questions.result(self.ledger, asked)) is None:
             assert self.attempt()
         assert answer.result is not None, answer.failure
         found: list[list[Any]] = msgspec.json.decode(answer.result)["rows"]

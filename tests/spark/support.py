@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pondage.define.definition import ExpectationDefinition, ReadDefinition, RippleDefinition
-from pondage.define.run import Run
-from pondage.define.snapshot import SnapshotContent
-from pondage.spark.ripple import RippleWork
+from pondage.define.pond.definition import ExpectationDefinition, ReadDefinition, RippleDefinition
+from pondage.define.pond.run import Run
+from pondage.spark.ripple.ripple import RippleWork
+from pondage.work.snapshot import SnapshotContent
 from tests.patience import PATIENCE_S
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.spark.archive import ClassArchive, archive_for, cache_directory, sweep
-from pondage.spark.java import Java
+from pondage.spark.jvm.class_archive import ClassArchive, archive_for, cache_directory, sweep
+from pondage.spark.jvm.java import Java
 
 
 def test_the_cache_is_where_the_user_keeps_caches(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from pondage.cli.main import main
 from pondage.errors import NotFound, PondageError
-from pondage.ledger import inspections, queries
+from pondage.ledger.act import inspections, questions
 from pondage.testing import published
-from pondage.views.checks import BrokenRule, breaking, read_checks
-from pondage.views.diff import TableDifference, comparison
+from pondage.views.ponds.checks import BrokenRule, breaking, read_checks
+from pondage.views.ponds.diff import TableDifference, comparison
 from tests.spark.pipeline import Pipeline
 
 pytestmark = pytest.mark.spark
@@ -61,16 +61,16 @@ class Shop:
         self.pipeline.run("orders")
 
     def answer(self, asked: int) -> bytes:
-        while queries.result(self.pipeline.ledger, asked) is None:
+        while questions.result(self.pipeline.ledger, asked) is None:
             assert self.pipeline.attempt()
-        answer = queries.result(self.pipeline.ledger, asked)
+        answer = questions.result(self.pipeline.ledger, asked)
         assert answer is not None
         if answer.failure is not None:
             raise PondageError(answer.failure.message, code=answer.failure.code)
         return (answer.result or "").encode()
 
     def query(self, sql: str) -> list[list[Any]]:
-        asked = queries.submit(self.pipeline.ledger, "main", sql, limit=100)
+        asked = questions.submit(self.pipeline.ledger, "main", sql, limit=100)
         rows: list[list[Any]] = msgspec.json.decode(self.answer(asked))["rows"]
         return rows
 

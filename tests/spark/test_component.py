@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from pondage.components.registry import built_in, built_in_function
-from pondage.define.component import component, definition_of
-from pondage.define.component_work import ComponentResult, ComponentTask, Given, Made, Member, Stored
-from pondage.define.port import Port
+from pondage.define.job.component import component, definition_of
+from pondage.define.types.port import Port
 from pondage.errors import PondageError
-from pondage.spark.component import ComponentWork, run_components
-from pondage.spark.driver import SparkDriver
-from pondage.spark.read import read_snapshot
+from pondage.spark.component.component import ComponentWork, run_components
+from pondage.spark.files.read import read_snapshot
+from pondage.spark.session.driver import SparkDriver
+from pondage.work.component import ComponentResult, ComponentTask, Given, Made, Member, Stored
 
 pytestmark = pytest.mark.spark
 TABLE: dict[str, object] = {"columns": {"id": "bigint"}, "rows": [[1], [2], [3]]}

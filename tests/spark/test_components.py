@@ -11,13 +11,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from pondage.components.registry import built_in, built_in_function, built_in_schemas
-from pondage.define.component import Schema
-from pondage.define.component_work import ComponentTask, Member
-from pondage.define.schema import violations
+from pondage.define.job.component import Schema
+from pondage.define.values.schema import violations
 from pondage.errors import PondageError
-from pondage.spark.columns import literal_table
-from pondage.spark.component_run import SparkRun
-from pondage.spark.errors import explained
+from pondage.spark.component.columns import literal_table
+from pondage.spark.component.injected import SparkRun
+from pondage.spark.session.errors import explained
+from pondage.work.component import ComponentTask, Member
 
 pytestmark = pytest.mark.spark
 COLUMNS = {"id": "bigint", "region": "string", "amount": "double"}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pondage.define.contract import ContractBroken, check_contract, require_contract
+from pondage.define.pond.contract import ContractBroken, check_contract, require_contract
 
 
 def schema(*fields: tuple[str, Any]) -> str:

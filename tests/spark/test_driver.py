@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from pondage.errors import PondageError
-from pondage.spark.driver import Progress, SparkDriver
-from pondage.spark.ripple import run_ripple
+from pondage.spark.ripple.ripple import run_ripple
+from pondage.spark.session.driver import Progress, SparkDriver
 from tests.patience import PATIENCE_S
 from tests.spark.support import until, work
 

@@ -12,13 +12,15 @@ import pyarrow.dataset
 import pytest
 
 from pondage.cli.main import main
-from pondage.define.names import PondKey
-from pondage.engine.config import WorkerConfig
-from pondage.engine.spark_executor import SparkExecutor
-from pondage.engine.vacuum import vacuum
+from pondage.define.values.names import PondKey
+from pondage.engine.execute.spark_executor import SparkExecutor
+from pondage.engine.process.config import WorkerConfig
+from pondage.engine.services.vacuum import vacuum
 from pondage.kernel.demand.events import Tap
-from pondage.ledger import inspections, processes, queries, retention, verbs
-from pondage.views.diff import TableDifference, comparison
+from pondage.ledger.act import inspections, questions, verbs
+from pondage.ledger.queue import processes
+from pondage.ledger.upkeep import retention
+from pondage.views.ponds.diff import TableDifference, comparison
 from tests.spark.pipeline import Pipeline
 
 pytestmark = pytest.mark.spark
@@ -55,10 +57,10 @@ class Below:
         made.executor = SparkExecutor(config, self.ledger)
 
     def rows(self, environment: str, sql: str) -> list[list[object]]:
-        asked = queries.submit(self.ledger, environment, sql, limit=100)
+        asked = questions.submit(self.ledger, environment, sql, limit=100)
         while self.pipeline.attempt():
             pass
-        answer = queries.result(self.ledger, asked)
+        answer = questions.result(self.ledger, asked)
         assert answer is not None
         assert answer.result is not None, answer.failure
         found: list[list[object]] = json.loads(answer.result)["rows"]
@@ -79,7 +81,7 @@ class Below:
             )
         while self.pipeline.attempt():
             pass
-        answer = queries.result(self.ledger, asked)
+        answer = questions.result(self.ledger, asked)
         assert answer is not None
         assert answer.result is not None, answer.failure
         return msgspec.json.decode(answer.result, type=tuple[TableDifference, ...])[0]

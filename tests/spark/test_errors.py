@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from pondage.spark.errors import is_connection_lost
+from pondage.spark.session.errors import is_connection_lost
 
 
 class Told(Exception):

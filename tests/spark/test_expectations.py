@@ -8,12 +8,12 @@ import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from pondage.define.definition import ExpectationDefinition
-from pondage.define.snapshot import ExpectationResult
+from pondage.define.pond.definition import ExpectationDefinition
 from pondage.errors import PondageError
-from pondage.spark.driver import SparkDriver
-from pondage.spark.expectations import BadExpectation, ExpectationFailed
-from pondage.spark.ripple import run_ripple
+from pondage.spark.ripple.ripple import run_ripple
+from pondage.spark.rules.expectations import BadExpectation, ExpectationFailed
+from pondage.spark.session.driver import SparkDriver
+from pondage.work.snapshot import ExpectationResult
 from tests.spark.support import rule, work
 
 pytestmark = pytest.mark.spark

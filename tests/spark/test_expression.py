@@ -13,8 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from pondage.errors import PondageError
 from pondage.expr import ExprError, compile_text, evaluate
-from pondage.spark.expression import column_of, condition_of
-from pondage.spark.expression_value import ExpressionType
+from pondage.spark.expr.columns import column_of, condition_of
+from pondage.spark.expr.values import ExpressionType
 from tests.expr.attacks import ATTACKS
 from tests.spark.random_expressions import SCHEMA, expression, rows
 

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from pondage import sources
 from pondage.errors import PondageError
-from pondage.spark.expectations import ExpectationFailed
-from pondage.spark.ripple import run_ripple
+from pondage.spark.ripple.ripple import run_ripple
+from pondage.spark.rules.expectations import ExpectationFailed
 from tests.spark.pipeline import Pipeline
 from tests.spark.support import rule, work
 

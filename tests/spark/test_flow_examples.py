@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from pondage.spark.driver import SparkDriver
+from pondage.spark.session.driver import SparkDriver
 from tests.spark.flow_world import FlowWorld, node_states
 
 pytestmark = pytest.mark.spark

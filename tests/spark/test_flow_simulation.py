@@ -9,13 +9,13 @@ import pytest
 
 from pondage import component
 from pondage.errors import PondageError
-from pondage.spark.driver import SparkDriver
+from pondage.spark.session.driver import SparkDriver
 from pondage.testing import simulate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component_run import SparkRun
+    from pondage.spark.component.injected import SparkRun
 
 pytestmark = pytest.mark.spark
 

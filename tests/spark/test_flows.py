@@ -12,19 +12,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pondage.define.flow import FlowRefused
-from pondage.engine.attempt_log import AttemptHandler
-from pondage.ledger import flow_constants
-from pondage.spark.driver import SparkDriver
-from pondage.spark.segments import packed
-from pondage.views.flows import FlowDetail
+from pondage.define.job.flow import FlowRefused
+from pondage.engine.attempt.log import AttemptHandler
+from pondage.ledger.act import flow_constants
+from pondage.spark.files.segments import packed
+from pondage.spark.session.driver import SparkDriver
+from pondage.views.jobs.flows import FlowDetail
 from tests.spark.flow_world import FlowWorld, node_states, rows, tree
 
 pytestmark = pytest.mark.spark
 
 PROGRAMS = '''
-from pondage.define.component import component
-from pondage.define.port import Port
+from pondage.define.job.component import component
+from pondage.define.types.port import Port
 
 
 @component("boom", vars={"R": "row"}, inputs={"input": "Table<R>"}, outputs={"main": "Table<R>"}, exposed=True)

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from pondage.spark.footers import merged, read_footers, stored_value
-from pondage.spark.storage import local_path, readable_path, spark_path
+from pondage.spark.files.footers import merged, read_footers, stored_value
+from pondage.spark.files.storage import local_path, readable_path, spark_path
 
 
 def test_footers_tell_rows_nulls_and_bounds_over_files_and_row_groups(tmp_path: Path) -> None:

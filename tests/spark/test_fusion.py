@@ -12,17 +12,17 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from pondage.define.definition import PondDefinition
-from pondage.define.pond import Pond
-from pondage.define.run import Run
-from pondage.define.snapshot import SnapshotContent
+from pondage.define.pond.definition import PondDefinition
+from pondage.define.pond.pond import Pond
+from pondage.define.pond.run import Run
 from pondage.errors import PondageError
-from pondage.plan.planning import checked, make_plan
-from pondage.read.sql import parsed_sql
-from pondage.spark.driver import SparkDriver
-from pondage.spark.query import run_query
-from pondage.spark.read import read_snapshot
-from pondage.spark.ripple import RippleWork, run_ripple
+from pondage.plan.deploy.planner import checked, make_plan
+from pondage.project.sql import parsed_sql
+from pondage.spark.files.read import read_snapshot
+from pondage.spark.query.query import run_query
+from pondage.spark.ripple.ripple import RippleWork, run_ripple
+from pondage.spark.session.driver import SparkDriver
+from pondage.work.snapshot import SnapshotContent
 
 pytestmark = pytest.mark.spark
 
@@ -208,8 +208,8 @@ def test_a_fused_chain_is_one_job_and_reads_only_the_columns_that_are_needed(
 
 def read_schemas(spark: SparkSession, pond: Pond, raw: SnapshotContent) -> list[str]:
     """Answer what the physical plan of the Pond's only written Ripple reads."""
-    from pondage.spark.fuse import FusedPlans
-    from pondage.spark.ripple import _tables, call_ripple
+    from pondage.spark.ripple.fuse import FusedPlans
+    from pondage.spark.ripple.ripple import _tables, call_ripple
 
     (ripple,) = planned(pond).ripples
     work = RippleWork(

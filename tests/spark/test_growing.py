@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pondage.define.names import PondKey
-from pondage.engine.vacuum import vacuum
+from pondage.define.values.names import PondKey
+from pondage.engine.services.vacuum import vacuum
 from pondage.kernel.demand.events import Force, Rollback
-from pondage.ledger import compaction, reap, rollback
-from pondage.ledger.processes import alive
-from pondage.spark.driver import SparkDriver
+from pondage.ledger.act import rollback
+from pondage.ledger.commit import compaction
+from pondage.ledger.queue.processes import alive
+from pondage.ledger.upkeep import reap
+from pondage.spark.session.driver import SparkDriver
 from tests.spark.growing_shop import Fate, Shop
 
 FATES: list[Fate] = ["finish", "crash", "zombie", "fail"]

@@ -13,8 +13,8 @@ from deltalake import DeltaTable
 from pyiceberg.catalog import Catalog
 
 from pondage.connect.iceberg import catalogue_of, open_catalogue
-from pondage.define.names import PondKey
-from pondage.ledger import compaction
+from pondage.define.values.names import PondKey
+from pondage.ledger.commit import compaction
 from tests.spark.pipeline import Pipeline
 
 PONDS = """

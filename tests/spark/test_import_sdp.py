@@ -19,7 +19,7 @@ from pondage.connect.sdp.graph import Imported, pond_names
 from pondage.connect.sdp.inspect import imported
 from pondage.connect.sdp.registry import statements
 from pondage.connect.sdp.writing import ponds_text, project_text
-from pondage.define.run import Run, Unchanged
+from pondage.define.pond.run import Run, Unchanged
 from pondage.errors import PondageError
 
 PIPELINES = Path(__file__).parent.parent / "data" / "pipelines"

@@ -15,12 +15,12 @@ from pondage.cli.asks import inferring
 from pondage.cli.desk import Here
 from pondage.cli.flow_files import planned_tree, stored_tree
 from pondage.cli.inferring import asking
-from pondage.define.component import component, definition_of
-from pondage.define.flow import FlowRefused
-from pondage.define.inference import Inferred, Question
-from pondage.define.port import Port
-from pondage.spark.driver import SparkDriver
-from pondage.spark.inference import infer_types
+from pondage.define.job.component import component, definition_of
+from pondage.define.job.flow import FlowRefused
+from pondage.define.types.port import Port
+from pondage.spark.component.inference import infer_types
+from pondage.spark.session.driver import SparkDriver
+from pondage.work.inference import Inferred, Question
 from tests.spark.flow_world import FlowWorld, rows, tree
 
 pytestmark = pytest.mark.spark

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pondage.spark import java
-from pondage.spark.java import NoJava, find_java, inspect_java
+from pondage.spark.jvm import java
+from pondage.spark.jvm.java import NoJava, find_java, inspect_java
 
 
 def made_java(home: Path, version: str, *, release: bool = True, modules: str = "") -> Path:

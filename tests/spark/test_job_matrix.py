@@ -26,8 +26,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.spark.driver import SparkDriver
-from pondage.views.jobs import ComponentView, JobRunDetail
+from pondage.spark.session.driver import SparkDriver
+from pondage.views.jobs.jobs import ComponentView, JobRunDetail
 from tests.spark.job_world import JobWorld, states
 
 pytestmark = pytest.mark.spark
@@ -36,7 +36,7 @@ PARTS = '''
 from pathlib import Path
 
 from pondage import component
-from pondage.define.port import Port
+from pondage.define.types.port import Port
 
 NUMBERS = {"type": "object", "properties": {"counts": {"type": "array"}}}
 

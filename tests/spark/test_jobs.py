@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pondage.spark.driver import SparkDriver
+from pondage.spark.session.driver import SparkDriver
 from tests.spark.job_world import JobWorld, states
 
 pytestmark = pytest.mark.spark

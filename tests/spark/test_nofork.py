@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pondage.spark import command, nofork
-from pondage.spark.java import find_java
-from pondage.spark.settings import SparkSettings, session_conf
+from pondage.spark.jvm import command, nofork
+from pondage.spark.jvm.java import find_java
+from pondage.spark.jvm.settings import SparkSettings, session_conf
 from tests.patience import PATIENCE_S
 from tests.spark.support import python
 
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.spark
 WRITES = """
 import json, os, pathlib, sys
 state, cache, record, places = map(pathlib.Path, sys.argv[1:])
-from pondage.spark.driver import SparkDriver
-from pondage.spark.settings import SparkSettings
+from pondage.spark.session.driver import SparkDriver
+from pondage.spark.jvm.settings import SparkSettings
 driver = SparkDriver.start(SparkSettings(memory="512m", cores=1), state, cache=cache)
 count = lambda: len(record.read_text().splitlines()) if record.exists() else 0
 said = {}

@@ -10,14 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from pondage.cli.example import copy_example
-from pondage.engine.config import WorkerConfig
-from pondage.engine.spark_executor import SparkExecutor
-from pondage.ledger import advance, processes
-from pondage.ledger.deploy import deploy, deployed
-from pondage.plan.planning import checked, make_plan
-from pondage.read.archive import pack_project
-from pondage.read.reader import read_declared
-from pondage.spark.driver import SparkDriver
+from pondage.engine.execute.spark_executor import SparkExecutor
+from pondage.engine.process.config import WorkerConfig
+from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.queue import processes
+from pondage.ledger.step import advance
+from pondage.plan.deploy.planner import checked, make_plan
+from pondage.project.archive import pack_project
+from pondage.project.reader import read_declared
+from pondage.spark.session.driver import SparkDriver
 from tests.reaction.hosting import Hosting
 from tests.spark.pipeline import Pipeline
 

@@ -5,12 +5,12 @@ import json
 import pytest
 from pyspark.sql import SparkSession
 
-from pondage.define.snapshot import SnapshotContent
 from pondage.errors import PondageError
-from pondage.spark.driver import SparkDriver
-from pondage.spark.query import run_query
-from pondage.spark.sqltext import view_names
-from pondage.spark.write import write_files
+from pondage.spark.files.write import write_files
+from pondage.spark.query.query import run_query
+from pondage.spark.query.sql_names import view_names
+from pondage.spark.session.driver import SparkDriver
+from pondage.work.snapshot import SnapshotContent
 
 pytestmark = pytest.mark.spark
 

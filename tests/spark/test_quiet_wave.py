@@ -9,18 +9,20 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pondage.define.durability import Durability
-from pondage.engine.attempt import Attempt
-from pondage.engine.attempt_log import AttemptLog
-from pondage.engine.config import EngineConfig, WorkerConfig
-from pondage.engine.executor import Same, Written
-from pondage.engine.spark_executor import SparkExecutor
+from pondage.define.project.durability import Durability
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.executor import Same, Written
+from pondage.engine.attempt.log import AttemptLog
+from pondage.engine.execute.spark_executor import SparkExecutor
+from pondage.engine.process.config import EngineConfig, WorkerConfig
 from pondage.kernel.demand.events import Pulse, Wave
 from pondage.kernel.demand.shape import PondKey
-from pondage.ledger import processes, verbs, work
+from pondage.ledger.act import verbs
+from pondage.ledger.commit import work
 from pondage.ledger.ledger import Ledger
-from pondage.spark.driver import SparkDriver
-from pondage.views.lineage import read_lineage
+from pondage.ledger.queue import processes
+from pondage.spark.session.driver import SparkDriver
+from pondage.views.ponds.lineage import read_lineage
 from tests.engine.projects import deployed_into, write_project
 
 PONDS = """

@@ -18,12 +18,12 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from pondage.define.type_registry import BUILT_IN
-from pondage.engine.flow_simulation import Known
-from pondage.ledger.work import Work
-from pondage.plan.flow import PlannedFlow
-from pondage.read.tree import load_tree
-from pondage.spark.driver import SparkDriver
+from pondage.define.types.type_registry import BUILT_IN
+from pondage.ledger.commit.work import Work
+from pondage.plan.flow.planner import PlannedFlow
+from pondage.project.tree import load_tree
+from pondage.spark.session.driver import SparkDriver
+from pondage.testing.flow_simulation import Known
 from tests.flow.evaluation import Evaluation, Unclear
 from tests.flow.programs import SCHEMAS
 from tests.flow.running_programs import FUNCTIONS, REGISTRY

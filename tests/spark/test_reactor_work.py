@@ -11,14 +11,15 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from pondage.engine import reactor_executor
-from pondage.engine.config import WorkerConfig
-from pondage.engine.spark_executor import SparkExecutor
-from pondage.engine.worker import Ending, Worker
-from pondage.ledger import advance, reactor_work
-from pondage.spark.driver import SparkDriver
-from pondage.views.logs import locate, with_lines
-from pondage.views.reactors import stream_faults
+from pondage.engine.execute import reactor_executor
+from pondage.engine.execute.spark_executor import SparkExecutor
+from pondage.engine.process.config import WorkerConfig
+from pondage.engine.worker.process import Ending, Worker
+from pondage.ledger.commit import reactor_work
+from pondage.ledger.step import advance
+from pondage.spark.session.driver import SparkDriver
+from pondage.views.reactors.reactors import stream_faults
+from pondage.views.runs.logs import locate, with_lines
 from tests.patience import PATIENCE_S
 from tests.reaction.hosting import Hosting
 

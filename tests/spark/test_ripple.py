@@ -9,12 +9,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from pondage.define.run import Run
-from pondage.define.snapshot import SnapshotContent
+from pondage.define.pond.run import Run
 from pondage.errors import PondageError
-from pondage.spark.driver import SparkDriver
-from pondage.spark.read import read_snapshot
-from pondage.spark.ripple import UNCHANGED, RippleWork, run_ripple
+from pondage.spark.files.read import read_snapshot
+from pondage.spark.ripple.ripple import UNCHANGED, RippleWork, run_ripple
+from pondage.spark.session.driver import SparkDriver
+from pondage.work.snapshot import SnapshotContent
 from tests.spark.support import work
 
 pytestmark = pytest.mark.spark

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from pondage.spark.read import read_snapshot
+from pondage.spark.files.read import read_snapshot
 from tests.spark.pipeline import Pipeline
 
 pytestmark = pytest.mark.spark

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pondage.cli.main import main
-from pondage.engine.attempt_log import AttemptHandler, RoutedStream
-from pondage.spark.driver import SparkDriver
+from pondage.engine.attempt.log import AttemptHandler, RoutedStream
+from pondage.spark.session.driver import SparkDriver
 from tests.spark.pipeline import Pipeline
 
 VALUE = "hush-7f3a9c-pond"

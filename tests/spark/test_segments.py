@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from pondage.define.types import parse_type
-from pondage.spark.segment_types import checked_rows
-from pondage.spark.segments import DecodeError, packed, unpacked, without_numbers
+from pondage.define.types.types import parse_type
+from pondage.spark.component.segment_types import checked_rows
+from pondage.spark.files.segments import DecodeError, packed, unpacked, without_numbers
 
 ROWS = pa.table({"n": [3, 1, 2]})
 

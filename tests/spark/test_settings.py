@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pondage.errors import PondageError
-from pondage.spark import command
-from pondage.spark.settings import SparkSettings, available_cores, session_conf
+from pondage.spark.jvm import command
+from pondage.spark.jvm.settings import SparkSettings, available_cores, session_conf
 
 
 def conf_of(**settings: object) -> dict[str, str]:

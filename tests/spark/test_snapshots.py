@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
-from pondage.define.snapshot import SnapshotContent
-from pondage.spark.driver import SparkDriver
-from pondage.spark.read import NoSuchColumn, read_snapshot
-from pondage.spark.write import OutputRefused, write_files
+from pondage.spark.files.read import NoSuchColumn, read_snapshot
+from pondage.spark.files.write import OutputRefused, write_files
+from pondage.spark.session.driver import SparkDriver
+from pondage.work.snapshot import SnapshotContent
 
 pytestmark = pytest.mark.spark
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pondage.spark.driver import SparkDriver
+from pondage.spark.session.driver import SparkDriver
 from tests.spark.flow_world import FlowWorld
 
 pytestmark = pytest.mark.spark

@@ -13,17 +13,19 @@ import pytest
 from pyarrow import parquet as pq
 from pyspark.sql import SparkSession
 
-from pondage.define.component_work import ComponentResult
-from pondage.engine.attempt import Attempt
-from pondage.engine.attempt_log import AttemptLog
-from pondage.engine.config import WorkerConfig, config_of
-from pondage.engine.spark_executor import SparkExecutor
-from pondage.engine.worker import Worker
-from pondage.ledger import reap, segments, work
-from pondage.ledger.component_results import commit_component
-from pondage.ledger.segments import Stream
-from pondage.ledger.work import Work
-from pondage.spark.driver import SparkDriver
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.log import AttemptLog
+from pondage.engine.execute.spark_executor import SparkExecutor
+from pondage.engine.process.config import WorkerConfig, config_of
+from pondage.engine.worker.process import Worker
+from pondage.ledger.commit import work
+from pondage.ledger.commit.component_results import commit_component
+from pondage.ledger.commit.work import Work
+from pondage.ledger.data import segments
+from pondage.ledger.data.segments import Stream
+from pondage.ledger.upkeep import reap
+from pondage.spark.session.driver import SparkDriver
+from pondage.work.component import ComponentResult
 from tests.patience import PATIENCE_S
 from tests.services.postgres import wait_until
 from tests.spark.flow_world import FlowWorld, node_states, rows, tree
@@ -34,8 +36,8 @@ PROGRAMS = '''
 import time
 from pathlib import Path
 
-from pondage.define.component import component
-from pondage.define.port import Port
+from pondage.define.job.component import component
+from pondage.define.types.port import Port
 
 
 @component("ticks", outputs={"out": "Stream<{n: bigint}>"}, mode="stream", deterministic=True, exposed=True)
@@ -171,7 +173,7 @@ def node(prog: str, **params: object) -> dict[str, object]:
 
 def in_stream(world: FlowWorld, spark: SparkSession, run: str, name: str) -> list[list[tuple[object, ...]]]:
     """The rows of each segment, and [] at the end."""
-    from pondage.spark.segments import frame_in
+    from pondage.spark.files.segments import frame_in
 
     with world.ledger.reading() as tx:
         row = tx.row("SELECT id FROM job_runs WHERE public_id = :run", run=run)

@@ -11,17 +11,17 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from pondage.define.definition import ExpectationDefinition
-from pondage.define.run import Run
-from pondage.define.snapshot import ExpectationResult, SnapshotContent
+from pondage.define.pond.definition import ExpectationDefinition
+from pondage.define.pond.run import Run
 from pondage.errors import PondageError
-from pondage.spark.breaks import breaking_rows
-from pondage.spark.diff import compare
-from pondage.spark.driver import SparkDriver
-from pondage.spark.expectations import BadExpectation, ExpectationFailed
-from pondage.spark.merge import Merge
-from pondage.spark.read import read_snapshot
-from pondage.spark.ripple import run_ripple
+from pondage.spark.files.read import read_snapshot
+from pondage.spark.query.breaks import breaking_rows
+from pondage.spark.query.diff import compare
+from pondage.spark.ripple.merge import Merge
+from pondage.spark.ripple.ripple import run_ripple
+from pondage.spark.rules.expectations import BadExpectation, ExpectationFailed
+from pondage.spark.session.driver import SparkDriver
+from pondage.work.snapshot import ExpectationResult, SnapshotContent
 from tests.spark.support import rule, work
 
 pytestmark = pytest.mark.spark

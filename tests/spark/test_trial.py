@@ -11,15 +11,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
-from pondage.define.definition import ReadDefinition, RippleDefinition
-from pondage.define.run import Run
-from pondage.define.snapshot import Increment, SnapshotContent
+from pondage.define.pond.definition import ReadDefinition, RippleDefinition
+from pondage.define.pond.run import Run
 from pondage.errors import PondageError
-from pondage.plan.schemas import column_names
-from pondage.spark.merge import Merge
-from pondage.spark.ripple import RippleWork
-from pondage.spark.trial import infer_schemas, run_sample
-from pondage.spark.write import write_files
+from pondage.plan.deploy.schemas import column_names
+from pondage.spark.files.write import write_files
+from pondage.spark.ripple.merge import Merge
+from pondage.spark.ripple.ripple import RippleWork
+from pondage.spark.ripple.trial import infer_schemas, run_sample
+from pondage.work.snapshot import Increment, SnapshotContent
 
 Place = Callable[[], Path]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pondage.spark import warmup
-from pondage.spark.archive import cache_directory
-from pondage.spark.warmup import WarmupFailed, is_warm, warm
+from pondage.spark.jvm.class_archive import cache_directory
+from pondage.spark.session import warmup
+from pondage.spark.session.warmup import WarmupFailed, is_warm, warm
 from tests.patience import PATIENCE_S
 from tests.spark.support import python
 
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.spark
 
 MAPPED = """
 import sys, pathlib
-from pondage.spark.driver import SparkDriver
-from pondage.spark.settings import SparkSettings
+from pondage.spark.session.driver import SparkDriver
+from pondage.spark.jvm.settings import SparkSettings
 state, cache = map(pathlib.Path, sys.argv[1:])
 driver = SparkDriver.start(SparkSettings(memory="512m", cores=1), state, cache=cache)
 print("spark.jsa" in pathlib.Path(f"/proc/{driver.pid}/maps").read_text())

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pondage.define.segment import Segment
-from pondage.spark import whole_streams
-from pondage.spark.errors import explained
-from pondage.spark.segments import DecodeError, frame_in, packed, written
-from pondage.spark.whole_streams import whole_stream
+from pondage.define.types.segment import Segment
+from pondage.spark.files import whole_streams
+from pondage.spark.files.segments import DecodeError, frame_in, packed, written
+from pondage.spark.files.whole_streams import whole_stream
+from pondage.spark.session.errors import explained
 
 pytestmark = pytest.mark.spark
 TYPE = "Stream<{id: bigint, name: string}>"

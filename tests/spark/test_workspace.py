@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pondage.spark.workspace import Workspace
+from pondage.spark.jvm.workspace import Workspace
 
 
 def test_leftovers_of_a_dead_driver_are_swept_and_those_of_a_living_one_stay(tmp_path: Path) -> None:

@@ -6,14 +6,14 @@ import pytest
 
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.ledger.driver import Row, Transaction, Value
-from pondage.views.logs import locate
-from pondage.views.processes import alive
-from pondage.views.rhythm import rhythm
-from pondage.views.runs import run, runs
-from pondage.views.show import show
-from pondage.views.status import status
-from pondage.views.why import why
+from pondage.ledger.database.driver import Row, Transaction, Value
+from pondage.views.ponds.rhythm import rhythm
+from pondage.views.ponds.show import show
+from pondage.views.ponds.status import status
+from pondage.views.ponds.why import why
+from pondage.views.runs.logs import locate
+from pondage.views.runs.processes import alive
+from pondage.views.runs.runs import run, runs
 from tests.ledger.harness import World
 
 GROWING = {

@@ -4,9 +4,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.define.definition import WindowDefinition
-from pondage.ledger.sqlite import SqliteDriver
-from pondage.views.graph import GraphPond, graph
+from pondage.define.pond.definition import WindowDefinition
+from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.views.installation.graph import GraphPond, graph
 from tests.ledger.harness import World, pond
 
 

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from pondage.define.lineage import ColumnLineage, Origin
 from pondage.errors import NotFound
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.ledger import lineage
-from pondage.ledger.driver import number
-from pondage.views.lineage import read_lineage
-from pondage.views.lineage_data import Direction, LineageView
+from pondage.ledger.data import lineage
+from pondage.ledger.database.driver import number
+from pondage.views.ponds.lineage import read_lineage
+from pondage.views.ponds.lineage_data import Direction, LineageView
+from pondage.work.lineage import ColumnLineage, Origin
 from tests.ledger.harness import World, pond
 
 

@@ -5,7 +5,7 @@ import pytest
 from pondage.errors import NotFound
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.views.logs import LogsView, locate, read_lines, with_lines
+from pondage.views.runs.logs import LogsView, locate, read_lines, with_lines
 from tests.ledger.harness import World
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pondage.views.reactor_words import happened_text
+from pondage.views.reactors.words import happened_text
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.views.rhythm import rhythm
+from pondage.views.ponds.rhythm import rhythm
 from tests.ledger.harness import SECOND, World
 
 

@@ -4,8 +4,8 @@ import pytest
 from pondage.errors import NotFound
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.ledger import executions
-from pondage.views.runs import RunDetailView, RunsView, run, runs
+from pondage.ledger.queue import executions
+from pondage.views.runs.runs import RunDetailView, RunsView, run, runs
 from tests.ledger.harness import SECOND, World
 
 

@@ -1,13 +1,13 @@
 import pytest
 
-from pondage.define.definition import ExpectationDefinition
+from pondage.define.pond.definition import ExpectationDefinition
 from pondage.errors import NotFound
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.views.rules import expectation_text
-from pondage.views.runs import RunDetailView
-from pondage.views.schema import columns
-from pondage.views.show import PondShow, Shown, SnapshotShow, show
+from pondage.views.plans.schema import columns
+from pondage.views.ponds.rules import expectation_text
+from pondage.views.ponds.show import PondShow, Shown, SnapshotShow, show
+from pondage.views.runs.runs import RunDetailView
 from tests.ledger.harness import World
 
 

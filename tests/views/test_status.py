@@ -1,10 +1,10 @@
 import msgspec
 
-from pondage.define.definition import ScheduleDefinition, TideDefinition, Triggers
+from pondage.define.pond.definition import ScheduleDefinition, TideDefinition, Triggers
 from pondage.kernel.demand.events import Clear, Kill, Pulse, Tap, Wave
 from pondage.kernel.demand.shape import PondKey
-from pondage.ledger import executions
-from pondage.views.status import PondView, StatusView, status
+from pondage.ledger.queue import executions
+from pondage.views.ponds.status import PondView, StatusView, status
 from tests.ledger.harness import SECOND, World, pond
 
 

@@ -1,8 +1,8 @@
 from pathlib import Path
 
 from pondage.kernel.demand.events import Force, Pulse
-from pondage.ledger.sqlite import SqliteDriver
-from pondage.views.trend import trend
+from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.views.ponds.trend import trend
 from tests.ledger.harness import World, pond
 
 

@@ -1,14 +1,14 @@
 import msgspec
 import pytest
 
-from pondage.define.definition import ScheduleDefinition, Triggers
+from pondage.define.pond.definition import ScheduleDefinition, Triggers
 from pondage.errors import NotFound
 from pondage.kernel.demand.events import Kill, Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.ledger.deploy import deploy, deployed
-from pondage.ledger.rollback import roll_back_pond
-from pondage.views.gates import gate_view
-from pondage.views.why import WhyView, why
+from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.rollback import roll_back_pond
+from pondage.views.ponds.gates import gate_view
+from pondage.views.ponds.why import WhyView, why
 from tests.ledger.harness import SECOND, World, pond
 
 
@@ -99,7 +99,7 @@ def test_a_run_that_used_everything_again_is_unchanged_since_its_data_was_made(w
     assert "unchanged" not in gates(world, "reports")
     world.clock.time += 10 * SECOND
     world.send(Pulse(pond=PondKey("reports@1")))
-    from pondage.ledger import work
+    from pondage.ledger.commit import work
 
     held = worker.claim()
     assert held is not None

@@ -9,8 +9,8 @@ from pondage.cli.desk import Desk
 
 if TYPE_CHECKING:
     from pondage.cli.asks.uploads import Read
-    from pondage.ledger.branching import Choice
-    from pondage.views.plan import PlanView
+    from pondage.ledger.act.branching import Choice
+    from pondage.views.plans.plan import PlanView
 
 
 def analyzed(opened: Desk, read: Read, choice: Choice, view: PlanView, *, timeout_s: float) -> PlanView:
@@ -18,7 +18,7 @@ def analyzed(opened: Desk, read: Read, choice: Choice, view: PlanView, *, timeou
     import msgspec
 
     from pondage.cli.asks import deploying
-    from pondage.views.analysis import InferredSchema
+    from pondage.views.plans.analysis import InferredSchema
 
     asked = opened.ask(deploying.analysis, **read, choice=choice, timeout_s=timeout_s).answer
     if asked is None:

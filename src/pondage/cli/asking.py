@@ -40,8 +40,8 @@ def ask(opened: Desk, sql: str, *, limit: int, timeout_s: float = 300.0, as_of: 
 def _meant(opened: Desk, sql: str) -> str:
     """Answer what to type about a table that is not there: the Pond that was meant, or a look at all of them."""
     from pondage.cli.asks import looking
-    from pondage.define.meant import nearest
-    from pondage.read.sql import tables_or_none
+    from pondage.define.values.meant import nearest
+    from pondage.project.sql import tables_or_none
 
     known = {pond.name: pond for pond in opened.ask(looking.status).ponds}
     for table in sorted(tables_or_none(sql) or ()):

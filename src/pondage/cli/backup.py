@@ -11,7 +11,7 @@ from pondage.cli.session import Session, session
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
-    from pondage.engine.backup import Checked
+    from pondage.engine.services.backup import Checked
 
 MOST_NAMED = 20
 
@@ -26,7 +26,7 @@ def backup(settings: Settings, file: Path, is_json: bool) -> None:
     A ledger on PostgreSQL is copied with PostgreSQL's own tools; the error says how.
     """
     from pondage.cli.output import print_json
-    from pondage.engine.backup import backup as copy
+    from pondage.engine.services.backup import backup as copy
     from pondage.views.words import size_text
 
     with session(settings) as opened:
@@ -48,8 +48,8 @@ def restore(settings: Settings, file: Path | None, is_check: bool, is_json: bool
     Nothing may work for the ledger meanwhile. Exit code 1 when data is missing: a Pond that is forced makes it anew.
     """
     from pondage.cli.output import print_json
-    from pondage.engine.backup import check_snapshots
-    from pondage.engine.backup import restore as put_back
+    from pondage.engine.services.backup import check_snapshots
+    from pondage.engine.services.backup import restore as put_back
 
     if (file is None) != is_check:
         raise click.UsageError("name the FILE to restore, or say --check")

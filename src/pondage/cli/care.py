@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _WARM = """
 import json, sys
 from pondage.errors import PondageError
-from pondage.spark.warmup import is_warm, warm
+from pondage.spark.session.warmup import is_warm, warm
 try:
     was_warm = is_warm()
     place = warm(lambda phase: print(f"  {phase}", file=sys.stderr, flush=True))
@@ -65,7 +65,7 @@ def doctor(settings: Settings, is_replaying: bool, has_cluster: bool, is_json: b
 def _looked(settings: Settings, *, is_replaying: bool, has_cluster: bool) -> DoctorView:
     if settings.server is None:
         # Also where there is no project, or one that cannot be opened: that is what it finds out.
-        from pondage.views.doctor import examined
+        from pondage.views.installation.doctor import examined
 
         return examined(settings.project or Path.cwd(), is_replaying=is_replaying, has_cluster=has_cluster)
     from pondage.cli.asks import keeping
@@ -82,7 +82,7 @@ def warmup(if_needed: bool, is_json: bool) -> None:
 
     What was prepared before is kept: a second call does nothing.
     """
-    from pondage.views.doctor import child_environment
+    from pondage.views.installation.doctor import child_environment
 
     done = subprocess.run(
         [sys.executable, "-c", _WARM], stdout=subprocess.PIPE, text=True, check=False, env=child_environment()

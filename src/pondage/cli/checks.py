@@ -7,7 +7,7 @@ import click
 from pondage.cli.desk import Desk, desk
 from pondage.cli.output import Cell, print_json, print_table, print_title, state_cell
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
-from pondage.views.checks import BreakingView, BrokenRule, ChecksView, RuleOutcome, RuleView
+from pondage.views.ponds.checks import BreakingView, BrokenRule, ChecksView, RuleOutcome, RuleView
 from pondage.views.words import age_text
 
 SAMPLE = 20

@@ -13,12 +13,12 @@ from pondage.cli.known import listed_components
 from pondage.cli.output import print_json, print_pairs, print_table, print_title
 from pondage.cli.registry import known_components
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
-from pondage.define.component import ComponentDefinition
-from pondage.define.port import Port
+from pondage.define.job.component import ComponentDefinition
+from pondage.define.types.port import Port
 
 if TYPE_CHECKING:
-    from pondage.views.components import KnownComponent
-    from pondage.views.queues import QueueView
+    from pondage.views.jobs.components import KnownComponent
+    from pondage.views.jobs.queues import QueueView
 
 _Component = TypeVar("_Component", bound=ComponentDefinition)
 
@@ -133,7 +133,7 @@ def manifest(settings: Settings, names: tuple[str, ...], image: str, namespace: 
 
 def _known(known: Mapping[str, _Component], name: str) -> _Component:
     """Answer a component; raises `NotFound` with what may have been meant."""
-    from pondage.define.meant import nearest
+    from pondage.define.values.meant import nearest
     from pondage.errors import NotFound
 
     if name not in known:

@@ -8,17 +8,17 @@ from pathlib import Path
 import click
 import msgspec
 
+from pondage.conform.control import check_control
+from pondage.conform.control_scenario import read_control_scenarios
+from pondage.conform.demand import Verdict, check
+from pondage.conform.demand_scenario import Scenario, read_scenarios
+from pondage.conform.reaction import check_reaction
+from pondage.conform.reaction_host import MakeReactorHost, VirtualReactorHost
+from pondage.conform.reaction_scenario import read_reaction_scenarios
 from pondage.errors import PondageError
-from pondage.simulate.conform import Verdict, check
-from pondage.simulate.control_conform import check_control
 from pondage.simulate.control_host import ControlHost
-from pondage.simulate.control_scenario import read_control_scenarios
 from pondage.simulate.control_virtual import VirtualControlHost
 from pondage.simulate.host import Host
-from pondage.simulate.reaction_conform import check_reaction
-from pondage.simulate.reaction_host import MakeReactorHost, VirtualReactorHost
-from pondage.simulate.reaction_scenario import read_reaction_scenarios
-from pondage.simulate.scenario import Scenario, read_scenarios
 from pondage.simulate.virtual import VirtualHost
 
 
@@ -109,9 +109,9 @@ def _control_host(name: str) -> Callable[[], ControlHost]:
         return VirtualControlHost
     # Imported by name and only when asked for: the durable host brings the ledger with it.
     try:
-        module = importlib.import_module("pondage.ledger.conform_control")
+        module = importlib.import_module("pondage.conform.control_durable")
     except ModuleNotFoundError as error:
-        if error.name != "pondage.ledger.conform_control":
+        if error.name != "pondage.conform.control_durable":
             raise
         raise PondageError(
             "this build has no durable host for control scenarios",
@@ -167,9 +167,9 @@ def _reaction_host(name: str) -> MakeReactorHost:
         return VirtualReactorHost
     # Imported by name and only when asked for: the live host brings the journal with it.
     try:
-        module = importlib.import_module("pondage.engine.live.conform")
+        module = importlib.import_module("pondage.conform.reaction_durable")
     except ModuleNotFoundError as error:
-        if error.name != "pondage.engine.live.conform":
+        if error.name != "pondage.conform.reaction_durable":
             raise
         raise PondageError(
             "this build has no live host for conformance scenarios",
@@ -185,9 +185,9 @@ def _host(name: str) -> Callable[[], Host]:
         return VirtualHost
     # Imported by name and only when asked for: the durable host brings the ledger with it.
     try:
-        module = importlib.import_module("pondage.ledger.conform")
+        module = importlib.import_module("pondage.conform.demand_durable")
     except ModuleNotFoundError as error:
-        if error.name not in ("pondage.ledger", "pondage.ledger.conform"):
+        if error.name not in ("pondage.ledger", "pondage.conform.demand_durable"):
             raise
         raise PondageError(
             "this build has no durable host for conformance scenarios",

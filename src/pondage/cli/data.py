@@ -69,7 +69,7 @@ def run(
 def tables_of(opened: Desk, key: str) -> list[str]:
     """Answer how a query calls the results of a Pond."""
     from pondage.cli.asks import looking
-    from pondage.views.show import PondShow
+    from pondage.views.ponds.show import PondShow
 
     shown = opened.ask(looking.show, subject=key)
     assert isinstance(shown, PondShow), key
@@ -116,7 +116,7 @@ def query(
     of its Sources, and everything else as fresh as it was. Only what is still retained can be read.
     """
     from pondage.cli.output import print_json
-    from pondage.read.sql import tables_or_none
+    from pondage.project.sql import tables_or_none
 
     if sum((is_tap, is_pulse, then is not None)) > 1:
         raise click.UsageError("give only one of --tap, --pulse and --as-of")
@@ -140,7 +140,7 @@ def query(
 def _ponds(opened: Desk, sql: str, tables: frozenset[str] | None) -> list[str]:
     """Answer the keys of the Ponds that a question reads, of each name the newest major version, as a query does."""
     from pondage.cli.asks import looking
-    from pondage.ledger.queries import words_of
+    from pondage.ledger.act.questions import words_of
 
     names = words_of(sql) if tables is None else tables
     found = {pond.name: pond.key for pond in opened.ask(looking.status).ponds if pond.name in names}

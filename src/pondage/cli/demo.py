@@ -15,9 +15,9 @@ from pondage.cli.session import Session, session, workers
 from pondage.cli.settings import Settings, pass_settings, verb
 
 if TYPE_CHECKING:
-    from pondage.views.rhythm import RhythmView
-    from pondage.views.show import PublishedView
-    from pondage.views.status import StatusView
+    from pondage.views.ponds.rhythm import RhythmView
+    from pondage.views.ponds.show import PublishedView
+    from pondage.views.ponds.status import StatusView
 
 OUTLET = "reports"
 FIRST_RUN_S = 900.0
@@ -100,8 +100,8 @@ def _wave(settings: Settings, opened: Session, key: str, seconds: float) -> None
     from pondage.cli.live import follow, screen
     from pondage.kernel.demand.events import Sleep, Wave
     from pondage.kernel.demand.shape import PondKey
-    from pondage.ledger.verbs import send
-    from pondage.views.rhythm import rhythm
+    from pondage.ledger.act.verbs import send
+    from pondage.views.ponds.rhythm import rhythm
 
     with opened.ledger.reading() as tx:
         since = tx.now
@@ -162,7 +162,7 @@ def _idle_pond(view: StatusView) -> str:
 
 def _why(settings: Settings, opened: Session, name: str) -> None:
     from pondage.cli.looking import print_why
-    from pondage.views.why import why
+    from pondage.views.ponds.why import why
 
     click.echo(f"$ pondage why {name}")
     with opened.ledger.reading() as tx:
@@ -199,7 +199,7 @@ def _published(opened: Session, key: str) -> PublishedView | None:
     import msgspec
 
     from pondage.views import find
-    from pondage.views.show import show_pond
+    from pondage.views.ponds.show import show_pond
 
     class Current(msgspec.Struct):
         snapshot: str

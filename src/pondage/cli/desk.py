@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, Protocol, Typ
 import pondage
 from pondage.cli.session import Session, open_project, session, workers
 from pondage.cli.settings import Settings
-from pondage.views.about import AboutView
+from pondage.views.installation.about import AboutView
 
 if TYPE_CHECKING:
     from pondage.cli.remote import Server
-    from pondage.read.project import Project
+    from pondage.project.project import Project
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")

@@ -7,8 +7,8 @@ import click
 from pondage.cli.desk import desk
 from pondage.cli.output import print_json, print_table, print_title
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
-from pondage.views.diff import DiffView, StateView, TableDifference
-from pondage.views.questions import diff_view
+from pondage.operations.questions import diff_view
+from pondage.views.ponds.diff import DiffView, StateView, TableDifference
 from pondage.views.words import count_text
 
 

@@ -42,6 +42,6 @@ def copy_example(target: Path, name: str = "retail") -> bool:
 
 
 def _is_same_project(target: Path, source: Path) -> bool:
-    from pondage.read.project import load_project
+    from pondage.project.project import load_project
 
     return load_project(target).name == load_project(source).name

@@ -11,7 +11,7 @@ from pondage.cli.flow_running import cleanup, list_runs, resume, show, stop, sto
 from pondage.cli.inferring import asking, infer_option, unresolved_line
 from pondage.cli.output import print_json, print_table
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
-from pondage.define.flow import FlowRefused
+from pondage.define.job.flow import FlowRefused
 
 
 @click.group()

@@ -6,19 +6,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from pondage.define.flow import MAX_DOCUMENT, FlowRefused
-from pondage.define.job import JobProblem
+from pondage.define.job.flow import MAX_DOCUMENT, FlowRefused
+from pondage.define.job.job import JobProblem
 
 if TYPE_CHECKING:
     from pondage.cli.desk import Desk
     from pondage.cli.inferring import Asker
-    from pondage.define.component import Registry
-    from pondage.define.flow import Tree
-    from pondage.define.type_registry import TypeRegistry
-    from pondage.plan.flow import PlannedFlow
-    from pondage.plan.inference import Inference
-    from pondage.plan.stored_job import StoredJob
-    from pondage.read.project import Project
+    from pondage.define.job.component import Registry
+    from pondage.define.job.flow import Tree
+    from pondage.define.types.type_registry import TypeRegistry
+    from pondage.plan.flow.planner import PlannedFlow
+    from pondage.plan.job.inference import Inference
+    from pondage.plan.job.stored import StoredJob
+    from pondage.project.project import Project
 
 REFUSED = 4
 STANDARD_INPUT = "-"
@@ -40,7 +40,7 @@ def _planned(
 ) -> tuple[PlannedFlow, Registry, str]:
     from pondage.cli.known import deployed
     from pondage.cli.registry import known_components, known_types
-    from pondage.read.tree import load_tree, load_tree_file
+    from pondage.project.tree import load_tree, load_tree_file
 
     if file == STANDARD_INPUT:
         loaded = load_tree(sys.stdin.buffer.read(MAX_DOCUMENT + 1), file="standard input")
@@ -62,8 +62,8 @@ def _plan(
     tree: Tree, registry: Registry, types: TypeRegistry, name: str, inferring: Asker | None
 ) -> tuple[PlannedFlow, Registry, str]:
     from pondage.cli.registry import known_schemas, this_code, this_project
-    from pondage.plan.flow import plan_flow
-    from pondage.plan.flow_code import code_of
+    from pondage.plan.flow.code import code_of
+    from pondage.plan.flow.planner import plan_flow
 
     project = this_project()
     registry, code = code_of(tree, registry)
@@ -99,8 +99,8 @@ def stored_tree(
 
     No code comes with a tree whose programs are all deployed, nor outside of a project.
     """
-    from pondage.plan.stored_job import stored_job
-    from pondage.read.archive import pack_project
+    from pondage.plan.job.stored import stored_job
+    from pondage.project.archive import pack_project
 
     planned, registry, code = _planned(file, name, opened, inferring)
     source = "" if file == STANDARD_INPUT else Path(file).name

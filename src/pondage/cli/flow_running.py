@@ -12,7 +12,7 @@ from pondage.cli.desk import Desk, desk
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 
 if TYPE_CHECKING:
-    from pondage.views.flows import FlowDetail
+    from pondage.views.jobs.flows import FlowDetail
 
 _WAIT = click.option("--wait", "is_followed", is_flag=True, help="Wait for its end and show how it goes.")
 _RUN = click.argument("run_id", metavar="RUN")
@@ -33,8 +33,8 @@ def submit(settings: Settings, file: str, name: str | None, is_followed: bool, i
     from pondage.cli.flow_files import refuse, stored_tree
     from pondage.cli.inferring import asking_first
     from pondage.cli.registry import this_project
-    from pondage.define.flow import FlowRefused
-    from pondage.define.names import checked_name
+    from pondage.define.job.flow import FlowRefused
+    from pondage.define.values.names import checked_name
 
     with desk(settings) as opened, asking_first(opened, is_followed=is_followed) as inferring:
         try:
@@ -64,7 +64,7 @@ def store(settings: Settings, file: Path, is_json: bool) -> None:
     """
     from pondage.cli.asks import flows
     from pondage.cli.output import print_json
-    from pondage.ledger.flow_constants import MAX_BYTES
+    from pondage.ledger.act.flow_constants import MAX_BYTES
 
     with desk(settings) as opened, file.open("rb") as source:
         stored = opened.ask(flows.store, data=source.read(MAX_BYTES + 1))

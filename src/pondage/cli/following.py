@@ -11,7 +11,7 @@ from pondage.cli.settings import Settings
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
-    from pondage.views.status import PondView, StatusView
+    from pondage.views.ponds.status import PondView, StatusView
 
 
 class RunFailed(PondageError):

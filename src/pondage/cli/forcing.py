@@ -12,7 +12,7 @@ from pondage.cli.live import follow, screen
 from pondage.cli.settings import Settings
 
 if TYPE_CHECKING:
-    from pondage.views.status import PondView, StatusView
+    from pondage.views.ponds.status import PondView, StatusView
 
 
 def force_in_order(

@@ -11,8 +11,8 @@ import click
 from pondage.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from pondage.define.inference import Inferred, Question
-    from pondage.plan.inference import Inference
+    from pondage.plan.job.inference import Inference
+    from pondage.work.inference import Inferred, Question
 
 Planned = TypeVar("Planned")
 TIMEOUT_S = 300.0
@@ -33,7 +33,7 @@ class Asker:
 
         Raises JobRefused with what Spark has against it, and `TookTooLong` when no worker answers.
         """
-        from pondage.plan.inference import planned_with_answers
+        from pondage.plan.job.inference import planned_with_answers
 
         def ask(questions: tuple[Question, ...]) -> list[Inferred]:
             found: list[Inferred] = []
@@ -49,7 +49,7 @@ class Asker:
 
         from pondage.cli.asking import answer_of
         from pondage.cli.asks import inferring
-        from pondage.define.inference import Inferred
+        from pondage.work.inference import Inferred
 
         asked = self._opened.ask(
             inferring.inference, questions=questions, archive=archive, code=code, timeout_s=TIMEOUT_S

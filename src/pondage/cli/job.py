@@ -18,7 +18,7 @@ from pondage.cli.job_options import endings, milliseconds, planned_file, values
 from pondage.cli.job_running import kill, list_jobs, resume, run, show
 from pondage.cli.output import print_json
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
-from pondage.define.job import JobRefused
+from pondage.define.job.job import JobRefused
 from pondage.kernel.control.events import Start
 from pondage.kernel.control.state import JobState
 

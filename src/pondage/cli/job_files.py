@@ -11,13 +11,13 @@ import click
 from pondage.cli import registry
 from pondage.cli.failures import REFUSED_EXIT
 from pondage.cli.job_options import planned_file
-from pondage.define.job import JobProblem, JobRefused
+from pondage.define.job.job import JobProblem, JobRefused
 
 if TYPE_CHECKING:
     from pondage.cli.inferring import Asker
-    from pondage.ledger.job_plans import StoredJob
-    from pondage.plan.job import PlannedJob
-    from pondage.read.project import Project
+    from pondage.ledger.tables.job_plans import StoredJob
+    from pondage.plan.job.planner import PlannedJob
+    from pondage.project.project import Project
 
 REFUSED = REFUSED_EXIT
 
@@ -48,8 +48,8 @@ def stored_file(
     """Answer a job file as it is stored, and the project's code that it runs with."""
     import msgspec
 
-    from pondage.ledger.job_plans import stored_job
-    from pondage.read.archive import pack_project
+    from pondage.ledger.tables.job_plans import stored_job
+    from pondage.project.archive import pack_project
 
     planned = planned_or_refused(file, fuses=fuses, is_alone=True, inferring=inferring)
     plan = planned.plan
@@ -65,7 +65,7 @@ def project_jobs(project: Project) -> dict[str, StoredJob]:
     """Answer the jobs of a project: every file in `jobs/` that has a name, which joblets have not, and no inputs, which
     the bodies of Ripples have."""
     from pondage.errors import ProjectError
-    from pondage.read.job import load_job_file
+    from pondage.project.job import load_job_file
 
     found: dict[str, StoredJob] = {}
     for file in project.job_files:

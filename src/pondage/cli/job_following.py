@@ -15,7 +15,7 @@ from pondage.cli.job_tables import COMPONENT_COLUMNS, component_rows, doing_text
 from pondage.cli.live import DRAW_EVERY_S, READ_AGAIN_S
 from pondage.cli.output import console, is_terminal, print_json, rich_table
 from pondage.cli.settings import Settings
-from pondage.views.jobs import JobRunDetail
+from pondage.views.jobs.jobs import JobRunDetail
 from pondage.views.words import moment_text
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ import click
 
 from pondage.cli import registry
 from pondage.cli.inferring import Asker
-from pondage.define.duration import parsed_duration
-from pondage.define.job import JobRefused
+from pondage.define.job.job import JobRefused
+from pondage.define.values.duration import parsed_duration
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.control import JobPlan
-from pondage.plan.inference import Inference
-from pondage.plan.job import PlannedJob, plan_job
-from pondage.read.job import load_job_file
+from pondage.plan.job.inference import Inference
+from pondage.plan.job.planner import PlannedJob, plan_job
+from pondage.project.job import load_job_file
 from pondage.simulate.control_drive import Ending
 from pondage.simulate.control_failures import real_components
 

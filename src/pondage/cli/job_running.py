@@ -13,8 +13,8 @@ from pondage.cli.job_options import values
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 
 if TYPE_CHECKING:
-    from pondage.ledger.job_plans import StoredJob
-    from pondage.views.jobs import JobRunDetail, SubjobView
+    from pondage.ledger.tables.job_plans import StoredJob
+    from pondage.views.jobs.jobs import JobRunDetail, SubjobView
 
 FAILED, ABORTED = 1, 3
 _CONTEXT = click.option("--context", metavar="K=V", multiple=True, help="A variable of the context, as JSON or text.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pondage.cli.output import Cell, Row, print_table, print_title
 from pondage.cli.settings import Settings
-from pondage.views.jobs import ComponentView, JobRunDetail, JobRunView, JobView
+from pondage.views.jobs.jobs import ComponentView, JobRunDetail, JobRunView, JobView
 from pondage.views.words import duration_text, moment_text, size_text
 
 COMPONENT_COLUMNS = ("COMPONENT", "STATE", "TOOK", "ROWS", "NOTE")

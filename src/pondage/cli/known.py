@@ -14,9 +14,9 @@ from pondage.cli.settings import Settings
 
 if TYPE_CHECKING:
     from pondage.cli.desk import Desk
-    from pondage.define.component import Registry
-    from pondage.define.type_registry import TypeRegistry
-    from pondage.views.components import KnownComponent, KnownType
+    from pondage.define.job.component import Registry
+    from pondage.define.types.type_registry import TypeRegistry
+    from pondage.views.jobs.components import KnownComponent, KnownType
 
 
 def listed_components() -> list[KnownComponent]:
@@ -24,7 +24,7 @@ def listed_components() -> list[KnownComponent]:
     from pondage.cli import registry
     from pondage.cli.asks import components
     from pondage.components.registry import built_in
-    from pondage.views.components import known_component
+    from pondage.views.jobs.components import known_component
 
     with _opened() as opened:
         asked = [] if opened is None else opened.ask(components.components)
@@ -42,7 +42,7 @@ def listed_types() -> list[KnownType]:
     """Answer every type, those that are built in first. What this folder declares comes before what is deployed."""
     from pondage.cli import registry
     from pondage.cli.asks import components
-    from pondage.views.components import known_type
+    from pondage.views.jobs.components import known_type
 
     with _opened() as opened:
         found = {one.key: one for one in ([] if opened is None else opened.ask(components.types))}

@@ -10,7 +10,7 @@ from pondage.cli.desk import desk
 from pondage.cli.drawing import drawing
 from pondage.cli.output import print_json, print_table, print_title, styled
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
-from pondage.views.lineage_data import Direction, LineageTable, LineageView
+from pondage.views.ponds.lineage_data import Direction, LineageTable, LineageView
 from pondage.views.words import age_text, list_text
 
 _FILLS = {"start": "#fff3e0", "other": "#e3f2fd", "missing": "#ffffff"}

@@ -22,7 +22,7 @@ from pondage.cli.tables import (
     reactor_rows,
     status_rows,
 )
-from pondage.views.status import PondView, StatusView
+from pondage.views.ponds.status import PondView, StatusView
 from pondage.views.words import moment_text
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ def live(settings: Settings, ledger: str | None, state: Path | None) -> None:
     """
     import msgspec
 
-    from pondage.engine.serve import WorkerOptions, run_worker, worker_config
+    from pondage.engine.supervise.machine import WorkerOptions, run_worker, worker_config
     from pondage.errors import ProjectError
 
     try:

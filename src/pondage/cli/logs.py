@@ -10,7 +10,7 @@ from pondage.cli.desk import desk
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
-    from pondage.views.logs import LogLine, LogsView
+    from pondage.views.runs.logs import LogLine, LogsView
 
 
 @verb

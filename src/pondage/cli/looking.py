@@ -10,8 +10,8 @@ from pondage.cli.desk import desk
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
-    from pondage.views.status import StatusView
-    from pondage.views.why import WhyView
+    from pondage.views.ponds.status import StatusView
+    from pondage.views.ponds.why import WhyView
 
 MOST_PONDS = 500
 """So many are shown when nobody says which: more than anybody reads, and quickly read however many there are."""
@@ -75,7 +75,7 @@ def why(settings: Settings, pond: str, is_json: bool) -> None:
     from pondage.cli.asks import looking
     from pondage.cli.output import print_json
     from pondage.cli.reactor import print_why_reactor
-    from pondage.views.why import WhyView
+    from pondage.views.ponds.why import WhyView
 
     with desk(settings) as opened:
         view = opened.ask(looking.why, name=pond)

@@ -135,7 +135,7 @@ class Program(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb that was typed; an unknown one is answered with the nearest."""
         if args and args[0] not in _PLACES and not args[0].startswith("-"):
-            from pondage.define.meant import nearest
+            from pondage.define.values.meant import nearest
 
             close = _OTHER_WORDS.get(args[0]) or nearest(args[0], _PLACES)
             meant = f" Did you mean: pondage {close}" if close else ""

@@ -17,7 +17,7 @@ def parsed_moment(text: str, now: int) -> int | None:
     A duration is so long ago. A time without a zone is one of this machine's zone, as `status` and `runs` print them.
     Raises `PondageError` for a time in the future.
     """
-    from pondage.define.duration import parsed_duration
+    from pondage.define.values.duration import parsed_duration
 
     given = text.strip()
     if ago := _AGO.match(given):

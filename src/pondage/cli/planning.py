@@ -9,7 +9,7 @@ import click
 from pondage.cli.settings import Settings
 
 if TYPE_CHECKING:
-    from pondage.views.plan import PlannedPond, PlanView, SchemaView
+    from pondage.views.plans.plan import PlannedPond, PlanView, SchemaView
 
 _SIGNS = {"added": ("+", "green"), "changed": ("~", "yellow"), "removed": ("-", "red"), "unchanged": (" ", "dim")}
 

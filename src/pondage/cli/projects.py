@@ -14,9 +14,9 @@ from pondage.cli.session import open_project, refuse_server
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 
 if TYPE_CHECKING:
-    from pondage.ledger.branching import Choice
-    from pondage.read.project import Project
-    from pondage.views.plan import PlanView
+    from pondage.ledger.act.branching import Choice
+    from pondage.project.project import Project
+    from pondage.views.plans.plan import PlanView
 
 
 @verb
@@ -27,7 +27,7 @@ def init(directory: Path, name: str | None) -> None:
 
     Nothing that exists is overwritten.
     """
-    from pondage.read.starter import create_project
+    from pondage.project.starter import create_project
 
     for path in create_project(directory, name):
         click.echo(f"wrote {path}")
@@ -50,7 +50,7 @@ def dev(settings: Settings, quiet: bool, port: int, no_api: bool) -> None:
     from contextlib import nullcontext
 
     from pondage.cli.serving import beside
-    from pondage.engine.dev import run_dev
+    from pondage.engine.supervise.dev import run_dev
 
     refuse_server(settings)
     project = open_project(settings)
@@ -75,7 +75,7 @@ def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> 
     from pondage.cli.analyzing import analyzed
     from pondage.cli.asks import deploying
     from pondage.cli.output import print_json
-    from pondage.ledger.branching import Choice
+    from pondage.ledger.act.branching import Choice
 
     with desk(settings) as opened:
         project = opened.project
@@ -124,7 +124,7 @@ def deploy(
     """
     from pondage.cli.forcing import force_in_order, told
     from pondage.cli.output import print_json
-    from pondage.ledger.branching import Choice
+    from pondage.ledger.act.branching import Choice
 
     with desk(settings) as opened:
         choice = Choice(parent=parent, names=ponds, is_all=is_all, is_empty=is_empty)
@@ -148,9 +148,9 @@ def read_project(project: Project, *, has_jobs: bool = True) -> Read:
     """Read the files of a project, in a process of its own, and pack its code."""
     from pondage.cli.job_files import project_jobs
     from pondage.cli.registry import not_of_library
-    from pondage.define.exposed import exposed_by
-    from pondage.read.archive import pack_project
-    from pondage.read.reader import read_declared
+    from pondage.define.job.exposed import exposed_by
+    from pondage.project.archive import pack_project
+    from pondage.project.reader import read_declared
 
     declared = read_declared(project)
     return Read(
@@ -174,8 +174,8 @@ def chosen(project: Project, choice: Choice) -> Choice:
 def deploy_project(opened: Desk, choice: Choice | None = None, *, is_dry: bool = False) -> PlanView:
     """Carry out the plan of the project and answer it; raises `PlanError` and changes nothing when it has problems."""
     from pondage.cli.asks import deploying
-    from pondage.ledger.branching import Choice
-    from pondage.plan.planning import refuse
+    from pondage.ledger.act.branching import Choice
+    from pondage.plan.deploy.planner import refuse
 
     project = opened.project
     said = chosen(project, choice or Choice())

@@ -12,7 +12,7 @@ from pondage.cli.reactor_commands import fire, fire_with, pause, push, redrive, 
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 
 if TYPE_CHECKING:
-    from pondage.views.reactors import ReactorView, ReactorWhyView
+    from pondage.views.reactors.reactors import ReactorView, ReactorWhyView
 
 _NAME = click.argument("name", metavar="REACTOR")
 

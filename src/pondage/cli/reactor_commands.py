@@ -149,7 +149,7 @@ def _command(settings: Settings, name: str, command: str, argument: object, *, t
 
 
 def _reply_text(reply: dict[str, object]) -> str:
-    from pondage.views.reactor_words import hold_text
+    from pondage.views.reactors.words import hold_text
 
     if "revived" in reply:
         return "started again" if reply["revived"] else "nothing of it had failed"

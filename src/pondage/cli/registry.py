@@ -11,13 +11,13 @@ import click
 
 from pondage.cli.settings import Settings
 from pondage.components.registry import built_in, built_in_schemas
-from pondage.define.component import Registry, Schema
+from pondage.define.job.component import Registry, Schema
 
 if TYPE_CHECKING:
-    from pondage.define.component import ComponentDefinition
-    from pondage.define.type_registry import TypeRegistry
-    from pondage.read.project import Project
-    from pondage.read.reader import Declared
+    from pondage.define.job.component import ComponentDefinition
+    from pondage.define.types.type_registry import TypeRegistry
+    from pondage.project.project import Project
+    from pondage.project.reader import Declared
 
 
 def known_components() -> Registry:
@@ -30,7 +30,7 @@ def known_components() -> Registry:
 
 def known_schemas() -> dict[str, Schema]:
     """Answer the pure `schema` functions of the library, and of the project's own components (in a subprocess)."""
-    from pondage.read.reader import schema_function
+    from pondage.project.reader import schema_function
 
     project, own = this_project(), _own().schemas
     return {
@@ -42,7 +42,7 @@ def known_schemas() -> dict[str, Schema]:
 def this_project() -> Project | None:
     """Answer the project that the call is about; None outside of one. Raises what is wrong with its file."""
     from pondage.errors import ProjectError
-    from pondage.read.project import find_project
+    from pondage.project.project import find_project
 
     context = click.get_current_context(silent=True)
     settings = context.find_object(Settings) if context is not None else None
@@ -56,7 +56,7 @@ def this_project() -> Project | None:
 
 def this_code() -> bytes:
     """Answer the code of the project that the call is about, packed; nothing outside of one."""
-    from pondage.read.archive import pack_project
+    from pondage.project.archive import pack_project
 
     project = this_project()
     return b"" if project is None else pack_project(project).data
@@ -64,15 +64,15 @@ def this_code() -> bytes:
 
 def known_types() -> TypeRegistry:
     """Answer the built-in types, and those that the project declares."""
-    from pondage.define.type_registry import BUILT_IN
+    from pondage.define.types.type_registry import BUILT_IN
 
     project = this_project()
     return {**BUILT_IN, **(project.types if project is not None else {})}
 
 
 def _own() -> Declared:
-    from pondage.read.archive import pack_project
-    from pondage.read.reader import Declared
+    from pondage.project.archive import pack_project
+    from pondage.project.reader import Declared
 
     project = this_project()
     if project is None or not project.modules:
@@ -83,8 +83,8 @@ def _own() -> Declared:
 @lru_cache(maxsize=4)
 def _read(root: Path, _digest: str) -> Declared:
     """Read a project's components once for each state of its code: importing it takes a process."""
-    from pondage.read.project import load_project
-    from pondage.read.reader import read_declared
+    from pondage.project.project import load_project
+    from pondage.project.reader import read_declared
 
     declared = read_declared(load_project(root))
     not_of_library(declared.components)

@@ -28,7 +28,7 @@ def set_(settings: Settings, name: str, is_json: bool) -> None:
     """Store a value under NAME, in place of the one before. It is read from stdin, or asked for on a terminal."""
     from pondage.cli.asks import keeping
     from pondage.cli.output import print_json
-    from pondage.define.names import checked_name
+    from pondage.define.values.names import checked_name
 
     checked_name(name, what="secret")
     value = _value(name)

@@ -14,7 +14,7 @@ from pondage.cli.settings import Settings, pass_settings, verb
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
-    from pondage.read.project import Project
+    from pondage.project.project import Project
     from pondage.server.table import Service
 
 PORT = 8642

@@ -12,7 +12,7 @@ from pondage.cli.settings import Settings
 
 if TYPE_CHECKING:
     from pondage.ledger.ledger import Ledger
-    from pondage.read.project import Project
+    from pondage.project.project import Project
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +44,8 @@ def open_project(settings: Settings) -> Project:
     """Answer the project that the call is about; raises `ProjectError` when there is none here."""
     import msgspec
 
-    from pondage.define.names import checked_name
-    from pondage.read.project import find_project
+    from pondage.define.values.names import checked_name
+    from pondage.project.project import find_project
 
     project = find_project(settings.project or Path.cwd())
     if settings.environment is None:
@@ -65,7 +65,7 @@ def workers(opened: Session) -> Iterator[None]:
     """See that somebody works while the block runs: a running `pondage dev`, or a supervisor of our own for so long."""
     import click
 
-    from pondage.engine.dev import attached, standing_supervisor
+    from pondage.engine.supervise.dev import attached, standing_supervisor
 
     if standing_supervisor(opened.ledger) is None:
         log = opened.project.state / "dev.log"

@@ -12,11 +12,11 @@ from pondage.cli.output import print_json, print_pairs, print_table, print_title
 from pondage.cli.settings import Settings, json_option, pass_settings, verb
 from pondage.cli.stage_tables import print_stages
 from pondage.cli.tables import run_notes
-from pondage.define.snapshot import ExpectationResult
-from pondage.views.runs import CodeView, OutputView, RunDetailView
-from pondage.views.schema import ColumnView
-from pondage.views.show import PondReference, PondShow, PublishedView, RippleShow, SnapshotShow
+from pondage.views.plans.schema import ColumnView
+from pondage.views.ponds.show import PondReference, PondShow, PublishedView, RippleShow, SnapshotShow
+from pondage.views.runs.runs import CodeView, OutputView, RunDetailView
 from pondage.views.words import age_text, count_text, duration_text, moment_text, size_text
+from pondage.work.snapshot import ExpectationResult
 
 
 @verb

@@ -15,12 +15,12 @@ from pondage.cli.desk import Desk, desk
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 
 if TYPE_CHECKING:
-    from pondage.define.definition import PondDefinition
-    from pondage.define.names import PondKey
+    from pondage.define.pond.definition import PondDefinition
+    from pondage.define.values.names import PondKey
     from pondage.kernel.demand import events
     from pondage.simulate.measure import Figures
     from pondage.simulate.whatif import Played, Progress, Question
-    from pondage.views.simulation import Recorded, SimulationFacts, SimulationView, Standing
+    from pondage.views.plans.simulation import Recorded, SimulationFacts, SimulationView, Standing
 
     Actions = list[tuple[int, events.Verb]]
 
@@ -106,11 +106,11 @@ def simulate(
     from pondage.cli import simulate_options as options
     from pondage.cli.output import print_json
     from pondage.cli.simulate_tables import print_tables
-    from pondage.define.duration import parsed_duration
-    from pondage.ledger.shape import shape_of
+    from pondage.define.values.duration import parsed_duration
+    from pondage.ledger.tables.pond_shape import shape_of
     from pondage.simulate.pipeline import Pipeline
     from pondage.simulate.whatif import Question
-    from pondage.views.simulation import standing_actions
+    from pondage.views.plans.simulation import standing_actions
 
     with desk(settings) as opened:
         found = _local(opened) if is_local else _deployed(opened)
@@ -181,10 +181,10 @@ def _deployed(opened: Desk) -> _Found:
 def _local(opened: Desk) -> _Found:
     """Read the project as a deploy would, with the Ponds of other projects that are deployed beside it."""
     from pondage.cli.asks import simulating
-    from pondage.ledger.branching import with_foreign
-    from pondage.plan.planning import checked, make_plan
-    from pondage.plan.reactors import reactor_changes
-    from pondage.read.reader import read_declared
+    from pondage.ledger.act.branching import with_foreign
+    from pondage.plan.deploy.planner import checked, make_plan
+    from pondage.plan.deploy.reactors import reactor_changes
+    from pondage.project.reader import read_declared
 
     project = opened.project
     declared, facts = read_declared(project), opened.ask(simulating.facts)
@@ -259,7 +259,7 @@ def _view(
     is_local: bool,
     notes: list[str],
 ) -> SimulationView:
-    from pondage.views.simulation import RippleTiming, SimulationView
+    from pondage.views.plans.simulation import RippleTiming, SimulationView
 
     pipeline = question.pipeline
     return SimulationView(
@@ -321,7 +321,7 @@ def _draw(path: Path, question: Question, ours: Played, view: SimulationView) ->
 
 def _save(settings: Settings, name: str, ours: Played, view: SimulationView) -> None:
     from pondage.cli.asks import simulating
-    from pondage.views.saved_simulations import kept_of
+    from pondage.views.plans.saved_simulations import kept_of
 
     kept = kept_of(name, view, [run for runs in ours.recorder.runs.values() for run in runs])
     with desk(settings) as opened:

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from pondage.define.duration import parsed_duration
-from pondage.define.meant import nearest
-from pondage.define.names import PondKey
+from pondage.define.values.duration import parsed_duration
+from pondage.define.values.meant import nearest
+from pondage.define.values.names import PondKey
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.demand import PondShape
 from pondage.kernel.demand.events import Pulse, Tap, Tide, Verb, Wave
 from pondage.simulate.consumption import ConsumptionVerb, read_trace
 from pondage.simulate.pipeline import Place, Timing
-from pondage.views.simulation import Recorded
+from pondage.views.plans.simulation import Recorded
 
 _DURATION = re.compile(r"(?:\d+(?:ms|[smhd]))+\Z")
 

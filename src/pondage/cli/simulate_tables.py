@@ -10,7 +10,7 @@ import click
 from pondage.cli.output import Row, print_table, print_title
 from pondage.cli.settings import Settings
 from pondage.simulate.measure import Figures
-from pondage.views.simulation import RippleTiming, SimulationView
+from pondage.views.plans.simulation import RippleTiming, SimulationView
 from pondage.views.words import count_text, duration_text, list_text, moment_text
 
 POND_COLUMNS = ("POND", "RUNS", "WASTED", "SPARK TIME", "BETWEEN RUNS")

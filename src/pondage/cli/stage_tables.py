@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pondage.cli.output import Row, print_table, print_title
 from pondage.cli.settings import Settings
-from pondage.views.active import Progress, StageView
+from pondage.views.runs.active import Progress, StageView
 from pondage.views.words import duration_text, size_text
 
 _FIGURES = ("STAGES", "TASKS", "WORK", "READ", "SHUFFLED", "SPILLED")

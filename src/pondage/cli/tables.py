@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pondage.cli.output import Cell, Row, state_cell
-from pondage.views.active import ActiveRunView, RippleView
-from pondage.views.runs import RunView
-from pondage.views.status import PondView, StatusView, TriggerView
+from pondage.views.ponds.status import PondView, StatusView, TriggerView
+from pondage.views.runs.active import ActiveRunView, RippleView
+from pondage.views.runs.runs import RunView
 from pondage.views.words import age_text, count_text, duration_text, moment_text
 
 STATUS_COLUMNS = ("POND", "STATE", "FRESH", "ASKED FOR BY", "NOW", "LAST RUN")

@@ -10,7 +10,7 @@ from pondage.cli.desk import about, desk
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
 
 if TYPE_CHECKING:
-    from pondage.ledger.tokens import TokenRow
+    from pondage.ledger.tables.api_tokens import TokenRow
 
 LEVELS = ("read", "demand", "operate", "admin")
 
@@ -44,8 +44,8 @@ def create(
     """Make a token and print it, for the only time. The ledger keeps its hash."""
     from pondage.cli.asks import keeping
     from pondage.cli.output import print_json
-    from pondage.define.duration import parsed_duration
-    from pondage.define.names import checked_name
+    from pondage.define.values.duration import parsed_duration
+    from pondage.define.values.names import checked_name
 
     with desk(settings) as opened:
         chosen = tuple(checked_name(each, what="environment") for each in environments) or (opened.environment,)

@@ -12,7 +12,7 @@ from pondage.cli.desk import Desk, about, desk
 from pondage.cli.settings import Settings, pass_settings, verb
 
 if TYPE_CHECKING:
-    from pondage.views.status import PondView, StatusView
+    from pondage.views.ponds.status import PondView, StatusView
 
 _ponds = click.argument("ponds", nargs=-1, required=True, metavar="POND...")
 _RUN = re.compile("j[0-9a-f]{16}")
@@ -154,8 +154,8 @@ def tide(settings: Settings, pond: str, limit: str, name: str) -> None:
     It runs no more often than that needs. Of several Tides the smallest limit rules; one of the same name is replaced.
     """
     from pondage.cli.asks import demanding
-    from pondage.define.duration import parsed_duration
-    from pondage.define.names import checked_name
+    from pondage.define.values.duration import parsed_duration
+    from pondage.define.values.names import checked_name
     from pondage.views.words import duration_text
 
     length = parsed_duration(limit, what="limit")

@@ -8,7 +8,7 @@ import msgspec
 from pondage.cli.known import listed_types
 from pondage.cli.output import print_json, print_pairs, print_table
 from pondage.cli.settings import Settings, Verb, json_option, pass_settings
-from pondage.define.type_registry import TypeEntry, TypeRegistry
+from pondage.define.types.type_registry import TypeEntry, TypeRegistry
 
 
 @click.group("type")
@@ -35,7 +35,7 @@ def list_types(settings: Settings, is_json: bool) -> None:
 @pass_settings
 def show(settings: Settings, name: str, is_json: bool) -> None:
     """Show one type: what it means, what it consists of, how it becomes octets. NAME may have a version: Order@2."""
-    from pondage.define.meant import nearest
+    from pondage.define.values.meant import nearest
     from pondage.errors import NotFound
 
     known = {one.key: one for one in listed_types()}
@@ -54,9 +54,9 @@ def show(settings: Settings, name: str, is_json: bool) -> None:
 
 
 def _as_json(entry: TypeEntry, known: TypeRegistry) -> dict[str, object]:
-    from pondage.define.type_json import spark_json
-    from pondage.define.type_registry import structures_of
-    from pondage.define.types import parse_type
+    from pondage.define.types.type_json import spark_json
+    from pondage.define.types.type_registry import structures_of
+    from pondage.define.types.types import parse_type
 
     found: dict[str, object] = msgspec.to_builtins(entry)
     is_row = bool(entry.definition) and (not entry.is_built_in or entry.name == "Panic")

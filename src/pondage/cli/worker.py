@@ -50,9 +50,9 @@ def worker(
 
     What is not said is taken from the project file here, if there is one. Deployed code comes from the ledger.
     """
-    from pondage.engine.serve import WorkerOptions, run_worker, worker_config
+    from pondage.engine.supervise.machine import WorkerOptions, run_worker, worker_config
     from pondage.errors import ProjectError
-    from pondage.read.project import is_label
+    from pondage.project.project import is_label
 
     given = None if labels is None else tuple(each.strip() for each in labels.split(",") if each.strip())
     for label in given or ():

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pondage.components.declaring import ANY_TABLE, COUNT, EXPRESSION, TEXT, parameters, same_as_input
-from pondage.define.component import WrongInput, component
-from pondage.define.port import Port
-from pondage.define.types import parse_type
+from pondage.define.job.component import WrongInput, component
+from pondage.define.types.port import Port
+from pondage.define.types.types import parse_type
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component_run import SparkRun
+    from pondage.spark.component.injected import SparkRun
 
 MAX_SHOWN = 100
 

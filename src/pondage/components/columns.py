@@ -19,13 +19,13 @@ from pondage.components.declaring import (
     require_read,
     table_of,
 )
-from pondage.define.component import component
-from pondage.define.types import Field
+from pondage.define.job.component import component
+from pondage.define.types.types import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component_run import SparkRun
+    from pondage.spark.component.injected import SparkRun
 
 
 def _selected(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
@@ -49,7 +49,7 @@ def _selected(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mappin
 def select(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Keep these columns, in this order."""
     del run
-    from pondage.spark.columns import require_columns
+    from pondage.spark.component.columns import require_columns
 
     return input.select(*require_columns(input, params["columns"]))
 
@@ -77,7 +77,7 @@ def _renamed(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping
 def rename(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Give columns other names: `columns: {old: new}`; two may change places."""
     del run
-    from pondage.spark.columns import require_columns
+    from pondage.spark.component.columns import require_columns
 
     names: Mapping[str, str] = params["columns"]
     require_columns(input, names)
@@ -109,8 +109,8 @@ def cast(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataF
     A value that does not fit makes the component fail, or becomes null with `on_error: "null"`.
     """
     del run
-    from pondage.spark.columns import require_columns
-    from pondage.spark.port_types import spark_type
+    from pondage.spark.component.columns import require_columns
+    from pondage.spark.types.port_types import spark_type
 
     found = dict(zip(params["columns"], require_columns(input, params["columns"]), strict=True))
     is_lenient = params.get("on_error") == "null"

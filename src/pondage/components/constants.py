@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pondage.define.component import ATTRIBUTE, component
-from pondage.define.flow import CONST
-from pondage.define.type_json import from_spark_json
-from pondage.define.types import Type
+from pondage.define.job.component import ATTRIBUTE, component
+from pondage.define.job.flow import CONST
+from pondage.define.types.type_json import from_spark_json
+from pondage.define.types.types import Type
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
-    from pondage.spark.component_run import SparkRun
+    from pondage.spark.component.injected import SparkRun
 
 
 def const(*, params: Mapping[str, Any], run: SparkRun) -> dict[str, object]:
     """Give what is written in the tree; `schema` is what the planner made of its type."""
-    from pondage.spark.segment_types import checked_rows, port_type
-    from pondage.spark.typed import arrow_frame, typed_frame
+    from pondage.spark.component.segment_types import checked_rows, port_type
+    from pondage.spark.types.values import arrow_frame, typed_frame
 
     if "bytes" not in params:
         is_value = params["type"].startswith("Value")

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pondage.components.declaring import EXPRESSION, NAMES, TEXT, parameters
-from pondage.define.component import component
-from pondage.define.port import Port
+from pondage.define.job.component import component
+from pondage.define.types.port import Port
 from pondage.errors import PondageError
 from pondage.expr import ExprError, ExprSyntax, ExprTimeout, Missing, compile_text, evaluate
 
 if TYPE_CHECKING:
-    from pondage.define.component_run import ComponentRun
+    from pondage.define.job.component_run import ComponentRun
 
 LONGEST_S = 86_400
 _TRIGGER = {"input": Port("Any", required=False)}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pondage.define.component import WrongInput
-from pondage.define.types import Field, Type, parse_type
+from pondage.define.job.component import WrongInput
+from pondage.define.types.types import Field, Type, parse_type
 from pondage.expr.nodes import Name, Node, children
 from pondage.expr.parse import compile_text
 from pondage.expr.tokens import ExprSyntax

@@ -17,14 +17,14 @@ from pondage.components.declaring import (
     parameters,
     table_of,
 )
-from pondage.define.component import component
-from pondage.define.port import Port
+from pondage.define.job.component import component
+from pondage.define.types.port import Port
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component_run import SparkRun
+    from pondage.spark.component.injected import SparkRun
 
 _FLAG = {"type": "boolean"}
 _ELEMENT = {"input": Port("Value<Any>", required=False, job_only=True)}
@@ -87,7 +87,7 @@ def read_csv(input: object = None, *, params: Mapping[str, Any], run: SparkRun) 
     `columns: {id: bigint}` says what to expect; without it every column is a text. A line that does not fit makes the
     component fail, or gives nulls with `on_error: "null"`.
     """
-    from pondage.spark.files import read_text_files
+    from pondage.spark.files.outside_files import read_text_files
 
     return read_text_files(
         run.spark, "csv", _source(input, params, run), params.get("columns"),
@@ -112,7 +112,7 @@ def read_json(input: object = None, *, params: Mapping[str, Any], run: SparkRun)
 
     Without `columns` Spark looks through the files once more to find them.
     """
-    from pondage.spark.files import read_text_files
+    from pondage.spark.files.outside_files import read_text_files
 
     return read_text_files(
         run.spark, "json", _source(input, params, run), params.get("columns"),
@@ -138,7 +138,7 @@ def read_parquet(
     run: SparkRun,
 ) -> DataFrame:
     """Read Parquet files: a `path`, or the file that an iterator over files gives; `columns` reads only those."""
-    from pondage.spark.files import read_parquet_files
+    from pondage.spark.files.outside_files import read_parquet_files
 
     return read_parquet_files(run.spark, _source(input, params, run), params.get("columns"))
 
@@ -146,7 +146,7 @@ def read_parquet(
 def _write(
     frame: DataFrame, form: str, params: Mapping[str, Any], run: SparkRun, options: Mapping[str, object]
 ) -> None:
-    from pondage.spark.files import write_out
+    from pondage.spark.files.outside_files import write_out
 
     place = _place(params, run)
     assert place is not None, "the schema of the parameters asks for a place"

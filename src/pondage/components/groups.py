@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pondage.components.declaring import ANY_TABLE, NAME, NAMES, choice, fields_of, parameters, require_fields, table_of
-from pondage.define.component import component
-from pondage.define.types import Field, Type
+from pondage.define.job.component import component
+from pondage.define.types.types import Field, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component_run import SparkRun
+    from pondage.spark.component.injected import SparkRun
 
 FUNCTIONS = ("count", "count_distinct", "sum", "avg", "min", "max", "collect_set")
 _VALUE: dict[str, object] = {
@@ -77,7 +77,7 @@ def aggregate(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> 
     from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
     from pondage.errors import PondageError
-    from pondage.spark.columns import require_columns
+    from pondage.spark.component.columns import require_columns
 
     columns = []
     for name, value in params["values"].items():

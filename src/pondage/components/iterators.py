@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from pondage.components.declaring import ANY_TABLE, COUNT, EXPRESSION, NAME, TEXT, choice, parameters
 from pondage.components.listing import files
-from pondage.define.component import component
-from pondage.define.port import Port
+from pondage.define.job.component import component
+from pondage.define.types.port import Port
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component_run import SparkRun
+    from pondage.spark.component.injected import SparkRun
 
 MAX_ITERATIONS = 10_000
 MAX_ROWS_OF_GROUPS = 100_000
@@ -78,7 +78,7 @@ def _rows(frame: DataFrame, limit: int) -> list[object]:
 
 
 def _groups(frame: DataFrame, key: str, limit: int) -> list[object]:
-    from pondage.spark.columns import require_columns
+    from pondage.spark.component.columns import require_columns
 
     (column,) = require_columns(frame, [key])
     found = frame.orderBy(column).limit(MAX_ROWS_OF_GROUPS + 1).collect()
@@ -103,7 +103,7 @@ def file_list(*, params: Mapping[str, Any], run: SparkRun) -> DataFrame:
     """List the files of a `location` that fit `glob`, in natural order; the after-variable `files` is their number."""
     found = files(run, params["location"], params["glob"], limit=params.get("limit", MAX_ITERATIONS))
     run.after["files"] = len(found)
-    from pondage.spark.columns import literal_table
+    from pondage.spark.component.columns import literal_table
 
     columns = {"location": "string", "file": "string", "size": "bigint", "modified_at": "string"}
     return literal_table(run.spark, columns, [list(one.values()) for one in found])

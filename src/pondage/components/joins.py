@@ -15,13 +15,13 @@ from pondage.components.declaring import (
     require_unknown,
     table_of,
 )
-from pondage.define.component import component
-from pondage.define.types import Field
+from pondage.define.job.component import component
+from pondage.define.types.types import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component_run import SparkRun
+    from pondage.spark.component.injected import SparkRun
 
 
 def _joined(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
@@ -63,7 +63,7 @@ def join(left: DataFrame, right: DataFrame, *, params: Mapping[str, Any], run: S
     The columns are those of `left`, then those of `right` without the keys; other columns of one name are refused.
     """
     del run
-    from pondage.spark.columns import joined
+    from pondage.spark.component.columns import joined
 
     return joined(left, right, params["on"], params.get("how", "inner"))
 
@@ -88,7 +88,7 @@ def _kept_by(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping
 def semi_join(left: DataFrame, right: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:
     """Keep the rows of `left` whose columns `on` are found in `right`."""
     del run
-    from pondage.spark.columns import joined
+    from pondage.spark.component.columns import joined
 
     return joined(left, right, params["on"], "semi")
 
@@ -133,7 +133,7 @@ def lookup(
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
-    from pondage.spark.columns import joined, order_of_all, require_columns
+    from pondage.spark.component.columns import joined, order_of_all, require_columns
 
     keys = list(params["on"])
     wanted = list(params.get("columns") or [name for name in table.columns if name not in keys])

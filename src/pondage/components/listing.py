@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pondage.define.port import natural_order
+from pondage.define.types.port import natural_order
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
-    from pondage.define.component_run import ComponentRun
+    from pondage.define.job.component_run import ComponentRun
 
 
 class NoLocation(PondageError):

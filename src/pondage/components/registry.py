@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 
-from pondage.define.component import LIBRARY, Registry, Schema, definition_of, schema_of
+from pondage.define.job.component import LIBRARY, Registry, Schema, definition_of, schema_of
 from pondage.errors import PondageError
 
 MODULES = (

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pondage.components.declaring import EXPRESSION, parameters, require_read
-from pondage.define.component import component
-from pondage.define.port import Port
-from pondage.define.types import ERROR
+from pondage.define.job.component import component
+from pondage.define.types.port import Port
+from pondage.define.types.types import ERROR
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component_run import SparkRun
+    from pondage.spark.component.injected import SparkRun
 
 MAX_LOGGED = 100
 RESULTS = "Table<Result<R>>"

@@ -18,14 +18,14 @@ from pondage.components.declaring import (
     same_as_input,
     table_of,
 )
-from pondage.define.component import component
-from pondage.define.port import Port
+from pondage.define.job.component import component
+from pondage.define.types.port import Port
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component_run import SparkRun
+    from pondage.spark.component.injected import SparkRun
 
 
 @component(
@@ -96,7 +96,7 @@ def dedupe(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> Dat
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
-    from pondage.spark.columns import order_of_all, require_columns
+    from pondage.spark.component.columns import order_of_all, require_columns
 
     keys = require_columns(input, params["keys"])
     order = order_of_all(input, params.get("order", ()), is_descending=params.get("keep") == "last")
@@ -124,7 +124,7 @@ def _sorted(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[
 def sort(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Order the rows by some columns; nulls come first, and last when descending."""
     del run
-    from pondage.spark.columns import require_columns
+    from pondage.spark.component.columns import require_columns
 
     columns = require_columns(input, params["by"])
     return input.orderBy(*(one.desc() if params.get("descending") else one.asc() for one in columns))
@@ -184,6 +184,6 @@ def _table(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[s
 )
 def table(*, params: Mapping[str, Any], run: SparkRun) -> DataFrame:
     """Give a small table that is written in the job file: `columns: {id: bigint}`, `rows: [[1], [2]]`."""
-    from pondage.spark.columns import literal_table
+    from pondage.spark.component.columns import literal_table
 
     return literal_table(run.spark, params["columns"], params["rows"])

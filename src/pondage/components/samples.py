@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pondage.components.declaring import TEXT, parameters
-from pondage.define.component import component
+from pondage.define.job.component import component
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component_run import SparkRun
+    from pondage.spark.component.injected import SparkRun
 
 MOST_ROWS = 1_000_000
 
@@ -68,7 +68,7 @@ def unordered_cartesian_product(
     del params, run
     from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
-    from pondage.spark.columns import require_columns
+    from pondage.spark.component.columns import require_columns
 
     one = left.select(F.struct(*require_columns(left, left.columns)).alias("left"))
     return one.crossJoin(right.select(F.struct(*require_columns(right, right.columns)).alias("right")))

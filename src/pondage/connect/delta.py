@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pondage.connect.tables import LinkedFile, needed, original_name, relinked
-from pondage.ledger.publications import Shown, Version
+from pondage.ledger.upkeep.publications import Shown, Version
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as Table

@@ -19,14 +19,14 @@ from pyarrow import fs
 from pyarrow import parquet as pq
 
 from pondage.connect.arrow_rows import arrow_schema, csv_line, json_line, rows_of
-from pondage.define.segment import ORDER, ORDERED, Segment
-from pondage.define.snapshot import SnapshotContent
-from pondage.define.type_json import spark_json
-from pondage.define.types import TypeSyntax, parse_type
+from pondage.define.types.segment import ORDER, ORDERED, Segment
+from pondage.define.types.type_json import spark_json
+from pondage.define.types.types import TypeSyntax, parse_type
 from pondage.errors import LedgerError, PondageError
-from pondage.ledger import extracts
-from pondage.ledger.extracts import Extractable
+from pondage.ledger.act import extracts
+from pondage.ledger.act.extracts import Extractable
 from pondage.ledger.ledger import Ledger
+from pondage.work.snapshot import SnapshotContent
 
 BATCH_ROWS = 10_000
 Piece = SnapshotContent | Segment

@@ -10,8 +10,8 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
-from pondage.define.snapshot import BAD
 from pondage.errors import PondageError
+from pondage.work.snapshot import BAD
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession

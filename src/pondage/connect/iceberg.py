@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pondage.connect.iceberg_schema import iceberg_schema
 from pondage.connect.tables import LinkedFile, needed
-from pondage.ledger.publications import Shown, Version
+from pondage.ledger.upkeep.publications import Shown, Version
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog

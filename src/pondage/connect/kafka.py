@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from pondage.connect.tables import needed
-from pondage.define.run import Run
+from pondage.define.pond.run import Run
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:

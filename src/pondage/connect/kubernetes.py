@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import yaml
 
-from pondage.define.component import ComponentDefinition
-from pondage.define.size import mebibytes
+from pondage.define.job.component import ComponentDefinition
+from pondage.define.values.size import mebibytes
 
 OVERHEAD_MEBIBYTES = 1024
 """What a container needs beside the heap: Python, its workers, the JVM's own."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pondage import __version__
 from pondage.errors import PondageError
-from pondage.ledger.lineage import RunFacts, TableFacts
+from pondage.ledger.data.lineage import RunFacts, TableFacts
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import InputDataset, OutputDataset, RunEvent

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from pondage.connect.vault import SecretError, open_vault
 from pondage.connect.veil import learn
-from pondage.define.names import checked_name
-from pondage.ledger import actors
-from pondage.ledger import secrets as rows
+from pondage.define.values.names import checked_name
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.tables import actors
+from pondage.ledger.tables import secrets as rows
 
 
 class SecretStore:

@@ -20,9 +20,9 @@ from typing import Protocol
 
 import msgspec
 
-from pondage.define.snapshot import DataFile
 from pondage.errors import PondageError
-from pondage.ledger.publications import Shown, Version
+from pondage.ledger.upkeep.publications import Shown, Version
+from pondage.work.snapshot import DataFile
 
 
 class LinkedFile(msgspec.Struct, frozen=True, kw_only=True):

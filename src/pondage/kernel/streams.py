@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from pondage.define.segment import Segment
+from pondage.define.types.segment import Segment
 
 MAX_SEGMENTS = 64
 """How many segments a reader may be behind before the writer waits for it."""

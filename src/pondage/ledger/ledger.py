@@ -8,19 +8,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar, cast
 
-from pondage.define.definition import PondDefinition
-from pondage.define.durability import Durability
+from pondage.define.pond.definition import PondDefinition
+from pondage.define.project.durability import Durability
 from pondage.errors import LedgerError
 from pondage.kernel.demand.shape import PondShape
-from pondage.ledger import actors, environments, job_plans, queues, snapshots
-from pondage.ledger.clock import Clock, HostClock
-from pondage.ledger.driver import Driver, Transaction
-from pondage.ledger.ids import Ids, RandomIds
-from pondage.ledger.job_plans import JobVersion
-from pondage.ledger.kept import KeptCatchments
-from pondage.ledger.migrate import migrate
-from pondage.ledger.queues import QueueKey
-from pondage.ledger.shape import shape_of
+from pondage.ledger.data import snapshots
+from pondage.ledger.database.clock import Clock, HostClock
+from pondage.ledger.database.driver import Driver, Transaction
+from pondage.ledger.database.ids import Ids, RandomIds
+from pondage.ledger.database.migrate import migrate
+from pondage.ledger.queue import queues
+from pondage.ledger.queue.queues import QueueKey
+from pondage.ledger.tables import actors, environments, job_plans
+from pondage.ledger.tables.catchment_memory import KeptCatchments
+from pondage.ledger.tables.job_plans import JobVersion
+from pondage.ledger.tables.pond_shape import shape_of
 
 Found = TypeVar("Found")
 
@@ -140,7 +142,7 @@ class Ledger:
 
 def _postgres(url: str, durability: Durability) -> Driver:
     try:
-        from pondage.ledger.postgres import PostgresDriver
+        from pondage.ledger.database.postgres import PostgresDriver
     except ImportError as error:
         raise LedgerError(
             "the driver for PostgreSQL is not installed", hint="pip install 'pondage[postgres]'", code="NO_DRIVER"
@@ -165,7 +167,7 @@ def _driver(url: str, clock: Clock, durability: Durability) -> Driver:
     scheme, separator, rest = url.partition("://")
     path = rest if separator else url
     if (scheme == "sqlite" or not separator) and path.startswith("/"):
-        from pondage.ledger.sqlite import SqliteDriver
+        from pondage.ledger.database.sqlite import SqliteDriver
 
         return SqliteDriver(Path(path), clock)
     if scheme in ("postgresql", "postgres"):

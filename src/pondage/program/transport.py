@@ -9,8 +9,8 @@ from typing import Protocol
 
 import msgspec
 
-from pondage.define.frames import END, framed, unframed
 from pondage.errors import PondageError
+from pondage.program.frames import END, framed, unframed
 from pondage.program.wire import ERROR, Header, receive, send
 
 

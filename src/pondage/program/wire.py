@@ -7,7 +7,7 @@ import struct
 
 import msgspec
 
-from pondage.define.frames import FrameError
+from pondage.program.frames import FrameError
 
 MAX_HEADER = 65_536
 MAX_BODY = 256 * 1_048_576

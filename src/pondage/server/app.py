@@ -25,10 +25,10 @@ from starlette.websockets import WebSocket
 
 import pondage
 from pondage import tracing
-from pondage.define.names import checked_name
+from pondage.define.values.names import checked_name
 from pondage.errors import PondageError
-from pondage.ledger import actors, tokens
-from pondage.ledger.tokens import EVERYWHERE, TokenRow
+from pondage.ledger.tables import actors, api_tokens
+from pondage.ledger.tables.api_tokens import EVERYWHERE, TokenRow
 from pondage.server import openapi, static
 from pondage.server.answers import json_answer, problem_answer, send_problem
 from pondage.server.guard import LOOPBACK, TOKEN, Guard
@@ -159,7 +159,7 @@ async def _until_revoked(call: Call, socket: WebSocket, scope: anyio.CancelScope
 def _is_valid(call: Call) -> bool:
     assert call.token is not None
     with call.ledger.reading() as tx:
-        return tokens.is_valid(tx, call.token.id)
+        return api_tokens.is_valid(tx, call.token.id)
 
 
 async def _call(service: Service, route: Route | Socket, request: HTTPConnection) -> Call:

@@ -8,21 +8,12 @@ import anyio
 import msgspec
 from anyio.to_thread import run_sync
 
-from pondage.ledger import actors, history, queries
-from pondage.ledger.driver import Transaction, number
-from pondage.ledger.planning import planned
-from pondage.ledger.trials import submit_sample
-from pondage.plan.planning import checked
-from pondage.read.sql import tables_or_none
-from pondage.server.demanding import Plain
-from pondage.server.levels import Level
-from pondage.server.problems import Refused
-from pondage.server.question_ids import opened, sealed
-from pondage.server.table import Call, Moment, Route
-from pondage.server.uploads import LARGE, Upload, check_upload
-from pondage.views import find
-from pondage.views.declared import declared_pond
-from pondage.views.questions import (
+from pondage.ledger.act import questions
+from pondage.ledger.act.plan_basis import planned
+from pondage.ledger.commit.trials import submit_sample
+from pondage.ledger.database.driver import Transaction, number
+from pondage.ledger.tables import actors, history
+from pondage.operations.questions import (
     AnswerView,
     Breaking,
     Compacting,
@@ -33,6 +24,16 @@ from pondage.views.questions import (
     begin_diff,
     question,
 )
+from pondage.plan.deploy.planner import checked
+from pondage.project.sql import tables_or_none
+from pondage.server.demanding import Plain
+from pondage.server.levels import Level
+from pondage.server.problems import Refused
+from pondage.server.question_ids import opened, sealed
+from pondage.server.table import Call, Moment, Route
+from pondage.server.uploads import LARGE, Upload, check_upload
+from pondage.views import find
+from pondage.views.plans.declared import declared_pond
 
 OPEN_AT_MOST = 50
 LOOK_EVERY_S = 0.2
@@ -83,7 +84,7 @@ def _query(call: Call) -> AnswerView:
     check_room(call)
     seen = None if sent.as_of is None else as_of(call.ledger, call.environment, sent.as_of)
     tables = tables_or_none(sent.sql)
-    asked = queries.submit(call.ledger, call.environment, sent.sql, limit=sent.limit, as_of=seen, tables=tables)
+    asked = questions.submit(call.ledger, call.environment, sent.sql, limit=sent.limit, as_of=seen, tables=tables)
     return AnswerView(id=sealed(call, asked), kind="query", state="waiting")
 
 
@@ -171,7 +172,7 @@ async def _answer(call: Call) -> AnswerView:
 def _withdraw(call: Call) -> AnswerView:
     view = _look(call)
     if view.state not in ("done", "failed"):
-        queries.withdraw(call.ledger, opened(call, call.path["answer"]) or 0)
+        questions.withdraw(call.ledger, opened(call, call.path["answer"]) or 0)
     return _look(call)
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import msgspec
 
 from pondage.errors import NotFound
-from pondage.ledger import actors, rebinding, retention
+from pondage.ledger.act import rebinding
+from pondage.ledger.tables import actors
+from pondage.ledger.upkeep import retention
 from pondage.server.demanding import Plain
 from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.table import Call, Route
-from pondage.views.components import KnownComponent, KnownType, components, types
-from pondage.views.queues import QueuesView, Rebound, component_queues
+from pondage.views.jobs.components import KnownComponent, KnownType, components, types
+from pondage.views.jobs.queues import QueuesView, Rebound, component_queues
 
 
 class QueuesQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

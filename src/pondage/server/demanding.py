@@ -7,17 +7,17 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from pondage.define.duration import parsed_duration
-from pondage.define.names import PondKey, checked_name
+from pondage.define.values.duration import parsed_duration
+from pondage.define.values.names import PondKey, checked_name
 from pondage.kernel.demand import events
 from pondage.kernel.demand.events import Event
 from pondage.kernel.demand.state import Pacing
-from pondage.ledger.verbs import send
+from pondage.ledger.act.verbs import send
 from pondage.server.levels import Level
 from pondage.server.reactors import Note
 from pondage.server.table import Call, Moment, Route
 from pondage.views import find
-from pondage.views.status import StatusView, status
+from pondage.views.ponds.status import StatusView, status
 
 
 class Plain(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pondage.ledger import actors, environments
-from pondage.ledger.branching import Choice
-from pondage.server.asking import check_room
-from pondage.server.demanding import Plain
-from pondage.server.levels import Level
-from pondage.server.problems import Refused
-from pondage.server.question_ids import sealed
-from pondage.server.table import Call, Route
-from pondage.server.uploads import LARGE, Slots, Upload, check_upload
-from pondage.views.analysis import InferredSchema
-from pondage.views.deploying import Analysing, Declared, begin_analysis, deploy_declared, plan_inferred
-from pondage.views.going_back import (
+from pondage.ledger.act.branching import Choice
+from pondage.ledger.tables import actors, environments
+from pondage.operations.deploying import Analysing, Declared, begin_analysis, deploy_declared, plan_inferred
+from pondage.operations.going_back import (
     PondBack,
     ProjectBack,
     Promotion,
@@ -24,7 +16,15 @@ from pondage.views.going_back import (
     promotion,
     target_of,
 )
-from pondage.views.plan import PlanView
+from pondage.server.asking import check_room
+from pondage.server.demanding import Plain
+from pondage.server.levels import Level
+from pondage.server.problems import Refused
+from pondage.server.question_ids import sealed
+from pondage.server.table import Call, Route
+from pondage.server.uploads import LARGE, Slots, Upload, check_upload
+from pondage.views.plans.analysis import InferredSchema
+from pondage.views.plans.plan import PlanView
 
 
 class PlanBody(Upload, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from pondage.define.flow import MAX_DOCUMENT, FlowRefused
-from pondage.define.job import JobProblem
-from pondage.plan.flow import PlannedFlow
+from pondage.define.job.flow import MAX_DOCUMENT, FlowRefused
+from pondage.define.job.job import JobProblem
+from pondage.plan.flow.planner import PlannedFlow
 from pondage.server.flows import planned_tree
 from pondage.server.levels import Level
 from pondage.server.table import Call, Route

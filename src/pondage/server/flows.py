@@ -8,20 +8,21 @@ from collections.abc import Iterator
 import msgspec
 
 from pondage.components.registry import built_in, built_in_schemas
-from pondage.define.component import Registry
-from pondage.define.flow import MAX_DOCUMENT, FlowRefused
-from pondage.define.inference import Inferred, Question
-from pondage.define.job import JobProblem
-from pondage.define.names import checked_name
-from pondage.define.type_registry import BUILT_IN
-from pondage.ledger import extracts, flow_constants, flows, history, inferred_types, jobs
-from pondage.ledger.exposed import given
-from pondage.ledger.job_plans import StoredJob
-from pondage.plan.flow import PlannedFlow, plan_flow
-from pondage.plan.flow_code import code_of
-from pondage.plan.inference import Inference, planned_with_answers
-from pondage.plan.stored_job import stored_job
-from pondage.read.tree import load_tree
+from pondage.define.job.component import Registry
+from pondage.define.job.flow import MAX_DOCUMENT, FlowRefused
+from pondage.define.job.job import JobProblem
+from pondage.define.types.type_registry import BUILT_IN
+from pondage.define.values.names import checked_name
+from pondage.ledger.act import extracts, flow_constants, flows, jobs
+from pondage.ledger.act.exposed import given
+from pondage.ledger.commit import inferred_types
+from pondage.ledger.tables import history
+from pondage.ledger.tables.job_plans import StoredJob
+from pondage.plan.flow.code import code_of
+from pondage.plan.flow.planner import PlannedFlow, plan_flow
+from pondage.plan.job.inference import Inference, planned_with_answers
+from pondage.plan.job.stored import stored_job
+from pondage.project.tree import load_tree
 from pondage.server.demanding import Plain
 from pondage.server.jobs import Started
 from pondage.server.levels import Level
@@ -29,7 +30,8 @@ from pondage.server.problems import Refused
 from pondage.server.reading import Count
 from pondage.server.table import Call, Moment, Route
 from pondage.views import find
-from pondage.views.flows import FlowDetail, FlowsView, StoredConstant, flow_run, list_flows
+from pondage.views.jobs.flows import FlowDetail, FlowsView, StoredConstant, flow_run, list_flows
+from pondage.work.inference import Inferred, Question
 
 LOOK_AGAIN_S = 0.5
 LONGEST_WAIT_S = 600.0

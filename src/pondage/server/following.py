@@ -15,7 +15,7 @@ from pondage.server.levels import Level
 from pondage.server.problems import problem_of
 from pondage.server.reading import LogsQuery
 from pondage.server.table import Call, Socket
-from pondage.views.logs import LogLine, locate, read_lines
+from pondage.views.runs.logs import LogLine, locate, read_lines
 
 LOOK_EVERY_S = 0.5
 MOST_LINES = 1_000

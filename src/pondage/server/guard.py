@@ -11,9 +11,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pondage.errors import PondageError
-from pondage.ledger import tokens
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.tokens import TokenRow
+from pondage.ledger.tables import api_tokens
+from pondage.ledger.tables.api_tokens import TokenRow
 from pondage.server.answers import send_problem
 from pondage.server.limits import Failures, Tickets
 from pondage.server.problems import Refused
@@ -111,14 +111,14 @@ class Guard:
 
     def _look_up(self, token: str) -> TokenRow | None:
         with self._ledger.reading() as tx:
-            return tokens.bearer(tx, token)
+            return api_tokens.bearer(tx, token)
 
     async def _still_valid(self, row: TokenRow) -> TokenRow:
         """Answer the token behind a ticket, unless it was revoked after the ticket was issued."""
 
         def look() -> bool:
             with self._ledger.reading() as tx:
-                return tokens.is_valid(tx, row.id)
+                return api_tokens.is_valid(tx, row.id)
 
         if not await run_in_threadpool(look):
             raise Refused(

@@ -13,9 +13,9 @@ import msgspec
 from anyio.to_thread import run_sync
 
 from pondage.errors import PondageError
-from pondage.ledger.driver import Changes as Hint
+from pondage.ledger.database.driver import Changes as Hint
 from pondage.ledger.ledger import Ledger
-from pondage.views import feed as views
+from pondage.views.installation import feed as views
 
 LOG = logging.getLogger("pondage.server")
 AT_MOST_EVERY_S = 0.1

@@ -7,16 +7,16 @@ from typing import Annotated
 
 import msgspec
 
-from pondage.define.inference import Question
-from pondage.ledger.exposed import given
-from pondage.read.archive import check_archive
+from pondage.ledger.act.exposed import given
+from pondage.operations.inferring import Inferring, begin_inference
+from pondage.project.archive import check_archive
 from pondage.server.asking import check_room
 from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.question_ids import sealed
 from pondage.server.table import Call, Route
 from pondage.server.uploads import LARGE
-from pondage.views.inferring import Inferring, begin_inference
+from pondage.work.inference import Question
 
 _KEY = re.compile(r"[0-9a-f]{64}\Z")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pondage.ledger import job_runs
-from pondage.ledger.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction, number, text
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.tables import job_runs
 from pondage.server.metric import Metric
-from pondage.views.job_metrics import JobMetrics, job_metrics
+from pondage.views.jobs.job_metrics import JobMetrics, job_metrics
 
 NEWEST_RUNS = 50
 NEWEST_WORK = 2_000

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.engine.local import is_intact
-from pondage.ledger import jobs
-from pondage.ledger.exposed import given
-from pondage.ledger.job_deploys import deployed_job
-from pondage.ledger.job_plans import StoredJob
-from pondage.plan.sent_job import check_sent
+from pondage.engine.process.local import is_intact
+from pondage.ledger.act import jobs
+from pondage.ledger.act.exposed import given
+from pondage.ledger.act.job_deploys import deployed_job
+from pondage.ledger.tables.job_plans import StoredJob
+from pondage.plan.job.sent import check_sent
 from pondage.server.demanding import Plain
 from pondage.server.levels import Level
 from pondage.server.table import Call, Route
 from pondage.server.uploads import LARGE, check_job
-from pondage.views.jobs import JobRunDetail, find_run, job_run
+from pondage.views.jobs.jobs import JobRunDetail, find_run, job_run
 
 
 class JobStart(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):

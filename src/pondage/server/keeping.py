@@ -8,21 +8,23 @@ from typing import Annotated
 import msgspec
 
 from pondage.connect.vault import open_vault
-from pondage.define.names import checked_name
-from pondage.engine.vacuum import VacuumReport, vacuum
-from pondage.ledger import history, removal
-from pondage.ledger.removal import RemovedEnvironment
-from pondage.read.project import Project
+from pondage.define.values.names import checked_name
+from pondage.engine.services.vacuum import VacuumReport, vacuum
+from pondage.ledger.act import removal
+from pondage.ledger.act.removal import RemovedEnvironment
+from pondage.ledger.tables import history
+from pondage.project.project import Project
 from pondage.server.demanding import Plain
 from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.reading import Count
 from pondage.server.table import Call, Route
-from pondage.views import find, secrets
+from pondage.views import find
 from pondage.views.answers import DoctorView
-from pondage.views.doctor import examined
-from pondage.views.secrets import GoneSecret, KeptSecret, SecretsView
-from pondage.views.troubles import AlertsView, TestedAlert, alerts, try_rule
+from pondage.views.installation import secrets
+from pondage.views.installation.doctor import examined
+from pondage.views.installation.secrets import GoneSecret, KeptSecret, SecretsView
+from pondage.views.ponds.troubles import AlertsView, TestedAlert, alerts, try_rule
 
 _EXAMINING = threading.Lock()
 

@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 
-from pondage.ledger.tokens import TokenRow, digest
+from pondage.ledger.tables.api_tokens import TokenRow, digest
 
 FAILURES = 20
 WITHIN_S = 60.0

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from pondage.ledger import actors
-from pondage.ledger.driver import Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction, number, number_or_none, text
+from pondage.ledger.tables import actors
 from pondage.server.job_metrics import of_jobs
 from pondage.server.levels import Level
 from pondage.server.metric import Metric, written
 from pondage.server.table import Call, Route
-from pondage.views.status import StatusView, status
+from pondage.views.ponds.status import StatusView, status
 
 
 def _metrics(call: Call) -> str:

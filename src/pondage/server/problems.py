@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from pondage.errors import DefinitionError, LedgerError, NotFound, PondageError, ProjectError
-from pondage.ledger.driver import LedgerUnavailable
+from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.views.problems import Problem
 
 _ZERO = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")

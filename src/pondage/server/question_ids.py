@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 
-from pondage.ledger import tokens
+from pondage.ledger.tables import api_tokens
 from pondage.server.table import Call
 
 _HALF = 8
@@ -37,7 +37,7 @@ def opened(call: Call, known: str) -> int | None:
 def _key(call: Call) -> bytes:
     assert call.token is not None
     with call.ledger.reading() as tx:
-        return tokens.secret_hash(tx, call.token.id).encode()
+        return api_tokens.secret_hash(tx, call.token.id).encode()
 
 
 def _mac(key: bytes, data: bytes) -> bytes:

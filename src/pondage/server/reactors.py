@@ -7,13 +7,13 @@ from typing import Annotated
 
 import msgspec
 
-from pondage.ledger import history
+from pondage.ledger.tables import history
 from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.reading import LimitQuery
 from pondage.server.relay import owner
 from pondage.server.table import Call, Moment, Route
-from pondage.views.reactors import HistoryLine, ReactorView, reactor_history, reactor_list, reactor_row
+from pondage.views.reactors.reactors import HistoryLine, ReactorView, reactor_history, reactor_list, reactor_row
 
 COMMANDS = ("force_fire", "fire_with", "pause", "resume", "revive", "redrive")
 Note = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]

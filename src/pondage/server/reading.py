@@ -7,29 +7,34 @@ from typing import Annotated
 import msgspec
 
 import pondage
-from pondage.ledger import actors
+from pondage.ledger.tables import actors
 from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.relay import state_or_none
 from pondage.server.table import AnyOf, Call, Handler, Moment, Nothing, Route
 from pondage.views import find
-from pondage.views import jobs as job_views
-from pondage.views import runs as run_views
-from pondage.views.about import AboutView
-from pondage.views.checks import ChecksView, read_checks
-from pondage.views.deployments import DeploymentsView, deployments
-from pondage.views.environments import EnvironmentDetailView, EnvironmentsView, all_environments, environment
-from pondage.views.graph import GraphView, graph
-from pondage.views.lineage import read_lineage
-from pondage.views.lineage_data import Direction, LineageView
-from pondage.views.logs import LogsView, locate, with_found_logs, with_lines
-from pondage.views.processes import ProcessView, alive
-from pondage.views.reactors import ReactorWhyView, named_reactor, stream_faults, why_reactor
-from pondage.views.rhythm import RhythmView, rhythm
-from pondage.views.show import PondShow, SnapshotShow, show
-from pondage.views.status import StatusView, status
-from pondage.views.trend import TrendView, trend
-from pondage.views.why import WhyView, why
+from pondage.views.installation.about import AboutView
+from pondage.views.installation.environments import (
+    EnvironmentDetailView,
+    EnvironmentsView,
+    all_environments,
+    environment,
+)
+from pondage.views.installation.graph import GraphView, graph
+from pondage.views.jobs import jobs as job_views
+from pondage.views.plans.deployments import DeploymentsView, deployments
+from pondage.views.ponds.checks import ChecksView, read_checks
+from pondage.views.ponds.lineage import read_lineage
+from pondage.views.ponds.lineage_data import Direction, LineageView
+from pondage.views.ponds.rhythm import RhythmView, rhythm
+from pondage.views.ponds.show import PondShow, SnapshotShow, show
+from pondage.views.ponds.status import StatusView, status
+from pondage.views.ponds.trend import TrendView, trend
+from pondage.views.ponds.why import WhyView, why
+from pondage.views.reactors.reactors import ReactorWhyView, named_reactor, stream_faults, why_reactor
+from pondage.views.runs import runs as run_views
+from pondage.views.runs.logs import LogsView, locate, with_found_logs, with_lines
+from pondage.views.runs.processes import ProcessView, alive
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 

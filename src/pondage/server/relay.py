@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import msgspec
 
 from pondage.engine.live.client import LiveClient, NoLiveHost, client_of
-from pondage.ledger.reactors import ReactorRow
+from pondage.ledger.tables.reactors import ReactorRow
 from pondage.server.table import Call
-from pondage.views.reactors import reactor_row
+from pondage.views.reactors.reactors import reactor_row
 
 PATIENCE_S = 3.0
 

@@ -13,13 +13,13 @@ from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from pondage.errors import PondageError
-from pondage.ledger import history
-from pondage.ledger.reactors import ReactorRow
+from pondage.ledger.tables import history
+from pondage.ledger.tables.reactors import ReactorRow
 from pondage.server.levels import Level
 from pondage.server.problems import has_zero, problem_of
 from pondage.server.reactors import COMMANDS, ShortId
 from pondage.server.table import Call, Moment, Socket
-from pondage.views.reactors import reactor_row
+from pondage.views.reactors.reactors import reactor_row
 
 RESTARTED = 1012
 """The owner has gone: come back, and the next one is found."""

@@ -16,8 +16,8 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from pondage.errors import PondageError
-from pondage.ledger import actors, history, tokens
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.tables import actors, api_tokens, history
 from pondage.server.app import make_app
 from pondage.server.guard import LOOPBACK
 from pondage.server.table import Service
@@ -65,7 +65,9 @@ def first_token(ledger: Ledger, state: Path, *, environment: str) -> str | None:
 
 def _made(ledger: Ledger, environment: str) -> str:
     with ledger.transaction() as tx:
-        token, row = tokens.create(tx, ledger.ids, name="first start", level="admin", environments=(tokens.EVERYWHERE,))
+        token, row = api_tokens.create(
+            tx, ledger.ids, name="first start", level="admin", environments=(api_tokens.EVERYWHERE,)
+        )
         identity = actors.environment(tx, environment, is_created=True)
         assert identity is not None
         history.audit(tx, environment=identity, who="serve", verb="token create", target=row.id, note=row.name)

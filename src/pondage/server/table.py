@@ -12,8 +12,8 @@ import msgspec
 from starlette.websockets import WebSocket
 
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.tokens import TokenRow
-from pondage.read.project import Project
+from pondage.ledger.tables.api_tokens import TokenRow
+from pondage.project.project import Project
 from pondage.server.hub import Feeds
 from pondage.server.levels import Level
 from pondage.server.limits import Tickets

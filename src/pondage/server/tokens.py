@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from pondage.define.names import checked_name
-from pondage.ledger import actors, environments, history, tokens
-from pondage.ledger.tokens import TokenRow
+from pondage.define.values.names import checked_name
+from pondage.ledger.tables import actors, api_tokens, environments, history
+from pondage.ledger.tables.api_tokens import TokenRow
 from pondage.server.levels import Level
 from pondage.server.limits import TICKET_S
 from pondage.server.problems import Refused
@@ -62,18 +62,18 @@ def _ticket(call: Call) -> Ticket:
 
 def _every(call: Call) -> list[TokenRow]:
     with call.ledger.reading() as tx:
-        return [row for row in tokens.every(tx) if _may_govern(call, row.environments)]
+        return [row for row in api_tokens.every(tx) if _may_govern(call, row.environments)]
 
 
 def _create(call: Call) -> MadeToken:
     sent = call.sent(NewToken)
     for each in sent.environments:
-        if each != tokens.EVERYWHERE:
+        if each != api_tokens.EVERYWHERE:
             checked_name(each, what="environment")
     if not _may_govern(call, sent.environments):
         raise Refused(403, "FORBIDDEN", "a token cannot give more than it has itself")
     with call.ledger.transaction() as tx:
-        token, row = tokens.create(
+        token, row = api_tokens.create(
             tx,
             call.ledger.ids,
             name=sent.name,
@@ -89,7 +89,7 @@ def _create(call: Call) -> MadeToken:
 
 def _revoke(call: Call) -> TokenRow:
     with call.ledger.transaction() as tx:
-        row = tokens.revoke(tx, call.path["token"])
+        row = api_tokens.revoke(tx, call.path["token"])
         if not _may_govern(call, row.environments):
             raise Refused(404, "NO_TOKEN", f"there is no valid token {row.id!r}")
         environment = actors.environment(tx, call.environment, is_created=True)
@@ -101,7 +101,7 @@ def _revoke(call: Call) -> TokenRow:
 def _may_govern(call: Call, environments: tuple[str, ...]) -> bool:
     """Answer whether the caller's token reaches all of these environments."""
     own = () if call.token is None else call.token.environments
-    return tokens.EVERYWHERE in own or set(environments) <= set(own)
+    return api_tokens.EVERYWHERE in own or set(environments) <= set(own)
 
 
 ROUTES = (

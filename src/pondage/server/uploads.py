@@ -9,19 +9,19 @@ from typing import Annotated
 import msgspec
 
 from pondage.components.registry import built_in
-from pondage.define.definition import PondDefinition
-from pondage.define.durability import MOST_SLOTS
-from pondage.define.exposed import Exposed, check_exposed
-from pondage.define.names import checked_name
-from pondage.define.reaction import ReactorDefinition, problems_of
-from pondage.define.sent import check_pond
-from pondage.define.window import check_schedule
-from pondage.ledger.exposed import NOTHING
-from pondage.ledger.job_plans import StoredJob
-from pondage.plan.sent_job import check_sent
-from pondage.read.archive import check_archive
+from pondage.define.job.exposed import Exposed, check_exposed
+from pondage.define.pond.definition import PondDefinition
+from pondage.define.pond.window import check_schedule
+from pondage.define.project.durability import MOST_SLOTS
+from pondage.define.reactor.reaction import ReactorDefinition, problems_of
+from pondage.define.values.names import checked_name
+from pondage.ledger.act.exposed import NOTHING
+from pondage.ledger.tables.job_plans import StoredJob
+from pondage.plan.job.sent import check_sent
+from pondage.project.archive import check_archive
 from pondage.server.demanding import Plain
 from pondage.server.problems import Refused
+from pondage.server.sent import check_pond
 
 LARGE = 40 * 1024 * 1024
 Slots = Annotated[int, msgspec.Meta(ge=1, le=MOST_SLOTS)]

@@ -10,9 +10,9 @@ from pondage.server.demanding import Plain
 from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.table import Call, Moment, Route
-from pondage.views.audit import AuditView, audit
-from pondage.views.job_graph import JobGraphView, job_graph
-from pondage.views.saved_simulations import (
+from pondage.views.installation.audit import AuditView, audit
+from pondage.views.jobs.job_graph import JobGraphView, job_graph
+from pondage.views.plans.saved_simulations import (
     MOST_SPANS,
     KeptSimulation,
     SavedLine,
@@ -23,9 +23,9 @@ from pondage.views.saved_simulations import (
     saved,
     saved_one,
 )
-from pondage.views.simulation import SimulationFacts, facts
-from pondage.views.timeline import TimelineView, timeline
-from pondage.views.work import WorkListView, work
+from pondage.views.plans.simulation import SimulationFacts, facts
+from pondage.views.runs.timeline import TimelineView, timeline
+from pondage.views.runs.work import WorkListView, work
 
 LARGEST = 2 * 1024 * 1024
 LONGEST_US = 31 * 86_400_000_000

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from pondage.define.meant import nearest
-from pondage.define.names import pond_key
+from pondage.define.values.meant import nearest
+from pondage.define.values.names import pond_key
 from pondage.errors import NotFound
-from pondage.ledger import actors, environments, job_runs
-from pondage.ledger.actors import PondRow
-from pondage.ledger.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.tables import actors, environments, job_runs
+from pondage.ledger.tables.actors import PondRow
 from pondage.views.words import list_text
 
 

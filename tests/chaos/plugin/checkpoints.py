@@ -28,7 +28,8 @@ def install(point: str) -> None:
 
 
 def _before_claim() -> None:
-    from pondage.ledger import queues, work
+    from pondage.ledger.commit import work
+    from pondage.ledger.queue import queues
 
     real = work.claim_work
 
@@ -43,7 +44,7 @@ def _before_claim() -> None:
 
 
 def _after_claim() -> None:
-    from pondage.ledger import work
+    from pondage.ledger.commit import work
 
     real = work.claim_work
 
@@ -57,7 +58,7 @@ def _after_claim() -> None:
 
 
 def _in_attempt() -> None:
-    from pondage.engine.spark_executor import SparkExecutor
+    from pondage.engine.execute.spark_executor import SparkExecutor
 
     real = SparkExecutor.execute
 
@@ -70,7 +71,7 @@ def _in_attempt() -> None:
 
 def _around_commit(*, is_before: bool) -> Callable[[], None]:
     def installer() -> None:
-        from pondage.ledger import work
+        from pondage.ledger.commit import work
 
         real = work.commit_written
 
@@ -90,7 +91,7 @@ def _around_commit(*, is_before: bool) -> Callable[[], None]:
 
 def _in_fan_out() -> None:
     """Behind the second chunk, whose transaction is still open; the first one is committed."""
-    from pondage.ledger import advance
+    from pondage.ledger.step import advance
 
     real, chunks = advance.is_unfolding, []
 

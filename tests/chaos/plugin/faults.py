@@ -16,12 +16,12 @@ from typing import Any
 def install(text: str) -> None:
     """Replace what the test asked for."""
     asked = json.loads(text)
-    executor = ModuleType("pondage.engine.spark_executor")
+    executor = ModuleType("pondage.engine.execute.spark_executor")
     if asked.get("executor") == "plain":
         import marking
 
         executor.SparkExecutor = marking.MarkingExecutor  # type: ignore[attr-defined]
-        sys.modules["pondage.engine.spark_executor"] = executor
+        sys.modules["pondage.engine.execute.spark_executor"] = executor
     _record(asked["events"])
     _shorten_leases()
     if asked.get("loses"):
@@ -40,7 +40,8 @@ def install(text: str) -> None:
 
 def _record(path: str) -> None:
     """Write a line for every process that is reaped and every commit that is fenced."""
-    from pondage.ledger import reap, work
+    from pondage.ledger.commit import work
+    from pondage.ledger.upkeep import reap
 
     def note(line: str) -> None:
         descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
@@ -70,16 +71,16 @@ def _record(path: str) -> None:
 
 def _shorten_leases() -> None:
     """A carrier of the outbox that died is followed sooner: a run takes seconds."""
-    from pondage.engine import outbox
+    from pondage.engine.services import outbox
 
     outbox.LEASE_S = 2.0
 
 
 def _lose_answers(shares: dict[str, float], seed: int) -> None:
     """Cut connections: before the database saw the transaction, after it committed, after it committed a claim."""
-    from pondage.ledger import claims
-    from pondage.ledger.driver import LedgerUnavailable
+    from pondage.ledger.database.driver import LedgerUnavailable
     from pondage.ledger.ledger import Ledger
+    from pondage.ledger.queue import claims
 
     luck = random.Random(seed * 1_000_003 + os.getpid())
     real, real_claim = Ledger.transaction, claims.claim
@@ -121,7 +122,7 @@ def _step_clock(path: str) -> None:
 
 def _beat_slowly(seconds: float) -> None:
     """Every heartbeat comes late."""
-    from pondage.engine.heartbeat import Heartbeat
+    from pondage.engine.process.heartbeat import Heartbeat
 
     real = Heartbeat.beat
 
@@ -149,9 +150,9 @@ def _replace(place: Any, name: str, other: Any) -> None:
 
 def _be_a_zombie(mark: str) -> None:
     """The first worker that wants to publish falls silent without noticing it, and publishes when others have."""
-    from pondage.engine import supervisor
-    from pondage.engine.heartbeat import Heartbeat
-    from pondage.ledger import work
+    from pondage.engine.process.heartbeat import Heartbeat
+    from pondage.engine.supervise import supervisor
+    from pondage.ledger.commit import work
 
     is_silent = threading.Event()
     real_beat, real_check, real_commit = Heartbeat.beat, Heartbeat.check, work.commit_written
@@ -177,9 +178,9 @@ def _be_a_zombie(mark: str) -> None:
 
 def _be_late(mark: str, until: str) -> None:
     """No process of this machine stops by itself, and its first publication waits until a file is there."""
-    from pondage.engine import supervisor
-    from pondage.engine.heartbeat import Heartbeat
-    from pondage.ledger import work
+    from pondage.engine.process.heartbeat import Heartbeat
+    from pondage.engine.supervise import supervisor
+    from pondage.ledger.commit import work
 
     real = work.commit_written
 
@@ -196,7 +197,7 @@ def _be_late(mark: str, until: str) -> None:
 
 
 def _without_fence() -> None:
-    from pondage.ledger import executions
+    from pondage.ledger.queue import executions
 
     real = executions.close
 
@@ -208,17 +209,17 @@ def _without_fence() -> None:
 
 
 def _without_look_up() -> None:
-    from pondage.engine import worker
-    from pondage.ledger import work
+    from pondage.engine.worker import process as worker
+    from pondage.ledger.commit import work
 
     work._resolved = lambda ledger, token: None
     worker.close_unknown_claims = lambda ledger, slots, *, process: 0
 
 
 def _without_reaper() -> None:
-    from pondage.engine import supervisor
-    from pondage.engine.reaper import Reaper
-    from pondage.ledger import reap
+    from pondage.engine.services.reaper import Reaper
+    from pondage.engine.supervise import supervisor
+    from pondage.ledger.upkeep import reap
 
     Reaper.run_once = lambda self: 1.0  # type: ignore[method-assign]
     reap.reap_process = lambda ledger, dead, **given: None

@@ -9,14 +9,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from pondage.define.snapshot import DataFile, SnapshotContent
-from pondage.engine.attempt import Attempt
-from pondage.engine.code import DeployedCode
-from pondage.engine.config import WorkerConfig
-from pondage.engine.executor import JobProgress, Result, Written
-from pondage.engine.places import code_directory, snapshot_path
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.executor import JobProgress, Result, Written
+from pondage.engine.process.code import DeployedCode
+from pondage.engine.process.config import WorkerConfig
+from pondage.engine.process.places import code_directory, snapshot_path
+from pondage.ledger.commit.work import Failure
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.work import Failure
+from pondage.work.snapshot import DataFile, SnapshotContent
 
 SCHEMA = '{"type":"struct","fields":[{"name":"n","type":"long","nullable":true,"metadata":{}}]}'
 PADDING = 64 * 1024
@@ -58,7 +58,7 @@ class MarkingExecutor:
     def _components(self, attempt: Attempt) -> Result:
         # Imported here: whoever runs no job starts without it.
         from pondage.connect.secrets import SecretStore
-        from pondage.engine import component_executor
+        from pondage.engine.execute import component_executor
 
         assert attempt.work.component is not None
         return component_executor.execute(

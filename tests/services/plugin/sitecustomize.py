@@ -14,9 +14,9 @@ from typing import Any
 
 
 class _Replacing(MetaPathFinder, Loader):
-    """Gives `pondage.engine.spark_executor` another `SparkExecutor` when it is imported."""
+    """Gives `pondage.engine.execute.spark_executor` another `SparkExecutor` when it is imported."""
 
-    NAME = "pondage.engine.spark_executor"
+    NAME = "pondage.engine.execute.spark_executor"
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name != self.NAME:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pondage.cli.desk import asks
 from pondage.cli.session import Session
-from pondage.ledger import actors, rebinding, retention
-from pondage.ledger.verbs import who
-from pondage.views import components as views
-from pondage.views.components import KnownComponent, KnownType
-from pondage.views.queues import QueuesView, Rebound, component_queues
+from pondage.ledger.act import rebinding
+from pondage.ledger.act.verbs import who
+from pondage.ledger.tables import actors
+from pondage.ledger.upkeep import retention
+from pondage.views.jobs import components as views
+from pondage.views.jobs.components import KnownComponent, KnownType
+from pondage.views.jobs.queues import QueuesView, Rebound, component_queues
 
 
 @asks("GET /v1/components")

@@ -7,13 +7,13 @@ from typing import Literal
 from pondage.cli.asks.looking import status
 from pondage.cli.desk import asks
 from pondage.cli.session import Session
-from pondage.define.duration import parsed_duration
-from pondage.define.names import PondKey, checked_name
+from pondage.define.values.duration import parsed_duration
+from pondage.define.values.names import PondKey, checked_name
 from pondage.kernel.demand import events
 from pondage.kernel.demand.events import Event
 from pondage.kernel.demand.state import Pacing
-from pondage.ledger.verbs import send
-from pondage.views.status import StatusView
+from pondage.ledger.act.verbs import send
+from pondage.views.ponds.status import StatusView
 
 
 def _told(here: Session, event: Event, note: str = "") -> StatusView:

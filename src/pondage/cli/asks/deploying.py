@@ -8,11 +8,11 @@ from typing import Unpack
 from pondage.cli.asks.uploads import Chosen
 from pondage.cli.desk import asks
 from pondage.cli.session import Session
-from pondage.ledger.verbs import who
-from pondage.views.analysis import InferredSchema
-from pondage.views.deploying import Analysing, Declared, begin_analysis, deploy_declared, plan_inferred
-from pondage.views.going_back import PondBack, ProjectBack, Promotion, back_to_deployment, back_to_run, promotion
-from pondage.views.plan import PlanView
+from pondage.ledger.act.verbs import who
+from pondage.operations.deploying import Analysing, Declared, begin_analysis, deploy_declared, plan_inferred
+from pondage.operations.going_back import PondBack, ProjectBack, Promotion, back_to_deployment, back_to_run, promotion
+from pondage.views.plans.analysis import InferredSchema
+from pondage.views.plans.plan import PlanView
 
 
 @asks("POST /v1/plan")

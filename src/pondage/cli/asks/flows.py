@@ -8,9 +8,9 @@ import msgspec
 
 from pondage.cli.desk import asks, fetches
 from pondage.cli.session import Session
-from pondage.ledger import flow_constants, flows
-from pondage.ledger.verbs import who
-from pondage.views.flows import FlowDetail, FlowsView, StoredConstant, flow_run, list_flows
+from pondage.ledger.act import flow_constants, flows
+from pondage.ledger.act.verbs import who
+from pondage.views.jobs.flows import FlowDetail, FlowsView, StoredConstant, flow_run, list_flows
 
 LOOK_AGAIN_S = 2.0
 
@@ -58,7 +58,7 @@ def clean_up(here: Session, *, run: str) -> CleanedUp:
 def extract(here: Session, *, run: str, name: str, offset: int, wait: bool) -> Iterator[bytes]:
     """Fetch an output as bytes; at the head it waits until the output has ended."""
     from pondage.connect.extraction import extracted
-    from pondage.ledger import extracts
+    from pondage.ledger.act import extracts
 
     with here.ledger.reading() as tx:
         one = extracts.find(tx, here.ledger, here.environment, run, name)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from pondage.cli.desk import asks
 from pondage.cli.session import Session
-from pondage.define.inference import Question
-from pondage.views.inferring import Inferring, begin_inference
+from pondage.operations.inferring import Inferring, begin_inference
+from pondage.work.inference import Question
 
 
 @asks("POST /v1/inferences", kept=("timeout_s",))

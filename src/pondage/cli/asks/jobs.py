@@ -6,15 +6,15 @@ import msgspec
 
 from pondage.cli.desk import asks
 from pondage.cli.session import Session
-from pondage.engine.local import is_intact
-from pondage.ledger import jobs as ledger_jobs
-from pondage.ledger.job_deploys import deployed_job
-from pondage.ledger.job_plans import StoredJob
-from pondage.ledger.jobs import resume_difference
-from pondage.ledger.verbs import who
-from pondage.views.jobs import JobRunDetail, JobsView, find_run
-from pondage.views.jobs import job_run as read_run
-from pondage.views.jobs import jobs as read_jobs
+from pondage.engine.process.local import is_intact
+from pondage.ledger.act import jobs as ledger_jobs
+from pondage.ledger.act.job_deploys import deployed_job
+from pondage.ledger.act.jobs import resume_difference
+from pondage.ledger.act.verbs import who
+from pondage.ledger.tables.job_plans import StoredJob
+from pondage.views.jobs.jobs import JobRunDetail, JobsView, find_run
+from pondage.views.jobs.jobs import job_run as read_run
+from pondage.views.jobs.jobs import jobs as read_jobs
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,21 +9,21 @@ import msgspec
 from pondage.cli.desk import asks
 from pondage.cli.session import Session
 from pondage.connect.vault import open_vault
-from pondage.engine.vacuum import VacuumReport
-from pondage.engine.vacuum import vacuum as sweep
-from pondage.ledger import actors, history, removal
-from pondage.ledger import tokens as ledger_tokens
-from pondage.ledger.removal import RemovedEnvironment
-from pondage.ledger.tokens import TokenRow
-from pondage.ledger.verbs import who
-from pondage.views import environments as environment_views
-from pondage.views import secrets as secret_views
+from pondage.engine.services.vacuum import VacuumReport
+from pondage.engine.services.vacuum import vacuum as sweep
+from pondage.ledger.act import removal
+from pondage.ledger.act.removal import RemovedEnvironment
+from pondage.ledger.act.verbs import who
+from pondage.ledger.tables import actors, api_tokens, history
+from pondage.ledger.tables.api_tokens import TokenRow
 from pondage.views.answers import DoctorView
-from pondage.views.doctor import examined
-from pondage.views.environments import EnvironmentDetailView, EnvironmentsView
-from pondage.views.secrets import GoneSecret, KeptSecret, SecretsView
-from pondage.views.troubles import AlertsView, TestedAlert, try_rule
-from pondage.views.troubles import alerts as read_alerts
+from pondage.views.installation import environments as environment_views
+from pondage.views.installation import secrets as secret_views
+from pondage.views.installation.doctor import examined
+from pondage.views.installation.environments import EnvironmentDetailView, EnvironmentsView
+from pondage.views.installation.secrets import GoneSecret, KeptSecret, SecretsView
+from pondage.views.ponds.troubles import AlertsView, TestedAlert, try_rule
+from pondage.views.ponds.troubles import alerts as read_alerts
 
 
 class MadeToken(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ def remove_environment(here: Session, *, name: str) -> RemovedEnvironment:
 def tokens(here: Session) -> list[TokenRow]:
     """Ask for every token."""
     with here.ledger.reading() as tx:
-        return ledger_tokens.every(tx)
+        return api_tokens.every(tx)
 
 
 @asks("POST /v1/tokens")
@@ -66,7 +66,7 @@ def make_token(
 ) -> MadeToken:
     """Make a token."""
     with here.ledger.transaction() as tx:
-        token, row = ledger_tokens.create(
+        token, row = api_tokens.create(
             tx, here.ledger.ids, name=name, level=level, environments=tuple(environments), lasts_us=lasts_us
         )
         found = actors.environment(tx, here.environment, is_created=True)
@@ -79,7 +79,7 @@ def make_token(
 def revoke_token(here: Session, *, token: str) -> TokenRow:
     """End a token."""
     with here.ledger.transaction() as tx:
-        row = ledger_tokens.revoke(tx, token)
+        row = api_tokens.revoke(tx, token)
         found = actors.environment(tx, here.environment, is_created=True)
         assert found is not None
         history.audit(tx, environment=found, who=who(), verb="token revoke", target=row.id, note=row.name)

@@ -9,20 +9,20 @@ import msgspec
 from pondage.cli.desk import LOOK_EVERY_S, asks, streams
 from pondage.cli.session import Session
 from pondage.engine.live.client import NoLiveHost, client_of
-from pondage.ledger import actors
+from pondage.ledger.tables import actors
 from pondage.views import find
-from pondage.views import runs as run_views
-from pondage.views.checks import ChecksView, read_checks
-from pondage.views.lineage import read_lineage
-from pondage.views.lineage_data import Direction, LineageView
-from pondage.views.logs import LogLine, LogsView, locate, read_lines, with_found_logs, with_lines
-from pondage.views.reactors import ReactorWhyView, named_reactor, state_of, stream_faults, why_reactor
-from pondage.views.show import PondShow, SnapshotShow
-from pondage.views.show import show as read_show
-from pondage.views.status import StatusView
-from pondage.views.status import status as read_status
-from pondage.views.why import WhyView
-from pondage.views.why import why as explain
+from pondage.views.ponds.checks import ChecksView, read_checks
+from pondage.views.ponds.lineage import read_lineage
+from pondage.views.ponds.lineage_data import Direction, LineageView
+from pondage.views.ponds.show import PondShow, SnapshotShow
+from pondage.views.ponds.show import show as read_show
+from pondage.views.ponds.status import StatusView
+from pondage.views.ponds.status import status as read_status
+from pondage.views.ponds.why import WhyView
+from pondage.views.ponds.why import why as explain
+from pondage.views.reactors.reactors import ReactorWhyView, named_reactor, state_of, stream_faults, why_reactor
+from pondage.views.runs import runs as run_views
+from pondage.views.runs.logs import LogLine, LogsView, locate, read_lines, with_found_logs, with_lines
 
 
 class LogBatch(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,13 +11,10 @@ from pondage.cli.asks.uploads import Read
 from pondage.cli.desk import asks
 from pondage.cli.session import Session
 from pondage.errors import NotFound
-from pondage.ledger import queries
-from pondage.ledger.planning import planned
-from pondage.ledger.trials import submit_sample
-from pondage.plan.planning import checked
-from pondage.read.sql import tables_or_none
-from pondage.views.declared import declared_pond
-from pondage.views.questions import (
+from pondage.ledger.act import questions
+from pondage.ledger.act.plan_basis import planned
+from pondage.ledger.commit.trials import submit_sample
+from pondage.operations.questions import (
     AnswerView,
     Breaking,
     Compacting,
@@ -28,7 +25,10 @@ from pondage.views.questions import (
     known_as,
     question,
 )
-from pondage.views.questions import as_of as seen_then
+from pondage.operations.questions import as_of as seen_then
+from pondage.plan.deploy.planner import checked
+from pondage.project.sql import tables_or_none
+from pondage.views.plans.declared import declared_pond
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ def query(here: Session, *, sql: str, limit: int, as_of: int | str | None = None
     seen = None if as_of is None else seen_then(here.ledger, here.environment, as_of)
     tables = tables_or_none(sql)
     return Accepted(
-        id=known_as(queries.submit(here.ledger, here.environment, sql, limit=limit, as_of=seen, tables=tables))
+        id=known_as(questions.submit(here.ledger, here.environment, sql, limit=limit, as_of=seen, tables=tables))
     )
 
 
@@ -100,7 +100,7 @@ def look(here: Session, *, answer: str, wait: float) -> AnswerView:
 @asks("DELETE /v1/answers/{answer}")
 def withdraw(here: Session, *, answer: str) -> AnswerView:
     """Say that nobody waits for an answer any more."""
-    queries.withdraw(here.ledger, _number(answer))
+    questions.withdraw(here.ledger, _number(answer))
     return look.here(here, answer=answer, wait=0.0)
 
 

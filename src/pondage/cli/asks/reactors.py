@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pondage.cli.desk import asks, streams
 from pondage.cli.session import Session
 from pondage.engine.live.client import LiveClient, client_of
-from pondage.views.reactors import HistoryLine, ReactorView, reactor_history, reactor_list, reactor_row
+from pondage.views.reactors.reactors import HistoryLine, ReactorView, reactor_history, reactor_list, reactor_row
 
 
 @asks("GET /v1/reactors")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from pondage.cli.desk import asks
 from pondage.cli.session import Session
-from pondage.ledger.verbs import who
-from pondage.views.saved_simulations import KeptSimulation, SavedLine, SavedSpan, keep
-from pondage.views.simulation import SimulationFacts
-from pondage.views.simulation import facts as read_facts
+from pondage.ledger.act.verbs import who
+from pondage.views.plans.saved_simulations import KeptSimulation, SavedLine, SavedSpan, keep
+from pondage.views.plans.simulation import SimulationFacts
+from pondage.views.plans.simulation import facts as read_facts
 
 
 @asks("GET /v1/simulation-facts")

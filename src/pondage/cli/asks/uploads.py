@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from pondage.define.definition import PondDefinition
-    from pondage.define.exposed import Exposed
-    from pondage.define.reaction import ReactorDefinition
-    from pondage.ledger.branching import Choice
-    from pondage.ledger.job_plans import StoredJob
+    from pondage.define.job.exposed import Exposed
+    from pondage.define.pond.definition import PondDefinition
+    from pondage.define.reactor.reaction import ReactorDefinition
+    from pondage.ledger.act.branching import Choice
+    from pondage.ledger.tables.job_plans import StoredJob
 
 
 class Read(TypedDict):

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import msgspec
 
 from pondage.connect.program_amqp.link import ANSWER_S, LOOK_S, SENT, Loop, connected, declare, publish
-from pondage.define.component_work import Program
-from pondage.define.frames import END, framed
 from pondage.errors import PondageError
+from pondage.program.frames import END, framed
 from pondage.program.transport import JobDesc
+from pondage.work.component import Program
 
 if TYPE_CHECKING:
     from aio_pika.abc import AbstractIncomingMessage

@@ -132,8 +132,8 @@ def _dataset(declared: Declared, pond: str, reading: _Reading) -> Dataset:
 def main(arguments: list[str]) -> int:
     """Read the pipeline and write the answer as JSON."""
     from pondage.errors import PondageError
-    from pondage.spark.driver import SparkDriver
-    from pondage.spark.settings import SparkSettings
+    from pondage.spark.jvm.settings import SparkSettings
+    from pondage.spark.session.driver import SparkDriver
 
     specification, answer, state = (Path(each) for each in arguments)
     driver = SparkDriver.start(SparkSettings(memory="1g"), state)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pondage.connect.sdp.files import Specification, read_specification
-from pondage.define.run import Run
+from pondage.define.pond.run import Run
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:

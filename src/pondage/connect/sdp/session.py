@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pondage.connect.sdp.streams import StreamReader
 from pondage.errors import PondageError
-from pondage.spark.sqltext import ParsedSql, TableName, bound_sql
+from pondage.spark.query.sql_names import ParsedSql, TableName, bound_sql
 
 if TYPE_CHECKING:
     from pondage.connect.sdp.registry import Declared

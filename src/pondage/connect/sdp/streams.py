@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from pyspark.sql import DataFrame
 
-from pondage.define.run import Run
+from pondage.define.pond.run import Run
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pondage.connect.tables import needed
-from pondage.define.accumulator import Arrived
-from pondage.define.place import place_of_caller
+from pondage.define.reactor.accumulator import Arrived
+from pondage.define.values.place import place_of_caller
 from pondage.errors import DefinitionError, PondageError
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from pondage.define.duration import parsed_duration
-from pondage.define.place import place_of_caller
+from pondage.define.values.duration import parsed_duration
+from pondage.define.values.place import place_of_caller
 
 NAME_BITS = 22
 """An offset is the millisecond in which a file came, and these bits of its name: files that come together differ."""

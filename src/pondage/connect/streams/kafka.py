@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from pondage.connect.tables import needed
-from pondage.define.accumulator import Arrived
+from pondage.define.reactor.accumulator import Arrived
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pondage.connect.tables import needed
-from pondage.define.duration import parsed_duration
-from pondage.define.place import place_of_caller
+from pondage.define.values.duration import parsed_duration
+from pondage.define.values.place import place_of_caller
 from pondage.errors import DefinitionError
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from pondage.errors import PondageError
-from pondage.ledger import reactors
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.reactors import ReactorRow
+from pondage.ledger.tables import reactors
+from pondage.ledger.tables.reactors import ReactorRow
 
 LOOK_AGAIN_S = 0.1
 SOON = ("not_here", "moved", "stopped", "stopping")

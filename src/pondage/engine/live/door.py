@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from pondage.define.accumulator import AnyAccumulator
-from pondage.define.boundary import InvalidBoundary, SnapshotRef
+from pondage.define.reactor.accumulator import AnyAccumulator
+from pondage.define.reactor.boundary import InvalidBoundary, SnapshotRef
 from pondage.engine.live.host import ReactorHost
 from pondage.engine.live.sources import NOTHING, boundary_of
 from pondage.errors import NotFound, PondageError

@@ -5,8 +5,8 @@ from types import TracebackType
 
 import msgspec
 
-from pondage.define.graph import Fire
-from pondage.define.reactor import Reactor
+from pondage.define.reactor.graph import Fire
+from pondage.define.reactor.reactor import Reactor
 from pondage.engine.live.door import Door
 from pondage.engine.live.host import ReactorHost, wall_clock
 from pondage.engine.live.pump import Clock

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter_ns
 from typing import NamedTuple, cast
 
-from pondage.define.graph import Fire, GraphRunner
+from pondage.define.reactor.graph import Fire, GraphRunner
 from pondage.engine.live.latencies import Latencies
 from pondage.kernel.reaction.effects import CancelFire, StartFire
 from pondage.kernel.reaction.events import Done, Event

@@ -6,8 +6,8 @@ import msgspec
 
 from pondage.kernel.reaction import Effect, Facts
 from pondage.kernel.reaction.effects import CancelFire, Connect, Fired, StartFire, StopSource
-from pondage.ledger import reactor_jobs
-from pondage.ledger.reactors import LedgerRow, ReactorRow
+from pondage.ledger.commit import reactor_jobs
+from pondage.ledger.tables.reactors import LedgerRow, ReactorRow
 
 
 class Handing:

@@ -9,8 +9,8 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 
-from pondage.define.accumulator import AnyAccumulator
-from pondage.define.graph import GraphRunner
+from pondage.define.reactor.accumulator import AnyAccumulator
+from pondage.define.reactor.graph import GraphRunner
 from pondage.engine.live.graphs import Graphs, Result
 from pondage.engine.live.latencies import Latencies
 from pondage.engine.live.output import DirectOutput, Output
@@ -21,7 +21,7 @@ from pondage.kernel.reaction import Condition, Effect, Event, ReactorShape, Stat
 from pondage.kernel.reaction import effects as e
 from pondage.kernel.reaction.events import Begin, Bind, Shutdown, Tick, Unbind
 from pondage.kernel.reaction.facts import Facts
-from pondage.ledger.reactors import LedgerRow
+from pondage.ledger.tables.reactors import LedgerRow
 
 Watch = Callable[[Effect], None]
 

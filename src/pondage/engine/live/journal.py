@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from pondage.engine.backoff import Backoff
 from pondage.engine.live.pump import Pump
+from pondage.engine.process.backoff import Backoff
 from pondage.errors import LedgerError, PondageError
 from pondage.kernel.reaction import (
     AnyRecord,
@@ -40,8 +40,8 @@ from pondage.kernel.reaction.effects import (
 )
 from pondage.kernel.reaction.events import Journal as JournalEvent
 from pondage.kernel.reaction.redeclare import changed_kinds
-from pondage.ledger.journal import Batch, Fenced, Journal
-from pondage.ledger.reactors import LedgerRow
+from pondage.ledger.commit.journal import Batch, Fenced, Journal
+from pondage.ledger.tables.reactors import LedgerRow
 
 FULL_EVERY = 1000
 """After so many records the full state is written and the rows before it go."""

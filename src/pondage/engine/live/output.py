@@ -5,7 +5,7 @@ from typing import Protocol
 
 from pondage.engine.live.pump import Pump
 from pondage.kernel.reaction import Effect
-from pondage.ledger.reactors import LedgerRow
+from pondage.ledger.tables.reactors import LedgerRow
 
 
 class Output(Protocol):

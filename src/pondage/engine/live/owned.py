@@ -12,10 +12,10 @@ from typing import TypeVar
 
 import msgspec
 
-from pondage.define.boundary import InvalidBoundary
-from pondage.define.graph import Fire
-from pondage.define.reaction import ReactorDeclaration
-from pondage.define.reactor import Reactor
+from pondage.define.reactor.boundary import InvalidBoundary
+from pondage.define.reactor.graph import Fire
+from pondage.define.reactor.reaction import ReactorDeclaration
+from pondage.define.reactor.reactor import Reactor
 from pondage.engine.live.door import Door
 from pondage.engine.live.handing import Handing
 from pondage.engine.live.host import ReactorHost
@@ -29,12 +29,12 @@ from pondage.kernel.reaction.declared import shape_of
 from pondage.kernel.reaction.effects import Fired
 from pondage.kernel.reaction.events import Blocked, PondRun, Push, ReactorCrashed, Unblocked, UndecodableEvent
 from pondage.kernel.reaction.facts import new_facts
-from pondage.ledger import reactor_jobs, reactor_rows
-from pondage.ledger.journal import Carrier, Fenced, FileJournal, Journal, LedgerJournal, journal_path
+from pondage.ledger.commit import reactor_jobs, reactor_said
+from pondage.ledger.commit.journal import Carrier, Fenced, FileJournal, Journal, LedgerJournal, journal_path
+from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.reactor_ponds import Followed
-from pondage.ledger.reactors import Lease, LedgerRow, ReactorRow, ReactorSignal
-from pondage.ledger.sqlite import SqliteDriver
+from pondage.ledger.step.reactor_ponds import Followed
+from pondage.ledger.tables.reactors import Lease, LedgerRow, ReactorRow, ReactorSignal
 
 CARRY_AGAIN_S = 1.0
 TIDY_EVERY_S = 1.0
@@ -341,7 +341,7 @@ class OwnedReactor(Door):
         elif self._said:
             said = list(self._said)
             with self._ledger.transaction() as tx:
-                reactor_rows.take_rows(tx, self.lease, said)
+                reactor_said.take_rows(tx, self.lease, said)
             del self._said[: len(said)]
         if self._publisher is not None:
             self._publisher.publish()

@@ -16,25 +16,28 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from pondage.define.reactor import Reactor
-from pondage.engine import identity
-from pondage.engine.code import DeployedCode
-from pondage.engine.config import WorkerConfig
-from pondage.engine.heartbeat import Heartbeat
+from pondage.define.reactor.reactor import Reactor
 from pondage.engine.live.owned import OwnedReactor
 from pondage.engine.live.socket import LiveSocket
-from pondage.engine.local import local_warehouse
-from pondage.engine.parent import ParentWatch
-from pondage.engine.places import checkpoint_path
-from pondage.engine.spawn import receive
+from pondage.engine.process import identity
+from pondage.engine.process.code import DeployedCode
+from pondage.engine.process.config import WorkerConfig
+from pondage.engine.process.heartbeat import Heartbeat
+from pondage.engine.process.local import local_warehouse
+from pondage.engine.process.parent import ParentWatch
+from pondage.engine.process.places import checkpoint_path
+from pondage.engine.process.spawn import receive
 from pondage.errors import LedgerError, PondageError
-from pondage.ledger import processes, reactor_ponds, reactor_work, reactors
-from pondage.ledger.journal import Fenced, journal_path
+from pondage.ledger.commit import reactor_work
+from pondage.ledger.commit.journal import Fenced, journal_path
+from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.reactor_ponds import Followed
-from pondage.ledger.reactors import Lease, ReactorRow, ReactorSignal
-from pondage.ledger.sqlite import SqliteDriver
-from pondage.plan.reactors import is_same_but_for_graphs
+from pondage.ledger.queue import processes
+from pondage.ledger.step import reactor_ponds
+from pondage.ledger.step.reactor_ponds import Followed
+from pondage.ledger.tables import reactors
+from pondage.ledger.tables.reactors import Lease, ReactorRow, ReactorSignal
+from pondage.plan.deploy.reactors import is_same_but_for_graphs
 
 ROLE = "live"
 BREATH_S = 0.02

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.define.graph import Fire
-from pondage.define.reactor import Publish
-from pondage.engine.places import snapshot_path
+from pondage.define.reactor.graph import Fire
+from pondage.define.reactor.reactor import Publish
+from pondage.engine.process.places import snapshot_path
 from pondage.errors import LedgerError, PondageError
-from pondage.ledger import actors, reactor_ponds
-from pondage.ledger.driver import LedgerUnavailable
-from pondage.ledger.fed_runs import Batch
+from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.reactors import Lease, LedgerRow, ReactorRow
+from pondage.ledger.step import reactor_ponds
+from pondage.ledger.step.fed_runs import Batch
+from pondage.ledger.tables import actors
+from pondage.ledger.tables.reactors import Lease, LedgerRow, ReactorRow
 
 
 class Publisher:

@@ -14,7 +14,7 @@ import msgspec
 
 from pondage.engine.live.frames import MOST_BYTES, RETRY_AFTER_US, Frame, line_of, read_frame
 from pondage.engine.live.owned import OwnedReactor
-from pondage.engine.places import LONGEST_SOCKET_PATH, socket_place
+from pondage.engine.process.places import LONGEST_SOCKET_PATH, socket_place
 from pondage.errors import PondageError
 from pondage.kernel.reaction import Effect
 from pondage.kernel.reaction.effects import Fired, Health, RecoveryNote, SourceHealth

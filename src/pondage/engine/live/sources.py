@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from pondage.define.accumulator import AnyAccumulator, Arrived, Events, LanedSource
+from pondage.define.reactor.accumulator import AnyAccumulator, Arrived, Events, LanedSource
 from pondage.kernel.reaction.effects import Connect, Poll, StartSource, StopSource, Throttle
 from pondage.kernel.reaction.events import Accumulator, Event, Polled, Push, Skip, UndecodableEvent
 

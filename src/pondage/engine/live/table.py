@@ -11,11 +11,11 @@ import pyarrow as pa
 from pyarrow import fs
 from pyarrow import parquet as pq
 
-from pondage.define.boundary import BoundaryType
-from pondage.define.row import Column, columns_of, spark_schema
-from pondage.define.snapshot import SnapshotContent
-from pondage.spark.footers import read_footers
-from pondage.spark.storage import local_path, secure
+from pondage.define.reactor.boundary import BoundaryType
+from pondage.define.values.row_type import Column, columns_of, spark_schema
+from pondage.spark.files.footers import read_footers
+from pondage.spark.files.storage import local_path, secure
+from pondage.work.snapshot import SnapshotContent
 
 MOST_BYTES = 64 << 20
 """A file is not longer than this, before it is compressed."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from pondage.define.accumulator import AnyAccumulator
-from pondage.define.boundary import InvalidBoundary
+from pondage.define.reactor.accumulator import AnyAccumulator
+from pondage.define.reactor.boundary import InvalidBoundary
 from pondage.kernel.reaction.facts import Entry, Facts
 from pondage.kernel.reaction.shape import Reduce
 from pondage.kernel.reaction.state import State

@@ -9,8 +9,8 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from pondage.engine.places import socket_place
-from pondage.spark.workspace import held, sweep
+from pondage.engine.process.places import socket_place
+from pondage.spark.jvm.workspace import held, sweep
 
 PREFIX = "pondage-q-"
 

@@ -14,12 +14,12 @@ from typing import Protocol
 
 import msgspec
 
-from pondage.define.component_work import ComponentResult, MemberResult
-from pondage.engine.attempt import Attempt
-from pondage.engine.executor import Crashed
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.executor import Crashed
 from pondage.engine.programs import guard
 from pondage.engine.programs.session import ProgramSession
 from pondage.errors import PondageError
+from pondage.work.component import ComponentResult, MemberResult
 
 LOOK_S = 0.05
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "PYTHONPATH")

@@ -8,16 +8,16 @@ from collections.abc import Callable
 
 import msgspec
 
-from pondage.define.component_work import ComponentTask, Input, Program, Stored, Streamed
-from pondage.define.frames import END, FrameError, framed, milliseconds, unframed
-from pondage.define.port import ANY_TABLE
-from pondage.define.types import is_ordered
-from pondage.engine.attempt import Attempt
-from pondage.engine.streams import StreamPorts
+from pondage.define.types.port import ANY_TABLE
+from pondage.define.types.types import is_ordered
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.stream_ports import StreamPorts
 from pondage.errors import PondageError
+from pondage.program.frames import END, FrameError, framed, milliseconds, unframed
 from pondage.program.transport import JobDesc
-from pondage.spark.segment_types import accepted_rows, checked_rows, port_type
-from pondage.spark.segments import DecodeError, packed, read_bytes, unpacked, without_numbers
+from pondage.spark.component.segment_types import accepted_rows, checked_rows, port_type
+from pondage.spark.files.segments import DecodeError, packed, read_bytes, unpacked, without_numbers
+from pondage.work.component import ComponentTask, Input, Program, Stored, Streamed
 
 STREAM_BITS = 128
 

@@ -8,10 +8,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from pondage.define.frames import FrameError
 from pondage.engine.programs.folder import SocketFolder
 from pondage.engine.programs.session import ProgramSession
 from pondage.errors import PondageError
+from pondage.program.frames import FrameError
 from pondage.program.wire import ERROR, Header, receive, send
 
 

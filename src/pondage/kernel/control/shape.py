@@ -6,8 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
-from pondage.define.job import JobConfig
-from pondage.define.port import PANIC_PORT
+from pondage.define.job.job import JobConfig
+from pondage.define.types.port import PANIC_PORT
 from pondage.expr import Node
 
 

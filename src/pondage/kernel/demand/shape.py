@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pondage.define.names import PondKey as PondKey
+from pondage.define.values.names import PondKey as PondKey
 
 NEVER = -1
 """The freshness of something that never ran."""

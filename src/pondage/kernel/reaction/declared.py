@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pondage.define.reaction import AccumulatorDeclaration, ReactorDeclaration
+from pondage.define.reactor.reaction import AccumulatorDeclaration, ReactorDeclaration
 from pondage.kernel.reaction.shape import (
     Criteria,
     Failing,

@@ -1,0 +1,1 @@
+"""Conformance: scenario files, the hosts that play them, and what is compared."""

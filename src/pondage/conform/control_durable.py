@@ -1,0 +1,213 @@
+"""The durable host of control scenarios: the shipped ledger on a real SQLite file, a fake clock, fake workers.
+
+Runs, signals, claims with tokens, guarded commits and advancements are the real transactions. Only time and Spark are
+played: the clock is set, and what a component wrote is made up. The reports of one instant are committed first and the
+run advanced once. Retries are not delayed, as the scenarios say.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from pondage.define.job.component import ComponentDefinition
+from pondage.define.project.durability import Durability
+from pondage.define.types.port import Port
+from pondage.kernel.control import Effect, Event, JobPlan, JobState, State
+from pondage.kernel.control.events import Settled, Start
+from pondage.kernel.control.reading import components_of, result_values
+from pondage.kernel.control.state import RunRow
+from pondage.ledger.act import jobs
+from pondage.ledger.commit import work
+from pondage.ledger.commit.component_results import commit_component
+from pondage.ledger.commit.work import Work
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.driver import Driver, text
+from pondage.ledger.database.ids import SeededIds
+from pondage.ledger.database.migrate import migrate
+from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.queue import processes
+from pondage.ledger.step import advance
+from pondage.ledger.tables import job_runs
+from pondage.ledger.tables.job_plans import StoredJob, stored_job
+from pondage.ledger.tables.job_runs import RunRows
+from pondage.plan.job.stored import shapes_of
+from pondage.work.component import ComponentResult, Member, MemberResult
+from pondage.work.snapshot import SnapshotContent
+
+_ENVIRONMENT = "conformance"
+_SCHEMA = '{"type":"struct","fields":[]}'
+
+_effects = msgspec.json.Decoder(tuple[Effect, ...])
+
+
+class LedgerControlHost:
+    """Runs of one scenario's job on a ledger of its own, in a temporary directory."""
+
+    def __init__(self, make_driver: Callable[[FakeClock], Driver] | None = None) -> None:
+        """`make_driver` gives another database than a file of our own."""
+        self._folder = Path(tempfile.mkdtemp(prefix="pondage-conform-"))
+        self._clock = FakeClock()
+        # The file is thrown away at the end: it need not survive a power cut.
+        file = self._folder / "ledger.db"
+        driver = make_driver(self._clock) if make_driver else SqliteDriver(file, self._clock, synchronous="OFF")
+        migrate(driver)
+        self._ledger = Ledger(driver, ids=SeededIds(1), durability=Durability(retry_delay_s=0), is_advancing=False)
+        self._process = self._register()
+        self._held: dict[tuple[str, int], Work] = {}
+        self._seen = 0
+        self._run = ""
+
+    def start(self, plan: JobPlan, start: Start, now: int) -> Sequence[Effect]:
+        """Begin a run, as `pondage job run` does."""
+        self._clock.time = now
+        self._run = self._begin(plan, start)
+        return self._advance()
+
+    def _begin(self, plan: JobPlan, start: Start) -> str:
+        return jobs.start_job(self._ledger, _ENVIRONMENT, _stored(plan), context=start.context, start=start)
+
+    def resume(self, plan: JobPlan, start: Start, now: int) -> Sequence[Effect]:
+        """Begin a new run with what the last one finished, as `pondage job resume` does."""
+        self._clock.time = now
+        self._held.clear()
+        self._run = self._resume(plan, start)
+        return self._advance()
+
+    def _resume(self, plan: JobPlan, start: Start) -> str:
+        return jobs.resume(self._ledger, _ENVIRONMENT, self._run, job=_stored(plan), is_edited=True, start=start)
+
+    def settle(self, now: int, events: Sequence[Event]) -> Sequence[Effect]:
+        """Commit the reports, write other events as signals, advance the run once, claim what became claimable."""
+        self._clock.time = now
+        for event in events:
+            if isinstance(event, Settled):
+                self._commit(event)
+            else:
+                self._write(event)
+        return self._advance()
+
+    def next_timer(self) -> int | None:
+        """Give the time of the earliest timer row."""
+        with self._ledger.reading() as tx:
+            return advance.next_due(tx)
+
+    def states(self) -> Mapping[str, State]:
+        """Give the stored states."""
+        with self._ledger.reading() as tx:
+            run = jobs.find(tx, _ENVIRONMENT, self._run)
+            levels, components = (job_runs.machine_rows(tx, run.actor, table) for table in ("level", "component"))
+            index = self._ledger.job(tx, run.definition).index
+        return {name: row.state for name, row in components_of(index, levels, components)}
+
+    def globals(self) -> Mapping[str, object]:
+        """Give the stored values of the run's result."""
+        with self._ledger.reading() as tx:
+            return result_values(RunRows(tx, jobs.find(tx, _ENVIRONMENT, self._run).actor).get)
+
+    def result(self) -> tuple[JobState, str | None]:
+        """Give the state and code of the run."""
+        with self._ledger.reading() as tx:
+            run = jobs.find(tx, _ENVIRONMENT, self._run)
+            row = RunRows(tx, run.actor).get("run", "")
+        assert isinstance(row, RunRow)
+        assert (row.state or JobState.RUNNING).value == run.state, "the run's row and its machine disagree"
+        return JobState(run.state), run.code
+
+    def close(self) -> None:
+        """Close the ledger and remove its file."""
+        self._ledger.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _register(self) -> int:
+        with self._ledger.transaction() as tx:
+            return processes.register(
+                tx,
+                public_id=self._ledger.ids.new("p"),
+                machine="virtual",
+                pid=1,
+                pid_started=1,
+                role="worker",
+                slots=1,
+            )
+
+    def _commit(self, event: Settled) -> None:
+        held = self._held.pop((event.instance, event.attempt), None)
+        if held is None:
+            return
+        assert held.component is not None
+        result = ComponentResult(members=tuple(_member(held, member, event) for member in held.component.members))
+        commit_component(self._ledger, held, result, process=self._process)
+
+    def _write(self, event: Event) -> None:
+        with self._ledger.transaction() as tx:
+            advance.put_event(tx, actor=jobs.find(tx, _ENVIRONMENT, self._run).actor, event=event)
+
+    def _advance(self) -> list[Effect]:
+        self._step()
+        effects = self._decided()
+        self._claim()
+        return effects
+
+    def _step(self) -> None:
+        while advance.advance_due(self._ledger, process=self._process):
+            pass
+
+    def _decided(self) -> list[Effect]:
+        """Answer what was decided since the last call, from the audit trail."""
+        with self._ledger.reading() as tx:
+            failed = tx.row("SELECT error FROM advancements WHERE error IS NOT NULL")
+            assert failed is None, text(failed, "error")
+            rows = tx.rows("SELECT id, effects FROM advancements WHERE id > :seen ORDER BY id", seen=self._seen)
+        effects: list[Effect] = []
+        for row in rows:
+            self._seen = int(str(row["id"]))
+            effects.extend(_effects.decode(text(row, "effects")))
+        return effects
+
+    def _claim(self) -> None:
+        queues = work.queues_for(self._ledger, code="")
+        while queues:
+            token = self._ledger.ids.new("t")
+            held = work.claim_work(self._ledger, process=self._process, queues=queues, token=token, is_alone=True)
+            if held is None:
+                return
+            self._held[held.claim.node, held.claim.number] = held
+
+
+def _stored(plan: JobPlan) -> StoredJob:
+    """Store a scenario's plan with components that are nothing but their names and ports."""
+    registry: dict[str, ComponentDefinition] = {}
+    for shape in shapes_of(plan):
+        known = registry.get(shape.type, ComponentDefinition(name=shape.type))
+        inputs = {**known.inputs, **{port.name: Port() for port in shape.ports if "." not in port.name}}
+        registry[shape.type] = msgspec.structs.replace(known, inputs=inputs)
+    return stored_job(plan, registry)
+
+
+def _member(held: Work, member: Member, event: Settled) -> MemberResult:
+    """Make up what one member answered. The event tells of the last one, or of the inner one that failed."""
+    if member.instance != (event.member or event.instance):
+        return MemberResult(instance=member.instance, outputs=_outputs(held, member))
+    return MemberResult(
+        instance=member.instance,
+        raises=event.raises,
+        code=event.code,
+        outputs={} if event.raises is not None else _outputs(held, member),
+        after=event.after,
+        globals=event.writes,
+        deletes=event.deletes,
+        items=event.items,
+    )
+
+
+def _outputs(held: Work, member: Member) -> dict[str, SnapshotContent]:
+    return {
+        port: SnapshotContent(path=f"{held.claim.token}/{port}", files=(), schema=_SCHEMA, rows=0, bytes=0)
+        for port in member.writes
+    }

@@ -1,0 +1,247 @@
+"""The durable host of conformance scenarios: the shipped ledger on a real SQLite file, a fake clock, fake workers.
+
+Deploys, signals, claims with tokens, guarded commits and advancements are the real transactions. Only time and Spark
+are played: the clock is set, and what a Ripple wrote is made up. The reports of one instant are committed first and
+the actors advanced once. Reuse is off and nothing is delayed, as the scenarios say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from pondage.define.pond.definition import (
+    PondDefinition,
+    ReadDefinition,
+    Retries,
+    RippleDefinition,
+    SourceDefinition,
+)
+from pondage.define.project.durability import Durability
+from pondage.define.values.names import PondKey, pond_key
+from pondage.kernel.demand import Effect, Gate, PondShape, PondState, decode_state, explain
+from pondage.kernel.demand.events import Done, Report, Verb
+from pondage.ledger.act.deploy import deploy
+from pondage.ledger.commit import work
+from pondage.ledger.commit.work import Failure, Work
+from pondage.ledger.database.clock import FakeClock
+from pondage.ledger.database.driver import Transaction, text
+from pondage.ledger.database.ids import SeededIds
+from pondage.ledger.database.migrate import migrate
+from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.queue import processes
+from pondage.ledger.step import advance
+from pondage.ledger.step.ponds import LedgerPonds
+from pondage.ledger.tables import actors
+from pondage.work.snapshot import SnapshotContent
+
+_ENVIRONMENT = "conformance"
+_MAJOR = "@1"
+_CODE = hashlib.sha256(b"").hexdigest()
+_SCHEMA = '{"type":"struct","fields":[]}'
+
+_effects = msgspec.json.Decoder(tuple[Effect, ...])
+
+
+class ScenarioLedger(Ledger):
+    """A ledger whose Inlets have a scenario's windows, which no calendar of a declaration could express."""
+
+    scenario_shapes: Mapping[PondKey, PondShape] = {}
+
+    def shape(self, tx: Transaction, identity: int) -> PondShape:
+        """Answer the stored shape of a Pond with the scenario's windows."""
+        stored = super().shape(tx, identity)
+        given = self.scenario_shapes[stored.key]
+        return PondShape.of(
+            stored.key,
+            stored.ripples,
+            sources=dict(stored.sources),
+            calendar=given.calendar,
+            retries=stored.retries,
+        )
+
+
+class LedgerHost:
+    """One scenario's graph on a ledger of its own, in a temporary directory."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="pondage-conform-"))
+        self._clock = FakeClock()
+        # The file is thrown away at the end: it need not survive a power cut.
+        driver = SqliteDriver(self._folder / "ledger.db", self._clock, synchronous="OFF")
+        migrate(driver)
+        self._ledger = ScenarioLedger(
+            driver, ids=SeededIds(1), durability=Durability(retry_delay_s=0), is_reusing=False, is_advancing=False
+        )
+        self._process = self._register()
+        self._held: dict[tuple[PondKey, str, int], Work] = {}
+        self._seen = 0
+
+    def deploy(self, shapes: Sequence[PondShape], now: int) -> None:
+        """Deploy these Ponds with the real deploy."""
+        self._clock.time = now
+        self._ledger.scenario_shapes = {_inside(shape.key): shape for shape in shapes}
+        self._deploy(shapes)
+        self._advance()
+
+    def _deploy(self, shapes: Sequence[PondShape]) -> None:
+        deploy(
+            self._ledger,
+            _ENVIRONMENT,
+            project="conformance",
+            definitions=[_definition(shape) for shape in shapes],
+            removed=[],
+            archive=b"",
+            summary="{}",
+            expected=[],
+        )
+
+    def settle(self, now: int, reports: Sequence[Report], actions: Sequence[Verb]) -> Sequence[Effect]:
+        """Commit the reports, write the actions as signals, advance every actor once, claim what became claimable."""
+        self._clock.time = now
+        for report in reports:
+            self._commit(report)
+        self._write(actions)
+        return self._advance()
+
+    def next_timer(self) -> int | None:
+        """Give the time of the earliest timer row."""
+        with self._ledger.reading() as tx:
+            return advance.next_due(tx)
+
+    def states(self) -> Mapping[PondKey, PondState]:
+        """Give the stored states."""
+        with self._ledger.reading() as tx:
+            rows = actors.ponds(tx, self._environment(tx))
+        return {_outside(row.key): decode_state(row.state) for row in rows}
+
+    def explain(self, key: PondKey, now: int) -> list[Gate]:
+        """Explain from the stored rows."""
+        self._clock.time = now
+        with self._ledger.reading() as tx:
+            gates = explain(LedgerPonds(tx, self._ledger, self._environment(tx)), _inside(key), now)
+        return [_outside_gate(gate) for gate in gates]
+
+    def close(self) -> None:
+        """Close the ledger and remove its file."""
+        self._ledger.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _environment(self, tx: Transaction) -> int:
+        identity = actors.environment(tx, _ENVIRONMENT)
+        assert identity is not None
+        return identity
+
+    def _register(self) -> int:
+        with self._ledger.transaction() as tx:
+            return processes.register(
+                tx,
+                public_id=self._ledger.ids.new("p"),
+                machine="virtual",
+                pid=1,
+                pid_started=1,
+                role="worker",
+                slots=1,
+            )
+
+    def _write(self, actions: Sequence[Verb]) -> None:
+        if not actions:
+            return
+        with self._ledger.transaction() as tx:
+            environment = self._environment(tx)
+            for action in actions:
+                event = msgspec.structs.replace(action, pond=_inside(action.pond))
+                row = actors.pond(tx, environment, event.pond)
+                if row is not None:
+                    advance.put_event(tx, actor=row.actor, event=event)
+
+    def _commit(self, report: Report) -> None:
+        held = self._held.pop((_inside(report.pond), report.ripple, report.attempt), None)
+        if held is None:
+            return
+        if isinstance(report, Done):
+            content = SnapshotContent(path=held.claim.token, files=(), schema=_SCHEMA, rows=0, bytes=0)
+            work.commit_written(self._ledger, held, content, process=self._process)
+        else:
+            work.commit_failed(
+                self._ledger, held, Failure(code="FAULT", message="a fault of the scenario"), process=self._process
+            )
+
+    def _advance(self) -> list[Effect]:
+        self._step()
+        effects = self._decided()
+        self._claim()
+        return effects
+
+    def _step(self) -> None:
+        advance.advance_due(self._ledger, process=self._process)
+
+    def _decided(self) -> list[Effect]:
+        """Answer what was decided since the last call, from the audit trail."""
+        with self._ledger.reading() as tx:
+            failed = tx.row("SELECT error FROM advancements WHERE error IS NOT NULL")
+            assert failed is None, text(failed, "error")
+            rows = tx.rows("SELECT id, effects FROM advancements WHERE id > :seen ORDER BY id", seen=self._seen)
+        effects: list[Effect] = []
+        for row in rows:
+            self._seen = int(str(row["id"]))
+            effects.extend(_outside_effect(effect) for effect in _effects.decode(text(row, "effects")))
+        return effects
+
+    def _claim(self) -> None:
+        queues = work.queues_for(self._ledger, code=_CODE)
+        while True:
+            token = self._ledger.ids.new("t")
+            held = work.claim_work(self._ledger, process=self._process, queues=queues, token=token, is_alone=True)
+            if held is None:
+                return
+            assert held.ripple is not None
+            self._held[held.ripple.pond, held.claim.node, held.claim.number] = held
+
+
+def _definition(shape: PondShape) -> PondDefinition:
+    reads = tuple(ReadDefinition(parameter=key, ripple="*", pond=key) for key, _ in shape.sources)
+    return PondDefinition(
+        name=shape.key,
+        version="1.0.0",
+        entry="scenario:pond",
+        sources=tuple(SourceDefinition(pond=key, major=1, required=required) for key, required in shape.sources),
+        ripples=tuple(
+            RippleDefinition(
+                name=name,
+                digest=name,
+                reads=tuple(ReadDefinition(parameter=parent, ripple=parent) for parent in parents) or reads,
+            )
+            for name, parents in shape.ripples.items()
+        ),
+        retries=Retries(immediately=shape.retries.immediately, on_change=shape.retries.on_change),
+    )
+
+
+def _inside(key: str) -> PondKey:
+    return pond_key(key, 1)
+
+
+def _outside(key: str) -> PondKey:
+    return PondKey(key.removesuffix(_MAJOR))
+
+
+def _outside_effect(effect: Effect) -> Effect:
+    return msgspec.structs.replace(effect, pond=_outside(effect.pond))
+
+
+def _outside_gate(gate: Gate) -> Gate:
+    fields = {
+        name: _outside(value) if isinstance(value, str) else value
+        for name, value in msgspec.structs.asdict(gate).items()
+    }
+    by = fields.get("by")
+    if isinstance(by, list | tuple):
+        fields["by"] = type(by)(_outside(one) for one in by)
+    return msgspec.structs.replace(gate, **fields)

@@ -1,0 +1,1 @@
+"""Components, jobs and flows as an author declares them."""

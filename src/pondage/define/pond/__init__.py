@@ -1,0 +1,1 @@
+"""Ponds, Ripples, Sources, Windows and expectations, and the definitions they become."""

@@ -1,0 +1,215 @@
+"""The `run` that a Ripple may ask for by naming a parameter `run`."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from copy import copy
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+from pondage.define.pond.definition import Scalar
+from pondage.errors import PondageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Secrets(Protocol):
+    """What opens a secret by its reference; in a test, a dictionary."""
+
+    def __getitem__(self, reference: str, /) -> str:
+        """Answer the value."""
+
+
+class Positions(Protocol):
+    """Where the worker keeps how far a Ripple has read something outside; values are JSON."""
+
+    def position(self, name: str) -> str | None:
+        """Answer up to where the last snapshot read."""
+
+    def decided(self, name: str) -> str | None:
+        """Answer up to where this Run reads, None when that is not decided yet."""
+
+    def decide(self, name: str, value: str) -> str:
+        """Decide up to where this Run reads, unless it was decided before; answer what counts."""
+
+
+class Unchanged(Exception):
+    """Raised by `run.unchanged()`: the last data is still right, so the Ripple ends here and nothing is written.
+
+    It is an ordinary exception and passes through `finally` and `with`. An author's `except Exception` around it
+    swallows it: then the Ripple just goes on, and publishes what it returns.
+    """
+
+
+class Followed(Protocol):
+    """How the tables that a Ripple follows have changed since its last published Run. Given by the worker."""
+
+    @property
+    def is_full(self) -> bool:
+        """Answer whether the Ripple gets everything."""
+
+    def changes(self, table: str) -> DataFrame:
+        """Answer the rows of a table that are new to the Ripple."""
+
+
+class Run:
+    """What a Ripple may know about the Run it is part of. Made by a worker; in a unit test, make one yourself."""
+
+    def __init__(
+        self,
+        *,
+        freshness_us: int,
+        previous_freshness_us: int | None = None,
+        parameters: Mapping[str, Scalar] | None = None,
+        logger: logging.Logger | None = None,
+        idempotency_key: str = "",
+        secrets: Secrets | None = None,
+        followed: Followed | Mapping[str, DataFrame] | None = None,
+        positions: Positions | None = None,
+    ) -> None:
+        self._freshness_us = freshness_us
+        self._previous_us = previous_freshness_us
+        self._parameters = MappingProxyType(dict(parameters or {}))
+        self._logger = logger if logger is not None else logging.getLogger("pondage.ripple")
+        self._idempotency_key = idempotency_key
+        self._secrets = secrets
+        self._positions = positions
+        self._read_to: dict[str, str] = {}
+        self._read_freshness = False
+        self._followed = followed if followed is not None else {}
+
+    @property
+    def is_full(self) -> bool:
+        """Answer whether this Run gets everything, and what it returns replaces its table.
+
+        True for the first Run, after `pondage force --full`, and when a followed table cannot say what changed: it was
+        replaced, rolled back or rebuilt, or its older batches are gone.
+        """
+        return True if isinstance(self._followed, Mapping) else self._followed.is_full
+
+    def changes(self, table: str) -> DataFrame:
+        """Answer the rows of a table (`"orders.raw"`) that came after those that the last published Run has taken in.
+
+        With `is_full` they are all its rows. Of a table in merge mode they are the changed rows, one for each key, with
+        a column `_deleted`. The table must be one that this Ripple reads: a parameter, or named in `changes=`.
+        """
+        if not isinstance(self._followed, Mapping):
+            return self._followed.changes(table)
+        if table not in self._followed:
+            raise PondageError(
+                f"run.changes({table!r}): this Ripple does not read that table",
+                hint=f"it reads {', '.join(self._followed) or 'none'}: add a parameter, or name it in changes=[…]",
+                code="NOT_READ",
+            )
+        return self._followed[table]
+
+    def following(self, tables: Mapping[str, DataFrame]) -> None:
+        """Give the tables themselves as their changes, unless a worker knows better. For trials without a past."""
+        if isinstance(self._followed, Mapping):
+            self._followed = {**tables, **self._followed}
+
+    @property
+    def freshness(self) -> datetime:
+        """Answer the moment (UTC) up to which this Run's result will be fresh.
+
+        Reading it is recorded: a result that depends on the time is never reused for another Run.
+        """
+        self._read_freshness = True
+        return _moment(self._freshness_us)
+
+    @property
+    def freshness_us(self) -> int:
+        """Answer the same as microseconds since 1970. Recorded too."""
+        self._read_freshness = True
+        return self._freshness_us
+
+    @property
+    def previous_freshness(self) -> datetime | None:
+        """Answer the freshness (UTC) of this Pond's last completed Run, None before the first. Recorded too."""
+        self._read_freshness = True
+        return None if self._previous_us is None else _moment(self._previous_us)
+
+    @property
+    def parameters(self) -> Mapping[str, Scalar]:
+        """Answer the Ripple's declared `parameters=`, read-only."""
+        return self._parameters
+
+    @property
+    def logger(self) -> logging.Logger:
+        """Answer a logger whose lines reach `pondage logs`."""
+        return self._logger
+
+    @property
+    def idempotency_key(self) -> str:
+        """Answer a key that is equal across retries and crashes of the same work: give it to outside services."""
+        return self._idempotency_key
+
+    @property
+    def read_freshness(self) -> bool:
+        """Answer whether the Ripple has asked for a freshness so far. For the worker."""
+        return self._read_freshness
+
+    def secret(self, reference: str) -> str:
+        """Answer a password or the like: a name of `pondage secret list`, `env:NAME` or `file:PATH`.
+
+        Its value is kept out of logs and messages, and a new value does not make the Ripple run again. Raises
+        `PondageError` (NO_SECRET) when there is none.
+        """
+        if self._secrets is None:
+            raise PondageError(
+                f"this run has no secrets, so not {reference}",
+                hint='in a test, give it some: Run(freshness_us=0, secrets={"name": "value"})',
+                code="NO_SECRET",
+            )
+        return self._secrets[reference]
+
+    def position(self, name: str) -> object:
+        """Answer up to where the last snapshot of this Ripple read something outside; None before the first."""
+        found = None if self._positions is None else self._positions.position(name)
+        return None if found is None else json.loads(found)
+
+    def read_to(self, name: str, decide: Callable[[], object]) -> object:
+        """Answer up to where this Run reads something outside, as `decide` says when it is first asked.
+
+        Whoever tries this Run again, after a failure or a crash, gets the same answer, so it reads the same. The answer
+        becomes the `position` of the next Run in the commit of this one. It must be something that JSON can hold.
+        """
+        found = self._read_to.get(name)
+        if found is None and self._positions is not None:
+            found = self._positions.decided(name)
+        if found is None:
+            found = json.dumps(decide(), sort_keys=True)
+            found = found if self._positions is None else self._positions.decide(name, found)
+        self._read_to[name] = found
+        return json.loads(found)
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        """Answer what this Run has read up to, as JSON. For the worker."""
+        return MappingProxyType(self._read_to)
+
+    def of_fused(self, parameters: Mapping[str, Scalar], logger: str) -> Run:
+        """Answer the same Run as a Ripple sees it that is fused into this one. For the worker."""
+        other = copy(self)
+        other._parameters = MappingProxyType(dict(parameters))
+        other._logger = logging.getLogger(logger)
+        other._read_freshness = False
+        return other
+
+    def unchanged(self) -> NoReturn:
+        """End the Ripple here: its last data is still right. Freshness advances, nothing is rewritten.
+
+        Raises `Unchanged`, which the worker understands. Before the first published data there is nothing that could be
+        unchanged: the worker then fails the Ripple and says so.
+        """
+        raise Unchanged("nothing changed since the last run")
+
+
+def _moment(microseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=microseconds)

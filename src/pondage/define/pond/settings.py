@@ -1,0 +1,173 @@
+"""What both ways of declaring a Pond take, checked and made plain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, get_args
+
+import msgspec
+
+from pondage.define.pond.calendar import checked_windows
+from pondage.define.pond.definition import (
+    FormatDefinition,
+    Retries,
+    ScheduleDefinition,
+    TideDefinition,
+    Triggers,
+    WindowDefinition,
+)
+from pondage.define.pond.publication import Formats, checked_formats
+from pondage.define.pond.window import Schedule, Window
+from pondage.define.values.duration import parsed_duration, parsed_seconds
+from pondage.define.values.names import checked_name, parsed_version
+from pondage.errors import DefinitionError
+
+Mode = Literal["replace", "append", "merge"]
+Pacing = Literal["eager", "just_in_time"]
+Windows = Window | Iterable["Window | tuple[Window, ...]"]
+Tides = str | Mapping[str, str] | tuple[()]
+"""A limit such as `"1h"`, or several by name: `{"office": "15m", "night": "4h"}`."""
+Schedules = Schedule | Iterable[Schedule]
+
+
+class PondSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """A Pond's settings without its Ripples and Sources."""
+
+    version: str
+    description: str
+    owner: str
+    tags: tuple[str, ...]
+    windows: tuple[WindowDefinition, ...]
+    triggers: Triggers
+    retries: Retries
+    mode: Mode
+    keys: tuple[str, ...]
+    coherent: bool
+    fuse: bool
+    timeout_s: float | None
+    progress_lease_s: float | None
+    pool: str | None
+    labels: tuple[str, ...]
+    publish: tuple[FormatDefinition, ...]
+
+
+def checked_settings(
+    *,
+    version: str,
+    description: str,
+    owner: str,
+    tags: Iterable[str],
+    window: Windows,
+    wave: bool,
+    pacing: Pacing,
+    tide: Tides,
+    schedule: Schedules,
+    retries: Retries | None,
+    mode: Mode,
+    keys: Iterable[str],
+    coherent: bool,
+    fuse: bool,
+    timeout: str | None,
+    progress_lease: str | None,
+    pool: str | None,
+    labels: Iterable[str],
+    publish: Formats,
+    place: str,
+) -> PondSettings:
+    """Answer the settings, or raise `DefinitionError` for the first that is wrong."""
+    parsed_version(version, place=place)
+    if mode not in get_args(Mode):
+        raise _refused(f"mode is {mode!r}", 'choose "replace", "append" or "merge"', place)
+    if pacing not in get_args(Pacing):
+        raise _refused(f"pacing is {pacing!r}", 'choose "eager" or "just_in_time"', place)
+    if pacing != "eager" and not wave:
+        raise _refused("pacing= is given without wave=True", "pacing belongs to a Wave", place)
+    schedules = _schedules(schedule, place)
+    return PondSettings(
+        version=version,
+        description=description,
+        owner=owner,
+        tags=_texts(tags, "tags", place),
+        windows=checked_windows(_windows(window, place), place=place),
+        triggers=Triggers(wave=wave, pacing=pacing, tides=_tides(tide, place), schedules=schedules),
+        retries=_retries(retries, place),
+        mode=mode,
+        keys=_keys(keys, mode, place),
+        coherent=coherent,
+        fuse=fuse,
+        timeout_s=parsed_seconds(timeout, "timeout", place),
+        progress_lease_s=parsed_seconds(progress_lease, "progress_lease", place),
+        pool=None if pool is None else checked_name(pool, what="pool", place=place),
+        labels=_texts(labels, "labels", place),
+        publish=checked_formats(publish, place),
+    )
+
+
+def _keys(keys: Iterable[str], mode: Mode, place: str) -> tuple[str, ...]:
+    given = _texts(keys, "keys", place)
+    if mode == "merge" and not given:
+        raise _refused('mode="merge" without keys=', 'say what identifies a row: keys=["order_id"]', place)
+    if mode != "merge" and given:
+        raise _refused(f'keys= is given with mode="{mode}"', 'keys belong to mode="merge"', place)
+    return given
+
+
+def _windows(window: Windows, place: str) -> tuple[WindowDefinition, ...]:
+    found: list[WindowDefinition] = []
+    for each in [window] if isinstance(window, Window | str) else window:
+        for one in each if isinstance(each, tuple) else (each,):
+            if not isinstance(one, Window):
+                raise _refused(f"window= takes Windows, not {one!r}", 'write daily("02:00") or Window(…)', place)
+            found.append(one.definition)
+    return tuple(found)
+
+
+def _schedules(schedule: Schedules, place: str) -> tuple[ScheduleDefinition, ...]:
+    found: list[ScheduleDefinition] = []
+    for each in [schedule] if isinstance(schedule, Schedule | str) else schedule:
+        if not isinstance(each, Schedule):
+            raise _refused(f"schedule= takes Schedules, not {each!r}", 'write Schedule("0 6 * * *", tz=…)', place)
+        found.append(each.definition)
+    _refuse_twice([each.name for each in found], "Schedule", place)
+    return tuple(found)
+
+
+def _tides(tide: object, place: str) -> tuple[TideDefinition, ...]:
+    if isinstance(tide, str):
+        return (TideDefinition(limit_us=parsed_duration(tide, what="tide", place=place)),)
+    if isinstance(tide, Mapping):
+        return tuple(
+            TideDefinition(
+                limit_us=parsed_duration(limit, what="tide", place=place),
+                name=checked_name(name, what="Tide", place=place),
+            )
+            for name, limit in tide.items()
+        )
+    if tide:
+        raise _refused(f"tide= is {tide!r}", 'write tide="1h" or tide={"office": "15m"}', place)
+    return ()
+
+
+def _retries(retries: object, place: str) -> Retries:
+    given = Retries() if retries is None else retries
+    if not isinstance(given, Retries) or given.immediately < 0 or given.on_change < 0:
+        raise _refused(f"retries= is {given!r}", "write Retries(immediately=1, on_change=2)", place)
+    return given
+
+
+def _texts(values: Iterable[object], what: str, place: str) -> tuple[str, ...]:
+    given = (values,) if isinstance(values, str) else tuple(values)
+    texts = tuple(value for value in given if isinstance(value, str) and value)
+    if len(texts) < len(given):
+        raise _refused(f"{what}= takes texts, not {given!r}", f'write {what}=["one", "two"]', place)
+    return tuple(dict.fromkeys(texts))
+
+
+def _refuse_twice(names: list[str], what: str, place: str) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise _refused(f"two {what}s are named {name!r}", f"give each {what} a name= of its own", place)
+
+
+def _refused(message: str, hint: str, place: str) -> DefinitionError:
+    return DefinitionError(message, hint=hint, place=place, code="BAD_SETTING")

@@ -1,0 +1,1 @@
+"""What the project file says of alerts and of patience."""

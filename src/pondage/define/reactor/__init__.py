@@ -1,0 +1,1 @@
+"""Accumulators, graphs and reactors as an author declares them."""

@@ -1,0 +1,1 @@
+"""Port types: their grammar, how they meet, and values held against them."""

@@ -1,0 +1,1 @@
+"""Plain values of an author: names, places, durations, sizes, documents."""

@@ -1,0 +1,90 @@
+"""The seam between a worker and whatever does its work: Spark in earnest, a plain function in tests."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from pondage.engine.attempt.attempt import Attempt
+from pondage.ledger.commit.work import Failure
+from pondage.work.component import ComponentResult
+from pondage.work.snapshot import SnapshotContent
+
+
+class Written(msgspec.Struct, frozen=True):
+    """A Ripple wrote a snapshot, which nobody can see yet."""
+
+    content: SnapshotContent
+
+
+class Same(msgspec.Struct, frozen=True):
+    """A Ripple said that its last data is still right."""
+
+
+class Compacted(msgspec.Struct, frozen=True):
+    """Many small files were written again as few, which nobody reads yet."""
+
+    content: SnapshotContent
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """A query was answered; `result` is JSON."""
+
+    result: str
+
+
+class Crashed(msgspec.Struct, frozen=True):
+    """An external program died without a word: it is run again, as long as its budget lasts."""
+
+    reason: str
+
+
+class GraphEnded(msgspec.Struct, frozen=True):
+    """A graph of a fire gave these rows for its reactor's Pond; None when it has no Pond."""
+
+    rows: list[object] | None
+
+
+class StreamEnded(msgspec.Struct, frozen=True):
+    """A stream ended by itself, or was told to."""
+
+
+Result = Written | Same | Compacted | Answered | ComponentResult | GraphEnded | StreamEnded | Crashed
+
+
+class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far an attempt's jobs are."""
+
+    jobs: int = 0
+    stages: int = 0
+    tasks_done: int = 0
+    tasks_all: int = 0
+
+
+class Executor(Protocol):
+    """What does the work. `execute` is called by slot threads, the other methods by any thread at any time."""
+
+    def execute(self, attempt: Attempt) -> Result:
+        """Do the work of an attempt in the calling thread; raises whatever the author's code raises."""
+
+    def failure(self, error: BaseException) -> Failure:
+        """Say in the words of a person why `execute` raised."""
+
+    def cancel(self, token: str) -> None:
+        """Stop what the attempt runs now; it may start something else, so this is repeated until it has ended."""
+
+    def progress(self, token: str) -> JobProgress:
+        """Answer how far the attempt is; all zero when that is not known."""
+
+    def discard(self, attempt: Attempt) -> None:
+        """Throw away what an attempt wrote that nobody will ever see. Finding nothing is fine."""
+
+    def is_alive(self) -> bool:
+        """Answer whether work can be done. False for ever once the driver has died."""
+
+    def ran_out_of_memory(self) -> bool:
+        """Answer whether the driver, which is dead, has died because its memory was not enough."""
+
+    def stop(self) -> None:
+        """End it. Calling it twice is harmless."""

@@ -1,0 +1,1 @@
+"""The executors: from a claimed task to what its commit needs."""

@@ -1,0 +1,135 @@
+"""Executions of components of a job: their functions are found, Spark is opened when one of them first needs it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pondage.components.registry import built_in_function
+from pondage.connect.secrets import SecretStore
+from pondage.connect.veil import veiled
+from pondage.define.job.component import is_library
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.attempt.executor import Crashed
+from pondage.engine.attempt.stream_ports import StreamPorts
+from pondage.engine.process.code import DeployedCode
+from pondage.engine.process.config import EngineConfig
+from pondage.engine.process.local import local_warehouse
+from pondage.engine.process.places import run_table_path, snapshot_path
+from pondage.engine.programs.hosting import Host, Queue, run_program
+from pondage.engine.programs.session import ProgramSession
+from pondage.engine.programs.unix import UnixQueue
+from pondage.errors import PondageError
+from pondage.ledger.ledger import Ledger
+from pondage.spark.component.component import ComponentWork, run_components
+from pondage.work.component import ComponentResult, ComponentTask, MemberResult
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def execute(
+    attempt: Attempt,
+    task: ComponentTask,
+    *,
+    config: EngineConfig,
+    ledger: Ledger,
+    code: DeployedCode,
+    secrets: SecretStore,
+    opened: Callable[[], AbstractContextManager[SparkSession]],
+) -> ComponentResult | Crashed:
+    """Run the members of a task; failures of theirs are part of the answer."""
+    with ExitStack() as stack:
+        sessions: list[SparkSession] = []
+
+        def session() -> SparkSession:
+            if not sessions:
+                sessions.append(stack.enter_context(opened()))
+            return sessions[0]
+
+        streams = StreamPorts(ledger, attempt, task, lambda port: table_path(config, attempt, task, port))
+        if task.members[-1].program is not None:
+            return _hosted(attempt, task, streams, config=config, code=code, secrets=secrets, session=session)
+        work = ComponentWork(
+            task=task,
+            function=lambda entry: built_in_function(entry) if is_library(entry) else code.component(entry),
+            session=session,
+            place=lambda port: table_path(config, attempt, task, port),
+            root=Path(config.root),
+            secrets=lambda component, name: secrets[config.secrets.get(component, {}).get(name, name)],
+            stop=attempt.stopping,
+            streams=streams,
+        )
+        result = run_components(work)
+    return ComponentResult(members=tuple(map(_veiled, result.members)))
+
+
+def _hosted(
+    attempt: Attempt,
+    task: ComponentTask,
+    streams: StreamPorts,
+    *,
+    config: EngineConfig,
+    code: DeployedCode,
+    secrets: SecretStore,
+    session: Callable[[], SparkSession],
+) -> ComponentResult | Crashed:
+    """Let an external program do it; Spark is needed only when it reads a table."""
+    from pondage.spark.files.segments import table_bytes
+
+    served = ProgramSession(attempt, task, streams, lambda found, type_: table_bytes(session(), found.content, type_))
+    member = task.members[-1]
+    own = config.secrets.get(member.component, {})
+    host = Host(
+        open_queue=lambda session: _queue(session, config, secrets),
+        folder=code.place,
+        variables={name: secrets[reference] for name, reference in own.items()},
+    )
+    result = run_program(attempt, served, host, instance=member.instance)
+    if isinstance(result, Crashed):
+        return result
+    return ComponentResult(members=tuple(map(_veiled, result.members)))
+
+
+def _queue(session: ProgramSession, config: EngineConfig, secrets: SecretStore) -> Queue:
+    if session.program.transport == "unix":
+        return UnixQueue(session, config.state)
+    amqp = config.programs.amqp
+    if amqp is None:
+        raise PondageError(
+            "this project names no broker", code="NO_BROKER", hint='write [programs], below it amqp = "env:BROKER_URL"'
+        )
+    from pondage.connect.program_amqp.bridge import AmqpQueue
+
+    return AmqpQueue(session, amqp if amqp.startswith("amqp") else secrets[amqp])
+
+
+def discard(config: EngineConfig, attempt: Attempt, task: ComponentTask) -> None:
+    """Remove the tables that an attempt wrote."""
+    if task.members[-1].mode == "stream":
+        return  # segments that are committed stay, whoever wrote them
+    for port in task.members[-1].writes:
+        place = local_warehouse(table_path(config, attempt, task, port))
+        if place is not None:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def table_path(config: EngineConfig, attempt: Attempt, task: ComponentTask, port: str) -> str:
+    """Answer where an execution writes the table of a port."""
+    claim = attempt.work.claim
+    published = task.members[-1].publishes.get(port)
+    if published is not None:
+        return snapshot_path(config.warehouse, dataset=published.dataset_id, run=published.run_id, token=claim.token)
+    return run_table_path(config.warehouse, run=task.run_id, dispatch=claim.dispatch, port=port, token=claim.token)
+
+
+def _veiled(member: MemberResult) -> MemberResult:
+    if member.raises is None:
+        return member
+    trace = None if member.trace is None else veiled(member.trace)
+    return msgspec.structs.replace(member, raises=veiled(member.raises), trace=trace)

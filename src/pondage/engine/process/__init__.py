@@ -1,0 +1,1 @@
+"""What every process of the engine is made of: identity, settings, heartbeat, places."""

@@ -1,0 +1,1 @@
+"""Maintenance, one service in a module; and the doctor."""

@@ -1,0 +1,1 @@
+"""Supervisors: which processes a machine has, and for how long."""

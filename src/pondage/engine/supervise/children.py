@@ -1,0 +1,144 @@
+"""Which worker processes a supervisor should have: decided from plain values, carried out elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from pondage.ledger.queue.queues import Need
+
+QUICK_DEATH_S = 10.0
+LONGEST_HOLD_S = 30.0
+IDLE_S = 60.0
+"""How long a worker that was started because a queue was long may have nothing to do."""
+
+
+class Child(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker process as its supervisor sees it. `held` is what the ledger thinks it holds.
+
+    `mebibytes` is the memory of its tasks; None when nobody knows. `is_extra`: it was started because a queue was long.
+    """
+
+    public_id: str
+    code: str
+    held: int = 0
+    is_ending: bool = False
+    mebibytes: int | None = None
+    is_extra: bool = False
+    idle_s: float = 0.0
+
+    def serves(self, need: Need) -> bool:
+        """Answer whether it can do this work; what needs no code can be done by everybody."""
+        return need.code in ("", self.code) and (self.mebibytes is None or self.mebibytes >= need.mebibytes)
+
+
+class StartWorker(msgspec.Struct, frozen=True, kw_only=True):
+    """Start a worker for a code digest, with at least so much memory."""
+
+    code: str
+    reason: str
+    mebibytes: int = 0
+    is_extra: bool = False
+
+
+class RetireWorker(msgspec.Struct, frozen=True, kw_only=True):
+    """Ask a worker to end, because its place is needed or it is not."""
+
+    public_id: str
+    reason: str
+
+
+Decision = StartWorker | RetireWorker
+
+
+def decide(
+    children: Sequence[Child],
+    needs: Iterable[Need],
+    *,
+    limit: int,
+    slots: int = 1,
+    newest: str = "",
+    held_back: frozenset[str] = frozenset(),
+) -> list[Decision]:
+    """Answer what to start and what to retire so that all waiting work has a worker that can do it.
+
+    Code '' is work that any worker can do, and when there is no worker at all it gets one for the `newest` code, which
+    is likely to be needed next. A queue that says how many workers it may have gets as many as its depth needs.
+    `held_back` are digests whose workers died at once: their next start waits. An idle worker is kept as long as nobody
+    needs its place, because its Spark is warm; only one that a long queue was the reason for is not.
+    """
+    wanted = [need for need in needs if need.code not in held_back]
+    serving = [child for child in children if not child.is_ending]
+    missing = list(_missing(serving, wanted, slots=slots, newest=newest))
+    room = limit - len(children)
+    decisions: list[Decision] = [*missing[: max(room, 0)]]
+    ending = sum(child.is_ending for child in children)
+    coded = [need for need in wanted if need.code]
+    idle = [child for child in serving if child.held == 0 and not any(child.serves(need) for need in coded)]
+    # Nobody is asked to leave for one more of a kind that is there already.
+    homeless = sum(not start.is_extra for start in missing[len(decisions) :]) - ending
+    leaving = idle[: max(homeless, 0)]
+    decisions.extend(
+        RetireWorker(public_id=child.public_id, reason="its place is needed for other code") for child in leaving
+    )
+    decisions.extend(
+        RetireWorker(public_id=child.public_id, reason=f"it had nothing to do for {child.idle_s:.0f} s")
+        for child in serving
+        if child.is_extra and child.held == 0 and child.idle_s >= IDLE_S and child not in leaving
+        and not _is_asked_for(child, serving, wanted)
+    )  # fmt: skip
+    return decisions
+
+
+def _missing(serving: list[Child], wanted: list[Need], *, slots: int, newest: str) -> Iterator[StartWorker]:
+    # The largest first: a worker that is started for it also does what needs less. Digests before queries, for the same
+    # reason.
+    planned = list(serving)
+    for need in sorted(wanted, key=lambda need: (need.code == "", -need.mebibytes, need.code)):
+        able = sum(child.serves(need) for child in planned)
+        for number in range(able, _workers(need, planned, slots)):
+            is_extra = number > 0
+            reason = "its queue is long" if is_extra else "work is waiting for it"
+            code = need.code or newest
+            yield StartWorker(code=code, reason=reason, mebibytes=need.mebibytes, is_extra=is_extra)
+            # What it will have is at least that: nobody knows how much it is by default.
+            planned.append(Child(public_id="", code=code))
+
+
+def _workers(need: Need, children: Sequence[Child], slots: int) -> int:
+    """Answer how many workers a queue should have: enough for all that waits and all that they do."""
+    if not need.most:
+        return 1
+    at_once = min(need.concurrency or slots, slots)
+    held = sum(child.held for child in children if child.serves(need))
+    return max(need.least, min(need.most, -(-(need.waiting + held) // at_once)))
+
+
+def _is_asked_for(child: Child, serving: list[Child], wanted: list[Need]) -> bool:
+    return any(
+        child.serves(need) and sum(each.serves(need) for each in serving) <= max(1, need.least) for need in wanted
+    )
+
+
+class Restarts:
+    """Who may be started again when: a worker that lived is replaced at once, one that dies at once waits longer."""
+
+    def __init__(self) -> None:
+        self._quick: dict[str, int] = {}
+        self._until_s: dict[str, float] = {}
+
+    def died(self, code: str, *, lived_s: float, now_s: float) -> None:
+        """Note that a worker for this code has ended without being asked to."""
+        if lived_s >= QUICK_DEATH_S:
+            self._quick.pop(code, None)
+            return
+        deaths = self._quick[code] = self._quick.get(code, 0) + 1
+        # The first one is free: it may have been killed by hand.
+        if deaths > 1:
+            self._until_s[code] = now_s + min(2.0 ** (deaths - 2), LONGEST_HOLD_S)
+
+    def held_back(self, now_s: float) -> frozenset[str]:
+        """Answer the codes that must still wait."""
+        self._until_s = {code: until_s for code, until_s in self._until_s.items() if until_s > now_s}
+        return frozenset(self._until_s)

@@ -1,0 +1,392 @@
+"""The supervisor of one machine: keeps the workers that the waiting work needs, and runs the maintenance services.
+
+`python -m pondage.engine.supervise.supervisor` is started by a command that needs one for a while; `pondage dev`
+runs one itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from pondage.engine.process import identity
+from pondage.engine.process.backoff import Backoff, jittered
+from pondage.engine.process.config import EngineConfig, SupervisorConfig, WorkerConfig
+from pondage.engine.process.heartbeat import Heartbeat
+from pondage.engine.process.parent import ParentWatch
+from pondage.engine.process.signals import SignalWatch
+from pondage.engine.process.spawn import receive
+from pondage.engine.services.alerts import Alerter, sender
+from pondage.engine.services.compactor import Compactor
+from pondage.engine.services.leases import Leases
+from pondage.engine.services.maintenance import Maintenance, Service
+from pondage.engine.services.notifications import teller
+from pondage.engine.services.outbox import TOLD_AT_ONCE, Outbox
+from pondage.engine.services.reaper import Reaper
+from pondage.engine.services.remote_queries import RemoteQueries
+from pondage.engine.services.sweeper import Sweeper
+from pondage.engine.services.timer import Timer
+from pondage.engine.supervise.children import Child, Restarts, RetireWorker, StartWorker, decide
+from pondage.engine.supervise.live_keeper import LiveKeeper
+from pondage.engine.supervise.own_children import ChildProcess, OwnWorker, ended, kill_silent, start_process
+from pondage.errors import LedgerError
+from pondage.ledger.database.patience import persist
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.queue import executions, processes, queues
+from pondage.ledger.upkeep import reap, retention
+from pondage.spark.jvm.settings import machine_mebibytes
+
+BREATH_S = 0.02
+LOST = 3
+"""The exit code of a supervisor that was taken for dead, or could have been."""
+KILL_AFTER_S = 10.0
+"""How much longer than its own drain a worker may take to end before it is killed."""
+
+_log = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """`run` is called by the main thread, `drain` by any. Two on one ledger do not disturb each other."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        ledger: Ledger,
+        *,
+        start_worker: Callable[[WorkerConfig], ChildProcess] | None = None,
+        is_standing: bool = True,
+        has_live: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        say: Callable[[str], None] = _log.info,
+    ) -> None:
+        self._config = config
+        self._ledger = ledger
+        self._start_worker = start_worker or start_process
+        self._clock = clock
+        self._say = say
+        self._children: dict[str, OwnWorker] = {}
+        self._live = LiveKeeper(config, ledger, say=say) if has_live else None
+        self._restarts = Restarts()
+        self._requests = 0
+        self._is_lost = False
+        self._offer = config.offer("", mebibytes=machine_mebibytes())
+        self._paused = threading.Event()
+        self._lock = threading.Lock()
+        self._changes = ledger.driver.changes()
+        self._process = self._register(is_standing)
+        durability = ledger.durability
+        self._heartbeat = Heartbeat(
+            ledger,
+            self._process,
+            fence_after_s=durability.fence_after_s,
+            state=self.state,
+            on_lost=self._on_lost,
+        )
+        # In threads of their own: whoever waits for a file system keeps nobody from being found dead.
+        self._maintenance = [
+            Maintenance(services, ledger.driver.changes()) for services in (self._services(), self._file_services())
+        ]
+
+    @property
+    def children(self) -> list[OwnWorker]:
+        """Answer the workers of this supervisor."""
+        return list(self._children.values())
+
+    def state(self) -> str:
+        """Answer what this process is doing, as `pondage status` shows it."""
+        return "draining" if self._requests else f"{len(self._children)} workers"
+
+    def drain(self) -> None:
+        """Ask the workers to end and end with the last one; called again, everything is given back at once."""
+        with self._lock:
+            self._requests += 1
+        self.wake()
+
+    def wake(self) -> None:
+        """Look at once, for example because a child has ended."""
+        self._changes.wake()
+
+    def run(self, until: Callable[[], bool] = lambda: False) -> int:
+        """Supervise until asked to drain, or until `until` answers True; answer the exit code."""
+        self._heartbeat.start()
+        for maintenance in self._maintenance:
+            maintenance.start()
+        backoff = Backoff()
+        try:
+            while not self._requests and not self._is_lost and not until():
+                try:
+                    self.tick()
+                    backoff.succeeded()
+                    self._changes.wait(jittered(self._ledger.durability.poll_s))
+                    # Under load somebody commits every few milliseconds; starting workers is not that urgent.
+                    self._paused.wait(BREATH_S)
+                except Exception:  # noqa: BLE001 - logged; the workers go on, and so must we
+                    _log.exception("cannot look after the workers")
+                    self._paused.wait(backoff.failed())
+            return self._finish()
+        finally:
+            for maintenance in self._maintenance:
+                maintenance.stop()
+            self._heartbeat.stop()
+            self._kill_children()
+
+    def tick(self) -> None:
+        """Look once: bury children that ended, replace silent ones, start and retire what the waiting work needs."""
+        self.bury()
+        if self._live is not None:
+            self._live.tick(reaper=self._process)
+        with self._ledger.reading() as tx:
+            rows = {row.public_id: row for row in processes.alive(tx)}
+            held = {
+                public_id: len(executions.held_by(tx, rows[public_id].id))
+                for public_id in self._children
+                if public_id in rows
+            }
+            newest = retention.newest_archive(tx)
+            needs = queues.needs(tx, self._offer, newest=newest)
+            beat = tx.beat
+        kill_silent(
+            self.children,
+            {public_id: beat - row.heartbeat_at for public_id, row in rows.items()},
+            limit_s=self._ledger.durability.fence_after_s,
+            now_s=self._clock(),
+            tell=lambda child, what: self._say(f"worker {child.public_id} {what}"),
+        )
+        # A child that has not registered holds nothing, but it is about to: it is not idle.
+        children = [self._as_child(child, held.get(child.public_id, 1)) for child in self.children]
+        for decision in decide(
+            children,
+            needs,
+            limit=self._config.workers,
+            slots=self._config.slots,
+            newest=newest,
+            held_back=self._restarts.held_back(self._clock()),
+        ):
+            match decision:
+                case StartWorker():
+                    self._start(decision)
+                case RetireWorker(public_id=public_id, reason=reason):
+                    self._say(f"worker {public_id} ends: {reason}")
+                    self._children[public_id].is_ending = True
+                    self._children[public_id].process.terminate()
+
+    def bury(self) -> None:
+        """Take back at once what children held that have ended: nobody else can know it sooner."""
+        for child in self.children:
+            code = child.process.poll()
+            if code is None:
+                continue
+            reason = ended(code)
+            reaped = reap.bury(
+                self._ledger, public_id=child.public_id, role="worker", reason=reason, reaper=self._process
+            )
+            if reaped is not None:
+                self._say(f"worker {child.public_id} {reason}; it held {reaped.executions}")
+                RemoteQueries(self._config.spark.remote).end(reaped.tokens)
+            # Only now: when the ledger did not answer, the next look tries again.
+            del self._children[child.public_id]
+            if not child.is_ending:
+                now_s = self._clock()
+                self._restarts.died(child.code, lived_s=now_s - child.started_s, now_s=now_s)
+
+    def _services(self) -> list[Service]:
+        return [
+            Timer(self._ledger, process=self._process),
+            Reaper(self._ledger, process=self._process, queries=RemoteQueries(self._config.spark.remote)),
+            Leases(self._ledger, process=self._process),
+            Compactor(self._ledger),
+        ]
+
+    def _file_services(self) -> list[Service]:
+        tell = teller(self._ledger, self._config)
+        alert = sender(self._ledger, self._config)
+        config = self._config
+        outbox = Outbox(self._ledger, config.warehouse, config.ledger, tell=tell, alert=alert, at_once=TOLD_AT_ONCE)
+        return [outbox, Sweeper(self._ledger, self._config), Alerter(self._ledger, self._config.alerts)]
+
+    def _register(self, is_standing: bool) -> int:
+        with self._ledger.transaction() as tx:
+            return processes.register(
+                tx,
+                public_id=self._ledger.ids.new("p"),
+                machine=identity.machine(),
+                pid=os.getpid(),
+                pid_started=identity.started(os.getpid()),
+                role="supervisor",
+                # One that a command started for itself ends with it, so no other command may rely on it.
+                labels="" if is_standing else "attached",
+            )
+
+    def _as_child(self, child: OwnWorker, held: int) -> Child:
+        now_s = self._clock()
+        if held:
+            child.busy_s = now_s
+        return Child(
+            public_id=child.public_id,
+            code=child.code,
+            held=held,
+            is_ending=child.is_ending,
+            mebibytes=child.mebibytes,
+            is_extra=child.is_extra,
+            idle_s=now_s - child.busy_s,
+        )
+
+    def _start(self, wanted: StartWorker) -> None:
+        public_id = self._ledger.ids.new("p")
+        engine = msgspec.structs.replace(self._config, spark=self._config.spark.sized(wanted.mebibytes))
+        config = WorkerConfig(engine=engine, public_id=public_id, code=wanted.code, parent=os.getpid())
+        now_s = self._clock()
+        self._children[public_id] = OwnWorker(
+            process=self._start_worker(config),
+            public_id=public_id,
+            code=wanted.code,
+            started_s=now_s,
+            mebibytes=engine.spark.mebibytes,
+            is_extra=wanted.is_extra,
+            busy_s=now_s,
+        )
+        self._say(f"worker {public_id} started for code {wanted.code[:12] or '(queries)'}: {wanted.reason}")
+
+    def _finish(self) -> int:
+        """Ask every worker to end, wait for them, and take back what they held."""
+        for child in self.children:
+            child.is_ending = True
+            child.process.terminate()
+        live = self._live
+        if live is not None:
+            live.terminate()
+        told = 1
+        deadline_s = self._clock() + self._ledger.durability.drain_s + KILL_AFTER_S
+        while (self._children or (live is not None and live.children)) and not self._is_lost:
+            if self._requests > told:
+                told = self._requests
+                deadline_s = min(deadline_s, self._clock() + KILL_AFTER_S)
+                for child in self.children:
+                    child.process.terminate()
+            if self._clock() >= deadline_s and (told > 1 or not self._may_wait_on(deadline_s)):
+                self._kill_children()
+            self._changes.wait(0.2)
+            try:
+                self.bury()
+                if live is not None:
+                    live.bury(reaper=self._process)
+            except LedgerError as error:
+                _log.warning("cannot take back what workers held: %s", error)
+        if self._is_lost:
+            return LOST
+        self._say_goodbye()
+        return 0
+
+    def _say_goodbye(self) -> None:
+        """Tell the ledger that this supervisor is no more; nothing is left of the machine then."""
+        # First: a beat that finds itself declared dead takes that for an accident.
+        self._heartbeat.stop()
+        give_up_s = self._clock() + KILL_AFTER_S
+
+        def leave() -> None:
+            with self._ledger.transaction() as tx:
+                processes.leave(tx, self._process)
+
+        persist(leave, give_up=lambda: self._clock() >= give_up_s)
+
+    def _may_wait_on(self, deadline_s: float) -> bool:
+        """Answer whether somebody here still runs what may run only once, and has time left for it."""
+        durability = self._ledger.durability
+        if self._clock() >= deadline_s - durability.drain_s + durability.termination_grace_s:
+            return False
+        with self._ledger.reading() as tx:
+            holders = executions.once_holders(tx)
+        return any(child.public_id in holders for child in self.children)
+
+    def _kill_children(self) -> None:
+        for child in self.children:
+            child.process.kill()
+        if self._live is not None:
+            self._live.kill()
+
+    def _on_lost(self, reason: str) -> None:
+        self._say(f"this supervisor must stop: {reason}")
+        self._is_lost = True
+        self.wake()
+
+
+def supervise(
+    make: Callable[[], Supervisor],
+    *,
+    until: Callable[[], bool],
+    on_start: Callable[[], None] = lambda: None,
+    on_drain: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Make a supervisor and run it in the main thread; answer its exit code.
+
+    SIGTERM, SIGINT and SIGHUP drain it, `on_drain(n)` is told the n-th time. They are answered before the supervisor is
+    known to anybody: whoever learns from the ledger or from `on_start` that it runs may end it.
+    """
+    lock = threading.Lock()
+    made: list[Supervisor] = []
+    asked = told = 0
+
+    def pass_on() -> None:
+        nonlocal told
+        with lock:
+            while made and told < asked:
+                told += 1
+                made[0].drain()
+
+    def on_signal(number: int) -> None:
+        nonlocal asked
+        if number == signal.SIGCHLD:
+            for supervisor in made:
+                supervisor.wake()
+            return
+        asked += 1
+        on_drain(asked)
+        pass_on()
+
+    with SignalWatch((signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD), on_signal):
+        made.append(make())
+        on_start()
+        pass_on()
+        return made[0].run(until)
+
+
+def come_back(serve: Callable[[], int], *, is_over: Callable[[], bool], say: Callable[[str], None]) -> int:
+    """Serve again, under a new identity, whenever a supervisor was lost, as soon as the ledger answers.
+
+    A machine that was suspended or cut off has stopped its work, because others may do it now; it is not broken. Answer
+    the exit code of the supervisor that was not lost, or of the last one when `is_over`.
+    """
+    code = serve()
+    while code == LOST and not is_over():
+        say("others may do the work of this machine now; coming back when the ledger answers")
+        # Not when it can be read: a full disk can. Coming back takes a row of our own, so that is what is tried.
+        code = persist(serve, give_up=is_over)
+    return code
+
+
+def main() -> int:
+    """Be the supervisor of a command that started us, until it says so or dies."""
+    config, pipe = receive(SupervisorConfig)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    ledger = config.engine.open_ledger()
+
+    def make() -> Supervisor:
+        supervisor = Supervisor(config.engine, ledger, is_standing=False)
+        parent = ParentWatch(config.parent, supervisor.drain)
+        parent.start(pipe)
+        return supervisor
+
+    code = supervise(make, until=lambda: os.getppid() != config.parent)
+    ledger.close()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

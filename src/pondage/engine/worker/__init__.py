@@ -1,0 +1,1 @@
+"""The worker: a process with slots that claims, carries out and commits."""

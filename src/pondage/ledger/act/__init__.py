@@ -1,0 +1,1 @@
+"""What people and projects do to the ledger, each in one transaction."""

@@ -1,0 +1,78 @@
+"""Constants that trees name by their digest: stored once, and put into the plan of each flow that names them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+import msgspec
+
+from pondage.define.job.flow import CONST, FlowRefused
+from pondage.define.job.job import JobProblem, Place
+from pondage.define.values.schema import pointed
+from pondage.errors import LedgerError
+from pondage.kernel.control.shape import PlanComponent
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.ledger import Ledger
+from pondage.plan.job.stored import StoredJob
+
+MAX_BYTES = 8 * 1_048_576
+"""How large a constant may be: it travels with the plan."""
+
+
+def store(ledger: Ledger, data: bytes) -> str:
+    """Keep a constant for as long as runs are kept, and answer what a tree calls it; raises `LedgerError`."""
+    if len(data) > MAX_BYTES:
+        raise LedgerError(
+            f"{len(data):,} bytes are more than a constant may have ({MAX_BYTES:,})",
+            hint="put it into a location and read it from there",
+            code="LIMIT",
+        )
+    digest = hashlib.sha256(data).hexdigest()
+    with ledger.transaction() as tx:
+        limit = tx.now - int(ledger.durability.retention_days * 86_400_000_000)
+        tx.change("DELETE FROM constants WHERE stored_at < :limit", limit=limit)
+        tx.change(
+            """INSERT INTO constants (digest, data, stored_at) VALUES (:digest, :data, :now)
+               ON CONFLICT (digest) DO UPDATE SET stored_at = excluded.stored_at""",
+            digest=digest,
+            data=data,
+        )
+    return f"sha256:{digest}"
+
+
+def resolved(tx: Transaction, job: StoredJob) -> StoredJob:
+    """Answer a flow with the constants that it names in it; raises FlowRefused with those that nobody has stored."""
+    named = [one for one in job.plan.components if one.type == CONST.name and "ref" in one.params]
+    if not named:
+        return job
+    found = {one.name: _found(tx, one) for one in named}
+    problems = [_missing(name) for name, data in found.items() if data is None]
+    if problems:
+        raise FlowRefused(problems)
+    components = tuple(
+        one if found.get(one.name) is None else _with(one, found[one.name] or b"") for one in job.plan.components
+    )
+    return msgspec.structs.replace(job, plan=msgspec.structs.replace(job.plan, components=components))
+
+
+def _found(tx: Transaction, one: PlanComponent) -> bytes | None:
+    digest = str(one.params["ref"]).removeprefix("sha256:")
+    row = tx.row("SELECT data FROM constants WHERE digest = :digest", digest=digest)
+    data = None if row is None else row["data"]
+    return bytes(data) if isinstance(data, bytes | memoryview) else None
+
+
+def _with(one: PlanComponent, data: bytes) -> PlanComponent:
+    params = {key: value for key, value in one.params.items() if key != "ref"}
+    return msgspec.structs.replace(one, params={**params, "bytes": base64.b64encode(data).decode()})
+
+
+def _missing(node: str) -> JobProblem:
+    path = f"{pointed('/nodes', node)}/const/ref"
+    return JobProblem(
+        code="UNKNOWN_REF",
+        message=f"{node}: nobody has stored this constant, or it was long ago: pondage flow store FILE",
+        path=path,
+        place=Place(path=path),
+    )

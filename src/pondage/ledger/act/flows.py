@@ -1,0 +1,66 @@
+"""What a user does with the runs of trees beside what every job has: stop a node or all of it, and clean up."""
+
+from __future__ import annotations
+
+from pondage.errors import LedgerError, NotFound
+from pondage.kernel.control.events import Stop
+from pondage.ledger.database.driver import Transaction, text
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.step import advance
+from pondage.ledger.tables import actors, history, job_runs
+from pondage.ledger.tables.job_runs import JobRunRow
+
+
+def find(tx: Transaction, environment: str, given: str) -> JobRunRow:
+    """Answer a flow by its id, the beginning of it, or by its name for the newest one; raises `NotFound`."""
+    found = job_runs.called(tx, actors.environment(tx, environment), given, is_flow=True)
+    if not found:
+        raise NotFound(f"there is no flow {given!r}", hint="pondage flow list", code="NO_SUCH_RUN")
+    if len(found) > 1 and found[0].job != given:
+        raise NotFound(f"several flows begin with {given!r}", hint="pondage flow list", code="AMBIGUOUS_RUN")
+    return found[0]
+
+
+def stop(ledger: Ledger, environment: str, public_id: str, node: str | None = None, *, who: str = "") -> None:
+    """Ask a node, or every node that is not settled, to close its outputs and return; what does not has 30 s.
+
+    Raises `NotFound`, and `LedgerError` when the flow is over.
+    """
+    with ledger.transaction() as tx:
+        run = find(tx, environment, public_id)
+        if run.ended_at is not None:
+            raise LedgerError(f"flow {run.public_id} is over: {run.state}", code="NOT_RUNNING")
+        if node is not None and node not in ledger.job(tx, run.definition).shapes:
+            raise NotFound(f"flow {run.public_id} has no node {node!r}", hint=f"pondage flow show {run.public_id}")
+        history.audit(tx, environment=run.environment, who=who, verb="flow stop", target=run.public_id, note=node or "")
+        advance.report(tx, ledger, run.actor, process=None, event=Stop(instance=node))
+
+
+def clean_up(ledger: Ledger, environment: str, public_id: str, *, who: str = "") -> int:
+    """Let what a flow left between its nodes go now, and answer how many tables that are.
+
+    What can be extracted stays for its own retention. Raises `NotFound`, and `LedgerError` while the flow runs.
+    """
+    with ledger.transaction() as tx:
+        run = find(tx, environment, public_id)
+        if run.ended_at is None:
+            raise LedgerError(
+                f"flow {run.public_id} still runs", hint=f"pondage flow stop {run.public_id}", code="STILL_RUNNING"
+            )
+        history.audit(tx, environment=run.environment, who=who, verb="flow cleanup", target=run.public_id)
+        tx.change("UPDATE job_runs SET cleaned_at = :now WHERE id = :id AND cleaned_at IS NULL", id=run.id)
+        version = ledger.job(tx, run.definition)
+        for row in tx.rows("SELECT DISTINCT instance, port FROM segments WHERE run = :run", run=run.id):
+            instance, port = text(row, "instance"), text(row, "port")
+            if version.kept_us(instance, port) is None:
+                # Their files are nobody's from now on, which a vacuum finds.
+                tx.change(
+                    "DELETE FROM segments WHERE run = :run AND instance = :instance AND port = :port",
+                    run=run.id,
+                    instance=instance,
+                    port=port,
+                )
+        return tx.change(
+            "UPDATE run_tables SET tombstoned_at = :now WHERE run = :run AND tombstoned_at IS NULL AND kept_us IS NULL",
+            run=run.id,
+        )

@@ -1,0 +1,122 @@
+"""Jobs that a project has deployed: stored under their names, beside its Ponds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from pondage.errors import LedgerError, NotFound
+from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.step import job_schedules
+from pondage.ledger.tables import actors, history, job_plans
+from pondage.ledger.tables.job_plans import StoredJob
+
+Change = Literal["added", "changed", "removed", "unchanged"]
+
+
+class JobChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What a deploy does to a job."""
+
+    name: str
+    change: Change
+
+
+def job_changes(
+    tx: Transaction, environment: str, *, project: str, jobs: Mapping[str, StoredJob]
+) -> tuple[JobChange, ...]:
+    """Answer what a deploy would do to the jobs of a project; raises `LedgerError` when a name is another project's."""
+    former = _deployed(tx, actors.environment(tx, environment))
+    for name in jobs:
+        owner = former.get(name, (project, 0))[0]
+        if owner != project:
+            raise LedgerError(f"job {name} belongs to project {owner}", hint="give it another name", code="FOREIGN_JOB")
+    own = {name: definition for name, (owner, definition) in former.items() if owner == project}
+    now = {name: job_plans.find(tx, job) for name, job in jobs.items()}
+    return tuple(
+        JobChange(name=name, change=_change(own.get(name), now.get(name), is_declared=name in now))
+        for name in sorted({*own, *now})
+    )
+
+
+def _change(former: int | None, now: int | None, *, is_declared: bool) -> Change:
+    if not is_declared:
+        return "removed"
+    if former is None:
+        return "added"
+    return "unchanged" if former == now else "changed"
+
+
+def deploy_jobs(
+    ledger: Ledger,
+    environment: str,
+    *,
+    project: str,
+    jobs: Mapping[str, StoredJob],
+    archive: bytes,
+    who: str = "",
+) -> tuple[JobChange, ...]:
+    """Put the jobs of a project in force, all or none, and answer what changed. Runs keep what they started with.
+
+    Jobs of the project that are not named any more are taken away.
+    """
+    with ledger.transaction() as tx:
+        identity = actors.environment(tx, environment, is_created=True)
+        assert identity is not None
+        actors.lock_environment(tx, identity)
+        changes = job_changes(tx, environment, project=project, jobs=jobs)
+        for change in changes:
+            if change.change == "removed":
+                tx.change(
+                    """DELETE FROM schedules WHERE job =
+                       (SELECT id FROM jobs WHERE environment = :environment AND name = :name)""",
+                    environment=identity,
+                    name=change.name,
+                )
+                tx.write(
+                    "DELETE FROM jobs WHERE environment = :environment AND name = :name",
+                    environment=identity,
+                    name=change.name,
+                )
+            elif change.change != "unchanged":
+                _put(tx, identity, project, change.name, jobs[change.name], archive)
+        history.audit(tx, environment=identity, who=who, verb="deploy jobs", target=project)
+        return changes
+
+
+def _put(tx: Transaction, environment: int, project: str, name: str, job: StoredJob, archive: bytes) -> None:
+    job_plans.store_archive(tx, job.archive, archive)
+    row = tx.row(
+        """INSERT INTO jobs (environment, name, project, definition, archive, deployed_at)
+           VALUES (:environment, :name, :project, :definition, :archive, :now)
+           ON CONFLICT (environment, name) DO UPDATE
+           SET definition = excluded.definition, archive = excluded.archive, deployed_at = excluded.deployed_at
+           RETURNING id""",
+        environment=environment,
+        name=name,
+        project=project,
+        definition=job_plans.store(tx, job),
+        archive=job.archive,
+    )
+    assert row is not None
+    job_schedules.put(tx, number(row, "id"), job.schedule)
+
+
+def deployed_job(tx: Transaction, ledger: Ledger, environment: str, name: str) -> StoredJob:
+    """Answer a deployed job; raises `NotFound`."""
+    identity = actors.environment(tx, environment)
+    row = tx.row(
+        "SELECT definition FROM jobs WHERE environment = :environment AND name = :name",
+        environment=identity,
+        name=name,
+    )
+    if row is None:
+        raise NotFound(f"there is no deployed job {name!r}, and no such file", hint="pondage job list", code="NO_JOB")
+    return ledger.job(tx, number(row, "definition")).stored
+
+
+def _deployed(tx: Transaction, environment: int | None) -> dict[str, tuple[str, int]]:
+    rows = tx.rows("SELECT name, project, definition FROM jobs WHERE environment = :id", id=environment)
+    return {text(row, "name"): (text(row, "project"), number(row, "definition")) for row in rows}

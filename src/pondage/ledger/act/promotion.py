@@ -1,0 +1,151 @@
+"""Promoting: what an environment has made becomes what another one shows, without computing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from pondage.define.pond.definition import PondDefinition
+from pondage.define.values.names import PondKey
+from pondage.errors import LedgerError
+from pondage.kernel.demand.events import Rollback
+from pondage.ledger.act.deploy import newest_definition
+from pondage.ledger.data import manifests, snapshots
+from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, numbered, text
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.step import advance
+from pondage.ledger.tables import actors, environments, history
+from pondage.ledger.tables.actors import PondRow
+from pondage.plan.deploy.change import change_of
+
+
+class CannotPromote(LedgerError):
+    """What was asked for cannot become what the other environment shows."""
+
+    code = "CANNOT_PROMOTE"
+
+
+class Promoted(msgspec.Struct, frozen=True, kw_only=True):
+    """One Pond that was promoted: the Run that is shown now, or as soon as an active Run has ended."""
+
+    pond: PondKey
+    run: str
+    number: int
+    freshness: int
+    is_shown: bool
+
+
+class _Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """A Run that is to be shown elsewhere, and the Pond that shall show it."""
+
+    run: int
+    public_id: str
+    number: int
+    freshness: int
+    definition: int
+    pond: PondRow
+
+
+def promote(ledger: Ledger, environment: str, to: str, ponds: Sequence[PondKey], *, who: str = "") -> list[Promoted]:
+    """Make the current Runs of these Ponds those that `to` shows, all or none; raises `CannotPromote`.
+
+    Like a rollback it computes nothing; Ponds that read them in `to` are told where that makes them fresher.
+    """
+    with ledger.transaction() as tx:
+        here, there = environments.find(tx, environment), environments.find(tx, to)
+        if there.id not in [each.id for each in environments.chain(tx, here.id)[1:]]:
+            raise CannotPromote(
+                f"environment {environment} is not below {to}", hint="pondage env list", code="NOT_BELOW"
+            )
+        for each in sorted({here.id, there.id}):
+            actors.lock_environment(tx, each)
+        homes = {
+            row.actor for key in ponds if (row := actors.pond(tx, there.id, key)) is not None and row.borrows is None
+        }
+        for actor in sorted(homes):
+            actors.lock(tx, actor, is_waiting=True)
+        offers = [_offer(tx, ledger, environment, here.id, to, there.id, key) for key in sorted(set(ponds))]
+        for offer in offers:
+            event = Rollback(pond=offer.pond.key, run=offer.public_id, freshness=offer.freshness)
+            advance.put_event(tx, actor=offer.pond.actor, event=event)
+            note = f"{environment} {offer.public_id}"
+            history.audit(tx, environment=there.id, who=who, verb="promote", target=offer.pond.key, note=note)
+        for actor in sorted({offer.pond.actor for offer in offers}):
+            advance.inline(tx, ledger, actor, process=None)
+        return [
+            Promoted(
+                pond=offer.pond.key,
+                run=offer.public_id,
+                number=offer.number,
+                freshness=offer.freshness,
+                is_shown=_shows(tx, offer.pond.id, offer.run),
+            )
+            for offer in offers
+        ]
+
+
+def definition_of(tx: Transaction, ledger: Ledger, environment: str, pond: PondKey) -> PondDefinition:
+    """Answer the declaration that made what a Pond shows in an environment; raises `CannotPromote`."""
+    here = environments.find(tx, environment)
+    return ledger.definition(tx, number(_current(tx, ledger, environment, here.id, pond), "definition"))
+
+
+def _offer(tx: Transaction, ledger: Ledger, environment: str, here: int, to: str, there: int, key: PondKey) -> _Offer:
+    row = _current(tx, ledger, environment, here, key)
+    pond = actors.pond(tx, there, key)
+    made_by = ledger.definition(tx, number(row, "definition"))
+    again = f"pondage promote {key} --env {environment} --to {to} --deploy"
+    if pond is None or pond.borrows is not None:
+        raise CannotPromote(f"{key} is not deployed in {to}", hint=again, code="NOT_DEPLOYED")
+    change = change_of(newest_definition(tx, ledger, pond), made_by)
+    if change is not None and change.runs:
+        raise CannotPromote(
+            f"{key} in {to} has other code than what made the Run in {environment}", hint=again, code="OTHER_CODE"
+        )
+    run = number(row, "id")
+    if _shows(tx, pond.id, run):
+        raise CannotPromote(f"{to} shows this Run of {key} already", hint=f"pondage runs {key} --env {environment}")
+    _require_retained(tx, key, run)
+    return _Offer(
+        run=run,
+        public_id=text(row, "public_id"),
+        number=number(row, "number"),
+        freshness=number(row, "freshness"),
+        definition=number(row, "definition"),
+        pond=pond,
+    )
+
+
+def _current(tx: Transaction, ledger: Ledger, environment: str, here: int, key: PondKey) -> Row:
+    pond = actors.pond(tx, here, key)
+    if pond is None or pond.borrows is not None:
+        raise CannotPromote(
+            f"{environment} has no {key} of its own", hint=f"pondage env show {environment}", code="NO_SUCH_POND"
+        )
+    row = tx.row(
+        """SELECT id, public_id, number, freshness, definition FROM runs
+           WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT 1""",
+        pond=pond.id,
+    )
+    if row is None or ledger.definition(tx, number(row, "definition")).borrowed:
+        raise CannotPromote(
+            f"{key} has completed no Run in {environment}", hint=f"pondage run {key} --env {environment}", code="NO_RUN"
+        )
+    return row
+
+
+def _shows(tx: Transaction, pond: int, run: int) -> bool:
+    current = snapshots.current_run(tx, pond)
+    row = None if current is None else tx.row("SELECT origin FROM runs WHERE id = :id", id=current)
+    return row is not None and number_or_none(row, "origin") == run
+
+
+def _require_retained(tx: Transaction, key: PondKey, run: int) -> None:
+    ids = [output.snapshot for output in snapshots.outputs(tx, run).values()]
+    marks, values = numbered("id", ids)
+    gone = tx.row(
+        f"SELECT public_id FROM snapshots WHERE tombstoned_at IS NOT NULL AND id IN ({marks}) LIMIT 1", **values
+    )
+    if gone is not None or not manifests.is_whole(tx, ids):
+        raise CannotPromote(f"the data of {key} is no longer retained", code="NOT_RETAINED")

@@ -1,0 +1,140 @@
+"""Going back: an older completed Run of a Pond becomes the current one, or an older deployment of a project.
+
+Nothing is deleted and nothing is computed: both are new rows that point at old ones, and both can be undone.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.define.job.exposed import Exposed
+from pondage.define.pond.definition import PondDefinition
+from pondage.define.reactor.reaction import ReactorDefinition
+from pondage.define.values.names import PondKey
+from pondage.errors import LedgerError, NotFound
+from pondage.kernel.demand.events import Rollback
+from pondage.ledger.act import verbs
+from pondage.ledger.act.exposed import NOTHING, of_row
+from pondage.ledger.commit import work
+from pondage.ledger.data import manifests, snapshots
+from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, numbered, text
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.tables import actors
+from pondage.ledger.tables.actors import PondRow
+from pondage.ledger.tables.environments import environment_id
+
+_ids = msgspec.json.Decoder(list[int])
+_reactors = msgspec.json.Decoder(list[ReactorDefinition])
+
+
+class CannotRollBack(LedgerError):
+    """The Run or the deployment that was asked for cannot become the current one."""
+
+    code = "CANNOT_ROLL_BACK"
+
+
+class OlderDeployment(msgspec.Struct, frozen=True, kw_only=True):
+    """What a project had deployed before: everything that is needed to deploy it again."""
+
+    id: int
+    deployed_at: int
+    archive: bytes
+    definitions: tuple[PondDefinition, ...]
+    reactors: tuple[ReactorDefinition, ...] = ()
+    exposed: Exposed = NOTHING
+
+
+def roll_back_pond(ledger: Ledger, environment: str, pond: PondKey, run: int, *, by: str | None = None) -> str:
+    """Make an older completed Run the one that readers see, and answer its public id; raises `CannotRollBack`.
+
+    A Run of the Pond that is active finishes first. Sinks are not told: they read it with their next Run.
+    """
+    with ledger.reading() as tx:
+        row = actors.pond(tx, environment_id(tx, environment), pond)
+        if row is None:
+            raise NotFound(f"there is no Pond {pond} in environment {environment}", hint="pondage status --once")
+        public_id = _require_restorable(tx, ledger, row, run)
+    verbs.send(ledger, environment, Rollback(pond=pond, run=public_id), note=public_id, by=by)
+    return public_id
+
+
+def _require_restorable(tx: Transaction, ledger: Ledger, pond: PondRow, run: int) -> str:
+    found = tx.row("SELECT public_id, pond, number, state FROM runs WHERE id = :id", id=run)
+    assert found is not None, f"run {run} vanished within a transaction"
+    name = f"{pond.key}#{number(found, 'number')}"
+    look = f"pondage runs {pond.key.partition('@')[0]} --state completed"
+    if number_or_none(found, "pond") != pond.id:
+        raise CannotRollBack(f"Run {text(found, 'public_id')} is not one of {pond.key}", hint=look)
+    if text(found, "state") != "completed":
+        raise CannotRollBack(f"{name} is {text(found, 'state')}: only a completed Run can be shown", hint=look)
+    current = snapshots.current_run(tx, pond.id)
+    if current == run:
+        raise CannotRollBack(f"{name} is the current Run already", hint=look)
+    given = snapshots.outputs(tx, run)
+    _require_retained(tx, name, [output.snapshot for output in given.values()], look)
+    missing = [each.name for each in ledger.definition(tx, pond.definition).ripples if each.name not in given]
+    if missing:
+        raise CannotRollBack(
+            f"{name} has no result of {', '.join(missing)}, which was added since",
+            hint="deploy the code of that time first: pondage rollback",
+        )
+    return text(found, "public_id")
+
+
+def _require_retained(tx: Transaction, name: str, ids: list[int], look: str) -> None:
+    marks, values = numbered("id", ids)
+    gone = tx.row(
+        f"SELECT public_id FROM snapshots WHERE tombstoned_at IS NOT NULL AND id IN ({marks}) LIMIT 1", **values
+    )
+    if gone is not None or not manifests.is_whole(tx, ids):
+        raise CannotRollBack(f"the data of {name} is no longer retained", hint=look, code="NOT_RETAINED")
+
+
+def previous_deployment(tx: Transaction, ledger: Ledger, environment: str, project: str) -> OlderDeployment:
+    """Answer what the project had deployed before what it has now; raises `CannotRollBack` when there is nothing.
+
+    A rollback of a rollback goes one step further back, never forward again.
+    """
+    identity = environment_id(tx, environment)
+    now = _newest(tx, identity, project, before=None)
+    if now is None:
+        raise CannotRollBack(f"project {project} was never deployed to {environment}", hint="pondage deploy")
+    row = _newest(tx, identity, project, before=number_or_none(now, "restored") or number(now, "id"))
+    if row is None:
+        raise CannotRollBack(f"project {project} has no older deployment", hint="pondage plan")
+    return OlderDeployment(
+        # What a rollback brought back is the older one again, not a state of its own.
+        id=number_or_none(row, "restored") or number(row, "id"),
+        deployed_at=number(row, "deployed_at"),
+        archive=work.stored_archive(tx, text(row, "archive")),
+        definitions=tuple(ledger.definition(tx, each) for each in _ids.decode(text(row, "definitions"))),
+        reactors=tuple(_reactors.decode(text(row, "reactors"))),
+        exposed=of_row(tx, identity, project, number(row, "id")),
+    )
+
+
+def _newest(tx: Transaction, environment: int, project: str, *, before: int | None) -> Row | None:
+    return tx.row(
+        """SELECT id, archive, definitions, reactors, restored, deployed_at FROM deployments
+           WHERE environment = :environment AND project = :project
+             AND (:is_newest = 1 OR id < :before)
+           ORDER BY id DESC LIMIT 1""",
+        environment=environment,
+        project=project,
+        is_newest=int(before is None),
+        before=before or 0,
+    )
+
+
+def newest_run_of(tx: Transaction, pond: PondRow, definition: int) -> str | None:
+    """Answer the newest completed Run that a definition made and that can be shown again, or None."""
+    row = tx.row(
+        """SELECT r.public_id AS public_id FROM runs r
+           WHERE r.pond = :pond AND r.definition = :definition AND r.state = 'completed' AND r.rollback_of IS NULL
+             AND NOT EXISTS (SELECT 1 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
+                             WHERE o.run = r.id AND s.tombstoned_at IS NOT NULL)
+           ORDER BY r.id DESC LIMIT 1""",
+        pond=pond.id,
+        definition=definition,
+    )
+    return None if row is None else text(row, "public_id")

@@ -1,0 +1,50 @@
+"""What an operator does to a Pond: a signal to its actor, which is advanced at once."""
+
+from __future__ import annotations
+
+import getpass
+
+from pondage.define.pond.definition import PondDefinition
+from pondage.errors import NotFound, PondageError
+from pondage.kernel.demand.events import Clear, Event, Tide, Wake, Wave
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.step import advance
+from pondage.ledger.tables import actors, history
+from pondage.ledger.tables.environments import environment_id
+
+
+def send(ledger: Ledger, environment: str, event: Event, *, note: str = "", by: str | None = None) -> None:
+    """Tell a Pond something (Tap, Pulse, Clear, …) and settle what follows, in one transaction, with an audit row.
+
+    `by` is who asks, when it is not the person who runs this process. Raises `NotFound` when the Pond is not deployed.
+    """
+    with ledger.transaction() as tx:
+        identity = environment_id(tx, environment)
+        row = actors.pond(tx, identity, event.pond)
+        if row is None:
+            raise NotFound(f"there is no Pond {event.pond} in environment {environment}", hint="pondage status")
+        _refuse_on_fed(ledger.definition(tx, row.definition), event)
+        if isinstance(event, Clear):
+            # A halted actor reads no signals, so its halt is taken away directly.
+            actors.unhalt(tx, row.actor)
+        verb = type(event).__name__.lower()
+        advance.put_event(tx, actor=row.actor, event=event)
+        history.audit(tx, environment=identity, who=by or who(), verb=verb, target=event.pond, note=note)
+        advance.inline(tx, ledger, row.actor, process=None)
+
+
+def _refuse_on_fed(definition: PondDefinition, event: Event) -> None:
+    if definition.feed is not None and isinstance(event, Wave | Tide | Wake):
+        raise PondageError(
+            f"{event.pond} is published by the reactor {definition.feed.reactor}, which runs by itself",
+            hint="put the Wave or Tide on a Pond that reads it",
+            code="FED_POND",
+        )
+
+
+def who() -> str:
+    """Answer the person who calls, for the audit."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

@@ -1,0 +1,207 @@
+"""Compaction: many small batches of a table are written again as few files. What the table shows does not change.
+
+It is a dispatch without a machine and without retries. Its commit adds a manifest to every snapshot whose table has the
+batches that were put together; those batches stay for whoever still follows them, until retention lets them go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from pondage.define.values.names import PondKey
+from pondage.errors import LedgerError, NotFound
+from pondage.ledger.data import manifests, snapshots
+from pondage.ledger.data.inputs import CompactInputs, compact_inputs
+from pondage.ledger.data.manifests import Manifest, Member
+from pondage.ledger.database.driver import Row, Transaction, number, text
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.queue import executions
+from pondage.ledger.queue.claims import Claim
+from pondage.ledger.queue.executions import Dispatch
+from pondage.ledger.queue.queues import QueueKey
+from pondage.ledger.tables import actors, history
+from pondage.ledger.tables.environments import environment_id
+from pondage.work.snapshot import SnapshotContent
+
+MOST_MEMBERS = 1_000
+"""How many batches one compaction puts together at most."""
+AFTER_FAILURE_US = 3_600_000_000
+"""How long a table is left alone after a compaction of it failed."""
+
+
+class CompactTask(msgspec.Struct, frozen=True, kw_only=True):
+    """Files to be written again as few: the rows of `table`, and nothing else."""
+
+    pond: str
+    dataset_id: str
+    run_id: str
+    table: SnapshotContent
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """A compaction that was asked for."""
+
+    dispatch: int
+    ripple: str
+    batches: int
+
+
+_CURRENT = """
+SELECT o.pond AS pond, o.node AS node, o.snapshot AS snapshot, r.id AS run, r.public_id AS run_id,
+       r.environment AS environment, d.id AS dataset, d.public_id AS dataset_id, p.name AS name
+FROM {found} JOIN runs r ON r.id = o.run JOIN ponds p ON p.id = o.pond
+     JOIN datasets d ON d.pond = o.pond AND d.ripple = o.node
+WHERE r.id = (SELECT max(c.id) FROM runs c WHERE c.pond = o.pond AND c.state = 'completed')
+      AND {condition}"""
+_OF_POND = _CURRENT.format(found="run_outputs o", condition="o.pond = :pond ORDER BY o.id")
+# An idle look costs nothing: the condition on `small` is that of the index, and the limit has SQLite begin there.
+_FRAGMENTED = _CURRENT.format(
+    found="""(SELECT f.snapshot AS snapshot FROM manifests f
+      WHERE f.small > 64 AND f.id = (SELECT max(n.id) FROM manifests n WHERE n.snapshot = f.snapshot)
+      ORDER BY f.id DESC LIMIT 1000) m JOIN run_outputs o ON o.snapshot = m.snapshot""",
+    condition="""NOT EXISTS (SELECT 1 FROM dispatches x WHERE x.dataset = d.id AND x.kind = 'compact'
+                      AND (x.outcome IS NULL OR (x.outcome <> 'ok' AND x.closed_at > :since)))""",
+)
+
+
+def begin_due(ledger: Ledger) -> int:
+    """Ask for a compaction of every table that has too many small batches, and answer of how many."""
+    with ledger.reading() as tx:
+        if not tx.rows(_FRAGMENTED, since=tx.now - AFTER_FAILURE_US):
+            return 0
+    with ledger.transaction() as tx:
+        found = {number(row, "dataset"): row for row in tx.rows(_FRAGMENTED, since=tx.now - AFTER_FAILURE_US)}
+        return len([row for row in found.values() if _begin(tx, ledger, row, priority=3) is not None])
+
+
+def begin(ledger: Ledger, environment: str, pond: PondKey) -> list[Begun]:
+    """Ask for a compaction of every table of a Pond that has at least two small batches."""
+    with ledger.transaction() as tx:
+        identity = environment_id(tx, environment)
+        row = actors.pond(tx, identity, pond)
+        if row is None:
+            raise NotFound(f"there is no Pond {pond} in environment {environment}", hint="pondage status --once")
+        if ledger.definition(tx, row.definition).mode == "replace":
+            raise LedgerError(
+                f"{pond} publishes its whole table each time, so there is nothing to compact",
+                hint='only mode="append" and mode="merge" have batches',
+                code="NO_BATCHES",
+            )
+        asked = [_begin(tx, ledger, each, priority=0) for each in tx.rows(_OF_POND, pond=row.id)]
+    return [each for each in asked if each is not None]
+
+
+def _begin(tx: Transaction, ledger: Ledger, row: Row, *, priority: int) -> Begun | None:
+    snapshot = number(row, "snapshot")
+    manifest = manifests.newest(tx, [snapshot]).get(snapshot)
+    small, size = ((), 0) if manifest is None else _small(tx, manifest)
+    if len(small) < 2:
+        return None
+    inputs = CompactInputs(
+        pond=number(row, "pond"),
+        pond_name=text(row, "name"),
+        dataset=number(row, "dataset"),
+        dataset_id=text(row, "dataset_id"),
+        run=number(row, "run"),
+        run_id=text(row, "run_id"),
+        snapshot=snapshot,
+        members=small,
+        bytes=size,
+    )
+    dispatch = executions.dispatch(
+        tx,
+        Dispatch(
+            environment=number(row, "environment"),
+            kind="compact",
+            node=text(row, "node"),
+            # No machine counts it: attempts of Ripples begin at 1.
+            number=0,
+            priority=priority,
+            queue=ledger.queue(tx, QueueKey(code="")),
+            inputs=msgspec.json.encode(inputs).decode(),
+            run=inputs.run,
+            dataset=inputs.dataset,
+            crash_budget=0,
+        ),
+    )
+    return Begun(dispatch=dispatch, ripple=text(row, "node"), batches=len(small))
+
+
+def _small(tx: Transaction, manifest: Manifest) -> tuple[tuple[Member, ...], int]:
+    """Answer the members that are worth putting together, and their size."""
+    parts = manifests.contents(tx, {each.snapshot for each in manifest.members})
+    files = {each: manifests.files_of([each], parts) for each in manifest.members}
+    small = [each for each in manifest.members if manifests.is_small(files[each])][:MOST_MEMBERS]
+    return tuple(small), sum(file.bytes for each in small for file in files[each])
+
+
+def compact_task(tx: Transaction, claim: Claim) -> CompactTask:
+    """Answer the files that the work puts together."""
+    inputs = compact_inputs(claim.inputs)
+    parts = manifests.contents(tx, {inputs.snapshot, *(each.snapshot for each in inputs.members)})
+    files = manifests.files_of(inputs.members, parts)
+    newest = parts[inputs.snapshot]
+    return CompactTask(
+        pond=inputs.pond_name,
+        dataset_id=inputs.dataset_id,
+        run_id=inputs.run_id,
+        table=SnapshotContent(
+            path="",
+            files=tuple(files),
+            schema=newest.schema,
+            rows=sum(file.rows for file in files),
+            bytes=sum(file.bytes for file in files),
+            set_aside=None if newest.is_merge else manifests.set_aside(inputs.members, parts, newest),
+        ),
+    )
+
+
+def recorder(ledger: Ledger, claim: Claim, content: SnapshotContent) -> Callable[[Transaction], None]:
+    """Answer what the guarded commit of a compaction writes: the new files, and a manifest for each table with them."""
+    inputs = compact_inputs(claim.inputs)
+
+    def record(tx: Transaction) -> None:
+        gone = set(inputs.members)
+        later = tx.rows(
+            """SELECT id FROM snapshots
+               WHERE dataset = :dataset AND id >= :first AND kind <> 'compact' AND tombstoned_at IS NULL""",
+            dataset=inputs.dataset,
+            first=inputs.snapshot,
+        )
+        found = manifests.newest(tx, [number(row, "id") for row in later])
+        having = {snapshot: each for snapshot, each in found.items() if gone <= set(each.members)}
+        if not having:
+            return  # somebody else has put them together meanwhile: nobody will ever read these files
+        snapshots.insert(
+            tx,
+            public_id=ledger.ids.new("s"),
+            dataset_id=inputs.dataset,
+            run=inputs.run,
+            execution=claim.execution,
+            freshness=0,
+            kind="compact",
+            content=content,
+            inputs="{}",
+            digest="",
+        )
+        made = snapshots.written_by(tx, claim.execution)
+        for snapshot, manifest in having.items():
+            manifests.insert(tx, snapshot, _rewritten(manifest, inputs, made, content))
+        history.put_outbox(
+            tx, environment=claim.environment, kind="publish", payload={"pond": inputs.pond, "run": inputs.run_id}
+        )
+
+    return record
+
+
+def _rewritten(manifest: Manifest, inputs: CompactInputs, made: int, content: SnapshotContent) -> Manifest:
+    left = tuple(each for each in manifest.members if each not in inputs.members)
+    return Manifest(
+        id=None,
+        members=(Member(made), *left),
+        small=manifest.small - len(inputs.members) + int(manifests.is_small(content.files)),
+        rows=manifest.rows,
+        bytes=manifest.bytes - inputs.bytes + content.bytes,
+    )

@@ -1,0 +1,54 @@
+"""How far a Ripple has read something outside, such as a topic; and how far the work at hand is to read it.
+
+The first is part of a snapshot, so it moves with the guarded commit. The second is decided once for a Run and kept:
+whoever tries the work again reads exactly the same.
+"""
+
+from __future__ import annotations
+
+from pondage.ledger.commit.increments import Increments
+from pondage.ledger.commit.work import Work
+from pondage.ledger.database.driver import text
+from pondage.ledger.ledger import Ledger
+
+
+class Positions:
+    """What a worker asks for the Ripple that it runs. Values are JSON."""
+
+    def __init__(self, ledger: Ledger, work: Work) -> None:
+        assert work.ripple is not None
+        self._ledger = ledger
+        self._work = work
+        self._increments = Increments(ledger, work.claim)
+        self._is_growing = work.ripple.definition.mode != "replace"
+
+    def position(self, name: str) -> str | None:
+        """Answer up to where the Ripple has read, None when it has never read it or is asked for everything.
+
+        A table that grows goes on from the batch that it extends, any other from what readers have seen.
+        """
+        if self._increments.is_asked_full:
+            return None
+        base = self._increments.base(is_published=not self._is_growing)
+        return None if base is None else base.content.positions.get(name)
+
+    def decide(self, name: str, value: str) -> str:
+        """Answer what was decided for this Run first, which is `value` when nothing was."""
+        key = {"run": self._work.claim.run, "node": self._work.claim.node, "name": name}
+        with self._ledger.transaction() as tx:
+            tx.change(
+                """INSERT INTO decisions (run, node, name, value) VALUES (:run, :node, :name, :value)
+                   ON CONFLICT (run, node, name) DO NOTHING""",
+                value=value,
+                **key,
+            )
+            row = tx.row("SELECT value FROM decisions WHERE run = :run AND node = :node AND name = :name", **key)
+        assert row is not None
+        return text(row, "value")
+
+    def decided(self, name: str) -> str | None:
+        """Answer what was decided for this Run, None when nothing was yet."""
+        key = {"run": self._work.claim.run, "node": self._work.claim.node, "name": name}
+        with self._ledger.reading() as tx:
+            row = tx.row("SELECT value FROM decisions WHERE run = :run AND node = :node AND name = :name", **key)
+        return None if row is None else text(row, "value")

@@ -1,0 +1,275 @@
+"""What reactors hand to workers: graphs of a fire on Spark, and streams that Spark reads for an accumulator.
+
+A dispatch is a row that goes with the record which decided it, so it is made once. What comes of it is a signal to the
+reactor, written by the transaction that closes the execution.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.queue import executions, queues
+from pondage.ledger.queue.claims import Claim
+from pondage.ledger.queue.executions import Dispatch
+from pondage.ledger.queue.queues import QueueKey
+from pondage.ledger.tables import reactors
+from pondage.ledger.tables.reactors import Lease
+
+KINDS = frozenset({"dispatch", "dispatch stream", "cancel", "cancel stream", "adopt"})
+WORK = frozenset({"graph", "stream"})
+"""The kinds of dispatches that belong to reactors."""
+ENDED_KEPT = 100
+"""So many ended dispatches of a reactor stay, for whoever looks."""
+AUTHORS_FAULT = "BATCH_FAILED"
+"""What an accumulator's own code did."""
+STREAM_FAILED = "STREAM_FAILED"
+"""What Spark could not do and could not do next time either: a checkpoint that does not fit, files that are gone."""
+CRASHES = frozenset({AUTHORS_FAULT, STREAM_FAILED, "CRASHES_EXHAUSTED"})
+"""What is a crash of an accumulator, of which there may be five; whatever else ends a stream is a lost connection."""
+
+
+class FireTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A graph of a fire, with what the fire saw, as plain values."""
+
+    reactor: str
+    entry: str
+    graph: str
+    fire: int
+    attempt: int
+    reason: str
+    unhealthy: list[str]
+    inputs: dict[str, object]
+
+
+class StreamTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A stream that Spark reads for an accumulator; `place` names its checkpoint and is never an author's text."""
+
+    reactor: str
+    entry: str
+    source: str
+    place: str
+    every: int | None = None
+
+
+class _Said(msgspec.Struct, kw_only=True):
+    code: str = ""
+    entry: str = ""
+    source: str = ""
+    every: int | None = None
+    graphs: list[str] = []
+    numbers: list[int] = []
+    fire: int = 0
+    attempt: int = 0
+    reason: str = ""
+    unhealthy: list[str] = []
+    inputs: dict[str, object] = {}
+    sources: list[str] = []
+
+
+def take(tx: Transaction, lease: Lease, kind: str, payload: str) -> None:
+    """Take in what a reactor decided about work of its own."""
+    said = msgspec.json.decode(payload, type=_Said)
+    if kind == "dispatch":
+        _dispatch_fire(tx, lease, said)
+    elif kind == "dispatch stream":
+        _dispatch_stream(tx, lease, said)
+    elif kind == "cancel":
+        _cancel(tx, lease, {(said.fire, *each) for each in zip(said.graphs, said.numbers, strict=True)})
+    elif kind == "cancel stream":
+        for dispatch, _ in _open(tx, lease.actor, "stream", said.source):
+            executions.cancel(tx, dispatch)
+    else:
+        _adopt(tx, lease, said)
+
+
+def fire_task(claim: Claim) -> FireTask:
+    """Answer the graph that a claim is about."""
+    return msgspec.json.decode(claim.inputs, type=FireTask)
+
+
+def stream_task(claim: Claim) -> StreamTask:
+    """Answer the stream that a claim is about."""
+    return msgspec.json.decode(claim.inputs, type=StreamTask)
+
+
+def ended(tx: Transaction, claim: Claim, *, error: str | None = None, code: str = "") -> None:
+    """Tell the reactor that its work ended: a graph well or not, a stream by losing its source or by its own fault."""
+    tell_end(tx, kind=claim.kind, actor=claim.actor, inputs=claim.inputs, error=error, code=code)
+
+
+def tell_end(tx: Transaction, *, kind: str, actor: int | None, inputs: str, error: str | None, code: str = "") -> None:
+    """Tell the reactor of a dispatch how it ended; does nothing for work of others."""
+    if actor is None or kind not in WORK:
+        return
+    if kind == "graph":
+        task = msgspec.json.decode(inputs, type=FireTask)
+        payload: list[object] = ["done", task.fire, task.attempt, task.graph, error is None, error]
+    else:
+        what = "crashed" if code in CRASHES else "lost"
+        payload = ["acc", msgspec.json.decode(inputs, type=StreamTask).source, what, error]
+    reactors.signal(tx, actor=actor, payload=payload)
+
+
+def cancel_all(tx: Transaction, actor: int) -> None:
+    """Cancel everything that a reactor has dispatched."""
+    for kind in sorted(WORK):
+        for dispatch, _ in _open(tx, actor, kind):
+            executions.cancel(tx, dispatch)
+
+
+def faults(tx: Transaction, actor: int) -> dict[str, str]:
+    """Answer what each stream of a reactor ended with when it last failed, as JSON."""
+    rows = tx.rows(
+        """SELECT d.node AS node, e.error AS error FROM executions e JOIN dispatches d ON d.id = e.dispatch
+           WHERE d.actor = :actor AND d.kind = 'stream' AND e.outcome = 'failed' AND e.error IS NOT NULL
+           ORDER BY e.id""",
+        actor=actor,
+    )
+    return {text(row, "node"): text(row, "error") for row in rows}
+
+
+def places(tx: Transaction, actor: int) -> list[str]:
+    """Answer where the checkpoints of a reactor's streams are."""
+    rows = tx.rows("SELECT place, source FROM reactor_streams WHERE reactor = :reactor", reactor=actor)
+    return [f"{text(row, 'place')}/{text(row, 'source')}" for row in rows]
+
+
+def is_held(tx: Transaction, claim: Claim) -> bool:
+    """Answer whether the execution is still its claimer's; held until the transaction ends."""
+    row = tx.row(
+        "SELECT id FROM executions WHERE id = :id AND token = :token AND completed_at IS NULL /*lock*/",
+        id=claim.execution,
+        token=claim.token,
+    )
+    return row is not None
+
+
+def connected(tx: Transaction, claim: Claim, source: str) -> None:
+    """Tell the reactor that Spark reads a stream."""
+    assert claim.actor is not None
+    reactors.signal(tx, actor=claim.actor, payload=["acc", source, "connected"])
+
+
+def waiting(tx: Transaction, actor: int) -> int:
+    """Answer how many signals a reactor has not consumed yet."""
+    row = tx.row("SELECT count(*) AS n FROM signals WHERE actor = :actor", actor=actor)
+    return 0 if row is None else number(row, "n")
+
+
+def take_batch(tx: Transaction, claim: Claim, source: str, *, query: str, batch: int, value: object) -> bool:
+    """Hand a micro-batch's boundary over, once for each (query, batch); None is no boundary. False: it was before."""
+    assert claim.actor is not None
+    is_new = tx.change(
+        """UPDATE reactor_streams SET query = :query, batch = :batch
+           WHERE reactor = :reactor AND source = :source AND (query <> :query OR batch < :batch)""",
+        reactor=claim.actor,
+        source=source,
+        query=query,
+        batch=batch,
+    )
+    if is_new and value is not None:
+        reactors.signal(tx, actor=claim.actor, payload=["push", source, value, None, batch, None, 0, query])
+    return bool(is_new)
+
+
+def _dispatch_fire(tx: Transaction, lease: Lease, said: _Said) -> None:
+    queue = queues.find(tx, QueueKey(code=said.code))
+    _forget_ended(tx, lease.actor)
+    for graph in said.graphs:
+        task = FireTask(
+            reactor=lease.name, entry=said.entry, graph=graph, fire=said.fire, attempt=said.attempt,
+            reason=said.reason, unhealthy=said.unhealthy, inputs=said.inputs,
+        )  # fmt: skip
+        executions.dispatch(
+            tx,
+            Dispatch(
+                environment=lease.environment, kind="graph", node=graph, number=said.attempt, queue=queue, priority=0,
+                actor=lease.actor, freshness=said.fire, inputs=msgspec.json.encode(task).decode(),
+                reason=f"fire {said.fire} of reactor {lease.name}",
+            ),
+        )  # fmt: skip
+
+
+def _dispatch_stream(tx: Transaction, lease: Lease, said: _Said) -> None:
+    """Have a stream read, unless it is: then say so to the life that asks."""
+    for dispatch, _ in _open(tx, lease.actor, "stream", said.source):
+        held = tx.row(
+            "SELECT id FROM executions WHERE dispatch = :id AND completed_at IS NULL AND token IS NOT NULL",
+            id=dispatch,
+        )
+        if held is not None:
+            reactors.signal(tx, actor=lease.actor, payload=["acc", said.source, "connected"])
+        return
+    _forget_ended(tx, lease.actor)
+    before = tx.row(
+        "SELECT max(number) AS n FROM dispatches WHERE actor = :actor AND kind = 'stream' AND node = :node",
+        actor=lease.actor,
+        node=said.source,
+    )
+    last = 0 if before is None or before["n"] is None else number(before, "n")
+    task = StreamTask(
+        reactor=lease.name, entry=said.entry, source=said.source, place=_place(tx, lease, said.source),
+        every=said.every,
+    )  # fmt: skip
+    executions.dispatch(
+        tx,
+        Dispatch(
+            environment=lease.environment, kind="stream", node=said.source, number=last + 1,
+            queue=queues.find(tx, QueueKey(code=said.code)), priority=0, actor=lease.actor,
+            inputs=msgspec.json.encode(task).decode(), reason=f"stream of reactor {lease.name}",
+        ),
+    )  # fmt: skip
+
+
+def _place(tx: Transaction, lease: Lease, source: str) -> str:
+    """Answer where the checkpoint of a stream is: one place for as long as the reactor is deployed."""
+    tx.write(
+        """INSERT INTO reactor_streams (reactor, source, place) VALUES (:reactor, :source, :place)
+           ON CONFLICT DO NOTHING""",
+        reactor=lease.actor,
+        source=source,
+        place=f"{lease.actor}-{tx.now}",
+    )
+    row = tx.row(
+        "SELECT place FROM reactor_streams WHERE reactor = :reactor AND source = :source",
+        reactor=lease.actor,
+        source=source,
+    )
+    assert row is not None
+    return f"{text(row, 'place')}/{source}"
+
+
+def _adopt(tx: Transaction, lease: Lease, said: _Said) -> None:
+    """Keep what belongs to the open fire and to streams that are still declared; cancel everything else."""
+    kept = {(said.fire, *each) for each in zip(said.graphs, said.numbers, strict=True)}
+    _cancel(tx, lease, {place for _, place in _open(tx, lease.actor, "graph")} - kept)
+    for dispatch, (_, source, _) in _open(tx, lease.actor, "stream"):
+        if source not in said.sources:
+            executions.cancel(tx, dispatch)
+
+
+def _cancel(tx: Transaction, lease: Lease, places: set[tuple[int, str, int]]) -> None:
+    for dispatch, place in _open(tx, lease.actor, "graph"):
+        if place in places:
+            executions.cancel(tx, dispatch)
+
+
+def _open(tx: Transaction, actor: int, kind: str, node: str = "") -> list[tuple[int, tuple[int, str, int]]]:
+    """Answer the open dispatches of a reactor, each with its fire, its graph or source, and its number."""
+    rows = tx.rows(
+        """SELECT id, coalesce(freshness, 0) AS fire, node, number FROM dispatches
+           WHERE actor = :actor AND kind = :kind AND kind IN ('graph', 'stream') AND outcome IS NULL
+             AND (:node = '' OR node = :node) ORDER BY id""",
+        actor=actor,
+        kind=kind,
+        node=node,
+    )
+    return [(number(row, "id"), (number(row, "fire"), text(row, "node"), number(row, "number"))) for row in rows]
+
+
+def _forget_ended(tx: Transaction, actor: int) -> None:
+    old = """SELECT id FROM dispatches WHERE actor = :actor AND kind IN ('graph', 'stream') AND outcome IS NOT NULL
+             ORDER BY id DESC LIMIT 1000 OFFSET :kept"""
+    tx.write(f"DELETE FROM executions WHERE dispatch IN ({old})", actor=actor, kept=ENDED_KEPT)
+    tx.write(f"DELETE FROM dispatches WHERE id IN ({old})", actor=actor, kept=ENDED_KEPT)

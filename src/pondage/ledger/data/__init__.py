@@ -1,0 +1,1 @@
+"""What data exists: snapshots, manifests, segments, and what is known of them."""

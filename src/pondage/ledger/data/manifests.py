@@ -1,0 +1,289 @@
+"""Tables that grow: which snapshots' files make up the table of a snapshot, and which batches lead from one to another.
+
+A snapshot of an append or merge Pond holds its own batch. Its *manifest* lists the snapshots whose files are its table.
+A compaction writes the same rows into fewer files and adds a newer manifest: what was pinned stays what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from pondage.ledger.database.driver import Row, Transaction, batches, number, number_or_none, numbered, text
+from pondage.work.snapshot import Changes, DataFile, Increment, SetAside, SnapshotContent
+
+SMALL_BYTES = 32 * 1024 * 1024
+"""A batch below this size is a small one."""
+GROWING = ("append", "merge")
+"""The kinds of snapshots that have a manifest; `compact` is only ever a member of one."""
+
+
+class Member(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """A snapshot whose files belong to a table: all of them, or those at these positions."""
+
+    snapshot: int
+    files: tuple[int, ...] | None = None
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The table of a snapshot; without an id it is a snapshot that is its own table."""
+
+    id: int | None
+    members: tuple[Member, ...]
+    small: int
+    rows: int
+    bytes: int
+
+
+_members = msgspec.json.Decoder(tuple[Member, ...]).decode
+_content = msgspec.json.Decoder(SnapshotContent).decode
+
+
+def newest(tx: Transaction, snapshots: Iterable[int]) -> dict[int, Manifest]:
+    """Answer the manifest of each of these snapshots that has one."""
+    found: dict[int, Manifest] = {}
+    for some in batches(sorted(set(snapshots))):
+        marks, values = numbered("id", some)
+        rows = tx.rows(
+            f"""SELECT id, snapshot, members, small, rows, bytes FROM manifests
+                WHERE snapshot IN ({marks}) ORDER BY id""",
+            **values,
+        )
+        found.update({number(row, "snapshot"): _manifest(row) for row in rows})
+    return found
+
+
+def _manifest(row: Row) -> Manifest:
+    return Manifest(
+        id=number(row, "id"),
+        members=_members(text(row, "members")),
+        small=number(row, "small"),
+        rows=number(row, "rows"),
+        bytes=number(row, "bytes"),
+    )
+
+
+def contents(tx: Transaction, snapshots: Iterable[int], *, is_retained: bool = False) -> dict[int, SnapshotContent]:
+    """Answer what each of these snapshots wrote itself; with `is_retained` not those that are marked for deletion."""
+    found: dict[int, SnapshotContent] = {}
+    for some in batches(sorted(set(snapshots))):
+        marks, values = numbered("id", some)
+        rows = tx.rows(
+            f"SELECT id, content FROM snapshots WHERE id IN ({marks}) AND (:all = 1 OR tombstoned_at IS NULL)",
+            all=int(not is_retained),
+            **values,
+        )
+        found.update({number(row, "id"): _content(text(row, "content")) for row in rows})
+    return found
+
+
+def tables(tx: Transaction, own: dict[int, SnapshotContent]) -> dict[int, SnapshotContent]:
+    """Answer the whole table of each of these snapshots, given what each wrote itself."""
+    manifests = newest(tx, own)
+    parts = contents(tx, {each.snapshot for manifest in manifests.values() for each in manifest.members})
+    return {snapshot: _whole(own[snapshot], manifest, parts) for snapshot, manifest in manifests.items()}
+
+
+def _whole(own: SnapshotContent, manifest: Manifest, parts: dict[int, SnapshotContent]) -> SnapshotContent:
+    return msgspec.structs.replace(
+        own,
+        files=tuple(files_of(manifest.members, parts)),
+        rows=manifest.rows,
+        bytes=manifest.bytes,
+        set_aside=own.set_aside if own.is_merge else set_aside(manifest.members, parts, own),
+    )
+
+
+def table(tx: Transaction, snapshot: int) -> tuple[int | None, SnapshotContent]:
+    """Answer the whole table of a snapshot and the id of the manifest it was taken from, None without one."""
+    own = contents(tx, [snapshot])[snapshot]
+    manifest = newest(tx, [snapshot]).get(snapshot)
+    if manifest is None:
+        return None, own
+    files = files_of(manifest.members, contents(tx, {each.snapshot for each in manifest.members}))
+    return manifest.id, msgspec.structs.replace(own, files=tuple(files), rows=manifest.rows, bytes=manifest.bytes)
+
+
+def files_of(members: Sequence[Member], parts: dict[int, SnapshotContent]) -> list[DataFile]:
+    """Answer the files of a table, with full paths, in the order of its manifest."""
+    found: list[DataFile] = []
+    for member in members:
+        part = parts[member.snapshot]
+        for position in range(len(part.files)) if member.files is None else member.files:
+            file = part.files[position]
+            found.append(msgspec.structs.replace(file, name=part.place(file)))
+    return found
+
+
+def set_aside(members: Sequence[Member], parts: dict[int, SnapshotContent], newest: SnapshotContent) -> SetAside | None:
+    """Answer the rows that were set aside from all batches of a table that is appended to, in its `newest` schema.
+
+    Not for merges: what was wrong with a row may have been mended since, so only the newest batch counts there.
+    """
+    bad = [each for each in (parts[member.snapshot].bad for member in members) if each is not None]
+    if not bad:
+        return None
+    rejected = newest.rejected_table
+    return SetAside(
+        path=rejected.path,
+        files=tuple(msgspec.structs.replace(file, name=each.place(file)) for each in bad for file in each.files),
+        schema=rejected.schema,
+        rows=sum(each.rows for each in bad),
+        bytes=sum(each.bytes for each in bad),
+    )
+
+
+def record(tx: Transaction, *, snapshot: int, kind: str, content: SnapshotContent) -> None:
+    """Write down which table a batch makes. Only the guarded commit calls this, with the snapshot just inserted."""
+    increment = content.increment or Increment()
+    base = None if increment.base is None else _base(tx, increment.base)
+    # A batch of which every row was set aside belongs to the table of those.
+    own = (Member(snapshot),) if content.files or (kind == "append" and content.set_aside) else ()
+    parent, position = None, 1
+    if base is None:
+        made = measured(tx, own)
+    else:
+        before, parent, position = base
+        if parent is not None and before != kind:
+            # Continued in another mode: the rows stay, but what a batch means has changed.
+            parent, position = None, 1
+        made = _extended(tx, increment, own)
+    tx.write(
+        "INSERT INTO batches (snapshot, parent, number) VALUES (:snapshot, :parent, :number)",
+        snapshot=snapshot,
+        parent=parent,
+        number=position,
+    )
+    insert(tx, snapshot, made)
+
+
+def _base(tx: Transaction, snapshot: int) -> tuple[str, int | None, int] | None:
+    """Answer the kind of the snapshot that is extended, itself if it can be followed from, and the next number."""
+    row = tx.row(
+        """SELECT s.kind AS kind, b.number AS number FROM snapshots s LEFT JOIN batches b ON b.snapshot = s.id
+           WHERE s.id = :id""",
+        id=snapshot,
+    )
+    assert row is not None, f"snapshot {snapshot} is extended and not there"
+    last = number_or_none(row, "number")
+    return text(row, "kind"), None if last is None else snapshot, 1 if last is None else last + 1
+
+
+def _extended(tx: Transaction, increment: Increment, own: tuple[Member, ...]) -> Manifest:
+    assert increment.base is not None
+    if increment.kept is None:
+        before = newest(tx, [increment.base]).get(increment.base) or measured(tx, [Member(increment.base)])
+        added = measured(tx, own)
+        return Manifest(
+            id=None,
+            members=before.members + own,
+            small=before.small + added.small,
+            rows=before.rows + added.rows,
+            bytes=before.bytes + added.bytes,
+        )
+    # The worker looked at exactly this manifest; one that a compaction added since has other files.
+    members: Sequence[Member] = [Member(increment.base)]
+    if increment.manifest is not None:
+        row = tx.row("SELECT members FROM manifests WHERE id = :id", id=increment.manifest)
+        assert row is not None, f"manifest {increment.manifest} is extended and not there"
+        members = _members(text(row, "members"))
+    return measured(tx, [*_kept(tx, members, set(increment.kept)), *own])
+
+
+def _kept(tx: Transaction, members: Sequence[Member], kept: set[int]) -> list[Member]:
+    parts = contents(tx, {each.snapshot for each in members})
+    found: list[Member] = []
+    at = 0
+    for member in members:
+        positions = tuple(range(len(parts[member.snapshot].files))) if member.files is None else member.files
+        left = tuple(position for offset, position in enumerate(positions) if at + offset in kept)
+        at += len(positions)
+        if left:
+            found.append(member if left == positions else Member(member.snapshot, left))
+    return found
+
+
+def measured(tx: Transaction, members: Sequence[Member]) -> Manifest:
+    """Answer a manifest of these members with its sizes."""
+    parts = contents(tx, {each.snapshot for each in members})
+    sizes = [files_of([member], parts) for member in members]
+    return Manifest(
+        id=None,
+        members=tuple(members),
+        small=sum(is_small(files) for files in sizes),
+        rows=sum(file.rows for files in sizes for file in files),
+        bytes=sum(file.bytes for files in sizes for file in files),
+    )
+
+
+def is_small(files: Sequence[DataFile]) -> bool:
+    """Answer whether the files of a member are worth putting together with others."""
+    return sum(file.bytes for file in files) < SMALL_BYTES
+
+
+def insert(tx: Transaction, snapshot: int, manifest: Manifest) -> None:
+    """Give a snapshot a manifest, which is the newest from now on."""
+    tx.write(
+        """INSERT INTO manifests (snapshot, members, small, rows, bytes)
+           VALUES (:snapshot, :members, :small, :rows, :bytes)""",
+        snapshot=snapshot,
+        members=msgspec.json.encode(manifest.members).decode(),
+        small=manifest.small,
+        rows=manifest.rows,
+        bytes=manifest.bytes,
+    )
+
+
+_CHAIN = """
+WITH RECURSIVE chain(snapshot, parent, number) AS (
+    SELECT snapshot, parent, number FROM batches WHERE snapshot = :pin
+    UNION ALL
+    SELECT b.snapshot, b.parent, b.number FROM chain c JOIN batches b ON b.snapshot = c.parent WHERE c.number > :least)
+SELECT snapshot, number FROM chain ORDER BY number"""
+
+
+def changes(tx: Transaction, *, cursor: int, pin: int) -> Changes | None:
+    """Answer the batches that lead from one snapshot of a table to another, or None when that is not known.
+
+    It is not when the later table does not continue the earlier one, or when a batch in between is gone.
+    """
+    end = contents(tx, [pin]).get(pin)
+    if end is None:
+        return None
+    keys = end.increment.keys if end.increment is not None else ()
+    if cursor == pin:
+        return Changes(batches=(), schema=end.schema, keys=keys)
+    least = tx.row("SELECT number FROM batches WHERE snapshot = :cursor", cursor=cursor)
+    if least is None:
+        return None
+    chain = [number(row, "snapshot") for row in tx.rows(_CHAIN, pin=pin, least=number(least, "number"))]
+    if not chain or chain[0] != cursor:
+        return None
+    parts = contents(tx, chain[1:], is_retained=True)
+    if len(parts) < len(chain) - 1 or any((part.increment or Increment()).keys != keys for part in parts.values()):
+        return None
+    return Changes(batches=tuple(_changed(parts[each]) for each in chain[1:]), schema=end.schema, keys=keys)
+
+
+def _changed(part: SnapshotContent) -> SnapshotContent:
+    """Answer a batch with the files that hold its changed rows."""
+    if part.increment is None or part.increment.changes is None:
+        return part
+    return msgspec.structs.replace(part, files=part.increment.changes)
+
+
+def members_of(tx: Transaction, snapshots: Iterable[int]) -> set[int]:
+    """Answer every snapshot that a manifest of one of these names, an older manifest included: it may be read now."""
+    found: set[int] = set()
+    for some in batches(sorted(set(snapshots))):
+        marks, values = numbered("id", some)
+        for row in tx.rows(f"SELECT members FROM manifests WHERE snapshot IN ({marks})", **values):
+            found.update(member.snapshot for member in _members(text(row, "members")))
+    return found
+
+
+def is_whole(tx: Transaction, snapshots: Iterable[int]) -> bool:
+    """Answer whether no file of these tables was marked for deletion."""
+    parts = {member.snapshot for each in newest(tx, snapshots).values() for member in each.members}
+    return len(contents(tx, parts, is_retained=True)) == len(parts)

@@ -1,0 +1,1 @@
+"""The databases: drivers, connections, transactions, clocks and migrations."""

@@ -1,0 +1,1 @@
+"""The queue: dispatches as claimable rows, and the processes that claim them."""

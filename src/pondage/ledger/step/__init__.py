@@ -1,0 +1,1 @@
+"""One step of a machine, made durable: signals in, rows out, in one transaction."""

@@ -1,0 +1,222 @@
+"""Reactors and Ponds: what a reactor publishes, what it asks of Ponds that it reads, and what is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from pondage.define.pond.definition import PondDefinition
+from pondage.define.reactor.boundary import SnapshotRef
+from pondage.define.reactor.reaction import ReactorDeclaration
+from pondage.define.values.names import PondKey, pond_key
+from pondage.kernel.demand.events import Asked, Event, Fed, Forgot, Stuck
+from pondage.ledger.database.driver import Transaction, number, number_or_none, text
+from pondage.ledger.tables import actors, reactors
+from pondage.ledger.tables.reactors import Lease
+
+KINDS = frozenset({"result", "fired", "publish", "pond failed", "demand dropped", "want", "target"})
+COMMANDS = {"clear": ("revive", "resume"), "sleep": ("sleep",), "force": ("force_fire",), "kill": ("kill",)}
+"""What the verbs on its Pond mean to a reactor."""
+GONE = ("dropped", "dead")
+LONG_AGO = 1000
+"""A fire that failed so many fires ago is not tried again under its id."""
+
+
+class Publication(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is due to be published as one batch: the last freshness, and the rows of all good fires."""
+
+    last: int
+    freshness: int
+    delay: int
+    fire: int | None
+    rows: list[object]
+
+
+class _Said(msgspec.Struct):
+    source: str = ""
+    f: int = 0
+    d: int = 0
+    fire: int | None = None
+    graph: str = ""
+    outcome: str = ""
+    on: bool = False
+    rows: msgspec.Raw = msgspec.Raw(b"[]")
+
+
+def take(tx: Transaction, lease: Lease, kind: str, payload: str) -> None:
+    """Take in one thing that a reactor says about Ponds."""
+    said = msgspec.json.decode(payload, type=_Said)
+    if kind == "result":
+        tx.write(
+            """INSERT INTO reactor_results (reactor, fire, graph, rows) VALUES (:reactor, :fire, :graph, :rows)
+               ON CONFLICT (reactor, fire, graph) DO UPDATE SET rows = excluded.rows""",
+            reactor=lease.actor, fire=said.fire, graph=said.graph, rows=bytes(said.rows).decode(),
+        )  # fmt: skip
+    elif kind == "fired":
+        _fired(tx, lease, said)
+    elif kind == "publish":
+        tx.write(
+            """INSERT INTO reactor_publications (reactor, freshness, delay, fire)
+               VALUES (:reactor, :freshness, :delay, :fire)""",
+            reactor=lease.actor, freshness=said.f, delay=said.d, fire=said.fire,
+        )  # fmt: skip
+    elif kind in ("want", "target"):
+        _ask(tx, lease, said, is_target=kind == "target")
+    else:
+        key = _own_pond(tx, lease)
+        if key is not None:
+            _put(tx, lease.environment, Stuck(pond=key, on=said.on) if kind == "pond failed" else Forgot(pond=key))
+
+
+def pond_of(declaration: ReactorDeclaration) -> PondKey | None:
+    """Answer the Pond that a reactor publishes; its major version is the reactor's."""
+    if declaration.publish is None:
+        return None
+    return pond_key(declaration.publish.pond, int(declaration.version.partition(".")[0]))
+
+
+def waiting(tx: Transaction, lease: Lease) -> Publication | None:
+    """Answer what is due to be published, None when nothing is."""
+    due = tx.rows(
+        "SELECT id, freshness, delay, fire FROM reactor_publications WHERE reactor = :reactor ORDER BY id",
+        reactor=lease.actor,
+    )
+    if not due:
+        return None
+    fire = max((number(row, "fire") for row in due if row["fire"] is not None), default=None)
+    rows: list[object] = []
+    for row in tx.rows(
+        """SELECT rows FROM reactor_results WHERE reactor = :reactor AND is_ok = 1 AND fire <= :fire
+           ORDER BY fire, graph""",
+        reactor=lease.actor,
+        fire=-1 if fire is None else fire,
+    ):
+        rows += msgspec.json.decode(text(row, "rows"), type=list[object])
+    newest = max(due, key=lambda row: number(row, "freshness"))
+    return Publication(
+        last=number(due[-1], "id"),
+        freshness=number(newest, "freshness"),
+        delay=number(newest, "delay"),
+        fire=fire,
+        rows=rows,
+    )
+
+
+def publish(tx: Transaction, lease: Lease, due: Publication, batch: str | None) -> bool:
+    """Hand a publication to the Pond, once; False when it is no longer ours, or was made already."""
+    if tx.row("SELECT id FROM actors WHERE token = :token /*lock*/", token=lease.token) is None:
+        return False
+    if not tx.change(
+        "DELETE FROM reactor_publications WHERE reactor = :reactor AND id <= :last", reactor=lease.actor, last=due.last
+    ):
+        return False
+    if due.fire is not None:
+        tx.write(
+            """DELETE FROM reactor_results
+               WHERE reactor = :reactor AND fire <= :fire AND (is_ok = 1 OR fire <= :long_ago)""",
+            reactor=lease.actor,
+            fire=due.fire,
+            long_ago=due.fire - LONG_AGO,
+        )
+    key = _own_pond(tx, lease)
+    if key is not None:
+        _put(tx, lease.environment, Fed(pond=key, freshness=due.freshness, delay=due.delay, batch=batch))
+    return True
+
+
+def forget_results(tx: Transaction, lease: Lease) -> None:
+    """Forget what fires of a former life gave: a reactor in memory counts its fires anew."""
+    tx.write("DELETE FROM reactor_results WHERE reactor = :reactor", reactor=lease.actor)
+
+
+def tell(tx: Transaction, environment: int, definition: PondDefinition, payloads: Sequence[object]) -> None:
+    """Tell the reactor behind a Pond something; nobody is told when it is not deployed."""
+    assert definition.feed is not None
+    row = reactors.find(tx, environment, definition.feed.reactor)
+    if row is not None:
+        for payload in payloads:
+            reactors.signal(tx, actor=row.actor, payload=payload)
+
+
+class Followed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a Pond source has for its reactor: Runs that it has not seen, oldest first, and whether it is blocked."""
+
+    source: str
+    is_blocked: bool
+    runs: list[SnapshotRef]
+
+
+def followed(
+    tx: Transaction, environment: int, declaration: ReactorDeclaration, offsets: dict[str, int | None]
+) -> list[Followed]:
+    """Answer what the Pond sources of a reactor have beyond these offsets; with Latest only the newest Run of each."""
+    found = []
+    for each in declaration.accumulators:
+        row = None if each.kind != "pond" else _pond(tx, environment, each.pond or "", each.minimum)
+        if row is None:
+            continue
+        limit = " LIMIT 1" if declaration.strategy == "latest" else ""
+        order = "DESC" if declaration.strategy == "latest" else "ASC"
+        runs = tx.rows(
+            f"""SELECT public_id, freshness, delay FROM runs WHERE pond = :pond AND state = 'completed'
+                AND rollback_of IS NULL AND freshness > :offset ORDER BY freshness {order}, id{limit}""",
+            pond=row.id,
+            offset=-1 if (offset := offsets.get(each.name)) is None else offset,
+        )
+        refs = [SnapshotRef(number(run, "freshness"), number(run, "delay"), text(run, "public_id")) for run in runs]
+        is_blocked = msgspec.json.decode(row.state, type=_Blocked).is_blocked
+        found.append(Followed(source=each.name, is_blocked=is_blocked, runs=refs))
+    return found
+
+
+class _Blocked(msgspec.Struct):
+    is_blocked: bool = False
+
+
+def _fired(tx: Transaction, lease: Lease, said: _Said) -> None:
+    place = {"reactor": lease.actor, "fire": said.fire}
+    if said.outcome == "ok":
+        tx.write("UPDATE reactor_results SET is_ok = 1 WHERE reactor = :reactor AND fire = :fire", **place)
+    elif said.outcome in GONE:
+        tx.write("DELETE FROM reactor_results WHERE reactor = :reactor AND fire = :fire", **place)
+
+
+def _ask(tx: Transaction, lease: Lease, said: _Said, *, is_target: bool) -> None:
+    declared = reactors.find(tx, lease.environment, lease.name)
+    sources = [] if declared is None else declared.declaration.accumulators
+    source = next((each for each in sources if each.name == said.source), None)
+    row = None if source is None else _pond(tx, lease.environment, source.pond or "", source.minimum)
+    if row is not None:
+        asked = Asked(pond=row.key, target=said.f) if is_target else Asked(pond=row.key, want=said.f)
+        _put(tx, lease.environment, asked)
+
+
+def _own_pond(tx: Transaction, lease: Lease) -> PondKey | None:
+    row = reactors.find(tx, lease.environment, lease.name)
+    return None if row is None else pond_of(row.declaration)
+
+
+def _put(tx: Transaction, environment: int, event: Event) -> None:
+    row = actors.pond(tx, environment, event.pond)
+    if row is not None:
+        actors.put_signal(
+            tx,
+            actor=row.actor,
+            kind=type(event).__name__.lower(),
+            pond=event.pond,
+            payload=msgspec.json.encode(event).decode(),
+        )
+
+
+def _pond(tx: Transaction, environment: int, name: str, minimum: str | None) -> actors.PondRow | None:
+    """Answer the Pond that a source reads: of the major version that it asks for, or the newest."""
+    row = tx.row(
+        """SELECT max(major) AS major FROM ponds WHERE environment = :environment AND name = :name
+           AND removed_at IS NULL AND (:major < 0 OR major = :major)""",
+        environment=environment,
+        name=name,
+        major=-1 if minimum is None else int(minimum.removeprefix(">=").partition(".")[0]),
+    )
+    major = None if row is None else number_or_none(row, "major")
+    return None if major is None else actors.pond(tx, environment, pond_key(name, major))

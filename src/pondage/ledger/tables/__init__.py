@@ -1,0 +1,1 @@
+"""Families of rows, each behind a handful of functions."""

@@ -1,0 +1,29 @@
+"""From a stored declaration to what the demand machine needs to know of it."""
+
+from __future__ import annotations
+
+from pondage.define.pond.calendar import Calendar
+from pondage.define.pond.definition import PondDefinition
+from pondage.define.values.names import pond_key
+from pondage.kernel.demand.shape import Occurrences, PondShape, Retries
+
+BORROWED = "published"
+"""The only Ripple that the machine sees of a borrowed Pond; its Runs show whatever the Run above shows."""
+
+
+def shape_of(definition: PondDefinition) -> PondShape:
+    """Answer what the machine needs to know of a declared Pond whose Sources are bound."""
+    if definition.borrowed:
+        return PondShape.of(pond_key(definition.name, definition.major), {BORROWED: ()}, calendar=Occurrences(()))
+    sources: dict[str, bool] = {}
+    for source in definition.sources:
+        assert source.major is not None, f"{definition.name}: source {source.pond} is not bound"
+        sources[pond_key(source.pond, source.major)] = source.required
+    return PondShape.of(
+        pond_key(definition.name, definition.major),
+        {ripple.name: ripple.parents for ripple in definition.ripples},
+        sources=sources,
+        calendar=Calendar(definition.windows) if definition.windows else None,
+        retries=Retries(immediately=definition.retries.immediately, on_change=definition.retries.on_change),
+        feed_period=definition.feed.period_us if definition.feed is not None else None,
+    )

@@ -1,0 +1,290 @@
+"""Deployed reactors: their rows, the lease by which one live host owns each, signals to them, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from pondage.define.reactor.reaction import ReactorDeclaration
+from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text
+from pondage.ledger.queue import processes
+from pondage.ledger.tables import history
+
+OWN_TABLES = (
+    "reactor_log", "reactor_results", "reactor_publications", "reactor_streams", "reactor_fires", "reactors",
+)  # fmt: skip
+NEVER_DUE = 1 << 62
+"""When a signal to a reactor is due for an advancement: never. Its owner reads it, whoever advances actors does not."""
+
+
+class LedgerRow(NamedTuple):
+    """Something that a reactor has to say to the ledger: what it is, and a JSON text."""
+
+    kind: str
+    payload: str
+
+
+class Place(NamedTuple):
+    """The place of a row in the order of a journal: the number of its commit, and its place inside."""
+
+    seq: int
+    place: int
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """One host's ownership of a reactor: only this epoch may write."""
+
+    actor: int
+    environment: int
+    name: str
+    epoch: int
+    token: str
+
+
+class ReactorRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A deployed reactor, and who owns it now."""
+
+    actor: int
+    environment: int
+    environment_name: str
+    name: str
+    project: str
+    declaration: ReactorDeclaration
+    entry: str
+    digest: str
+    code: str
+    health: str
+    epoch: int
+    owner: int | None
+    address: str
+    is_removed: bool
+    jobs: tuple[str, ...] = ()
+    """For each of the declaration's jobs the planned job, as JSON."""
+    basis: str = ""
+    """The digest of everything but its graphs."""
+    host: str = ""
+    """The code whose live hosts run it; other than `code` when only its graphs were deployed since."""
+
+
+class ReactorSignal(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened to a reactor, from the ledger's side; `payload` is a list as events are written."""
+
+    id: int
+    payload: str
+
+
+_SELECT = """SELECT r.actor AS actor, r.environment AS environment, e.name AS environment_name, r.name AS name,
+                    r.project AS project, r.declaration AS declaration, r.entry AS entry, r.digest AS digest,
+                    r.code AS code, r.basis AS basis, r.host AS host, r.jobs AS jobs, r.health AS health,
+                    a.epoch AS epoch, a.owner AS owner,
+                    coalesce(p.address, '') AS address, r.removed_at AS removed_at
+             FROM reactors r JOIN actors a ON a.id = r.actor JOIN environments e ON e.id = r.environment
+             LEFT JOIN processes p ON p.id = a.owner AND p.dead_at IS NULL """
+
+
+def put(
+    tx: Transaction,
+    *,
+    environment: int,
+    project: str,
+    declaration: ReactorDeclaration,
+    entry: str = "",
+    digest: str = "",
+    code: str = "",
+    jobs: Sequence[str] = (),
+    basis: str = "",
+    host: str | None = None,
+) -> int:
+    """Deploy a reactor, or another declaration or code of one; answer its actor. Its state stays.
+
+    Live hosts of the code `host` (when none is given, of its own) run it.
+    """
+    tx.write(
+        """INSERT INTO actors (environment, kind, key) VALUES (:environment, 'reactor', :name)
+           ON CONFLICT DO NOTHING""",
+        environment=environment,
+        name=declaration.name,
+    )
+    row = tx.row(
+        "SELECT id FROM actors WHERE environment = :environment AND kind = 'reactor' AND key = :name",
+        environment=environment,
+        name=declaration.name,
+    )
+    assert row is not None
+    actor = number(row, "id")
+    tx.write(
+        """INSERT INTO reactors (actor, environment, name, project, declaration, entry, digest, basis, code, host,
+                                 jobs, deployed_at)
+           VALUES (:actor, :environment, :name, :project, :declaration, :entry, :digest, :basis, :code, :host,
+                   :jobs, :now)
+           ON CONFLICT (actor) DO UPDATE SET project = excluded.project, declaration = excluded.declaration,
+             entry = excluded.entry, digest = excluded.digest, basis = excluded.basis, code = excluded.code,
+             host = excluded.host, jobs = excluded.jobs, deployed_at = excluded.deployed_at, removed_at = NULL""",
+        actor=actor,
+        environment=environment,
+        name=declaration.name,
+        project=project,
+        declaration=msgspec.json.encode(declaration).decode(),
+        entry=entry,
+        digest=digest,
+        basis=basis,
+        code=code,
+        host=code if host is None else host,
+        jobs=msgspec.json.encode(list(jobs)).decode(),
+    )
+    return actor
+
+
+def remove(tx: Transaction, actor: int) -> None:
+    """Take a reactor out of service: its owner drains it, and then its state goes."""
+    tx.write("UPDATE reactors SET removed_at = :now WHERE actor = :actor AND removed_at IS NULL", actor=actor)
+
+
+def forget(tx: Transaction, lease: Lease) -> None:
+    """Delete everything of a removed reactor that its last owner has drained."""
+    for table in OWN_TABLES:
+        column = "actor" if table == "reactors" else "reactor"
+        tx.write(f"DELETE FROM {table} WHERE {column} = :actor", actor=lease.actor)
+    tx.write("DELETE FROM signals WHERE actor = :actor", actor=lease.actor)
+    tx.write("UPDATE actors SET owner = NULL, token = NULL, version = 0, state = NULL WHERE id = :actor",
+             actor=lease.actor)  # fmt: skip
+
+
+def deployed(tx: Transaction, environment: int | None = None) -> list[ReactorRow]:
+    """Answer every reactor that is deployed, or removed but not drained yet."""
+    where = "" if environment is None else "WHERE r.environment = :environment "
+    values = {} if environment is None else {"environment": environment}
+    return [_reactor(row) for row in tx.rows(_SELECT + where + "ORDER BY r.actor", **values)]
+
+
+def find(tx: Transaction, environment: int, name: str) -> ReactorRow | None:
+    """Answer one reactor by name."""
+    row = tx.row(
+        _SELECT + "WHERE r.environment = :environment AND r.name = :name AND r.removed_at IS NULL",
+        environment=environment,
+        name=name,
+    )
+    return None if row is None else _reactor(row)
+
+
+def claim(tx: Transaction, *, actor: int, process: int, token: str) -> Lease | None:
+    """Own a reactor that nobody owns, under the next epoch. None when somebody does, or when we are taken for dead.
+
+    The token is chosen before, so that after a lost answer `claimed` tells whether the claim was made.
+    """
+    if not processes.is_alive(tx, process):
+        return None
+    tx.change(
+        """UPDATE actors SET owner = :process, token = :token, epoch = epoch + 1
+           WHERE id = :actor AND kind = 'reactor' AND owner IS NULL""",
+        process=process,
+        token=token,
+        actor=actor,
+    )
+    return claimed(tx, token=token)
+
+
+def claimed(tx: Transaction, *, token: str) -> Lease | None:
+    """Answer the lease that was claimed with a token, when it stands."""
+    row = tx.row("SELECT id, environment, key, epoch FROM actors WHERE token = :token", token=token)
+    if row is None:
+        return None
+    return Lease(
+        actor=number(row, "id"),
+        environment=number(row, "environment"),
+        name=text(row, "key"),
+        epoch=number(row, "epoch"),
+        token=token,
+    )
+
+
+def release(tx: Transaction, lease: Lease) -> bool:
+    """Give a reactor back. False when it was another's already."""
+    changed = tx.change(
+        "UPDATE actors SET owner = NULL, token = NULL WHERE id = :actor AND token = :token",
+        actor=lease.actor,
+        token=lease.token,
+    )
+    return changed == 1
+
+
+def raise_epoch(tx: Transaction, lease: Lease, epoch: int) -> None:
+    """Go beyond an epoch that a journal knows already: the ledger is a copy that was put back, the journal is not.
+
+    Nothing happens when the lease is another's: then the newer epoch is that owner's.
+    """
+    tx.write(
+        "UPDATE actors SET epoch = :epoch WHERE id = :actor AND token = :token AND epoch < :epoch",
+        epoch=epoch,
+        actor=lease.actor,
+        token=lease.token,
+    )
+
+
+def free(tx: Transaction, process: int) -> int:
+    """Free every reactor that a dead process owned: any live host may claim it at once."""
+    return tx.change("UPDATE actors SET owner = NULL, token = NULL WHERE owner = :process", process=process)
+
+
+def cannot_start(tx: Transaction, lease: Lease, error: str) -> None:
+    """Note why a reactor does not run: what `why` and `reactor list` show. Said once for each reason."""
+    health = msgspec.json.encode({"state": "Starting", "sources": [], "error": error}).decode()
+    changed = tx.change(
+        "UPDATE reactors SET health = :health WHERE actor = :actor AND health <> :health",
+        health=health,
+        actor=lease.actor,
+    )
+    if changed:
+        said = {"reactor": lease.name, "error": error}
+        history.record(tx, environment=lease.environment, kind="reactor not started", payload=said)
+
+
+def cannot_rebind(tx: Transaction, lease: Lease, error: str) -> None:
+    """Note why a reactor goes on with the graphs of the deploy before."""
+    said = {"reactor": lease.name, "error": error}
+    history.record(tx, environment=lease.environment, kind="reactor not rebound", payload=said)
+
+
+def listen(tx: Transaction, process: int, address: str) -> None:
+    """Write down where a live host listens."""
+    tx.write("UPDATE processes SET address = :address WHERE id = :id", address=address, id=process)
+
+
+def signal(tx: Transaction, *, actor: int, payload: object) -> None:
+    """Tell a reactor something through the ledger; its owner reads it soon."""
+    tx.write(
+        """INSERT INTO signals (actor, kind, payload, due_at) VALUES (:actor, 'reactor', :payload, :due)""",
+        actor=actor,
+        payload=msgspec.json.encode(payload).decode(),
+        due=NEVER_DUE,
+    )
+
+
+def signals(tx: Transaction, actor: int) -> list[ReactorSignal]:
+    """Answer what the ledger has to tell a reactor, in order."""
+    rows = tx.rows("SELECT id, payload FROM signals WHERE actor = :actor ORDER BY id", actor=actor)
+    return [ReactorSignal(id=number(row, "id"), payload=text(row, "payload")) for row in rows]
+
+
+def _reactor(row: Row) -> ReactorRow:
+    return ReactorRow(
+        actor=number(row, "actor"),
+        environment=number(row, "environment"),
+        environment_name=text(row, "environment_name"),
+        name=text(row, "name"),
+        project=text(row, "project"),
+        declaration=msgspec.json.decode(text(row, "declaration"), type=ReactorDeclaration),
+        entry=text(row, "entry"),
+        digest=text(row, "digest"),
+        code=text(row, "code"),
+        host=text(row, "host"),
+        basis=text(row, "basis"),
+        health=text(row, "health"),
+        epoch=number(row, "epoch"),
+        owner=number_or_none(row, "owner"),
+        address=text(row, "address"),
+        jobs=tuple(msgspec.json.decode(text(row, "jobs"), type=list[str])),
+        is_removed=row["removed_at"] is not None,
+    )

@@ -1,0 +1,104 @@
+"""Schedules: standing triggers that send a Pulse at the times of a cron line, in a time zone, by the ledger's clock."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import msgspec
+from cronsim import CronSim
+
+from pondage.define.pond.definition import ScheduleDefinition
+from pondage.define.values.names import pond_key
+from pondage.kernel.demand.events import Pulse
+from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text
+from pondage.ledger.tables import actors
+
+ON_TIME_US = 60_000_000
+"""A time that is noticed within a minute was not missed."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def next_time(cron: str, tz: str, after_us: int) -> int:
+    """Answer the first time of a cron line after a moment. Local times follow the zone's clock changes."""
+    local = (_EPOCH + timedelta(microseconds=after_us)).astimezone(ZoneInfo(tz))
+    found = next(CronSim(cron, local)).astimezone(UTC)
+    return (found - _EPOCH) // timedelta(microseconds=1)
+
+
+def put(tx: Transaction, pond: int, declared: tuple[ScheduleDefinition, ...]) -> None:
+    """Make the schedules of a Pond exactly these; one that stays as it was keeps its next time."""
+    kept = {
+        text(row, "name"): row
+        for row in tx.rows("SELECT id, name, cron, tz, catch_up FROM schedules WHERE pond = :pond", pond=pond)
+    }
+    for schedule in declared:
+        former = kept.pop(schedule.name, None)
+        if former is not None and (text(former, "cron"), text(former, "tz")) == (schedule.cron, schedule.tz):
+            tx.change(
+                "UPDATE schedules SET catch_up = :catch_up WHERE id = :id",
+                catch_up=schedule.catch_up,
+                id=number(former, "id"),
+            )
+            continue
+        if former is not None:
+            tx.change("DELETE FROM schedules WHERE id = :id", id=number(former, "id"))
+        tx.change(
+            """INSERT INTO schedules (pond, name, cron, tz, catch_up, next_at)
+               VALUES (:pond, :name, :cron, :tz, :catch_up, :next_at)""",
+            pond=pond,
+            name=schedule.name,
+            cron=schedule.cron,
+            tz=schedule.tz,
+            catch_up=schedule.catch_up,
+            next_at=next_time(schedule.cron, schedule.tz, tx.now),
+        )
+    for former in kept.values():
+        tx.change("DELETE FROM schedules WHERE id = :id", id=number(former, "id"))
+
+
+def is_due(tx: Transaction) -> bool:
+    """Answer whether a schedule's time has come."""
+    return tx.row("SELECT 1 AS due FROM schedules WHERE next_at <= :now LIMIT 1") is not None
+
+
+def next_due(tx: Transaction) -> int | None:
+    """Answer when the next schedule's time comes."""
+    row = tx.row("SELECT min(next_at) AS at FROM schedules")
+    return None if row is None else number_or_none(row, "at")
+
+
+def fire(tx: Transaction) -> list[int]:
+    """Send the Pulses whose time has come and answer the actors that were told.
+
+    Missed times (nobody was there to notice) follow `catch_up`: none of them, the latest, or all.
+    """
+    told: list[int] = []
+    for row in tx.rows(
+        """SELECT s.id AS id, s.cron AS cron, s.tz AS tz, s.catch_up AS catch_up, s.next_at AS next_at,
+                  p.actor AS actor, p.name AS name, p.major AS major
+           FROM schedules s JOIN ponds p ON p.id = s.pond
+           WHERE s.next_at <= :now AND p.removed_at IS NULL ORDER BY s.next_at, s.id /*lock skip of s*/"""
+    ):
+        due, following = times(row, tx.now)
+        key = pond_key(text(row, "name"), number(row, "major"))
+        for at in due:
+            payload = msgspec.json.encode(Pulse(pond=key, at=at)).decode()
+            actors.put_signal(tx, actor=number(row, "actor"), kind="pulse", pond=key, payload=payload)
+        tx.change("UPDATE schedules SET next_at = :at WHERE id = :id", at=following, id=number(row, "id"))
+        told.append(number(row, "actor"))
+    return told
+
+
+def times(row: Row, now: int) -> tuple[list[int], int]:
+    """Answer the times of a schedule that count, by its `catch_up`, and the first one that is still to come."""
+    cron, tz = text(row, "cron"), text(row, "tz")
+    due = [number(row, "next_at")]
+    while (following := next_time(cron, tz, due[-1])) <= now:
+        due.append(following)
+    if text(row, "catch_up") == "latest":
+        due = due[-1:]
+    elif text(row, "catch_up") == "none":
+        due = [at for at in due[-1:] if now - at <= ON_TIME_US]
+    return due, following

@@ -1,0 +1,1 @@
+"""What keeps a ledger well: reaping, leases, retention, replay."""

@@ -1,0 +1,140 @@
+"""Pruning: finished Runs older than retention leave the ledger in small batches; a summary of each stays in history."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.define.values.names import pond_key
+from pondage.ledger.database.driver import Row, Transaction, number, numbered, text
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.tables import history
+
+BATCH = 200
+
+# A Run may go when it is over and old, is none of the newest of its Pond, and all its snapshots are gone. `vacuum`
+# sweeps those before, and never one that an active Run pins: so no pin of an active Run is left without its Run.
+_PAGE = """
+SELECT r.id AS id, r.public_id AS public_id, r.environment AS environment, r.state AS state, r.reason AS reason,
+       r.freshness AS freshness, r.started_at AS started_at, r.ended_at AS ended_at,
+       p.name AS name, p.major AS major,
+       CASE WHEN ((r.ended_at < :limit
+                   AND r.number <= (SELECT max(n.number) FROM runs n WHERE n.pond = r.pond) - :keep)
+                  OR (r.ended_at IS NOT NULL AND EXISTS (SELECT 1 FROM environments e
+                                                         WHERE e.id = r.environment AND e.removed_at IS NOT NULL)))
+                 AND NOT EXISTS (SELECT 1 FROM snapshots s WHERE s.run = r.id AND s.swept_at IS NULL)
+                 AND NOT EXISTS (SELECT 1 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
+                                 JOIN environments e ON e.id = r.environment
+                                 WHERE o.run = r.id AND s.swept_at IS NULL AND e.removed_at IS NULL)
+                 AND NOT EXISTS (SELECT 1 FROM snapshots s JOIN run_outputs o ON o.snapshot = s.id
+                                 WHERE s.run = r.id AND o.run <> r.id)
+                 AND NOT EXISTS (SELECT 1 FROM dispatches d WHERE d.run = r.id AND d.outcome IS NULL)
+                 AND NOT EXISTS (SELECT 1 FROM runs b WHERE b.rollback_of = r.id)
+                 AND NOT EXISTS (SELECT 1 FROM runs b WHERE b.origin = r.id)
+            THEN 1 ELSE 0 END AS is_prunable
+FROM (SELECT * FROM runs WHERE id > :after AND pond IS NOT NULL ORDER BY id LIMIT :batch) r
+JOIN ponds p ON p.id = r.pond ORDER BY r.id"""
+
+# Each deletes at most one batch, found at the beginning of an index: rows are old where they are numbered low.
+_OLD = (
+    """DELETE FROM advancements WHERE at < :limit AND id IN (SELECT id FROM advancements ORDER BY id LIMIT :batch)""",
+    """DELETE FROM outbox WHERE done_at < :limit AND id IN (SELECT id FROM outbox ORDER BY id LIMIT :batch)""",
+    """DELETE FROM executions WHERE dispatch IN
+       (SELECT d.id FROM (SELECT id, closed_at FROM dispatches WHERE run IS NULL AND actor IS NULL
+                          ORDER BY id LIMIT :batch) d
+        WHERE d.closed_at < :limit)""",
+    """DELETE FROM dispatches WHERE closed_at < :limit AND id IN
+       (SELECT id FROM dispatches WHERE run IS NULL AND actor IS NULL ORDER BY id LIMIT :batch)""",
+    """DELETE FROM processes WHERE id IN
+       (SELECT p.id FROM processes p WHERE p.dead_at < :limit
+        AND NOT EXISTS (SELECT 1 FROM executions e WHERE e.process = p.id AND e.completed_at IS NULL)
+        ORDER BY p.dead_at LIMIT :batch)""",
+)
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """What one look found; `after` is where the next one begins, None when nothing older than retention is left."""
+
+    prunable: list[Row]
+    after: int | None
+
+
+def prune(ledger: Ledger, *, dry_run: bool = False) -> int:
+    """Take out everything that may go, one batch in each short transaction, and answer how many Runs went.
+
+    With `dry_run` only answer how many would. Two that prune at once share the Runs between them.
+    """
+    pruned, after = 0, 0
+    while True:
+        with ledger.reading() as tx:
+            page = _look(tx, ledger, after)
+        if dry_run:
+            pruned += len(page.prunable)
+        elif page.prunable:
+            with ledger.transaction() as tx:
+                pruned += _take_out(tx, page.prunable)
+        if page.after is None:
+            break
+        after = page.after
+    while not dry_run and _delete_old(ledger):
+        pass
+    return pruned
+
+
+def _limit(tx: Transaction, ledger: Ledger) -> int:
+    return tx.now - int(ledger.durability.retention_days * 86_400_000_000)
+
+
+def _look(tx: Transaction, ledger: Ledger, after: int) -> Page:
+    limit = _limit(tx, ledger)
+    rows = tx.rows(_PAGE, after=after, limit=limit, keep=ledger.durability.keep_runs + 1, batch=BATCH)
+    # Runs are numbered as they start: behind one that started within retention there are only such.
+    is_last = len(rows) < BATCH or number(rows[-1], "started_at") >= limit
+    return Page(prunable=[row for row in rows if row["is_prunable"]], after=None if is_last else number(rows[-1], "id"))
+
+
+def _take_out(tx: Transaction, prunable: list[Row]) -> int:
+    """Delete Runs that were found prunable: nothing that is over and swept ever comes back, so they still are."""
+    marks, values = numbered("run", [number(row, "id") for row in prunable])
+    # Held, so that of two that prune at once only one writes the summary.
+    held = {number(row, "id") for row in tx.rows(f"SELECT id FROM runs WHERE id IN ({marks}) /*lock skip*/", **values)}
+    if not held:
+        return 0
+    for row in prunable:
+        if number(row, "id") in held:
+            _summarise(tx, row)
+    marks, values = numbered("run", sorted(held))
+    tx.change(f"DELETE FROM run_outputs WHERE run IN ({marks})", **values)
+    for table in ("batches", "manifests"):
+        tx.change(f"DELETE FROM {table} WHERE snapshot IN (SELECT id FROM snapshots WHERE run IN ({marks}))", **values)
+    tx.change(f"DELETE FROM decisions WHERE run IN ({marks})", **values)
+    tx.change(f"DELETE FROM snapshots WHERE run IN ({marks})", **values)
+    tx.change(
+        f"""DELETE FROM executions WHERE dispatch IN (SELECT id FROM dispatches WHERE run IN ({marks}))""", **values
+    )
+    tx.change(
+        f"UPDATE job_runs SET dispatch = NULL WHERE dispatch IN (SELECT id FROM dispatches WHERE run IN ({marks}))",
+        **values,
+    )
+    tx.change(f"DELETE FROM dispatches WHERE run IN ({marks})", **values)
+    tx.change(f"DELETE FROM runs WHERE id IN ({marks})", **values)
+    return len(held)
+
+
+def _summarise(tx: Transaction, row: Row) -> None:
+    history.record(
+        tx,
+        environment=number(row, "environment"),
+        kind="run",
+        pond=pond_key(text(row, "name"), number(row, "major")),
+        run=text(row, "public_id"),
+        payload={key: row[key] for key in ("state", "reason", "freshness", "started_at", "ended_at")},
+    )
+
+
+def _delete_old(ledger: Ledger) -> bool:
+    """Take out a batch of what has no Run: old advancements, carried-out outbox rows, answered questions, dead
+    processes. Answer whether there may be more."""
+    with ledger.transaction() as tx:
+        limit = _limit(tx, ledger)
+        deleted = [tx.change(statement, limit=limit, batch=BATCH) for statement in _OLD]
+    return any(count >= BATCH for count in deleted)

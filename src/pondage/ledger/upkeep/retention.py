@@ -1,0 +1,358 @@
+"""What is visible to outside readers, and which snapshots nobody needs any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from pondage.errors import NotFound
+from pondage.ledger.commit.trials import SampleInputs
+from pondage.ledger.data import manifests, snapshots
+from pondage.ledger.data.inputs import compact_inputs, query_inputs, ripple_inputs
+from pondage.ledger.database.driver import Row, Transaction, batches, number, number_or_none, numbered, text
+from pondage.work.snapshot import SnapshotContent
+
+BATCH = 500
+
+
+class PublishedTable(msgspec.Struct, frozen=True, kw_only=True):
+    """One Ripple of a Pond as its current Run shows it."""
+
+    ripple: str
+    freshness: int
+    snapshot: str
+    kind: str
+    content: SnapshotContent
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True):
+    """A Pond as readers see it: its current Run. `order` grows with every publication of the Pond."""
+
+    environment: str
+    pond: str
+    major: int
+    run: str
+    order: int
+    tables: tuple[PublishedTable, ...]
+
+
+class DoomedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot that may go, and where its files are."""
+
+    id: int
+    public_id: str
+    path: str
+    bytes: int
+
+
+class _GoingBack(msgspec.Struct):
+    """Of a Pond's state: the Run that is to be shown again."""
+
+    rollback: str | None = None
+
+
+_pins = msgspec.json.Decoder(dict[str, int | None])
+_state = msgspec.json.Decoder(_GoingBack)
+_sampled = msgspec.json.Decoder(SampleInputs)
+_contents = msgspec.json.Decoder(SnapshotContent)
+
+
+def published(tx: Transaction, pond: int) -> Published | None:
+    """Answer what a Pond shows now, or None when it has never completed a Run, or its environment was removed."""
+    run = snapshots.current_run(tx, pond)
+    if run is None:
+        return None
+    row = tx.row(
+        """SELECT e.name AS environment, p.name AS pond, p.major AS major, r.public_id AS run
+           FROM runs r JOIN ponds p ON p.id = r.pond JOIN environments e ON e.id = p.environment
+           WHERE r.id = :run AND e.removed_at IS NULL""",
+        run=run,
+    )
+    if row is None:
+        return None
+    given = snapshots.outputs(tx, run)
+    loaded = snapshots.load(tx, [output.snapshot for output in given.values()])
+    return Published(
+        environment=text(row, "environment"),
+        pond=text(row, "pond"),
+        major=number(row, "major"),
+        run=text(row, "run"),
+        order=run,
+        tables=tuple(
+            PublishedTable(
+                ripple=name,
+                freshness=output.freshness,
+                snapshot=loaded[output.snapshot].public_id,
+                kind=loaded[output.snapshot].kind,
+                content=loaded[output.snapshot].content,
+            )
+            for name, output in given.items()
+        ),
+    )
+
+
+def has_outbox(tx: Transaction) -> bool:
+    """Answer whether an outbox row can be carried out now."""
+    return tx.row("SELECT id FROM outbox WHERE done_at IS NULL AND available_at <= :now LIMIT 1") is not None
+
+
+def newest_archive(tx: Transaction) -> str:
+    """Answer the digest of the code that was deployed last, empty when nothing was."""
+    row = tx.row("SELECT archive FROM deployments ORDER BY id DESC LIMIT 1")
+    return "" if row is None else text(row, "archive")
+
+
+def archive_like(tx: Transaction, start: str) -> str:
+    """Answer the digest that begins like this; raises `NotFound` when none or several do."""
+    rows = tx.rows("SELECT digest FROM archives WHERE substr(digest, 1, length(:start)) = :start LIMIT 2", start=start)
+    if len(rows) != 1:
+        said = "no code" if not rows else "more than one code"
+        raise NotFound(f"{said} in the ledger has a digest that begins with {start!r}", code="NO_ARCHIVE")
+    return text(rows[0], "digest")
+
+
+# In use: of an open Run, of a Run that ended within retention, or of one of the newest completed Runs of its Pond. The
+# newest snapshot of a dataset always stays: it is what an unchanged Ripple goes on with. Of an environment that was
+# removed nothing stays for its own sake, only what a Run of another one shows.
+_GONE = """EXISTS (SELECT 1 FROM datasets g JOIN ponds q ON q.id = g.pond JOIN environments v ON v.id = q.environment
+                 WHERE g.id = s.dataset AND v.removed_at IS NOT NULL)"""
+_JUDGED = """
+SELECT s.id AS id, s.public_id AS public_id, s.path AS path, s.bytes AS bytes, s.created_at AS created_at,
+       CASE WHEN ((s.created_at < :limit AND s.id <> (SELECT max(n.id) FROM snapshots n
+                                                       WHERE n.dataset = s.dataset AND n.kind <> 'compact'))
+                  OR {gone})
+                 AND NOT EXISTS (
+                     SELECT 1 FROM run_outputs o JOIN runs r ON r.id = o.run JOIN environments e ON e.id = r.environment
+                     WHERE o.snapshot = s.id AND e.removed_at IS NULL AND (
+                         r.ended_at IS NULL OR r.ended_at >= :limit
+                         OR (r.state = 'completed' AND r.id >= coalesce(
+                             (SELECT n.id FROM runs n WHERE n.pond = r.pond AND n.state = 'completed'
+                              ORDER BY n.id DESC LIMIT 1 OFFSET :newest), 0))))
+            THEN 1 ELSE 0 END AS is_unused
+FROM {snapshots} s ORDER BY s.id"""
+
+_PAGE = _JUDGED.format(
+    gone=_GONE,
+    snapshots="(SELECT * FROM snapshots WHERE id > :after AND tombstoned_at IS NULL ORDER BY id LIMIT :batch)",
+)
+
+_TABLES = _JUDGED.format(
+    gone=_GONE,
+    snapshots="""(SELECT * FROM snapshots WHERE dataset = :dataset AND swept_at IS NULL
+                  AND kind IN ('append', 'merge'))""",
+)
+
+
+class Unused(msgspec.Struct, frozen=True, kw_only=True):
+    """What one look found, and where the next one begins; `after` is None when nothing older than retention is left."""
+
+    snapshots: list[DoomedSnapshot]
+    after: int | None
+
+
+def unused(tx: Transaction, *, keep_runs: int, retention_us: int, read: set[int], after: int = 0) -> Unused:
+    """Look at one batch of snapshots for those that neither `read`, nor the newest Runs, nor retention keep."""
+    limit = tx.now - retention_us
+    rows = tx.rows(_PAGE, after=after, limit=limit, newest=keep_runs - 1, batch=BATCH)
+    found = [_doomed(row) for row in rows if row["is_unused"]]
+    kept = _members(tx, [each.id for each in found], limit, keep_runs) if found else set()
+    # Snapshots are numbered as they are written: behind one that is within retention there are only such.
+    is_last = len(rows) < BATCH or number(rows[-1], "created_at") >= limit
+    return Unused(
+        snapshots=[each for each in found if each.id not in read and each.id not in kept],
+        after=None if is_last else number(rows[-1], "id"),
+    )
+
+
+def used_again(tx: Transaction, ids: list[int], *, keep_runs: int, retention_us: int, read: set[int]) -> set[int]:
+    """Answer those of these snapshots that something needs after all: what is `read`, or what is kept."""
+    if not ids:
+        return set()
+    marks, values = numbered("id", ids)
+    rows = tx.rows(
+        _JUDGED.format(gone=_GONE, snapshots=f"(SELECT * FROM snapshots WHERE id IN ({marks}))"),
+        limit=tx.now - retention_us,
+        newest=keep_runs - 1,
+        **values,
+    )
+    kept = read | _members(tx, ids, tx.now - retention_us, keep_runs)
+    return {number(row, "id") for row in rows if not row["is_unused"]} | (kept & set(ids))
+
+
+def _members(tx: Transaction, ids: list[int], limit: int, keep_runs: int) -> set[int]:
+    """Answer what belongs to a table that is in use: a batch lives as long as a table with it does."""
+    marks, values = numbered("id", ids)
+    growing = tx.rows(
+        # A table may go on with batches that the same Ripple wrote in another environment.
+        f"""SELECT DISTINCT t.id AS dataset FROM snapshots s JOIN datasets d ON d.id = s.dataset
+            JOIN ponds p ON p.id = d.pond JOIN ponds q ON q.name = p.name AND q.major = p.major
+            JOIN datasets t ON t.pond = q.id AND t.ripple = d.ripple
+            WHERE s.id IN ({marks})
+                  AND EXISTS (SELECT 1 FROM snapshots b WHERE b.dataset = t.id AND b.kind IN ('append', 'merge'))""",
+        **values,
+    )
+    found: set[int] = set()
+    for dataset in growing:
+        judged = tx.rows(_TABLES, dataset=number(dataset, "dataset"), limit=limit, newest=keep_runs - 1)
+        shown = manifests.newest(tx, [number(row, "id") for row in judged if not row["is_unused"]])
+        found.update(member.snapshot for each in shown.values() for member in each.members)
+    return found
+
+
+def revive(tx: Transaction, ids: set[int]) -> None:
+    """Take the marks back from snapshots whose files are still there."""
+    for some in batches(sorted(ids)):
+        marks, values = numbered("id", some)
+        tx.change(f"UPDATE snapshots SET tombstoned_at = NULL WHERE swept_at IS NULL AND id IN ({marks})", **values)
+
+
+def going_back_to(state: str) -> str | None:
+    """Answer the Run that a Pond is to show when its active one is over."""
+    return _state.decode(state).rollback
+
+
+def being_read(tx: Transaction) -> set[int]:
+    """Answer the snapshots that an active Run reads or may still read, and those of work that is under way."""
+    # A dropped Run's pins stay while an older Run of the same Pond is active: it may take them over. Each Pond is asked
+    # alone: there are few with open Runs, and a planner that expects many would read all Runs that ever were.
+    active = tx.rows("SELECT pond, min(number) AS oldest FROM runs WHERE ended_at IS NULL GROUP BY pond")
+    rows = [
+        row
+        for one in active
+        for row in tx.rows(
+            "SELECT pins FROM runs WHERE pond = :pond AND number >= :oldest",
+            pond=number_or_none(one, "pond"),
+            oldest=number(one, "oldest"),
+        )
+    ]
+    runs = {run for row in rows for run in _pins.decode(text(row, "pins")).values() if run is not None}
+    # A Pond that is to go back to an older Run does so when the active one is over, however long that takes.
+    for row in tx.rows("""SELECT id, state FROM ponds WHERE state LIKE '%"rollback":"%'"""):
+        older = going_back_to(text(row, "state"))
+        found = tx.row("SELECT id FROM runs WHERE public_id = :older", older=older)
+        runs.update(() if found is None else (number(found, "id"),))
+    pinned: set[int] = set()
+    for some in batches(sorted(runs)):
+        marks, values = numbered("run", some)
+        outputs = tx.rows(f"SELECT snapshot FROM run_outputs WHERE run IN ({marks})", **values)
+        pinned.update(number(row, "snapshot") for row in outputs)
+    for row in tx.rows("SELECT kind, inputs FROM dispatches WHERE outcome IS NULL"):
+        pinned.update(one for one in _reads(text(row, "kind"), text(row, "inputs")) if one is not None)
+    # Work that was claimed before a compaction reads the files of an older manifest.
+    return pinned | manifests.members_of(tx, pinned)
+
+
+def _reads(kind: str, inputs: str) -> Iterable[int | None]:
+    """Answer the snapshots that a piece of work reads."""
+    match kind:
+        case "ripple":
+            return ripple_inputs(inputs).snapshots.values()
+        case "query":
+            return query_inputs(inputs).views.values()
+        case "compact":
+            inputs_ = compact_inputs(inputs)
+            return [inputs_.snapshot, *(each.snapshot for each in inputs_.members)]
+        case "sample":
+            return [one for tables in _sampled.decode(inputs).snapshots.values() for one in tables.values()]
+        case _:
+            return ()
+
+
+def tombstone(tx: Transaction, ids: list[int]) -> int:
+    """Mark snapshots as gone, before a file of them is touched. Answer how many were not marked before."""
+    marked = 0
+    for some in batches(ids):
+        marks, values = numbered("id", some)
+        marked += tx.change(
+            f"UPDATE snapshots SET tombstoned_at = :now WHERE tombstoned_at IS NULL AND id IN ({marks})",
+            **values,
+        )
+    return marked
+
+
+def tombstoned(tx: Transaction, *, before: int) -> list[DoomedSnapshot]:
+    """Answer one batch of the snapshots that were marked before a moment and whose files have not been deleted."""
+    return [
+        _doomed(row)
+        for row in tx.rows(
+            """SELECT id, public_id, path, bytes FROM snapshots
+               WHERE tombstoned_at < :limit AND swept_at IS NULL
+               ORDER BY tombstoned_at LIMIT :batch""",
+            limit=before,
+            batch=BATCH,
+        )
+    ]
+
+
+def swept(tx: Transaction, ids: list[int]) -> None:
+    """Note that the files of marked snapshots were deleted."""
+    for some in batches(ids):
+        marks, values = numbered("id", some)
+        tx.change(f"UPDATE snapshots SET swept_at = :now WHERE tombstoned_at IS NOT NULL AND id IN ({marks})", **values)
+
+
+def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
+    """Answer those tokens whose files must stay: the execution is open, its snapshot's files are not deleted yet, or
+    the run of a job that is the body of a Ripple has them."""
+    kept: set[str] = set()
+    for start in range(0, len(tokens), BATCH):
+        names = {f"token{position}": token for position, token in enumerate(tokens[start : start + BATCH])}
+        marks = ", ".join(f":{name}" for name in names)
+        rows = tx.rows(
+            f"""SELECT e.token AS token FROM executions e LEFT JOIN snapshots s ON s.execution = e.id
+                WHERE e.token IN ({marks})
+                  AND (e.completed_at IS NULL OR (s.id IS NOT NULL AND s.swept_at IS NULL)
+                       OR EXISTS (SELECT 1 FROM run_tables t WHERE t.execution = e.id))""",
+            **names,
+        )
+        kept.update(text(row, "token") for row in rows)
+    return kept
+
+
+def _doomed(row: Row) -> DoomedSnapshot:
+    return DoomedSnapshot(
+        id=number(row, "id"), public_id=text(row, "public_id"), path=text(row, "path"), bytes=number(row, "bytes")
+    )
+
+
+def _files(content: SnapshotContent) -> tuple[str, ...]:
+    changed = () if content.increment is None or content.increment.changes is None else content.increment.changes
+    return tuple(file.name for file in (*content.files, *changed))
+
+
+class NamedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot whose files should be there, and what it belongs to."""
+
+    id: int
+    public_id: str
+    pond: str
+    ripple: str
+    run: str
+    path: str
+    files: tuple[str, ...]
+
+
+def named(tx: Transaction, *, after: int) -> list[NamedSnapshot]:
+    """Answer one batch of the snapshots that are not marked for deletion, in the order of their ids."""
+    return [
+        NamedSnapshot(
+            id=number(row, "id"),
+            public_id=text(row, "public_id"),
+            pond=text(row, "pond"),
+            ripple=text(row, "ripple"),
+            run=text(row, "run"),
+            path=text(row, "path"),
+            files=_files(_contents.decode(text(row, "content"))),
+        )
+        for row in tx.rows(
+            """SELECT s.id AS id, s.public_id AS public_id, p.name AS pond, d.ripple AS ripple, r.public_id AS run,
+                      s.path AS path, s.content AS content
+               FROM (SELECT * FROM snapshots WHERE id > :after AND tombstoned_at IS NULL
+                     ORDER BY id LIMIT :batch) s
+               JOIN datasets d ON d.id = s.dataset JOIN ponds p ON p.id = d.pond JOIN runs r ON r.id = s.run
+               ORDER BY s.id""",
+            after=after,
+            batch=BATCH,
+        )
+    ]

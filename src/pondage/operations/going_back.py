@@ -1,0 +1,187 @@
+"""Older states shown again, and states shown one environment further up: decided here, computed nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from pondage.define.values.names import PondKey
+from pondage.errors import NotFound
+from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.exposed import NOTHING, of_projects
+from pondage.ledger.act.promotion import CannotPromote, Promoted, definition_of, promote
+from pondage.ledger.act.reactor_deploy import deployed_reactors, fed_schemas
+from pondage.ledger.act.rollback import newest_run_of, previous_deployment, roll_back_pond
+from pondage.ledger.commit import work
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.tables import actors, environments
+from pondage.ledger.tables.environments import environment_id
+from pondage.plan.deploy.change import change_of
+from pondage.plan.deploy.planner import checked, make_plan
+from pondage.plan.deploy.reactor_contracts import reactor_promises
+from pondage.plan.deploy.reactors import check_reactors, reactor_changes
+from pondage.plan.flow.exposed import exposed_changes
+from pondage.views import find
+from pondage.views.plans.plan import PlanView, plan_view
+from pondage.views.ponds.status import StatusView, status
+from pondage.views.runs.runs import RunDetailView, detail, runs
+
+
+class PondBack(msgspec.Struct, frozen=True, kw_only=True):
+    """A Pond that shows an older Run again; `is_shown`: at once, and not only when its active Run has ended."""
+
+    pond: str
+    older: RunDetailView
+    is_shown: bool
+    status: StatusView
+
+
+class ProjectBack(msgspec.Struct, frozen=True, kw_only=True):
+    """An older deployment in force again. `older_runs` are what its code made, of Ponds that show newer data."""
+
+    plan: PlanView
+    environment: str
+    deployed_at: int
+    at: int
+    older_runs: dict[str, str] = {}
+
+
+class Promotion(msgspec.Struct, frozen=True, kw_only=True):
+    """What one environment made, shown in another."""
+
+    environment: str
+    to: str
+    ponds: list[Promoted]
+
+
+def back_to_run(ledger: Ledger, environment: str, name: str, given: str, *, who: str) -> PondBack:
+    """Show an older completed Run of a Pond again; raises `NotFound` and `CannotRollBack`."""
+    with ledger.reading() as tx:
+        found = find.environment_id(tx, environment)
+        key = find.pond(tx, found, name).key
+        wanted = f"{key}#{given}" if given.isascii() and given.isdecimal() else given
+        identity = find.run_id(tx, found, wanted)
+        if identity is None:
+            raise NotFound(f"there is no Run {given!r}", hint=f"pondage runs {name}", code="NO_RUN")
+        older = detail(tx, environment, identity)
+    roll_back_pond(ledger, environment, key, identity, by=who)
+    with ledger.reading() as tx:
+        view = status(tx, environment, keys=[key])
+        current = runs(tx, environment, pond=key, state="completed", limit=1).runs[0]
+    return PondBack(pond=key, older=older, is_shown=current.rolled_back_to == older.run.number, status=view)
+
+
+def back_to_deployment(
+    ledger: Ledger, environment: str, project: str, *, is_dry: bool, pools: Mapping[str, int], who: str = ""
+) -> ProjectBack:
+    """Deploy what a project had deployed before what it has now; raises `CannotRollBack` when there is nothing."""
+    with ledger.reading() as tx:
+        older = previous_deployment(tx, ledger, environment, project)
+        found = deployed(tx, ledger, environment)
+        running = deployed_reactors(tx, environment)
+        fed = fed_schemas(tx, environment, older.definitions)
+        current = of_projects(tx, environment)
+        now = tx.now
+    check_reactors(older.reactors, running, project=project, environment=environment)
+    here = [each for each in found if each.environment == environment]
+    plan = checked(
+        make_plan(
+            list(older.definitions),
+            found,
+            project=project,
+            environment=environment,
+            is_restored=True,
+            reactors=reactor_changes(older.reactors, running, project=project),
+            promises=reactor_promises(
+                older.definitions, older.reactors, project=project, here=here, running=running, fed=fed
+            ),
+        )
+    )
+    view = plan_view(plan)
+    exposed = exposed_changes(older.exposed, current.get(project, NOTHING))
+    is_same = all(change.change == "unchanged" for change in exposed)
+    view = msgspec.structs.replace(view, exposed=exposed, is_empty=view.is_empty and is_same)
+    # Going back is no change that a version should tell.
+    kept = tuple(each for each in view.messages if each.kind != "version")
+    view = msgspec.structs.replace(view, messages=kept)
+    back = ProjectBack(plan=view, environment=environment, deployed_at=older.deployed_at, at=now)
+    if is_dry or view.is_empty:
+        return back
+    deploy(
+        ledger,
+        environment,
+        project=project,
+        definitions=list(plan.ponds),
+        removed=list(plan.removed),
+        archive=older.archive,
+        summary=msgspec.json.encode(view).decode(),
+        expected=found,
+        reactors=older.reactors,
+        exposed=older.exposed,
+        pool_sizes=pools,
+        restored=older.id,
+        who=who,
+    )
+    return msgspec.structs.replace(back, older_runs=_older_runs(ledger, environment, view))
+
+
+def _older_runs(ledger: Ledger, environment: str, view: PlanView) -> dict[str, str]:
+    found: dict[str, str] = {}
+    with ledger.reading() as tx:
+        identity = environment_id(tx, environment)
+        for pond in view.ponds:
+            row = actors.pond(tx, identity, PondKey(pond.key)) if pond.change == "changed" and pond.runs else None
+            run = None if row is None else newest_run_of(tx, row, row.definition)
+            if run is not None:
+                found[pond.key] = run
+    return found
+
+
+def target_of(ledger: Ledger, environment: str) -> str:
+    """Answer the environment above; raises `CannotPromote` when there is none."""
+    with ledger.reading() as tx:
+        levels = environments.chain(tx, environments.find(tx, environment).id)
+    if len(levels) == 1:
+        raise CannotPromote(
+            f"environment {environment} is below no other one", hint="pondage env list", code="NOT_BELOW"
+        )
+    return levels[1].name
+
+
+def promotion(
+    ledger: Ledger, environment: str, names: Sequence[str], *, to: str | None, is_deployed: bool, who: str
+) -> Promotion:
+    """Show what an environment made in the one above (or in `to`), all or none; first deploy its code if asked to."""
+    with ledger.reading() as tx:
+        keys = [PondKey(key) for key in find.keys(tx, environment, names)]
+    target = to or target_of(ledger, environment)
+    if is_deployed:
+        _deploy_above(ledger, environment, target, keys, who)
+    promoted = promote(ledger, environment, target, keys, who=who)
+    return Promotion(environment=environment, to=target, ponds=promoted)
+
+
+def _deploy_above(ledger: Ledger, environment: str, target: str, keys: Sequence[PondKey], who: str) -> None:
+    """Put the declarations that made these Runs in force above, where they are not yet."""
+    with ledger.reading() as tx:
+        known = {one.key: one.definition for one in deployed(tx, ledger, target)}
+        made_by = {key: definition_of(tx, ledger, environment, key) for key in keys}
+        wanted = [one for key, one in made_by.items() if key not in known or change_of(known[key], one) is not None]
+        archives = {one.archive: work.stored_archive(tx, one.archive) for one in wanted}
+    for digest, archive in archives.items():
+        some = [one for one in wanted if one.archive == digest]
+        for project in sorted({one.project for one in some}):
+            with ledger.reading() as tx:
+                found = deployed(tx, ledger, target)
+            deploy(
+                ledger,
+                target,
+                project=project,
+                definitions=[one for one in some if one.project == project],
+                removed=[],
+                archive=archive,
+                summary="{}",
+                expected=found,
+                who=who,
+            )

@@ -1,0 +1,1 @@
+"""Planning deploys: what a project changes of the Ponds and reactors that are there."""

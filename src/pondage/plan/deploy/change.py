@@ -1,0 +1,98 @@
+"""How a Pond differs from the one that is deployed, and which version that calls for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pondage.define.pond.definition import PondDefinition, RippleDefinition
+from pondage.define.values.names import parsed_version, pond_key
+from pondage.plan.deploy.values import PondChange, RippleChange
+
+Bump = Literal["major", "minor", "patch"]
+_PLAIN = (
+    "sources", "windows", "retries", "triggers", "mode", "keys", "coherent", "fuse", "publish", "pool", "labels",
+    "description", "owner", "tags", "entry", "version",
+)  # fmt: skip
+
+
+def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
+    """Answer the difference, or None when a deploy would store the same. The archive and the place do not count."""
+    ripples = _ripple_changes(old, new)
+    what = tuple(field for field in _PLAIN if getattr(old, field) != getattr(new, field))
+    if not ripples and not what:
+        return None
+    bump, proposed = proposal(old.version, new.version, _bump(old, new, ripples))
+    return PondChange(
+        key=pond_key(new.name, new.major),
+        ripples=ripples,
+        what=what,
+        version_from=old.version,
+        version_to=new.version,
+        bump=bump,
+        proposed=proposed,
+        mode_from=old.mode,
+        mode_to=new.mode,
+        runs=any(each.change == "added" or {"code", "inputs", "parameters"} & set(each.what) for each in ripples)
+        or bool({"mode", "keys"} & set(what)),
+    )
+
+
+def proposal(old: str, new: str, bump: Bump | None) -> tuple[Bump | None, str | None]:
+    """Answer the bump and the version that a change calls for, or nothing when the new version already says so."""
+    proposed = None if bump is None else _raised(old, bump)
+    if proposed is None or parsed_version(new) >= parsed_version(proposed):
+        return None, None
+    return bump, proposed
+
+
+def _ripple_changes(old: PondDefinition, new: PondDefinition) -> tuple[RippleChange, ...]:
+    before = {ripple.name: ripple for ripple in old.ripples}
+    after = {ripple.name: ripple for ripple in new.ripples}
+    changes: list[RippleChange] = []
+    for name in [*after, *(name for name in before if name not in after)]:
+        if name not in before:
+            changes.append(RippleChange(name=name, change="added"))
+        elif name not in after:
+            changes.append(RippleChange(name=name, change="fused" if new.fused_into(name) else "removed"))
+        else:
+            what = _respects(before[name], after[name])
+            if what:
+                changes.append(RippleChange(name=name, change="changed", what=what))
+    return tuple(changes)
+
+
+def _respects(
+    old: RippleDefinition, new: RippleDefinition
+) -> tuple[Literal["code", "inputs", "expectations", "parameters", "settings"], ...]:
+    found: list[Literal["code", "inputs", "expectations", "parameters", "settings"]] = []
+    if old.digest != new.digest or old.kind != new.kind:
+        found.append("code")
+    if old.reads != new.reads:
+        found.append("inputs")
+    if old.expectations != new.expectations:
+        found.append("expectations")
+    if old.parameters != new.parameters:
+        found.append("parameters")
+    fields = ("always", "has_probe", "probe_digest", "timeout_s", "progress_lease_s", "description", "injects",
+              "materialize", "is_deterministic", "fused")  # fmt: skip
+    if any(getattr(old, field) != getattr(new, field) for field in fields):
+        found.append("settings")
+    return tuple(found)
+
+
+def _bump(old: PondDefinition, new: PondDefinition, ripples: tuple[RippleChange, ...]) -> Bump | None:
+    kinds = {each.change for each in ripples}
+    if kinds & {"removed", "fused"} or (old.mode, old.keys) != (new.mode, new.keys):
+        return "major"
+    if "added" in kinds:
+        return "minor"
+    if any({"code", "inputs", "parameters"} & set(each.what) for each in ripples):
+        return "patch"
+    return None
+
+
+def _raised(version: str, bump: Bump) -> str:
+    major, minor, patch = parsed_version(version)
+    if bump == "major":
+        return f"{major + 1}.0.0"
+    return f"{major}.{minor + 1}.0" if bump == "minor" else f"{major}.{minor}.{patch + 1}"

@@ -1,0 +1,86 @@
+"""The graph between Ponds: catchments (what is connected) and cycles (what is refused)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from heapq import heapify, heappop, heappush
+
+from pondage.define.pond.definition import PondDefinition
+from pondage.define.pond.resolve import found_cycle
+from pondage.define.values.names import PondKey, pond_key
+
+
+def key_of(pond: PondDefinition) -> PondKey:
+    """Answer a Pond's key."""
+    return pond_key(pond.name, pond.major)
+
+
+def catchments(definitions: Iterable[PondDefinition]) -> list[tuple[PondKey, ...]]:
+    """Answer the connected sets of Ponds, each sorted, in the order of their first Pond.
+
+    Sources must be bound. A Source that is not deployed connects its Sinks too: all of them wait for the same Pond.
+    """
+    root: dict[PondKey, PondKey] = {}
+
+    def find(key: PondKey) -> PondKey:
+        root.setdefault(key, key)
+        top = key
+        while root[top] != top:
+            top = root[top]
+        while root[key] != top:
+            root[key], key = top, root[key]
+        return top
+
+    present: list[PondKey] = []
+    for pond in definitions:
+        key = key_of(pond)
+        present.append(key)
+        find(key)
+        for source in _source_keys(pond):
+            root[find(source)] = find(key)
+    groups: dict[PondKey, list[PondKey]] = {}
+    for key in sorted(present):
+        groups.setdefault(find(key), []).append(key)
+    return sorted(tuple(group) for group in groups.values())
+
+
+def pond_cycle(world: Mapping[PondKey, PondDefinition]) -> list[str]:
+    """Answer one cycle between Ponds as a path in the direction of the data, or []."""
+    return found_cycle({key: [each for each in _source_keys(pond) if each in world] for key, pond in world.items()})
+
+
+def downstream(world: Mapping[PondKey, PondDefinition], start: Iterable[PondKey]) -> tuple[PondKey, ...]:
+    """Answer these Ponds and everything that reads them, directly or not, each behind its Sources.
+
+    Ponds that wait for each other are left out: a plan with a cycle is refused anyway.
+    """
+    reached = set(start)
+    order = in_order(world)
+    for key in order:
+        if any(source in reached for source in _source_keys(world[key])):
+            reached.add(key)
+    return tuple(key for key in order if key in reached)
+
+
+def in_order(world: Mapping[PondKey, PondDefinition]) -> tuple[PondKey, ...]:
+    """Answer the Ponds so that each stands behind its Sources, by name where that leaves a choice."""
+    behind = {key: {each for each in _source_keys(pond) if each in world} for key, pond in world.items()}
+    sinks: dict[PondKey, list[PondKey]] = {}
+    for key, sources in behind.items():
+        for source in sources:
+            sinks.setdefault(source, []).append(key)
+    ready = [key for key, sources in behind.items() if not sources]
+    heapify(ready)
+    done: list[PondKey] = []
+    while ready:
+        key = heappop(ready)
+        done.append(key)
+        for sink in sinks.get(key, []):
+            behind[sink].discard(key)
+            if not behind[sink]:
+                heappush(ready, sink)
+    return tuple(done)
+
+
+def _source_keys(pond: PondDefinition) -> list[PondKey]:
+    return [pond_key(source.pond, source.major) for source in pond.sources if source.major is not None]

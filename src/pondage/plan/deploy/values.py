@@ -1,0 +1,113 @@
+"""The values of a plan: plain, frozen, JSON. Deciding is here; doing is the ledger's."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from pondage.define.pond.definition import PondDefinition
+from pondage.define.values.names import PondKey, pond_key
+from pondage.plan.deploy.reactors import ReactorChange
+
+
+class Deployed(msgspec.Struct, frozen=True, kw_only=True):
+    """A Pond that is deployed now, and which project owns it."""
+
+    definition: PondDefinition
+    project: str
+    environment: str = "main"
+
+    @property
+    def key(self) -> PondKey:
+        """Answer name and major of the Pond."""
+        return pond_key(self.definition.name, self.definition.major)
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a plan is refused. `pond` is the key of the Pond that is wrong."""
+
+    code: str
+    message: str
+    pond: PondKey
+    place: str | None = None
+    hint: str | None = None
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """Something worth reading that refuses nothing. `kind` is stable."""
+
+    kind: Literal["not_deployed", "removed_source", "version", "schema", "trigger"]
+    text: str
+    pond: PondKey
+
+
+class RippleChange(msgspec.Struct, frozen=True, kw_only=True):
+    """How one Ripple changes. For a changed one, `what` says in which respects."""
+
+    name: str
+    change: Literal["added", "removed", "changed", "fused"]
+    what: tuple[Literal["code", "inputs", "expectations", "parameters", "settings"], ...] = ()
+
+
+class Fusion(msgspec.Struct, frozen=True, kw_only=True):
+    """What was decided about an inner Ripple: the one it is fused into, None when its rows are written; and why."""
+
+    pond: PondKey
+    ripple: str
+    into: str | None
+    reason: str
+
+
+class PondChange(msgspec.Struct, frozen=True, kw_only=True):
+    """How one Pond changes. `what` names everything but Ripples; `runs` says whether its next Run computes anew.
+
+    `bump` is the part of the version that the change calls for, `proposed` the version that follows from it; both are
+    None when the author's version already says so.
+    """
+
+    key: PondKey
+    ripples: tuple[RippleChange, ...] = ()
+    what: tuple[str, ...] = ()
+    version_from: str
+    version_to: str
+    bump: Literal["major", "minor", "patch"] | None = None
+    proposed: str | None = None
+    mode_from: str = "replace"
+    mode_to: str = "replace"
+    runs: bool = False
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a deploy of a project into an environment does, exactly.
+
+    `ponds` are the project's Ponds as they will be stored, with their Sources bound to majors. `base` is the digest of
+    what was deployed when the plan was made and `digest` that of the whole plan: a deploy makes the plan again from
+    what it finds under its lock, and refuses when the digests differ.
+    """
+
+    project: str
+    environment: str
+    ponds: tuple[PondDefinition, ...] = ()
+    added: tuple[PondKey, ...] = ()
+    changed: tuple[PondChange, ...] = ()
+    removed: tuple[PondKey, ...] = ()
+    unchanged: tuple[PondKey, ...] = ()
+    recomputes: tuple[PondKey, ...] = ()
+    """What computes anew when it is wanted next, each behind its Sources: new and changed Ponds, and those below."""
+    fusions: tuple[Fusion, ...] = ()
+    messages: tuple[Message, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    reactors: tuple[ReactorChange, ...] = ()
+    base: str = ""
+    digest: str = ""
+    parent: str = ""
+    borrowed: tuple[PondKey, ...] = ()
+    """The project's Ponds that the environment `parent` has and this one only reads."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Answer whether a deploy would change nothing."""
+        return not (self.added or self.changed or self.removed) and all(
+            each.change == "unchanged" for each in self.reactors
+        )

@@ -1,0 +1,1 @@
+"""Planning flows: from a tree to the plan of a job."""

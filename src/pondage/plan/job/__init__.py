@@ -1,0 +1,1 @@
+"""Planning jobs: from a definition and its joblets to a checked plan."""

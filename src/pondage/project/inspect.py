@@ -1,0 +1,272 @@
+"""The subprocess that imports an author's modules: `python -m pondage.project.inspect REQUEST ANSWER`.
+
+It runs no Ripple. Whatever the modules print goes to its output, never into the answer, which is a file. An error comes
+back with the author's file, line and message.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+
+from pondage.define.job.component import ComponentDefinition, WrongInput, definition_of, schema_of
+from pondage.define.pond.declared import declared_ponds
+from pondage.define.pond.definition import ExpectationDefinition, PondDefinition, ReadDefinition, RippleDefinition
+from pondage.define.pond.pond import Pond
+from pondage.define.pond.ripple import Ripple, SqlInputs
+from pondage.define.reactor.reaction import ReactorDefinition
+from pondage.define.types.type_registry import TypeRegistry
+from pondage.errors import PondageError
+from pondage.project.component_digest import with_digest
+from pondage.project.digest import Digests, digest_of
+from pondage.project.exchange import Answer, Problem, Request, SchemaCall, Wrong
+from pondage.project.job_ripple import job_body
+from pondage.project.lost import lost_ponds
+from pondage.project.misspelt import instead
+from pondage.project.reactors import found_reactors, published_pond, reactor_definition
+from pondage.project.source import SourceFiles, module_name
+
+_PARSER = "sqlglot"
+"""To load it takes as long as everything else here, and most projects have no SQL."""
+
+
+def inspected(request: Request) -> Answer:
+    """Import the modules and answer their Ponds; errors are collected, so one broken module does not hide another."""
+    root = Path(request.root)
+    problems: list[Problem] = []
+    modules: list[ModuleType] = []
+    with declared_ponds() as declared:
+        for file in request.modules:
+            try:
+                modules.append(importlib.import_module(module_name(Path(file))))
+            except PondageError as error:
+                problems.append(_problem(error, root))
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded: it is the author's to read
+                problems.append(_authors_problem(error, file, root))
+    if request.call is not None:
+        return _called(request.call, modules, problems)
+    files = SourceFiles(root)
+    components = _with_digests_of(_found_components(modules), Digests(files, sys.modules), root, problems)
+    ponds: list[PondDefinition] = []
+    found_ponds = _found_ponds(modules)
+    problems += [_problem(error, root) for error in lost_ponds(declared, list(found_ponds.values()))]
+    for entry, pond in found_ponds.items():
+        try:
+            ponds.append(_definition(pond, entry, root, Digests(files, sys.modules), components, request.types))
+        except PondageError as error:
+            problems.append(_problem(error, root))
+    reactors: list[ReactorDefinition] = []
+    for entry, reactor in found_reactors(modules).items():
+        try:
+            place = _relative(reactor.place, root) or ""
+            own = {definition.name: (definition, function) for definition, function in components}
+            found = reactor_definition(
+                reactor, entry, Digests(files, sys.modules), place, root=root, own=own, types=request.types or {}
+            )
+            pond_of = published_pond(reactor, found)
+            reactors.append(found)
+            ponds += [] if pond_of is None else [pond_of]
+        except PondageError as error:
+            problems.append(_problem(error, root))
+    return Answer(
+        ponds=tuple(ponds),
+        reactors=tuple(reactors),
+        components=tuple(definition for definition, _ in components),
+        problems=tuple(problems),
+        schemas=tuple(definition.name for definition, function in components if schema_of(function) is not None),
+    )
+
+
+def _called(call: SchemaCall, modules: list[ModuleType], problems: list[Problem]) -> Answer:
+    """Ask the `schema` function of a component."""
+    found = [schema_of(function) for one, function in _found_components(modules) if one.name == call.component]
+    if problems or not found or found[0] is None:
+        return Answer(problems=tuple(problems))
+    try:
+        return Answer(outputs=dict(found[0](call.inputs, call.params)))
+    except WrongInput as error:
+        return Answer(wrong=Wrong(port=error.port, want=error.want, why=str(error)))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded: it is the author's to read
+        return Answer(problems=(Problem(code="SCHEMA_FAILED", message=f"{type(error).__name__}: {error}"),))
+
+
+def _found_ponds(modules: list[ModuleType]) -> dict[str, Pond]:
+    """Answer each Pond once, under the module that declares it where that can be told, else the first that has it."""
+    entries: dict[int, tuple[bool, str, Pond]] = {}
+    for module in modules:
+        for attribute, value in vars(module).items():
+            if isinstance(value, Pond):
+                is_home = value.place.rpartition(":")[0] == module.__file__
+                known = entries.get(id(value))
+                if known is None or (is_home and not known[0]):
+                    entries[id(value)] = (is_home, f"{module.__name__}:{attribute}", value)
+    return {entry: pond for _, entry, pond in entries.values()}
+
+
+def _found_components(modules: list[ModuleType]) -> list[tuple[ComponentDefinition, Callable[..., object]]]:
+    """Answer each component once, under the module that declares it where that is one of these, and its function."""
+    found: dict[int, tuple[ComponentDefinition, Callable[..., object]]] = {}
+    for module in modules:
+        for attribute, value in vars(module).items():
+            definition = definition_of(value)
+            if definition is None or definition.entry.startswith("pondage."):
+                continue
+            if id(value) not in found or getattr(value, "__module__", "") == module.__name__:
+                definition = msgspec.structs.replace(definition, entry=f"{module.__name__}:{attribute}")
+                found[id(value)] = definition, value
+    return list(found.values())
+
+
+def _with_digests_of(
+    found: list[tuple[ComponentDefinition, Callable[..., object]]],
+    digests: Digests,
+    root: Path,
+    problems: list[Problem],
+) -> list[tuple[ComponentDefinition, Callable[..., object]]]:
+    complete = []
+    for definition, function in found:
+        try:
+            complete.append((with_digest(definition, function, digests, root), function))
+        except PondageError as error:
+            problems.append(_problem(error, root))
+    return complete
+
+
+def _definition(
+    pond: Pond,
+    entry: str,
+    root: Path,
+    digests: Digests,
+    components: Sequence[tuple[ComponentDefinition, Callable[..., object]]] = (),
+    types: TypeRegistry | None = None,
+) -> PondDefinition:
+    sql = {ripple.name: _sql_of(ripple, root) for ripple in pond.ripples.values() if ripple.sql_path is not None}
+    own = {definition.name: (definition, function) for definition, function in components}
+    jobs = {
+        ripple.name: job_body(ripple, root, own, digests, types or {})
+        for ripple in pond.ripples.values()
+        if ripple.job_path is not None
+    }
+    sql.update({name: body.inputs for name, body in jobs.items()})
+    bare = pond.definition(entry, sql=sql)
+    found: dict[str, str] = {}
+    for definition in bare.ripples:
+        reads = [_read_text(read) for read in definition.reads]
+        function = pond.ripples[definition.name].function
+        if function is not None:
+            found[definition.name] = digests.of_function(function, reads=reads)
+        elif definition.sql is not None:
+            from pondage.project.sql import normalised_sql
+
+            found[definition.name] = digest_of("sql", normalised_sql(definition.sql), repr(reads))
+        elif definition.name in jobs:
+            found[definition.name] = digest_of(jobs[definition.name].digest, repr(reads))
+    made = pond.definition(entry, digests=found, sql=sql)
+    return msgspec.structs.replace(
+        made,
+        ripples=tuple(_with_digests(pond, ripple, digests) for ripple in made.ripples),
+        place=_relative(made.place, root) or "",
+    )
+
+
+def _with_digests(pond: Pond, ripple: RippleDefinition, digests: Digests) -> RippleDefinition:
+    """Answer the Ripple with the digests of its checks and its probe, which are not part of its own."""
+    probe = pond.probe_of(ripple.name) if ripple.has_probe else None
+    checks: list[ExpectationDefinition] = []
+    for each in pond.ripples[ripple.name].expectations:
+        digest = "" if each.function is None else digests.of_function(each.function)
+        checks.append(msgspec.structs.replace(each.definition, digest=digest))
+    return msgspec.structs.replace(
+        ripple, expectations=tuple(checks), probe_digest="" if probe is None else digests.of_function(probe)
+    )
+
+
+def _sql_of(ripple: Ripple, root: Path) -> SqlInputs:
+    declared_in = Path(ripple.place.rpartition(":")[0]).parent
+    path = (declared_in / (ripple.sql_path or "")).resolve()
+    if not path.is_relative_to(root):
+        raise PondageError(
+            f"the SQL file {ripple.sql_path!r} is outside the project", place=ripple.place, code="NO_SQL_FILE",
+            hint="keep SQL files under the project's directory",
+        )  # fmt: skip
+    from pondage.project.sql import read_sql_file
+
+    return read_sql_file(path, place=ripple.place)
+
+
+def _read_text(read: ReadDefinition) -> str:
+    columns = "" if read.columns is None else f" columns {', '.join(read.columns)}"
+    return f"{read.parameter} = {read.pond or ''}.{read.ripple}{columns}"
+
+
+def _problem(error: PondageError, root: Path) -> Problem:
+    return Problem(
+        code=error.code,
+        message=_without_root(error.message, root),
+        place=_relative(error.place, root),
+        hint=_without_root(error.hint, root) if error.hint else None,
+    )
+
+
+def _authors_problem(error: BaseException, file: str, root: Path) -> Problem:
+    if isinstance(error, SyntaxError) and error.filename:
+        place = f"{_relative(error.filename, root)}:{error.lineno or 1}"
+        message = f"{file} cannot be read: {type(error).__name__}: {error.msg}"
+        hint = f"Python does not understand: {error.text.strip()}" if error.text else None
+        return Problem(code="IMPORT_FAILED", message=message, place=place, hint=hint)
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(root)]
+    place = f"{_relative(own[-1].filename, root)}:{own[-1].lineno}" if own else file
+    hint = instead(error)
+    if isinstance(error, ModuleNotFoundError):
+        hint = (
+            f"install {error.name!r}, or check its spelling; modules are imported with the project's root on the path"
+        )
+    elif "SESSION_OR_CONTEXT_NOT_EXISTS" in str(error):
+        hint = (
+            "modules are imported without Spark: give a type object instead of its name (@F.udf(LongType()), not "
+            '@F.udf("long")), or move the line into the function of the Ripple'
+        )
+    message = f"{file} cannot be imported: {type(error).__name__}: {_without_root(str(error), root)}"
+    return Problem(code="IMPORT_FAILED", message=message, place=place, hint=hint)
+
+
+def _relative(place: str | None, root: Path) -> str | None:
+    return place.removeprefix(f"{root}/") if place is not None else None
+
+
+def _without_root(text: str, root: Path) -> str:
+    return text.replace(f"{root}/", "")
+
+
+class _Kept:
+    """Finds a package that is loaded later where it lies now, whatever the path has by then."""
+
+    def __init__(self, name: str) -> None:
+        self._spec = importlib.util.find_spec(name)
+        self._name = name
+
+    def find_spec(self, name: str, _path: object, _target: object = None, /) -> ModuleSpec | None:
+        """Answer the place of the package; of its modules it knows by itself."""
+        return self._spec if name == self._name else None
+
+
+def main(arguments: list[str]) -> None:
+    """Read the request file, import, write the answer file."""
+    request = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Request)
+    sys.meta_path.insert(0, _Kept(_PARSER))
+    sys.path.insert(0, request.root)
+    answer = inspected(request)
+    Path(arguments[1]).write_bytes(msgspec.json.encode(answer))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

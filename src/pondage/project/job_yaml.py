@@ -1,0 +1,116 @@
+"""YAML with places: plain values, and the line and column of every path. Only plain data is ever made of a text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from pondage.define.job.job import Place
+
+MAX_NODES = 200_000
+MAX_DEPTH = 50
+MAX_CHARACTERS = 4_000_000
+
+
+class YamlProblem(Exception):
+    """The text is no YAML that we read; line and column count from 1."""
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+class Document:
+    """The value of a text, and where its parts stand. Paths look like `$.components[1].type`."""
+
+    def __init__(self, value: object, file: str, places: dict[str, tuple[int, int]]) -> None:
+        self.value = value
+        self.file = file
+        self._places = places
+
+    def place(self, path: str) -> Place:
+        """Give where a path stands; the nearest part around it when it is not in the text."""
+        known = path
+        while known and known not in self._places:
+            known = known[: max(known.rfind("."), known.rfind("["), 0)]
+        line, column = self._places.get(known, (1, 1))
+        return Place(file=self.file, path=path, line=line, column=column)
+
+
+def read_yaml(text: str, file: str) -> Document:
+    """Read a text; raises YamlProblem for bad syntax, tags of Python, and anything out of bounds."""
+    if len(text) > MAX_CHARACTERS:
+        raise YamlProblem(f"the file has more than {MAX_CHARACTERS} characters", 1, 1)
+    node = _composed(text)
+    reader = _Reader()
+    value = None if node is None else reader.read(node, "$", 0)
+    return Document(value, file, reader.places)
+
+
+def _composed(text: str) -> yaml.Node | None:
+    try:
+        found: yaml.Node | None = yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return found
+    except yaml.YAMLError:
+        pass
+    # The reader in C is fast, the one in Python explains: a text with an error is read again.
+    try:
+        again: yaml.Node | None = yaml.compose(text, yaml.SafeLoader)
+        return again
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        raise YamlProblem(error.problem or str(error), line, column) from error
+    except yaml.YAMLError as error:
+        raise YamlProblem(str(error).splitlines()[0], 1, 1) from error
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.places: dict[str, tuple[int, int]] = {}
+        self.count = 0
+        self.scalars = yaml.constructor.SafeConstructor()
+
+    def read(self, node: yaml.Node, path: str, depth: int) -> Any:
+        mark = node.start_mark
+        self.places.setdefault(path, (mark.line + 1, mark.column + 1))
+        self.count += 1
+        if self.count > MAX_NODES or depth > MAX_DEPTH:
+            # An alias of an alias of an alias is small as a text and endless as a value.
+            raise YamlProblem("the file holds too much", mark.line + 1, mark.column + 1)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path, depth)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.read(one, f"{path}[{number}]", depth + 1) for number, one in enumerate(node.value)]
+        return self._scalar(node)
+
+    def _mapping(self, node: yaml.MappingNode, path: str, depth: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            mark = key_node.start_mark
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise YamlProblem("a key must be a plain text", mark.line + 1, mark.column + 1)
+            key = str(key_node.value)
+            if key in found:
+                raise YamlProblem(f"the key {key!r} stands here twice", mark.line + 1, mark.column + 1)
+            found[key] = self.read(value_node, f"{path}.{key}", depth + 1)
+        return found
+
+    def _scalar(self, node: yaml.Node) -> Any:
+        kind = node.tag.rpartition(":")[2]
+        if not node.tag.startswith("tag:yaml.org,2002:") or kind not in _SCALARS:
+            mark = node.start_mark
+            raise YamlProblem(f"the tag {node.tag} is not allowed", mark.line + 1, mark.column + 1)
+        if kind in ("str", "timestamp", "value"):
+            return str(node.value)
+        try:
+            return self.scalars.construct_object(node)
+        except ValueError as error:
+            mark = node.start_mark
+            raise YamlProblem(str(error), mark.line + 1, mark.column + 1) from error
+
+
+_SCALARS = ("str", "int", "float", "bool", "null", "timestamp", "value")

@@ -1,0 +1,1 @@
+"""Running components: alone, fused, or segment by segment."""

@@ -1,0 +1,1 @@
+"""Files of snapshots and streams: written once, read exactly."""

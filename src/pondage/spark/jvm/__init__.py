@@ -1,0 +1,1 @@
+"""The JVM: which Java, with what command line, started how."""

@@ -1,0 +1,1 @@
+"""Questions: SQL of strangers, differences, rows that break rules."""

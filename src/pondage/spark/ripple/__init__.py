@@ -1,0 +1,1 @@
+"""Running Ripples: from inputs to a snapshot that nobody sees yet."""

@@ -1,0 +1,1 @@
+"""Expectations: answered by footers, in the same pass, or late."""

@@ -1,0 +1,1 @@
+"""Sessions: one driver, classic or Connect, used by many threads."""

@@ -1,0 +1,1 @@
+"""Types of the port grammar as Spark has them."""

@@ -1,0 +1,1 @@
+"""Views of an installation: environments, audit, secrets, health, the feed."""

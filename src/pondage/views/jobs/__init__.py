@@ -1,0 +1,1 @@
+"""Views of jobs, flows and the queues of their components."""

@@ -1,0 +1,131 @@
+"""How often each Pond ran over a time, how long it took, and what a fixed schedule would have done instead.
+
+Everything is computed from what was recorded. The schedule is the cron line that the project gives, by which every Pond
+would run, and rounds that come while one is busy become one. Without a line a Pond starts again as soon as its slowest
+Ripple is free: what eager pipelines do. Runs beyond those of the slowest Pond are data that nobody read.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.define.values.names import pond_key
+from pondage.ledger.database.driver import Row, Transaction, number, text
+from pondage.ledger.tables.schedules import next_time
+from pondage.views import find
+
+MOST_RUNS = 10_000
+
+
+class PondRhythm(msgspec.Struct, frozen=True, kw_only=True):
+    """One Pond: its completed Runs, the mean time between them (null below two), the pace it could have.
+
+    `pace_us` is the mean time of its slowest Ripple; null when nothing of it was executed, because nothing had changed.
+    """
+
+    key: str
+    runs: int
+    mean_run_us: int
+    mean_period_us: int | None
+    pace_us: int | None
+    scheduled_runs: int
+    unread_runs: int
+
+
+class RhythmView(msgspec.Struct, frozen=True, kw_only=True):
+    """All Ponds that ran between two moments. `bottleneck` is the one with the slowest Ripple.
+
+    `schedule` is the cron line that was compared with and `rounds` how often it came due; None and 0 without one.
+    `deployed` counts all Ponds there are; under a cron line those that nobody asked for would have run, too.
+    """
+
+    environment: str
+    since: int
+    until: int
+    bottleneck: str | None
+    ponds: tuple[PondRhythm, ...]
+    scheduled_runs: int
+    unread_runs: int
+    schedule: str | None = None
+    rounds: int = 0
+    deployed: int = 0
+
+
+_RUNS = """SELECT p.name AS name, p.major AS major, r.started_at AS started_at, r.ended_at AS ended_at
+           FROM (SELECT * FROM runs WHERE environment = :environment ORDER BY id DESC LIMIT :most) r
+           JOIN ponds p ON p.id = r.pond
+           WHERE r.state = 'completed' AND r.started_at >= :since AND r.started_at < :until ORDER BY r.id"""
+
+_RIPPLES = """SELECT p.name AS name, p.major AS major, d.node AS node, count(*) AS tries,
+                     sum(e.completed_at - e.claimed_at) AS spent
+              FROM (SELECT * FROM runs WHERE environment = :environment ORDER BY id DESC LIMIT :most) r
+              JOIN ponds p ON p.id = r.pond JOIN dispatches d ON d.run = r.id JOIN executions e ON e.dispatch = d.id
+              WHERE r.started_at >= :since AND r.started_at < :until AND e.outcome = 'ok'
+                    AND d.kind <> 'compact'
+              GROUP BY p.name, p.major, d.node"""
+
+
+_DEPLOYED = """SELECT count(*) AS count FROM ponds
+               WHERE environment = :environment AND removed_at IS NULL AND borrows IS NULL"""
+
+
+def rhythm(
+    tx: Transaction, environment: str, *, since: int, until: int, compare: tuple[str, str] | None = None
+) -> RhythmView:
+    """Answer the rhythm of the Runs that started in [since, until). Looks at the newest Runs only.
+
+    `compare` is a cron line with its time zone.
+    """
+    found = find.environment_id(tx, environment)
+    ran: dict[str, list[Row]] = {}
+    for row in tx.rows(_RUNS, environment=found, most=MOST_RUNS, since=since, until=until):
+        ran.setdefault(pond_key(text(row, "name"), number(row, "major")), []).append(row)
+    paces: dict[str, int] = {}
+    for row in tx.rows(_RIPPLES, environment=found, most=MOST_RUNS, since=since, until=until):
+        key = pond_key(text(row, "name"), number(row, "major"))
+        paces[key] = max(paces.get(key, 0), int(str(row["spent"])) // number(row, "tries"))
+    bottleneck = max(ran, key=lambda key: paces.get(key, 0), default=None)
+    read = len(ran[bottleneck]) if bottleneck is not None else 0
+    rounds = None if compare is None else _rounds(*compare, since=since, until=until)
+    ponds = tuple(_pond(key, rows, paces.get(key), read, until - since, rounds) for key, rows in sorted(ran.items()))
+    deployed = sum(number(row, "count") for row in tx.rows(_DEPLOYED, environment=found))
+    idle = (rounds or 0) * max(0, deployed - len(ponds))
+    return RhythmView(
+        environment=environment,
+        since=since,
+        until=until,
+        bottleneck=bottleneck,
+        ponds=ponds,
+        scheduled_runs=sum(pond.scheduled_runs for pond in ponds) + idle,
+        unread_runs=sum(pond.unread_runs for pond in ponds) + idle,
+        schedule=None if compare is None else f"{compare[0]} ({compare[1]})",
+        rounds=rounds or 0,
+        deployed=deployed,
+    )
+
+
+def _rounds(cron: str, tz: str, *, since: int, until: int) -> int:
+    """Answer how often a cron line comes due in [since, until)."""
+    count, at = 0, next_time(cron, tz, since - 1)
+    while at < until and count < MOST_RUNS:
+        count, at = count + 1, next_time(cron, tz, at)
+    return count
+
+
+def _pond(key: str, rows: list[Row], pace: int | None, read: int, span: int, rounds: int | None) -> PondRhythm:
+    ends = [number(row, "ended_at") for row in rows]
+    # What is quicker than a millisecond was not measured; what was not executed cannot be compared.
+    most = None if pace is None else span // max(pace, 1_000)
+    if rounds is not None:
+        scheduled = rounds if most is None else min(rounds, max(1, most))
+    else:
+        scheduled = len(rows) if most is None else max(len(rows), most)
+    return PondRhythm(
+        key=key,
+        runs=len(rows),
+        mean_run_us=sum(number(row, "ended_at") - number(row, "started_at") for row in rows) // len(rows),
+        mean_period_us=(ends[-1] - ends[0]) // (len(ends) - 1) if len(ends) > 1 else None,
+        pace_us=pace,
+        scheduled_runs=scheduled,
+        unread_runs=max(0, scheduled - max(read, len(rows))),
+    )

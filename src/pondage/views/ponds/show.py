@@ -1,0 +1,358 @@
+"""One thing in full: a Pond with its contract and its neighbours, or a snapshot. (A Run: `runs.py`.)"""
+
+from __future__ import annotations
+
+import msgspec
+
+from pondage.define.pond.definition import PondDefinition, ReadDefinition
+from pondage.define.pond.window import window_text
+from pondage.define.values.names import pond_key, split_key, table_key
+from pondage.errors import NotFound
+from pondage.kernel.demand.state import PondState, decode_state
+from pondage.ledger.data import manifests
+from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text
+from pondage.ledger.tables import actors, environments
+from pondage.ledger.tables.actors import PondRow
+from pondage.views import find
+from pondage.views.plans.schema import ColumnView, columns
+from pondage.views.ponds.rules import expectation_text
+from pondage.views.runs.runs import CodeView, RunDetailView, code_of, detail
+from pondage.work.snapshot import ExpectationResult, SnapshotContent
+
+
+class PondReference(msgspec.Struct, frozen=True, kw_only=True):
+    """A neighbour of a Pond. `minimum` and `is_required` are null for a Sink."""
+
+    key: str
+    is_deployed: bool
+    is_required: bool | None = None
+    minimum: str | None = None
+
+
+class PublishedView(msgspec.Struct, frozen=True, kw_only=True):
+    """What readers of a Ripple see now. `path` holds the files; `stable` and `link` never change their names.
+
+    `stable` and `link` are relative to the warehouse; `table` is the name in `pondage query`. A table that grows has
+    `batches`, the newest with `batch_rows` rows, and no link: its files are in many places.
+    """
+
+    snapshot: str
+    run: str
+    freshness: int
+    delay: int
+    rows: int
+    bytes: int
+    batches: int | None = None
+    batch_rows: int | None = None
+    path: str
+    stable: str
+    link: str | None
+    columns: tuple[ColumnView, ...]
+    expectations: tuple[ExpectationResult, ...]
+
+
+class RippleShow(msgspec.Struct, frozen=True, kw_only=True):
+    """A Ripple as it is declared and as it was last published. `fused` are those whose plans are part of it.
+
+    `formats` are the table formats it is shown in, each with its place in the warehouse.
+    """
+
+    name: str
+    kind: str
+    table: str
+    description: str
+    reads: tuple[str, ...]
+    expectations: tuple[str, ...]
+    is_outlet: bool
+    fused: tuple[str, ...]
+    digest: str
+    source: str
+    timeout_s: float | None
+    published: PublishedView | None
+    formats: tuple[str, ...] = ()
+
+
+class PondShow(msgspec.Struct, frozen=True, kw_only=True):
+    """A deployed Pond in full."""
+
+    environment: str
+    at: int
+    key: str
+    name: str
+    version: str
+    project: str
+    description: str
+    owner: str
+    tags: tuple[str, ...]
+    place: str
+    entry: str
+    archive: str
+    mode: str
+    coherent: bool
+    pool: str | None
+    labels: tuple[str, ...]
+    retries_immediately: int
+    retries_on_change: int
+    windows: tuple[str, ...]
+    wave: str | None
+    tides: dict[str, int]
+    schedules: tuple[str, ...]
+    sources: tuple[PondReference, ...]
+    sinks: tuple[PondReference, ...]
+    freshness: int | None
+    delay: int | None
+    current_run: str | None
+    ripples: tuple[RippleShow, ...]
+    read_from: str | None = None
+    """The environment whose current Run readers see, when it is not this one's."""
+
+
+class InputView(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot that was read, and where it came from."""
+
+    snapshot: str
+    table: str
+    run: str
+    freshness: int
+    delay: int
+
+
+class SnapshotShow(msgspec.Struct, frozen=True, kw_only=True):
+    """An immutable table: which Run and which code made it, from which inputs, and its files.
+
+    `digest` covers the Ripple's code and everything that it uses; `read` says of each input where it came from, and
+    leaves out what retention has taken away.
+    """
+
+    environment: str
+    at: int
+    id: str
+    pond: str
+    ripple: str
+    run: str
+    freshness: int
+    delay: int
+    kind: str
+    path: str
+    files: tuple[str, ...]
+    rows: int
+    bytes: int
+    columns: tuple[ColumnView, ...]
+    expectations: tuple[ExpectationResult, ...]
+    inputs: dict[str, str | None]
+    read: dict[str, InputView]
+    code: CodeView
+    digest: str
+    source: str
+    created_at: int
+    is_deleted: bool
+
+
+Shown = PondShow | RunDetailView | SnapshotShow
+
+
+def show(tx: Transaction, environment: str, subject: str) -> Shown:
+    """Answer what the subject names: a Pond, a Run or a snapshot. Raises `NotFound` with the nearest Pond."""
+    found = find.environment_id(tx, environment)
+    run = find.run_id(tx, found, subject)
+    if run is not None:
+        return detail(tx, environment, run)
+    snapshot = find.snapshot_id(tx, found, subject)
+    if snapshot is not None:
+        return _snapshot(tx, environment, snapshot)
+    if "#" in subject:
+        raise NotFound(f"there is no Run {subject!r}", hint=f"pondage runs {subject.split('#')[0]}", code="NO_RUN")
+    return show_pond(tx, environment, find.pond(tx, found, subject))
+
+
+def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
+    """Answer a deployed Pond in full."""
+    definition = actors.definition(tx, row.definition)
+    state = decode_state(row.state)
+    found = find.environment_id(tx, environment)
+    origin = environments.read_from(tx, found, row)
+    current = tx.row(
+        "SELECT id, public_id FROM runs WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT 1",
+        pond=origin.row.id,
+    )
+    return PondShow(
+        environment=environment,
+        at=tx.now,
+        key=row.key,
+        name=definition.name,
+        version=definition.version,
+        project=row.project,
+        description=definition.description,
+        owner=definition.owner,
+        tags=definition.tags,
+        place=definition.place,
+        entry=definition.entry,
+        archive=definition.archive,
+        mode=definition.mode,
+        coherent=definition.coherent,
+        pool=definition.pool,
+        labels=definition.labels,
+        retries_immediately=definition.retries.immediately,
+        retries_on_change=definition.retries.on_change,
+        windows=tuple(window_text(window) for window in definition.windows),
+        wave=None if state.wave is None else str(state.wave),
+        tides=dict(state.tides),
+        schedules=tuple(f"{each.name}: {each.cron} ({each.tz})" for each in definition.triggers.schedules),
+        sources=_sources(tx, found, definition, state),
+        sinks=tuple(PondReference(key=key, is_deployed=True) for key in actors.sinks(tx, found, row.key)),
+        freshness=state.end_f if state.end_f >= 0 else None,
+        delay=state.end_delay if state.end_f >= 0 else None,
+        current_run=None if current is None else text(current, "public_id"),
+        ripples=_ripples(tx, origin.environment, row, definition, None if current is None else number(current, "id")),
+        read_from=None if origin.environment == environment else origin.environment,
+    )
+
+
+def _sources(
+    tx: Transaction, environment: int, definition: PondDefinition, state: PondState
+) -> tuple[PondReference, ...]:
+    declared = {source.pond: source for source in definition.sources}
+    found = []
+    for key in state.sources:
+        source = declared.get(split_key(key)[0])
+        neighbour = actors.pond(tx, environment, key)
+        found.append(
+            PondReference(
+                key=key,
+                is_deployed=neighbour is not None,
+                is_required=source.required if source else True,
+                minimum=".".join(str(part) for part in source.minimum) if source and source.minimum else None,
+            )
+        )
+    return tuple(found)
+
+
+def outlets(definition: PondDefinition) -> tuple[str, ...]:
+    """Answer the Ripples that no other Ripple of the Pond reads: its results."""
+    inner = {parent for each in definition.ripples for parent in each.parents}
+    return tuple(each.name for each in definition.ripples if each.name not in inner)
+
+
+def table_name(definition: PondDefinition, ripple: str) -> str:
+    """Answer how a query calls a published Ripple: by the Pond alone when it has that name or is the only result."""
+    names = {each.name for each in definition.ripples}
+    is_alone = definition.name not in names and outlets(definition) == (ripple,)
+    return definition.name if ripple == definition.name or is_alone else f"{definition.name}.{ripple}"
+
+
+_PUBLISHED = """SELECT o.node AS node, o.freshness AS freshness, s.public_id AS public_id, s.content AS content,
+                       r.public_id AS run, r.delay AS delay, s.id AS id
+                FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot JOIN runs r ON r.id = o.run
+                WHERE o.run = :run ORDER BY o.id"""
+
+
+def _ripples(
+    tx: Transaction, environment: str, row: PondRow, definition: PondDefinition, current: int | None
+) -> tuple[RippleShow, ...]:
+    published: dict[str, Row] = {}
+    if current is not None:
+        published = {text(each, "node"): each for each in tx.rows(_PUBLISHED, run=current)}
+    results = outlets(definition)
+    name, major = split_key(row.key)
+    return tuple(
+        RippleShow(
+            name=ripple.name,
+            kind=ripple.kind,
+            table=table_name(definition, ripple.name),
+            description=ripple.description,
+            reads=tuple(dict.fromkeys(_read_text(read) for read in ripple.reads)),
+            expectations=tuple(expectation_text(each) for each in ripple.expectations),
+            is_outlet=ripple.name in results,
+            fused=tuple(each.name for each in ripple.members),
+            digest=ripple.digest,
+            source=ripple.source,
+            timeout_s=ripple.timeout_s,
+            published=_published(tx, published.get(ripple.name), f"tables/{environment}/{name}/v{major}/{ripple.name}"),
+            formats=tuple(
+                f"{each.kind} tables/{environment}/{name}/v{major}/{ripple.name}/{each.kind}"
+                for each in definition.publish
+                if not each.ripples or ripple.name in each.ripples
+            ),
+        )
+        for ripple in definition.ripples
+    )
+
+
+def _published(tx: Transaction, row: Row | None, folder: str) -> PublishedView | None:
+    if row is None:
+        return None
+    content = msgspec.json.decode(text(row, "content"), type=SnapshotContent)
+    manifest = manifests.newest(tx, [number(row, "id")]).get(number(row, "id"))
+    return PublishedView(
+        snapshot=text(row, "public_id"),
+        run=text(row, "run"),
+        freshness=number(row, "freshness"),
+        delay=number(row, "delay"),
+        rows=content.rows if manifest is None else manifest.rows,
+        bytes=content.bytes if manifest is None else manifest.bytes,
+        batches=None if manifest is None else len(manifest.members),
+        batch_rows=None if manifest is None else content.rows,
+        path=content.path,
+        stable=f"{folder}/CURRENT.json",
+        link=f"{folder}/current" if manifest is None else None,
+        columns=columns(content.schema),
+        expectations=content.expectations,
+    )
+
+
+def _read_text(read: ReadDefinition) -> str:
+    what = read.ripple if read.pond is None else f"{read.pond}.{read.ripple}"
+    return f"{what} (optional)" if read.optional else what
+
+
+_SNAPSHOT = """SELECT s.public_id AS public_id, s.freshness AS freshness, s.kind AS kind, s.content AS content,
+                      s.inputs AS inputs, s.created_at AS created_at, s.tombstoned_at AS tombstoned_at,
+                      r.public_id AS run, r.delay AS delay, t.ripple AS ripple, p.name AS name, p.major AS major,
+                      d.body AS body
+               FROM snapshots s JOIN runs r ON r.id = s.run JOIN datasets t ON t.id = s.dataset
+               JOIN ponds p ON p.id = t.pond JOIN definitions d ON d.id = r.definition WHERE s.id = :id"""
+
+
+def _snapshot(tx: Transaction, environment: str, identity: int) -> SnapshotShow:
+    row = tx.row(_SNAPSHOT, id=identity)
+    assert row is not None, f"snapshot {identity} vanished within a transaction"
+    content = msgspec.json.decode(text(row, "content"), type=SnapshotContent)
+    inputs: dict[str, str | None] = {}
+    read: dict[str, InputView] = {}
+    for parameter, snapshot in msgspec.json.decode(text(row, "inputs"), type=dict[str, int | None]).items():
+        found = None if snapshot is None else tx.row(_SNAPSHOT, id=snapshot)
+        inputs[parameter] = None if found is None else text(found, "public_id")
+        if found is not None:
+            read[parameter] = InputView(
+                snapshot=text(found, "public_id"),
+                table=table_key(pond_key(text(found, "name"), number(found, "major")), text(found, "ripple")),
+                run=text(found, "run"),
+                freshness=number(found, "freshness"),
+                delay=number(found, "delay"),
+            )
+    definition = msgspec.json.decode(text(row, "body"), type=PondDefinition)
+    ripple = next((each for each in definition.ripples if each.name == text(row, "ripple")), None)
+    return SnapshotShow(
+        environment=environment,
+        at=tx.now,
+        id=text(row, "public_id"),
+        pond=f"{text(row, 'name')}@{number(row, 'major')}",
+        ripple=text(row, "ripple"),
+        run=text(row, "run"),
+        freshness=number(row, "freshness"),
+        delay=number(row, "delay"),
+        kind=text(row, "kind"),
+        path=content.path,
+        files=tuple(file.name for file in content.files),
+        rows=content.rows,
+        bytes=content.bytes,
+        columns=columns(content.schema),
+        expectations=content.expectations,
+        inputs=inputs,
+        read=read,
+        code=code_of(tx, environment, text(row, "body")),
+        digest="" if ripple is None else ripple.digest,
+        source="" if ripple is None else ripple.source,
+        created_at=number(row, "created_at"),
+        is_deleted=number_or_none(row, "tombstoned_at") is not None,
+    )

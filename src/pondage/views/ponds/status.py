@@ -1,0 +1,355 @@
+"""Every Pond at one moment: is it fresh, is it asked for, does it run, what happens to it next."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+import msgspec
+
+from pondage.define.pond.calendar import Calendar
+from pondage.define.pond.definition import PondDefinition
+from pondage.define.values.names import pond_key
+from pondage.kernel.demand.shape import NONE
+from pondage.kernel.demand.state import PondState, decode_state
+from pondage.ledger.database.driver import Row, Transaction, Value, number, number_or_none, text, text_or_none
+from pondage.ledger.tables import actors
+from pondage.views.reactors.reactors import ReactorView, reactor_list
+from pondage.views.runs.active import ActiveRunView, active_runs
+from pondage.views.runs.processes import ProcessView, alive
+from pondage.views.runs.runs import FailureView, read_failure
+from pondage.views.words import list_text
+
+State = Literal["idle", "queued", "running", "failed", "blocked", "killed"]
+
+
+class Demand(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of a Pond and not answered yet: a pull, and freshnesses that must be reached."""
+
+    pull: bool
+    targets: tuple[int, ...]
+
+    @property
+    def is_any(self) -> bool:
+        """Answer whether anything is asked at all."""
+        return self.pull or bool(self.targets)
+
+
+class TriggerView(msgspec.Struct, frozen=True, kw_only=True):
+    """A standing trigger: what asks again and again, until `pondage calm`."""
+
+    kind: Literal["wave", "tide", "schedule"]
+    name: str
+    limit_us: int | None = None
+    pacing: str | None = None
+    cron: str | None = None
+    tz: str | None = None
+    next_at: int | None = None
+
+
+class LastRunView(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest Run of a Pond that is over."""
+
+    id: str
+    number: int
+    state: str
+    freshness: int
+    started_at: int
+    ended_at: int
+    error: FailureView | None
+
+
+class Next(msgspec.Struct, frozen=True, kw_only=True):
+    """What happens to the Pond next, in words; `at` when it is a moment that is known."""
+
+    text: str
+    at: int | None = None
+
+
+class PondView(msgspec.Struct, frozen=True, kw_only=True):
+    """One Pond. staleness = now + delay - freshness; all three are null until its first Run completed.
+
+    `fused` names its Ripples that have no table, each with the one that it is part of. `borrowed_from` is the
+    environment whose Runs it shows, null for a Pond of the environment's own.
+    """
+
+    key: str
+    name: str
+    version: str
+    project: str
+    kind: Literal["inlet", "pond", "outlet"]
+    state: State
+    freshness: int | None
+    delay: int | None
+    staleness: int | None
+    demand: Demand
+    triggers: tuple[TriggerView, ...]
+    sources: tuple[str, ...]
+    active: tuple[ActiveRunView, ...]
+    runs: int
+    fused: dict[str, str]
+    last_run: LastRunView | None
+    halted: str | None
+    next: Next
+    borrowed_from: str | None = None
+
+
+class StatusView(msgspec.Struct, frozen=True, kw_only=True):
+    """An environment at the moment `at`; `has_more` when there are Ponds behind those that were asked for."""
+
+    environment: str
+    at: int
+    ponds: tuple[PondView, ...]
+    processes: tuple[ProcessView, ...]
+    has_more: bool = False
+    reactors: tuple[ReactorView, ...] = ()
+
+    def pond(self, key: str) -> PondView | None:
+        """Answer the Pond with this key, or None when it is not deployed."""
+        return next((each for each in self.ponds if each.key == key), None)
+
+
+# Everything else is asked about these alone: a page of many Ponds costs what it shows. (With EXISTS in the place of a
+# LIMIT, PostgreSQL would look at all Ponds first.)
+_SHOWN = """(SELECT * FROM ponds WHERE environment = :environment AND removed_at IS NULL {only}
+              ORDER BY name, major {limit})"""
+
+# No join below, and the order of the index: else PostgreSQL may think that any scan soon meets a reader.
+_PONDS = """
+SELECT p.id AS id, p.name AS name, p.major AS major, p.project AS project, p.state AS state, d.body AS body,
+       a.halted AS halted,
+       (SELECT 1 FROM pond_sources s
+        WHERE s.environment = p.environment AND s.source_name = p.name AND s.source_major = p.major
+              AND (SELECT k.removed_at FROM ponds k WHERE k.id = s.pond) IS NULL
+        ORDER BY s.pond LIMIT 1) AS is_read
+FROM {shown} p JOIN definitions d ON d.id = p.definition JOIN actors a ON a.id = p.actor
+ORDER BY p.name, p.major"""
+
+# One probe of the index over (pond, number) for each Pond: only its few open Runs are passed over.
+_LAST = """
+SELECT r.pond AS pond, r.public_id AS public_id, r.number AS number, r.state AS state, r.freshness AS freshness,
+       r.started_at AS started_at, r.ended_at AS ended_at, r.error AS error
+FROM {shown} p JOIN runs r ON r.id = (SELECT n.id FROM runs n WHERE n.pond = p.id AND n.ended_at IS NOT NULL
+                                      ORDER BY n.number DESC LIMIT 1)"""
+
+_SCHEDULES = """
+SELECT s.pond AS pond, s.name AS name, s.cron AS cron, s.tz AS tz, s.next_at AS next_at
+FROM {shown} p JOIN schedules s ON s.pond = p.id
+ORDER BY s.pond, s.name"""
+
+
+def status(
+    tx: Transaction, environment: str, *, keys: Collection[str] | None = None, most: int | None = None
+) -> StatusView:
+    """Answer the deployed Ponds by name: all, those with these keys, or the first ones, at most so many.
+
+    An environment that nobody deployed to has none.
+    """
+    processes = alive(tx)
+    found = actors.environment(tx, environment)
+    if found is None:
+        return StatusView(environment=environment, at=tx.now, ponds=(), processes=processes)
+    shown, values = _shown(found, keys, most)
+    rows = tx.rows(_PONDS.format(shown=shown), **values)
+    has_more = most is not None and len(rows) > most
+    rows = [row for row in rows[:most] if keys is None or _key(row) in keys]
+    states = {number(row, "id"): decode_state(text(row, "state")) for row in rows}
+    definitions = {number(row, "id"): msgspec.json.decode(text(row, "body"), type=PondDefinition) for row in rows}
+    active = active_runs(tx, found, states)
+    last = {number(row, "pond"): row for row in tx.rows(_LAST.format(shown=shown), **values)}
+    schedules: dict[int, list[Row]] = {}
+    for row in tx.rows(_SCHEDULES.format(shown=shown), **values):
+        schedules.setdefault(number(row, "pond"), []).append(row)
+    return StatusView(
+        environment=environment,
+        at=tx.now,
+        processes=processes,
+        has_more=has_more,
+        reactors=tuple(reactor_list(tx, environment)) if keys is None else (),
+        ponds=tuple(
+            _pond(
+                row,
+                states[number(row, "id")],
+                definitions[number(row, "id")],
+                active=active.get(number(row, "id"), ()),
+                last=last.get(number(row, "id")),
+                triggers=_triggers(states[number(row, "id")], schedules.get(number(row, "id"), [])),
+                is_read=bool(row["is_read"]),
+                now=tx.now,
+                has_worker=bool(processes),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _shown(environment: int, keys: Collection[str] | None, most: int | None) -> tuple[str, dict[str, Value]]:
+    """Answer which Ponds are shown, as SQL, and its values. One more than `most`: then there are more."""
+    names = sorted({key.partition("@")[0] for key in keys or ()})
+    marks = {f"name{position}": name for position, name in enumerate(names)}
+    only = "" if keys is None else f"AND name IN ({', '.join(f':{mark}' for mark in marks) or 'NULL'})"
+    values: dict[str, Value] = {"environment": environment, **marks}
+    if most is not None:
+        values["most"] = most + 1
+    return _SHOWN.format(only=only, limit="" if most is None else "LIMIT :most"), values
+
+
+def _key(row: Row) -> str:
+    return pond_key(text(row, "name"), number(row, "major"))
+
+
+def _pond(
+    row: Row,
+    state: PondState,
+    definition: PondDefinition,
+    *,
+    active: tuple[ActiveRunView, ...],
+    last: Row | None,
+    triggers: tuple[TriggerView, ...],
+    is_read: bool,
+    now: int,
+    has_worker: bool,
+) -> PondView:
+    has_run = state.end_f >= 0
+    demand = Demand(pull=state.has_pull, targets=tuple(state.targets))
+    halted = text_or_none(row, "halted")
+    word = pond_state(state, active, demand)
+    return PondView(
+        key=pond_key(text(row, "name"), number(row, "major")),
+        name=text(row, "name"),
+        version=definition.version,
+        project=text(row, "project"),
+        kind="inlet" if not definition.sources else "pond" if is_read else "outlet",
+        state=word,
+        freshness=state.end_f if has_run else None,
+        delay=state.end_delay if has_run else None,
+        staleness=max(0, now + state.end_delay - state.end_f) if has_run else None,
+        demand=demand,
+        triggers=triggers,
+        sources=tuple(state.sources),
+        active=active,
+        runs=state.number,
+        fused={member.name: ripple.name for ripple in definition.ripples for member in ripple.members},
+        last_run=None if last is None else _last(last),
+        halted=halted,
+        next=_next(state, definition, word, active, triggers, now=now, halted=halted, has_worker=has_worker),
+        borrowed_from=definition.borrowed or None,
+    )
+
+
+def pond_state(state: PondState, active: tuple[ActiveRunView, ...], demand: Demand) -> State:
+    """Answer a Pond in one word. `queued`: it is asked for or was started, and nobody executes it at the moment."""
+    if any(run.is_executing for run in active):
+        return "running"
+    if state.is_killed:
+        return "killed"
+    if state.is_failed:
+        return "failed"
+    if state.is_blocked:
+        return "blocked"
+    return "queued" if active or demand.is_any else "idle"
+
+
+def _last(row: Row) -> LastRunView:
+    return LastRunView(
+        id=text(row, "public_id"),
+        number=number(row, "number"),
+        state=text(row, "state"),
+        freshness=number(row, "freshness"),
+        started_at=number(row, "started_at"),
+        ended_at=number_or_none(row, "ended_at") or number(row, "started_at"),
+        error=read_failure(text_or_none(row, "error")),
+    )
+
+
+def _triggers(state: PondState, schedules: list[Row]) -> tuple[TriggerView, ...]:
+    found: list[TriggerView] = []
+    if state.wave is not None:
+        found.append(TriggerView(kind="wave", name="wave", pacing=str(state.wave)))
+    # The timer of a Pond is that of its Tide when it has one.
+    due = state.timer if state.timer != NONE else None
+    found += [
+        TriggerView(kind="tide", name=name, limit_us=limit, next_at=due) for name, limit in sorted(state.tides.items())
+    ]
+    found += [
+        TriggerView(
+            kind="schedule",
+            name=text(row, "name"),
+            cron=text(row, "cron"),
+            tz=text(row, "tz"),
+            next_at=number(row, "next_at"),
+        )
+        for row in schedules
+    ]
+    return tuple(found)
+
+
+def _next(
+    state: PondState,
+    definition: PondDefinition,
+    word: State,
+    active: tuple[ActiveRunView, ...],
+    triggers: tuple[TriggerView, ...],
+    *,
+    now: int,
+    halted: str | None,
+    has_worker: bool,
+) -> Next:
+    if halted is not None:
+        return Next(text=f"halted: {halted}; then: pondage clear {definition.name}")
+    if definition.borrowed and word in ("idle", "queued"):
+        return Next(text=f"from {definition.borrowed}" + (", which has nothing newer" if word == "queued" else ""))
+    match word:
+        case "running":
+            names = [ripple.name for run in active for ripple in run.ripples if ripple.state == "running"]
+            return Next(text=f"runs {list_text(dict.fromkeys(names))}")
+        case "killed":
+            return Next(text=f"stays killed until: pondage clear {definition.name}")
+        case "failed":
+            return Next(text=f"look: pondage logs {definition.name}; then: pondage clear {definition.name}")
+        case "blocked":
+            return Next(text=f"blocked by {list_text(_blocking(state, definition))}: pondage why {definition.name}")
+        case "queued":
+            return _next_queued(state, definition, active, now=now, has_worker=has_worker)
+        case "idle":
+            times = [trigger.next_at for trigger in triggers if trigger.next_at is not None]
+            if times:
+                return Next(text="due by its trigger", at=min(times))
+            return Next(text="nobody asks for it")
+
+
+def _next_queued(
+    state: PondState, definition: PondDefinition, active: tuple[ActiveRunView, ...], *, now: int, has_worker: bool
+) -> Next:
+    if active:
+        later = [
+            ripple.available_at
+            for run in active
+            for ripple in run.ripples
+            if ripple.available_at is not None and ripple.available_at > now
+        ]
+        if later:
+            return Next(text="is tried again", at=min(later))
+        return Next(text="waits for a free slot" if has_worker else "no process runs: pondage dev")
+    gating = {source.pond for source in definition.sources if source.required}
+    behind = [key.partition("@")[0] for key, source in state.sources.items() if source.end_f < state.goal]
+    behind = [name for name in behind if not gating or name in gating]
+    if behind:
+        return Next(text=f"waits for {list_text(behind)}")
+    if definition.windows:
+        calendar = Calendar(definition.windows)
+        occurrence = calendar.occurrence(now)
+        # Between windows, or when the data of this one was taken already.
+        if occurrence is None or occurrence[1] < state.goal:
+            return Next(text="its next window opens", at=calendar.next_start(now))
+    return Next(text="starts at the next step" if has_worker else "no process runs: pondage dev")
+
+
+def _blocking(state: PondState, definition: PondDefinition) -> list[str]:
+    required = {source.pond for source in definition.sources if source.required}
+    names = [
+        key.partition("@")[0]
+        for key, source in state.sources.items()
+        if (source.is_blocked or not source.is_deployed) and key.partition("@")[0] in required
+    ]
+    return names or ["a Source"]

@@ -1,0 +1,1 @@
+"""Views of Runs and of the work they wait for."""

@@ -1,0 +1,176 @@
+"""Runs that are not over: which Ripples wait, run or are done, and how far Spark is with each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from pondage.define.pond.definition import PondDefinition, RippleDefinition
+from pondage.kernel.demand.state import PondState, RippleState
+from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text, text_or_none
+
+RippleProgressState = Literal["waiting", "queued", "running", "done", "reused", "failed", "cancelled"]
+
+
+class StageView(msgspec.Struct, frozen=True, kw_only=True):
+    """What Spark did in one stage; `work_us` is the time of all its tasks together."""
+
+    id: int
+    tasks: int
+    failed: int = 0
+    work_us: int = 0
+    read_bytes: int = 0
+    shuffled_bytes: int = 0
+    spilled_bytes: int = 0
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far an attempt is, as its worker last wrote it; `done` are its newest stages when it has ended."""
+
+    phase: str = ""
+    jobs: int = 0
+    stages: int = 0
+    tasks_done: int = 0
+    tasks_all: int = 0
+    done: tuple[StageView, ...] = ()
+
+
+class RippleView(msgspec.Struct, frozen=True, kw_only=True):
+    """One Ripple of a Run that is not over. `attempt` counts what the machine asked for, `epoch` its tries."""
+
+    name: str
+    state: RippleProgressState
+    attempt: int | None = None
+    epoch: int | None = None
+    since_at: int | None = None
+    available_at: int | None = None
+    process: str | None = None
+    process_state: str | None = None
+    progress: Progress | None = None
+    fused: tuple[str, ...] = ()
+    job_run: str | None = None
+    """Of a Ripple whose body is a job: the job's run."""
+
+
+class ActiveRunView(msgspec.Struct, frozen=True, kw_only=True):
+    """A Run that is not over, with every Ripple in the order of the definition."""
+
+    id: str
+    number: int
+    freshness: int
+    started_at: int
+    reason: str
+    ripples: tuple[RippleView, ...]
+
+    @property
+    def is_executing(self) -> bool:
+        """Answer whether a worker holds any of it right now."""
+        return any(ripple.state == "running" for ripple in self.ripples)
+
+
+# The newest dispatch of each Ripple of each open Run, with its open execution and whoever holds it.
+_WORK = """
+SELECT r.id AS run, d.node AS node, d.number AS number, d.outcome AS outcome, d.created_at AS created_at,
+       d.closed_at AS closed_at, e.epoch AS epoch, e.claimed_at AS claimed_at, e.progress AS progress,
+       a.available_at AS available_at, p.public_id AS process, p.state AS process_state,
+       j.public_id AS job_run, j.started_at AS job_started_at
+FROM runs r
+JOIN dispatches d ON d.run = r.id
+LEFT JOIN executions e ON e.dispatch = d.id AND e.completed_at IS NULL
+LEFT JOIN availabilities a ON a.execution = e.id
+LEFT JOIN processes p ON p.id = e.process
+LEFT JOIN job_runs j ON j.dispatch = d.id
+WHERE r.environment = :environment AND r.ended_at IS NULL
+ORDER BY d.id"""
+
+_OPEN = """
+SELECT r.id AS id, r.public_id AS public_id, r.pond AS pond, r.number AS number, r.freshness AS freshness,
+       r.started_at AS started_at, r.reason AS reason, d.body AS body
+FROM runs r JOIN definitions d ON d.id = r.definition
+WHERE r.environment = :environment AND r.ended_at IS NULL AND r.pond IS NOT NULL
+ORDER BY r.id"""
+
+
+def active_runs(
+    tx: Transaction, environment: int, states: Mapping[int, PondState]
+) -> dict[int, tuple[ActiveRunView, ...]]:
+    """Answer the open Runs of each Pond (by its row), oldest first. `states` are the Ponds' states by row."""
+    work: dict[tuple[int, str], Row] = {
+        (number(row, "run"), text(row, "node")): row for row in tx.rows(_WORK, environment=environment)
+    }
+    found: dict[int, list[ActiveRunView]] = {}
+    for row in tx.rows(_OPEN, environment=environment):
+        pond = number(row, "pond")
+        definition = msgspec.json.decode(text(row, "body"), type=PondDefinition)
+        known = states[pond].ripples if pond in states else {}
+        found.setdefault(pond, []).append(
+            ActiveRunView(
+                id=text(row, "public_id"),
+                number=number(row, "number"),
+                freshness=number(row, "freshness"),
+                started_at=number(row, "started_at"),
+                reason=text(row, "reason"),
+                ripples=tuple(
+                    _ripple(each, work.get((number(row, "id"), each.name)), known.get(each.name), row)
+                    for each in definition.ripples
+                ),
+            )
+        )
+    return {pond: tuple(runs) for pond, runs in found.items()}
+
+
+def _ripple(ripple: RippleDefinition, work: Row | None, known: RippleState | None, run: Row) -> RippleView:
+    name, fused = ripple.name, tuple(each.name for each in ripple.members)
+    if work is None:
+        # One execution may serve several Runs at once and is written down with the newest of them.
+        return RippleView(name=name, fused=fused, state=_known_state(known, number(run, "freshness")))
+    claimed_at = number_or_none(work, "claimed_at") or number_or_none(work, "job_started_at")
+    return RippleView(
+        name=name,
+        fused=fused,
+        state=_work_state(work),
+        attempt=number(work, "number"),
+        epoch=number_or_none(work, "epoch"),
+        since_at=number_or_none(work, "closed_at") or claimed_at or number(work, "created_at"),
+        available_at=number_or_none(work, "available_at"),
+        process=text_or_none(work, "process"),
+        process_state=text_or_none(work, "process_state") or None,
+        progress=read_progress(text_or_none(work, "progress")),
+        job_run=text_or_none(work, "job_run"),
+    )
+
+
+def _known_state(known: RippleState | None, freshness: int) -> RippleProgressState:
+    if known is None or known.start_f < freshness:
+        return "waiting"
+    if known.end_f >= freshness:
+        return "done"
+    return "running" if known.is_busy else "waiting"
+
+
+def _work_state(work: Row) -> RippleProgressState:
+    match text_or_none(work, "outcome"):
+        case None:
+            is_begun = work["claimed_at"] is not None or work["job_run"] is not None
+            return "running" if is_begun else "queued"
+        case "ok":
+            return "done"
+        case "reused":
+            return "reused"
+        case "cancelled":
+            return "cancelled"
+        case _:
+            return "failed"
+
+
+def read_progress(body: str | None) -> Progress | None:
+    """Answer what a worker wrote about an attempt; None when it wrote nothing that can be read."""
+    if body is None:
+        return None
+    try:
+        return msgspec.json.decode(body, type=Progress)
+    except msgspec.MsgspecError:
+        # A worker of a newer version may write more than this one knows: progress is never worth an error.
+        return None
