@@ -122,7 +122,8 @@ class SqliteTransaction:
 class SqliteDriver:
     """The ledger in a file. Each thread has its own connection; writers queue behind `BEGIN IMMEDIATE`.
 
-    The connection of a thread that has ended is closed when the next one is opened.
+    The connection of a thread that has ended is closed when the next one is opened. Whoever closes the driver waits
+    for the transactions that are open: SQLite does not survive that a connection is closed while a thread uses it.
     """
 
     dialect = "sqlite"
@@ -133,7 +134,7 @@ class SqliteDriver:
         self._clock = clock
         self._synchronous = synchronous
         self._local = threading.local()
-        self._all: dict[sqlite3.Connection, threading.Thread] = {}
+        self._all: dict[sqlite3.Connection, tuple[threading.Thread, threading.RLock]] = {}
         self._guard = threading.Lock()
         self._watches: weakref.WeakSet[SqliteChanges] = weakref.WeakSet()
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -150,13 +151,13 @@ class SqliteDriver:
 
     def script(self, statements: str) -> None:
         """Run a migration; the caller holds no transaction."""
-        connection = self._connection()
-        try:
-            connection.executescript(f"BEGIN IMMEDIATE;\n{statements}\nCOMMIT;")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+        with self._held() as connection:
+            try:
+                connection.executescript(f"BEGIN IMMEDIATE;\n{statements}\nCOMMIT;")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
 
     def changes(self) -> SqliteChanges:
         """Answer a new watch for changes that other connections commit."""
@@ -170,32 +171,33 @@ class SqliteDriver:
 
     def backup(self, target: Path) -> None:
         """Copy the ledger while it is in use."""
-        with sqlite3.connect(target) as copy:
-            self._connection().backup(copy)
+        with self._held() as connection, sqlite3.connect(target) as copy:
+            connection.backup(copy)
         copy.close()
 
     def close(self) -> None:
-        """Close every connection that any thread opened, and every watch."""
+        """Close every connection that any thread opened, each when its transaction is over, and every watch."""
         with self._guard:
             for watch in list(self._watches):
                 watch.close()
-            for connection in self._all:
-                connection.close()
-            self._all.clear()
+            opened, self._all = self._all, {}
             self._local = threading.local()
+        for connection, (_, use) in opened.items():
+            with use:
+                connection.close()
 
     @contextmanager
     def _block(self, begin: str) -> Iterator[SqliteTransaction]:
-        connection = self._connection()
         try:
-            connection.execute(begin)
-            try:
-                yield SqliteTransaction(connection, self._clock, self.counts)
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+            with self._held() as connection:
+                connection.execute(begin)
+                try:
+                    yield SqliteTransaction(connection, self._clock, self.counts)
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
         except sqlite3.OperationalError as error:
             raise LedgerUnavailable(f"the ledger {self.path} cannot be used now: {error}") from error
         except sqlite3.DatabaseError as error:
@@ -203,18 +205,34 @@ class SqliteDriver:
                 raise
             raise LedgerError(f"the ledger {self.path} is damaged: {error}", code="LEDGER_DAMAGED") from error
 
-    def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
+    @contextmanager
+    def _held(self) -> Iterator[sqlite3.Connection]:
+        """Hold this thread's connection, so that nobody closes it meanwhile."""
+        connection, use = self._own()
+        use.acquire()
+        # `close` may have come between the two lines: what it closed is in no table any more.
+        while connection not in self._all:
+            use.release()
+            connection, use = self._own()
+            use.acquire()
+        try:
+            yield connection
+        finally:
+            use.release()
+
+    def _own(self) -> tuple[sqlite3.Connection, threading.RLock]:
+        own: tuple[sqlite3.Connection, threading.RLock] | None = getattr(self._local, "own", None)
+        if own is None:
             connection = _connected(self.path)
             connection.execute(f"PRAGMA synchronous={self._synchronous}")
-            self._local.connection = connection
+            own = connection, threading.RLock()
             with self._guard:
-                for idle in [each for each, owner in self._all.items() if not owner.is_alive()]:
+                self._local.own = own
+                for idle in [each for each, (owner, _) in self._all.items() if not owner.is_alive()]:
                     idle.close()
                     del self._all[idle]
-                self._all[connection] = threading.current_thread()
-        return connection
+                self._all[connection] = threading.current_thread(), own[1]
+        return own
 
 
 class SqliteChanges:
