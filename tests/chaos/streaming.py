@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from pondage.cli.flow_files import stored_tree
+from pondage.cli.files.tree import stored_tree
 from pondage.connect.extraction import extracted
 from pondage.define.types.segment import Segment
 from pondage.engine.process.config import WorkerConfig, config_of

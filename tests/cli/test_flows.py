@@ -28,7 +28,7 @@ TREE: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def _test_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pondage.cli.registry.known_components", lambda: PROGRAMS)
+    monkeypatch.setattr("pondage.cli.files.registry.known_components", lambda: PROGRAMS)
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.cli.job_following import Lines
-from pondage.cli.job_tables import component_rows
+from pondage.cli.follow.run import Lines
+from pondage.cli.printing.jobs import component_rows
 from pondage.conform.control_registry import TEST_REGISTRY
 from pondage.views.jobs.jobs import JobRunDetail
 from pondage.views.runs.active import Progress
@@ -30,7 +30,7 @@ connections:
 
 @pytest.fixture(autouse=True)
 def _test_components(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pondage.cli.registry.known_components", lambda: TEST_REGISTRY)
+    monkeypatch.setattr("pondage.cli.files.registry.known_components", lambda: TEST_REGISTRY)
 
 
 @pytest.fixture

@@ -155,7 +155,7 @@ def test_global_options_stand_before_or_after_the_verb(world: object, call: Call
 
 
 def raising(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pondage.cli import session
+    from pondage.cli.client import session
 
     def fail(_settings: object) -> None:
         raise error

@@ -3,8 +3,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.cli import care
-from pondage.cli.example import copy_example, example_directory
+from pondage.cli.operate import doctor as care
+from pondage.cli.start.example import copy_example, example_directory
 from pondage.errors import ProjectError
 from pondage.views.answers import CheckView, DoctorView
 from pondage.views.installation import doctor
@@ -153,7 +153,7 @@ def test_the_example_is_copied_once_and_never_over_something_else(tmp_path: Path
 def test_the_demo_walks_to_its_end_and_prints_what_to_type_next(
     tmp_path: Path, workers: FakeWorkers, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pondage.cli import demo
+    from pondage.cli.start import demo
 
     monkeypatch.setattr(demo, "PUBLISH_S", 0.0)
     monkeypatch.chdir(tmp_path)

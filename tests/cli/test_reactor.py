@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from rich.live import Live
 
-from pondage.cli.live import LinesScreen, TableScreen
+from pondage.cli.follow.screen import LinesScreen, TableScreen
 from pondage.define.reactor.reaction import AccumulatorDeclaration, ReactorDeclaration
 from pondage.kernel.reaction import new_state, step
 from pondage.kernel.reaction.declared import shape_of

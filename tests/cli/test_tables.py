@@ -1,4 +1,4 @@
-from pondage.cli.tables import MOST_OF_AN_ERROR, _short
+from pondage.cli.printing.ponds import MOST_OF_AN_ERROR, _short
 
 
 def test_an_error_in_a_table_is_one_line_that_does_not_widen_it() -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from pondage.cli.session import open_ledger
+from pondage.cli.client.session import open_ledger
 from pondage.ledger.act import jobs
 from pondage.ledger.commit import work
 from pondage.ledger.commit.component_results import commit_component

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from pondage.cli.conform import conform
+from pondage.cli.operate.conform import conform
 from pondage.conform.demand import check
 from pondage.conform.demand_scenario import Scenario, read_scenarios
 from pondage.simulate.virtual import VirtualHost

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from pondage.cli.conform import conform
+from pondage.cli.operate.conform import conform
 from pondage.conform.reaction import check_reaction
 from pondage.conform.reaction_durable import JournalReactorHost
 from pondage.conform.reaction_host import VirtualReactorHost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pondage.cli.flow_files import problem_line
+from pondage.cli.files.tree import problem_line
 from pondage.define.job.flow import FlowRefused
 from tests.flow.hostile import CORPUS, Attack
 from tests.flow.programs import planned

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from pondage.cli.job import job
+from pondage.cli.job.job import job
 from pondage.components.registry import built_in
 from pondage.conform.control_registry import TEST_REGISTRY
 
@@ -33,7 +33,7 @@ connections:
 
 @pytest.fixture(autouse=True)
 def _test_components(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pondage.cli.registry.known_components", lambda: TEST_REGISTRY)
+    monkeypatch.setattr("pondage.cli.files.registry.known_components", lambda: TEST_REGISTRY)
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ connections:
 
 
 def test_a_trace_shows_fused_groups_and_which_member_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pondage.cli.registry.known_components", built_in)
+    monkeypatch.setattr("pondage.cli.files.registry.known_components", built_in)
     file = tmp_path / "fused.yaml"
     file.write_text(FUSED)
     shown = call("trace", file, "--fail", "d").output

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from pondage.cli.conform import conform
+from pondage.cli.operate.conform import conform
 from pondage.conform.control import check_control
 from pondage.conform.control_scenario import ControlScenario, read_control_scenarios
 from pondage.simulate.control_virtual import VirtualControlHost

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pondage.cli.conform import conform
+from pondage.cli.operate.conform import conform
 from pondage.conform.control import check_control
 from pondage.conform.control_durable import LedgerControlHost
 from pondage.conform.control_scenario import ControlScenario, read_control_scenarios

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pondage.cli.remote import Server
+from pondage.cli.client.remote import Server
 from pondage.define.job.component import ComponentDefinition, Resources, Scaling
 from pondage.define.job.exposed import Exposed
 from pondage.define.types.port import Port

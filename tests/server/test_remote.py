@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.cli.desk import There
-from pondage.cli.remote import Server, server_of
-from pondage.cli.settings import Settings
+from pondage.cli.client.desk import There
+from pondage.cli.client.remote import Server, server_of
+from pondage.cli.client.settings import Settings
 from pondage.errors import LedgerError, PondageError
 from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.project.project import load_project

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from pondage.cli.asks import reactors
-from pondage.cli.desk import Here, There
-from pondage.cli.remote import Server
-from pondage.cli.session import Session
-from pondage.cli.settings import Settings
+from pondage.cli.client.desk import Here, There
+from pondage.cli.client.remote import Server
+from pondage.cli.client.session import Session
+from pondage.cli.client.settings import Settings
 from pondage.ledger.tables import api_tokens
 from pondage.project.project import load_project
 from pondage.server.serving import ServeOptions, bound, serving

@@ -14,8 +14,8 @@ import click
 import msgspec
 import pytest
 
-from pondage.cli import session
-from pondage.cli.flow_files import stored_tree
+from pondage.cli.client import session
+from pondage.cli.files.tree import stored_tree
 from pondage.cli.main import main, program
 from pondage.define.job.component import ComponentDefinition
 from pondage.define.job.exposed import Exposed

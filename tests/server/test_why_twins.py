@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.cli import session
+from pondage.cli.client import session
 from pondage.cli.main import main
 from pondage.kernel.demand.events import Calm, Clear, Force, Kill, Pulse, Sleep, Tap, Tide, Wake, Wave
 from pondage.ledger.database.sqlite import SqliteDriver

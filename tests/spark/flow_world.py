@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pondage.cli.flow_files import stored_tree
+from pondage.cli.files.tree import stored_tree
 from pondage.connect.extraction import extracted
 from pondage.ledger.act import extracts, jobs
 from pondage.plan.job.stored import StoredJob

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from pondage.cli.job_files import stored_file
-from pondage.cli.session import Session
+from pondage.cli.client.session import Session
+from pondage.cli.files.job import stored_file
 from pondage.engine.attempt.attempt import Attempt
 from pondage.engine.attempt.executor import Answered
 from pondage.engine.attempt.log import AttemptLog, bound

@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
 from pondage.cli.asks import inferring
-from pondage.cli.desk import Here
-from pondage.cli.flow_files import planned_tree, stored_tree
-from pondage.cli.inferring import asking
+from pondage.cli.client.desk import Here
+from pondage.cli.files.inference import asking
+from pondage.cli.files.tree import planned_tree, stored_tree
 from pondage.define.job.component import component, definition_of
 from pondage.define.job.flow import FlowRefused
 from pondage.define.types.port import Port

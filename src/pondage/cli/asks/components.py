@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pondage.cli.desk import asks
-from pondage.cli.session import Session
+from pondage.cli.client.desk import asks
+from pondage.cli.client.session import Session
 from pondage.ledger.act import rebinding
 from pondage.ledger.act.verbs import who
 from pondage.ledger.tables import actors

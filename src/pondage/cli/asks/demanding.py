@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from pondage.cli.asks.looking import status
-from pondage.cli.desk import asks
-from pondage.cli.session import Session
+from pondage.cli.client.desk import asks
+from pondage.cli.client.session import Session
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.names import PondKey, checked_name
 from pondage.kernel.demand import events

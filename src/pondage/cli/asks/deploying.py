@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Unpack
 
 from pondage.cli.asks.uploads import Chosen
-from pondage.cli.desk import asks
-from pondage.cli.session import Session
+from pondage.cli.client.desk import asks
+from pondage.cli.client.session import Session
 from pondage.ledger.act.verbs import who
 from pondage.operations.deploying import Analysing, Declared, begin_analysis, deploy_declared, plan_inferred
 from pondage.operations.going_back import PondBack, ProjectBack, Promotion, back_to_deployment, back_to_run, promotion

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from pondage.cli.desk import asks, fetches
-from pondage.cli.session import Session
+from pondage.cli.client.desk import asks, fetches
+from pondage.cli.client.session import Session
 from pondage.ledger.act import flow_constants, flows
 from pondage.ledger.act.verbs import who
 from pondage.views.jobs.flows import FlowDetail, FlowsView, StoredConstant, flow_run, list_flows

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pondage.cli.desk import asks
-from pondage.cli.session import Session
+from pondage.cli.client.desk import asks
+from pondage.cli.client.session import Session
 from pondage.operations.inferring import Inferring, begin_inference
 from pondage.work.inference import Question
 

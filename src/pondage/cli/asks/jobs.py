@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.cli.desk import asks
-from pondage.cli.session import Session
+from pondage.cli.client.desk import asks
+from pondage.cli.client.session import Session
 from pondage.engine.process.local import is_intact
 from pondage.ledger.act import jobs as ledger_jobs
 from pondage.ledger.act.job_deploys import deployed_job

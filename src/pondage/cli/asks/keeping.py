@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from pondage.cli.desk import asks
-from pondage.cli.session import Session
+from pondage.cli.client.desk import asks
+from pondage.cli.client.session import Session
 from pondage.connect.vault import open_vault
 from pondage.engine.services.vacuum import VacuumReport
 from pondage.engine.services.vacuum import vacuum as sweep

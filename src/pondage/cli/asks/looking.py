@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from pondage.cli.desk import LOOK_EVERY_S, asks, streams
-from pondage.cli.session import Session
+from pondage.cli.client.desk import LOOK_EVERY_S, asks, streams
+from pondage.cli.client.session import Session
 from pondage.engine.live.client import NoLiveHost, client_of
 from pondage.ledger.tables import actors
 from pondage.views import find

@@ -8,8 +8,8 @@ from typing import Unpack
 import msgspec
 
 from pondage.cli.asks.uploads import Read
-from pondage.cli.desk import asks
-from pondage.cli.session import Session
+from pondage.cli.client.desk import asks
+from pondage.cli.client.session import Session
 from pondage.errors import NotFound
 from pondage.ledger.act import questions
 from pondage.ledger.act.plan_basis import planned

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pondage.cli.desk import asks, streams
-from pondage.cli.session import Session
+from pondage.cli.client.desk import asks, streams
+from pondage.cli.client.session import Session
 from pondage.engine.live.client import LiveClient, client_of
 from pondage.views.reactors.reactors import HistoryLine, ReactorView, reactor_history, reactor_list, reactor_row
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pondage.cli.desk import asks
-from pondage.cli.session import Session
+from pondage.cli.client.desk import asks
+from pondage.cli.client.session import Session
 from pondage.ledger.act.verbs import who
 from pondage.views.plans.saved_simulations import KeptSimulation, SavedLine, SavedSpan, keep
 from pondage.views.plans.simulation import SimulationFacts

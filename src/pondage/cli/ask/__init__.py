@@ -1,0 +1,1 @@
+"""The verbs of the section "Ask for data", one file for each."""

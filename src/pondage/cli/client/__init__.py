@@ -1,0 +1,1 @@
+"""The client of a ledger or a server: what a call says, what it opens, whom it asks."""

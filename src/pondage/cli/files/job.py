@@ -1,0 +1,79 @@
+"""Job files on their way to the ledger: planned, refused with everything that is wrong, or stored with their code."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.files import registry
+from pondage.cli.job.options import planned_file
+from pondage.cli.printing.errors import REFUSED_EXIT
+from pondage.define.job.job import JobProblem, JobRefused
+
+if TYPE_CHECKING:
+    from pondage.cli.files.inference import Asker
+    from pondage.ledger.tables.job_plans import StoredJob
+    from pondage.plan.job.planner import PlannedJob
+    from pondage.project.project import Project
+
+REFUSED = REFUSED_EXIT
+
+
+def problem_line(problem: JobProblem) -> str:
+    """Answer a problem in one line: where, what, and its code."""
+    place = problem.place
+    where = f"{place.file}:{place.line}:{place.column}: " if place.line else f"{place.file}: " if place.file else ""
+    path = problem.path if problem.path and problem.path.startswith("$") else ""
+    return f"{where}{path + ': ' if path else ''}{problem.message} [{problem.code}]"
+
+
+def planned_or_refused(
+    file: Path, *, fuses: bool = True, is_alone: bool = False, inferring: Asker | None = None
+) -> PlannedJob:
+    """Answer a planned job file; else print everything that is wrong with it and end with exit code 4."""
+    try:
+        return planned_file(file, fuses=fuses, is_alone=is_alone, inferring=inferring)
+    except JobRefused as error:
+        for problem in error.problems:
+            click.echo(problem_line(problem), err=True)
+        sys.exit(REFUSED)
+
+
+def stored_file(
+    project: Project, file: Path, *, fuses: bool = True, inferring: Asker | None = None
+) -> tuple[StoredJob, bytes]:
+    """Answer a job file as it is stored, and the project's code that it runs with."""
+    import msgspec
+
+    from pondage.ledger.tables.job_plans import stored_job
+    from pondage.project.archive import pack_project
+
+    planned = planned_or_refused(file, fuses=fuses, is_alone=True, inferring=inferring)
+    plan = planned.plan
+    plan = plan if plan.name else msgspec.structs.replace(plan, name=file.stem)
+    archive = pack_project(project)
+    stored = stored_job(
+        plan, registry.known_components(), archive=archive.digest, file=file.name, schedule=planned.schedule
+    )
+    return stored, archive.data
+
+
+def project_jobs(project: Project) -> dict[str, StoredJob]:
+    """Answer the jobs of a project: every file in `jobs/` that has a name, which joblets have not, and no inputs, which
+    the bodies of Ripples have."""
+    from pondage.errors import ProjectError
+    from pondage.project.job import load_job_file
+
+    found: dict[str, StoredJob] = {}
+    for file in project.job_files:
+        loaded = load_job_file(file)
+        if loaded.job is not None and (not loaded.job.name or loaded.job.inputs):
+            continue
+        stored, _ = stored_file(project, file)
+        if stored.plan.name in found:
+            raise ProjectError(f"two files declare the job {stored.plan.name}", place=str(file), code="DUPLICATE_JOB")
+        found[stored.plan.name] = stored
+    return found

@@ -1,0 +1,139 @@
+"""Trees on their way to the ledger: read, planned with what the project knows, or refused with all that is wrong."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from pondage.define.job.flow import MAX_DOCUMENT, FlowRefused
+from pondage.define.job.job import JobProblem
+
+if TYPE_CHECKING:
+    from pondage.cli.client.desk import Desk
+    from pondage.cli.files.inference import Asker
+    from pondage.define.job.component import Registry
+    from pondage.define.job.flow import Tree
+    from pondage.define.types.type_registry import TypeRegistry
+    from pondage.plan.flow.planner import PlannedFlow
+    from pondage.plan.job.inference import Inference
+    from pondage.plan.job.stored import StoredJob
+    from pondage.project.project import Project
+
+REFUSED = 4
+STANDARD_INPUT = "-"
+_UNKNOWN = ("UNKNOWN_PROG", "SCHEMA", "PARAMS_SCHEMA")
+"""Problems that may be none with what is deployed: a program, or the name of a type."""
+
+
+def planned_tree(
+    file: str, *, name: str | None = None, opened: Desk | None = None, inferring: Asker | None = None
+) -> PlannedFlow:
+    """Load and plan a tree with the library, the project's files and what is deployed; raises FlowRefused with
+    everything that is wrong. Nobody is asked what is deployed when the tree fits without it.
+    """
+    return _planned(file, name, opened, inferring)[0]
+
+
+def _planned(
+    file: str, name: str | None, opened: Desk | None, inferring: Asker | None
+) -> tuple[PlannedFlow, Registry, str]:
+    from pondage.cli.files.known import deployed
+    from pondage.cli.files.registry import known_components, known_types
+    from pondage.project.tree import load_tree, load_tree_file
+
+    if file == STANDARD_INPUT:
+        loaded = load_tree(sys.stdin.buffer.read(MAX_DOCUMENT + 1), file="standard input")
+    else:
+        loaded = load_tree_file(Path(file))
+    if loaded.tree is None:
+        raise FlowRefused(loaded.problems)
+    chosen = name or ("flow" if file == STANDARD_INPUT else Path(file).stem)
+    try:
+        return _plan(loaded.tree, known_components(), known_types(), chosen, inferring)
+    except FlowRefused as error:
+        found = deployed(opened) if any(one.code in _UNKNOWN for one in error.problems) else None
+        if found is None:
+            raise
+    return _plan(loaded.tree, {**found[0], **known_components()}, {**found[1], **known_types()}, chosen, inferring)
+
+
+def _plan(
+    tree: Tree, registry: Registry, types: TypeRegistry, name: str, inferring: Asker | None
+) -> tuple[PlannedFlow, Registry, str]:
+    from pondage.cli.files.registry import known_schemas, this_code, this_project
+    from pondage.plan.flow.code import code_of
+    from pondage.plan.flow.planner import plan_flow
+
+    project = this_project()
+    registry, code = code_of(tree, registry)
+    schemas = known_schemas()
+
+    def plan(inference: Inference | None) -> PlannedFlow:
+        return plan_flow(
+            tree,
+            registry,
+            schemas=schemas,
+            types=types,
+            locations=project.locations if project is not None else {},
+            secrets=project.secrets if project is not None else {},
+            name=name,
+            inference=inference,
+        )
+
+    planned = plan(None)
+    if inferring is not None and planned.unresolved:
+        planned = inferring.planned(plan, code=code, archive=this_code)
+    return planned, registry, code
+
+
+def stored_tree(
+    project: Project | None,
+    file: str,
+    *,
+    name: str | None,
+    opened: Desk | None = None,
+    inferring: Asker | None = None,
+) -> tuple[StoredJob, bytes]:
+    """Answer a tree as it is stored, and the project's code that it runs with; raises FlowRefused.
+
+    No code comes with a tree whose programs are all deployed, nor outside of a project.
+    """
+    from pondage.plan.job.stored import stored_job
+    from pondage.project.archive import pack_project
+
+    planned, registry, code = _planned(file, name, opened, inferring)
+    source = "" if file == STANDARD_INPUT else Path(file).name
+    archive = None if code or project is None else pack_project(project)
+    digest = code if archive is None else archive.digest
+    stored = stored_job(planned.plan, registry, archive=digest, file=source, flow=planned.facts)
+    return stored, b"" if archive is None else archive.data
+
+
+def problem_line(problem: JobProblem) -> str:
+    """Answer a problem in one line: the pointer to its place, what is wrong, and its code."""
+    return f"{problem.path or '/'}: {problem.message} [{problem.code}]"
+
+
+def problem_json(problem: JobProblem) -> dict[str, object]:
+    """Answer a problem as JSON has it; a clash of types with both types and every difference."""
+    found: dict[str, object] = {"code": problem.code, "pointer": problem.path, "message": problem.message}
+    if problem.clash is not None:
+        found["types"] = problem.clash
+    return found
+
+
+def refuse(error: FlowRefused, *, is_json: bool) -> NoReturn:
+    """Print everything that is wrong with a tree, and end with exit code 4."""
+    import click
+
+    from pondage.cli.printing.output import print_json
+    from pondage.views.words import count_text
+
+    if is_json:
+        print_json({"ok": False, "problems": [problem_json(one) for one in error.problems]})
+    else:
+        for problem in error.problems:
+            click.echo(problem_line(problem))
+        click.echo(count_text(len(error.problems), "problem"))
+    sys.exit(REFUSED)

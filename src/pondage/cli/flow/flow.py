@@ -1,0 +1,68 @@
+"""`pondage flow`: trees that users build as data. Checking one needs no ledger; what does: `flow_running`."""
+
+from __future__ import annotations
+
+import click
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.files.inference import asking, infer_option, unresolved_line
+from pondage.cli.files.tree import planned_tree, refuse
+from pondage.cli.flow.extract import extract
+from pondage.cli.flow.run import cleanup, list_runs, resume, show, stop, store, submit, watch
+from pondage.cli.printing.output import print_json, print_table
+from pondage.define.job.flow import FlowRefused
+
+
+@click.group()
+def flow() -> None:
+    """Flows: trees of programs and constants, written as JSON, typed before they run."""
+
+
+for _verb in (submit, list_runs, show, watch, stop, resume, cleanup, extract, store):
+    flow.add_command(_verb)
+
+
+@flow.command("check", cls=Verb)
+@click.argument("file", metavar="FILE|-")
+@infer_option
+@json_option
+@pass_settings
+def check(settings: Settings, file: str, is_inferred: bool, is_json: bool) -> None:
+    """Check a tree and print everything that is wrong with it, or the types on its edges.
+
+    Exits 0 when it can run, 4 when it is refused.
+    """
+    try:
+        if is_inferred:
+            with desk(settings) as opened, asking(opened) as inferring:
+                planned = planned_tree(file, opened=opened, inferring=inferring)
+        else:
+            planned = planned_tree(file)
+    except FlowRefused as error:
+        refuse(error, is_json=is_json)
+    if is_json:
+        print_json(
+            {
+                "ok": True,
+                "problems": [],
+                "plan": planned.plan.hash,
+                "edges": planned.edges,
+                "extracts": {
+                    name: {"from": f"{one.node}.{one.port}", "type": planned.extract_types[name], "format": one.format}
+                    for name, one in planned.extracts.items()
+                },
+                "unresolved": planned.unresolved,
+                "reasons": planned.reasons,
+            }
+        )
+        return
+    rows = [(one.source, one.target, "stream" if one.is_stream else "table", one.type) for one in planned.edges]
+    rows += [
+        (f"{one.node}.{one.port}", f"extract {name}", one.format, planned.extract_types[name])
+        for name, one in planned.extracts.items()
+    ]
+    print_table(settings, ("FROM", "TO", "AS", "TYPE"), rows)
+    for port in planned.unresolved:
+        click.echo(unresolved_line(port, planned.reasons))
+    click.echo(f"ok: {len(planned.plan.components)} nodes, {len(planned.edges)} edges, plan {planned.plan.hash[:12]}")

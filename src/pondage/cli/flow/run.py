@@ -1,0 +1,243 @@
+"""`pondage flow submit|list|show|watch|stop|resume|cleanup`: trees that run. A flow is a run of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.client.desk import Desk, desk
+from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+
+if TYPE_CHECKING:
+    from pondage.views.jobs.flows import FlowDetail
+
+_WAIT = click.option("--wait", "is_followed", is_flag=True, help="Wait for its end and show how it goes.")
+_RUN = click.argument("run_id", metavar="RUN")
+
+
+@click.command("submit", cls=Verb)
+@click.argument("file", metavar="FILE|-")
+@click.option("--name", metavar="NAME", help="What the flow is called (else: the name of the file).")
+@_WAIT
+@json_option
+@pass_settings
+def submit(settings: Settings, file: str, name: str | None, is_followed: bool, is_json: bool) -> None:
+    """Check a tree as `flow check --infer` does and run it; `-` reads it from standard input.
+
+    Prints the id of the flow. Exit code 4 when the tree is refused; with --wait, 1 when the flow failed.
+    """
+    from pondage.cli.asks import jobs
+    from pondage.cli.files.inference import asking_first
+    from pondage.cli.files.registry import this_project
+    from pondage.cli.files.tree import refuse, stored_tree
+    from pondage.define.job.flow import FlowRefused
+    from pondage.define.values.names import checked_name
+
+    with desk(settings) as opened, asking_first(opened, is_followed=is_followed) as inferring:
+        try:
+            chosen = None if name is None else checked_name(name, what="flow")
+            project = opened.project if settings.server is None else this_project()
+            stored, archive = stored_tree(project, file, name=chosen, opened=opened, inferring=inferring)
+        except FlowRefused as error:
+            refuse(error, is_json=is_json)
+
+        def start() -> str:
+            try:
+                return opened.ask(jobs.start_file, job=stored, archive=archive, context={}, reason="submitted").run
+            except FlowRefused as error:
+                refuse(error, is_json=is_json)
+
+        _carry_on(settings, opened, start, is_followed=is_followed, is_json=is_json)
+
+
+@click.command("store", cls=Verb)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@json_option
+@pass_settings
+def store(settings: Settings, file: Path, is_json: bool) -> None:
+    """Keep a file of at most 8 MiB as a constant, and print what a tree calls it: `"const": {"ref": "sha256:…"}`.
+
+    It is the octets of a `Bytes`, the JSON of a `Value`, or the Arrow IPC stream of a `Table`.
+    """
+    from pondage.cli.asks import flows
+    from pondage.cli.printing.output import print_json
+    from pondage.ledger.act.flow_constants import MAX_BYTES
+
+    with desk(settings) as opened, file.open("rb") as source:
+        stored = opened.ask(flows.store, data=source.read(MAX_BYTES + 1))
+    if is_json:
+        print_json(stored)
+    else:
+        click.echo(stored.ref)
+
+
+@click.command("list", cls=Verb)
+@click.argument("name", required=False)
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@json_option
+@pass_settings
+def list_runs(settings: Settings, name: str | None, limit: int, is_json: bool) -> None:
+    """List the newest flows, of one name or of all."""
+    from pondage.cli.asks import flows
+    from pondage.cli.printing.jobs import RUN_COLUMNS, run_rows
+    from pondage.cli.printing.output import print_json, print_table
+
+    with desk(settings) as opened:
+        view = opened.ask(flows.newest, name=name, limit=limit)
+    if is_json:
+        print_json(view)
+    elif view.runs:
+        columns = tuple({"JOB": "FLOW", "COMPONENTS": "NODES"}.get(one, one) for one in RUN_COLUMNS)
+        print_table(settings, columns, run_rows(view.runs, view.at))
+    else:
+        click.echo("no flow has run; try: pondage flow submit FILE")
+
+
+@click.command("show", cls=Verb)
+@_RUN
+@json_option
+@pass_settings
+def show(settings: Settings, run_id: str, is_json: bool) -> None:
+    """Show a flow: every node with its state, why nodes failed, and what can be extracted."""
+    with desk(settings) as opened:
+        view = _read(opened, run_id)
+    _print(settings, view, is_json=is_json)
+
+
+@click.command("watch", cls=Verb)
+@_RUN
+@json_option
+@pass_settings
+def watch(settings: Settings, run_id: str, is_json: bool) -> None:
+    """Follow a flow until it is over, and say how it ended. Ctrl-C ends the watching, not the flow."""
+    from pondage.cli.follow.run import watch_run
+
+    with desk(settings) as opened:
+        run = _read(opened, run_id).flow.run.id
+        watch_run(settings, opened, run, is_quiet=is_json)
+        view = _read(opened, run)
+    _print_end(settings, view, is_json=is_json)
+
+
+@click.command("stop", cls=Verb)
+@_RUN
+@click.argument("node", required=False)
+@pass_settings
+def stop(settings: Settings, run_id: str, node: str | None) -> None:
+    """Ask a node, or all of a flow, to close its outputs and return; after 30 s its work is cancelled.
+
+    A node that returns is OK, one that has not begun is skipped, any other ends in ERROR with the code STOPPED.
+    To end a run without its verdict: pondage kill RUN.
+    """
+    from pondage.cli.asks import flows
+
+    with desk(settings) as opened:
+        view = opened.ask(flows.stop, run=run_id, node=node)
+    run = view.flow.run
+    running = [one.name for one in view.flow.components if one.state == "RUNNING"]
+    rest = f"; may end within 30 s: {', '.join(running)}" if running else ""
+    click.echo(f"{run.id} was asked to stop {node or 'everything'}: it is {run.state}{rest}")
+
+
+@click.command("resume", cls=Verb)
+@_RUN
+@_WAIT
+@json_option
+@pass_settings
+def resume(settings: Settings, run_id: str, is_followed: bool, is_json: bool) -> None:
+    """Go on with a flow that failed or was killed: a new run that repeats nothing that is finished and still holds."""
+    from pondage.cli.asks import jobs
+
+    with desk(settings) as opened:
+        old = _read(opened, run_id).flow.run.id
+
+        def start() -> str:
+            return opened.ask(jobs.resume, run=old, fresh_globals=False).run
+
+        _carry_on(settings, opened, start, is_followed=is_followed, is_json=is_json)
+
+
+@click.command("cleanup", cls=Verb)
+@_RUN
+@json_option
+@pass_settings
+def cleanup(settings: Settings, run_id: str, is_json: bool) -> None:
+    """Let what a finished flow left between its nodes go now, not after its retention.
+
+    Its extracts stay for their own retention. The files go with the next `pondage vacuum`, or by themselves.
+    """
+    from pondage.cli.asks import flows
+    from pondage.cli.printing.output import print_json
+
+    with desk(settings) as opened:
+        done = opened.ask(flows.clean_up, run=run_id)
+    if is_json:
+        print_json(done)
+    else:
+        click.echo(f"{done.tables} table(s) between nodes will be removed; what can be extracted stays")
+
+
+def _carry_on(settings: Settings, opened: Desk, start: Callable[[], str], *, is_followed: bool, is_json: bool) -> None:
+    from pondage.cli.follow.run import started_run
+
+    begun = "was submitted; follow it: pondage flow watch"
+    ended = started_run(settings, opened, start, begun=begun, is_followed=is_followed, is_json=is_json)
+    if ended is not None:
+        _print_end(settings, _read(opened, ended.run.id), is_json=is_json)
+
+
+def _read(opened: Desk, run_id: str) -> FlowDetail:
+    from pondage.cli.asks import flows
+
+    return opened.ask(flows.flow, run=run_id)
+
+
+def _print_end(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:
+    from pondage.cli.printing.jobs import headline
+    from pondage.cli.printing.output import print_json, styled
+
+    run = view.flow.run
+    if is_json:
+        print_json(view)
+    else:
+        click.echo(styled(headline(view.flow), settings, fg="green" if run.state == "OK" else "red"))
+        for panic in view.panics:
+            click.echo(f"  {panic.node}: {panic.message} [{panic.code}]")
+            if settings.is_traced and panic.detail:
+                click.echo(panic.detail, err=True)
+        for one in view.extracts:
+            if one.state == "ready":
+                click.echo(f"  fetch {one.rows:,} row(s): pondage flow extract {run.id} {one.name}")
+    if run.state != "OK":
+        click.get_current_context().exit(1)
+
+
+def _print(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:
+    from pondage.cli.printing.jobs import COMPONENT_COLUMNS, component_rows, headline, print_streams
+    from pondage.cli.printing.output import print_json, print_table, print_title
+    from pondage.cli.printing.stages import print_stages
+    from pondage.views.words import moment_text
+
+    if is_json:
+        print_json(view)
+        return
+    click.echo(headline(view.flow))
+    click.echo()
+    print_table(settings, ("NODE", *COMPONENT_COLUMNS[1:]), component_rows(view.flow), numbers=("ROWS",))
+    print_stages(settings, "NODE", ((one.name, one.progress) for one in view.flow.components))
+    print_streams(settings, view.flow)
+    if view.panics:
+        print_title("panics", settings)
+        rows = [(one.node, one.code, str(one.attempt), one.message) for one in view.panics]
+        print_table(settings, ("NODE", "CODE", "ATTEMPT", "MESSAGE"), rows)
+    if view.extracts:
+        print_title("extracts", settings)
+        found = [
+            (one.name, one.source, one.format, one.state, "" if one.rows is None else f"{one.rows:,}",
+             "" if one.until is None else moment_text(one.until)[:19])
+            for one in view.extracts
+        ]  # fmt: skip
+        print_table(settings, ("NAME", "FROM", "FORMAT", "STATE", "ROWS", "UNTIL"), found, numbers=("ROWS",))

@@ -1,0 +1,114 @@
+"""Asking a worker something and printing what it answers: rows of a query, of a sample."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.client.desk import Desk
+from pondage.cli.client.settings import Settings
+from pondage.cli.follow.ponds import TookTooLong
+from pondage.errors import PondageError
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from pondage.views.answers import QueryView
+
+
+def ask(opened: Desk, sql: str, *, limit: int, timeout_s: float = 300.0, as_of: int | str | None = None) -> QueryView:
+    """Let a worker answer a question; raises what the worker said, or `TookTooLong`. Ctrl-C withdraws it."""
+    import msgspec
+
+    from pondage.cli.asks import questions
+    from pondage.views.answers import QueryView
+
+    asked = opened.ask(questions.query, sql=sql, limit=limit, as_of=as_of)
+    try:
+        answer = answer_of(opened, asked.id, timeout_s=timeout_s, hint="pondage show POND")
+    except PondageError as error:
+        if error.code == "NO_SUCH_TABLE":
+            error.hint = _meant(opened, sql)
+        elif "PATH_NOT_FOUND" in error.message:
+            error.hint = "its files are gone; which, and what makes them anew: pondage restore --check"
+        raise
+    return msgspec.json.decode(answer, type=QueryView)
+
+
+def _meant(opened: Desk, sql: str) -> str:
+    """Answer what to type about a table that is not there: the Pond that was meant, or a look at all of them."""
+    from pondage.cli.asks import looking
+    from pondage.define.values.meant import nearest
+    from pondage.project.sql import tables_or_none
+
+    known = {pond.name: pond for pond in opened.ask(looking.status).ponds}
+    for table in sorted(tables_or_none(sql) or ()):
+        name = table.partition(".")[0]
+        if name not in known:
+            close = nearest(name, known)
+            return f"did you mean {close}? all of them: pondage status --once" if close else "pondage status --once"
+        if known[name].freshness is None:
+            return f"{name} has published nothing yet: pondage run {name}"
+    return "pondage show POND"
+
+
+def answer_of(
+    opened: Desk, asked: str, *, timeout_s: float, hint: str, settings: Settings | None = None
+) -> msgspec.Raw:
+    """Wait for the answer of a question and answer its JSON; raises what the worker said, or `TookTooLong`."""
+    import time
+
+    from pondage.cli.asks import questions
+
+    changes = opened.changes()
+    deadline = time.monotonic() + timeout_s
+    try:
+        while True:
+            left_s = max(0.0, deadline - time.monotonic())
+            answer = opened.ask(questions.look, answer=asked, wait=min(20.0, left_s))
+            if answer.state in ("done", "failed"):
+                break
+            if left_s == 0.0:
+                raise TookTooLong(f"no answer within {timeout_s:g} s", hint="pondage status --once")
+            changes.wait(1.0)
+    except BaseException:
+        with suppress(PondageError):
+            opened.ask(questions.withdraw, answer=asked)
+        raise
+    if answer.error is not None:
+        if settings is not None and settings.is_traced and answer.trace:
+            click.echo(answer.trace, err=True)
+        failure = answer.error
+        raise PondageError(failure.message, place=failure.place, code=failure.code, hint=hint)
+    return answer.result
+
+
+_NUMBERS = ("int", "bigint", "smallint", "tinyint", "long", "integer", "short", "byte", "float", "double", "decimal")
+
+
+def print_answer(settings: Settings, answer: QueryView) -> None:
+    """Print rows as a table."""
+    from pondage.cli.printing.output import print_table
+    from pondage.views.words import count_text
+
+    numbers = [
+        name for name, kind in zip(answer.columns, answer.types, strict=False) if kind.partition("(")[0] in _NUMBERS
+    ]
+    print_table(
+        settings, answer.columns, [[value_text(value) for value in row] for row in answer.rows], numbers=numbers
+    )
+    more = ", and there are more (see --limit)" if answer.truncated else ""
+    click.echo(f"{count_text(len(answer.rows), 'row')}{more}")
+
+
+def value_text(value: object) -> str:
+    """Answer a value of a row as text: null is told from an empty text."""
+    import json
+
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)

@@ -1,0 +1,147 @@
+"""Following a run of a job: a table that is drawn again on a terminal, a line for each change elsewhere."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.client.desk import Desk
+from pondage.cli.client.settings import Settings
+from pondage.cli.follow.screen import DRAW_EVERY_S, READ_AGAIN_S
+from pondage.cli.printing.jobs import COMPONENT_COLUMNS, component_rows, doing_text, headline
+from pondage.cli.printing.output import console, is_terminal, print_json, rich_table
+from pondage.views.jobs.jobs import JobRunDetail
+from pondage.views.words import moment_text
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+Show = Callable[[JobRunDetail], None]
+
+STARTING = "starting spark"
+"""How the phases begin in which a worker starts Spark: on a slow machine they take a minute."""
+
+
+def started_run(
+    settings: Settings, opened: Desk, start: Callable[[], str], *, begun: str, is_followed: bool, is_json: bool
+) -> JobRunDetail | None:
+    """Start a run and follow it to its end; one that nobody follows is only said to have `begun`, and None answered."""
+    run = start()  # before workers begin, which takes its time: what is refused is refused at once
+    if is_followed:
+        with opened.workers():
+            return follow_run(settings, opened, run, is_quiet=is_json)
+    if is_json:
+        print_json({"run": run})
+    else:
+        click.echo(f"{run} {begun} {run}")
+    return None
+
+
+def follow_run(settings: Settings, opened: Desk, run: str, *, is_quiet: bool = False) -> JobRunDetail:
+    """Show a run until it is over and answer how it ended.
+
+    Ctrl-C, or SIGTERM, kills it: nothing more starts and what runs gets 30 s; the second time it ends at once.
+    """
+    from pondage.cli.asks import jobs
+
+    with _shown(settings, is_quiet=is_quiet) as show, _terminable():
+        while True:
+            try:
+                return _wait(opened, run, show)
+            except KeyboardInterrupt:
+                view = _read(opened, run)
+                if view.run.ended_at is not None:
+                    return view
+                if not is_quiet:
+                    click.echo("killing the run: what runs has 30 s to end; once more ends it at once", err=True)
+                opened.ask(jobs.kill, run=run)
+
+
+def watch_run(settings: Settings, opened: Desk, run: str, *, is_quiet: bool = False) -> JobRunDetail:
+    """Show a run until it is over, and answer how it ended; whoever goes away leaves it running."""
+    with _shown(settings, is_quiet=is_quiet) as show:
+        return _wait(opened, run, show)
+
+
+def _wait(opened: Desk, run: str, show: Show) -> JobRunDetail:
+    changes = opened.changes()
+    try:
+        view, read_s = _read(opened, run), time.monotonic()
+        while True:
+            show(view)
+            if view.run.ended_at is not None:
+                return view
+            drawn_s = time.monotonic()
+            has_changed = changes.wait(DRAW_EVERY_S)
+            pause_s = DRAW_EVERY_S / 2 - (time.monotonic() - drawn_s)
+            if pause_s > 0:
+                time.sleep(pause_s)
+            if has_changed or time.monotonic() - read_s >= READ_AGAIN_S:
+                view, read_s = _read(opened, run), time.monotonic()
+    finally:
+        changes.close()
+
+
+def _read(opened: Desk, run: str) -> JobRunDetail:
+    from pondage.cli.asks import jobs
+
+    return opened.ask(jobs.job_run, run=run)
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Take SIGTERM for Ctrl-C while a run is followed."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    former = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+@contextmanager
+def _shown(settings: Settings, *, is_quiet: bool) -> Iterator[Show]:
+    if is_quiet:
+        yield lambda _view: None
+    elif not is_terminal():
+        yield Lines().show
+    else:
+        from rich.console import Group
+        from rich.live import Live
+        from rich.text import Text
+
+        with Live(console=console(settings), auto_refresh=False, transient=False) as live:
+
+            def draw(view: JobRunDetail) -> None:
+                table = rich_table(COMPONENT_COLUMNS, component_rows(view))
+                live.update(Group(table, Text(headline(view), style="dim")), refresh=True)
+
+            yield draw
+
+
+class Lines:
+    """Plain output: a line for each component whose state has changed, and for what keeps it from its work so long."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[str, str]] = {}
+
+    def show(self, view: JobRunDetail) -> None:
+        """Print what is new."""
+        for component in view.components:
+            doing = doing_text(component)
+            looks = component.state, doing if doing.startswith(STARTING) else ""
+            seen = self._seen.get(component.name, ("WAIT", ""))
+            if looks == seen:
+                continue
+            self._seen[component.name] = looks
+            if looks[0] != seen[0] or looks[1]:
+                words = [moment_text(view.at)[11:19], component.name, component.state, component.cause, looks[1]]
+                click.echo("  ".join(word for word in words if word))

@@ -1,0 +1,192 @@
+"""`pondage job`: check a job file, draw it, and play it in virtual time, without a ledger. Running: `job_running`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.files.inference import asking, infer_option, unresolved_line
+from pondage.cli.files.job import REFUSED, planned_or_refused, problem_line
+from pondage.cli.job.graph import svg_of, text_of
+from pondage.cli.job.options import endings, milliseconds, planned_file, values
+from pondage.cli.job.run import kill, list_jobs, resume, run, show
+from pondage.cli.printing.output import print_json
+from pondage.define.job.job import JobRefused
+from pondage.kernel.control.events import Start
+from pondage.kernel.control.state import JobState
+
+if TYPE_CHECKING:
+    from pondage.kernel.control import JobPlan
+    from pondage.simulate.control_drive import Ending
+
+_FILE = click.argument("file", type=click.Path(path_type=Path))
+_FAIL = click.option("--fail", "fails", metavar="NAME[=TEXT]", multiple=True, help="Let a component (x, x[#2]) fail.")
+_TAKES = click.option("--takes", metavar="NAME=10s", multiple=True, help="How long a component takes; else 1s.")
+_AFTER = click.option("--after", metavar="NAME.VAR=VALUE", multiple=True, help="An after-variable, as JSON.")
+_WRITES = click.option("--writes", metavar="NAME.KEY=VALUE", multiple=True, help="A global that it writes, as JSON.")
+_ITEMS = click.option("--items", metavar="NAME=3", multiple=True, help="How many elements an iterator finds; else 2.")
+_CONTEXT = click.option("--context", metavar="K=V", multiple=True, help="A variable of the context.")
+
+
+@click.group()
+def job() -> None:
+    """Check, draw, play and run jobs (control flow inside a run)."""
+
+
+for _verb in (run, resume, list_jobs, show, kill):
+    job.add_command(_verb)
+
+
+@job.command("validate", cls=Verb)
+@_FILE
+@infer_option
+@json_option
+@pass_settings
+def validate(settings: Settings, file: Path, is_inferred: bool, is_json: bool) -> None:
+    """Check a job file and its joblets, and print everything that is wrong, not only the first thing.
+
+    Exits 0 when the job can run (warnings do not matter), 4 when it is refused.
+    """
+    from pondage.views.words import count_text
+
+    try:
+        if is_inferred:
+            with desk(settings) as opened, asking(opened) as inferring:
+                planned = planned_file(file, inferring=inferring)
+        else:
+            planned = planned_file(file)
+    except JobRefused as error:
+        if is_json:
+            print_json({"ok": False, "problems": error.problems, "warnings": []})
+        else:
+            for problem in error.problems:
+                click.echo(problem_line(problem))
+            click.echo(count_text(len(error.problems), "problem"))
+        sys.exit(REFUSED)
+    if is_json:
+        print_json(
+            {
+                "ok": True,
+                "problems": [],
+                "warnings": planned.warnings,
+                "inferred": planned.inferred,
+                "unresolved": planned.unresolved,
+                "reasons": planned.reasons,
+            }
+        )
+        return
+    for warning in planned.warnings:
+        click.echo(f"warning: {problem_line(warning)}")
+    for port, type_ in planned.inferred.items():
+        click.echo(f"inferred: {port} is {type_}")
+    for port in planned.unresolved:
+        click.echo(unresolved_line(port, planned.reasons))
+    plan = planned.plan
+    click.echo(f"ok: {len(plan.components)} components, {len(plan.subs)} sub-jobs, plan {plan.hash[:12]}")
+
+
+@job.command("graph", cls=Verb)
+@_FILE
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw it into this file (-: print it).")
+@json_option
+def graph(file: Path, svg: Path | None, is_json: bool) -> None:
+    """Show components, edges and sub-jobs of a job file: as text, as a picture, or the whole plan as JSON."""
+    plan = planned_or_refused(file).plan
+    if is_json:
+        print_json(plan)
+    elif svg is None:
+        click.echo(text_of(plan))
+    elif str(svg) == "-":
+        click.echo(svg_of(plan))
+    else:
+        svg.write_text(svg_of(plan), encoding="utf-8")
+        click.echo(f"drawn into {svg}")
+
+
+@job.command("trace", cls=Verb)
+@_FILE
+@_FAIL
+@_TAKES
+@_AFTER
+@_WRITES
+@_ITEMS
+@_CONTEXT
+@click.option("--kill-at", metavar="5s", help="Kill the run at this time.")
+@click.option("--all-failures", is_flag=True, help="Play every single failure and say what nobody handles.")
+@json_option
+def trace(
+    file: Path,
+    fails: tuple[str, ...],
+    takes: tuple[str, ...],
+    after: tuple[str, ...],
+    writes: tuple[str, ...],
+    items: tuple[str, ...],
+    context: tuple[str, ...],
+    kill_at: str | None,
+    all_failures: bool,
+    is_json: bool,
+) -> None:
+    """Print the exact timeline of a job for any outcomes and durations, without running anything."""
+    from pondage.simulate.control_drive import play
+    from pondage.simulate.control_virtual import VirtualControlHost
+
+    planned = planned_or_refused(file)
+    behave = endings(planned.plan, fails=fails, takes=takes, after=after, writes=writes, items=items)
+    known = {"env": "trace", "run_id": "trace", **planned.plan.context, **values(context)}
+    start = Start(context=known, second=1_000)
+    if all_failures:
+        _report_failures(planned.plan, behave, start, is_json=is_json)
+        return
+    host = VirtualControlHost()
+    kills = () if kill_at is None else (milliseconds(kill_at, "--kill-at"),)
+    played = play(host, planned.plan, behave, start=start, kill_at=kills)
+    if is_json:
+        print_json(
+            {
+                "timeline": [{"at_ms": at, "events": lines} for at, lines in played.timeline],
+                "states": host.states(),
+                "globals": host.globals(),
+                "job_state": played.state,
+                "code": played.code,
+                "groups": _groups(planned.plan),
+            }
+        )
+        return
+    for group in _groups(planned.plan):
+        click.echo(f"   fused  {', '.join(group)}")
+    for at, lines in played.timeline:
+        for number, line in enumerate(lines):
+            click.echo(f"{f'{at / 1000:g}s' if number == 0 else '':>8}  {line}")
+    if played.state is JobState.RUNNING:
+        click.echo("          (nothing more happens)")
+
+
+def _groups(plan: JobPlan) -> list[list[str]]:
+    """Answer the fused groups by the names of their members, those of bodies too."""
+    found = [[plan.components[at].name for at in group] for group in plan.groups]
+    return found + [group for body in plan.bodies.values() for group in _groups(body)]
+
+
+def _report_failures(plan: JobPlan, behave: Callable[[str, int], Ending], start: Start, *, is_json: bool) -> None:
+    from pondage.simulate.control_failures import all_failures, real_components
+
+    report = all_failures(plan, behave, start)
+    if is_json:
+        print_json(msgspec.to_builtins(report))
+        return
+    twice = "; then all of it again with every condition true" if report.played > len(real_components(plan)) + 1 else ""
+    click.echo(f"{report.played} plays: the job as it is, and each component failing once{twice}")
+    for title, names in (
+        ("nobody handles the failure of", report.unhandled),
+        ("handled", report.handled),
+        ("never runs", report.never_run),
+        ("joins that can only be skipped", report.skipped_joins),
+    ):
+        click.echo(f"{title}: {', '.join(names) or '-'}")

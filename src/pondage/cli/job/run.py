@@ -1,0 +1,250 @@
+"""`pondage job run|resume|list|show|kill`: jobs on the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.client.desk import Desk, desk
+from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.job.options import values
+
+if TYPE_CHECKING:
+    from pondage.ledger.tables.job_plans import StoredJob
+    from pondage.views.jobs.jobs import JobRunDetail, SubjobView
+
+FAILED, ABORTED = 1, 3
+_CONTEXT = click.option("--context", metavar="K=V", multiple=True, help="A variable of the context, as JSON or text.")
+_FOLLOW = click.option("--follow/--no-follow", "is_followed", default=True, help="Wait and show how it goes (default).")
+_NO_FUSE = click.option("--no-fuse", is_flag=True, help="Run every component by itself, writing every table between.")
+
+
+@click.command("run", cls=Verb)
+@click.argument("job", metavar="FILE|NAME")
+@_CONTEXT
+@_NO_FUSE
+@_FOLLOW
+@json_option
+@pass_settings
+def run(
+    settings: Settings, job: str, context: tuple[str, ...], no_fuse: bool, is_followed: bool, is_json: bool
+) -> None:
+    """Run a job: a file as it is, deployed or not, or a deployed job by its name.
+
+    Types that only Spark knows are inferred first. Ctrl-C kills the run: what runs may end within 30 s, and a resume
+    goes on from there. Exit code 1 when it failed, 3 when it was killed, 4 when it is refused and does not begin.
+    """
+    from pondage.cli.asks import jobs
+    from pondage.cli.files.inference import asking_first
+    from pondage.cli.files.job import stored_file
+
+    with desk(settings) as opened, asking_first(opened, is_followed=is_followed) as inferring:
+        given = values(context)
+        if Path(job).is_file():
+            stored, archive = stored_file(opened.project, Path(job), fuses=not no_fuse, inferring=inferring)
+
+            def start() -> str:
+                return opened.ask(jobs.start_file, job=stored, archive=archive, context=given).run
+        else:
+
+            def start() -> str:
+                return opened.ask(jobs.start, job=job, context=given).run
+
+        file = Path(job) if Path(job).is_file() else None
+        _carry_on(settings, opened, start, file=file, is_followed=is_followed, is_json=is_json)
+
+
+@click.command("resume", cls=Verb)
+@click.argument("run_id", metavar="RUN")
+@click.option("--file", type=click.Path(path_type=Path), help="The job as it is now: edited, or with mended code.")
+@click.option("--yes", "is_edited", is_flag=True, help="Go on although the job was edited.")
+@click.option("--fresh-globals", is_flag=True, help="Keep states and data, but no globals.")
+@_NO_FUSE
+@_FOLLOW
+@json_option
+@pass_settings
+def resume(
+    settings: Settings,
+    run_id: str,
+    file: Path | None,
+    is_edited: bool,
+    fresh_globals: bool,
+    no_fuse: bool,
+    is_followed: bool,
+    is_json: bool,
+) -> None:
+    """Go on with a run that failed or was killed: a new run that repeats nothing that is finished and still holds.
+
+    With --file the job may have been edited: what changed is shown first, and --yes goes on. Exit codes as of `run`.
+    """
+    from pondage.cli.asks import jobs
+    from pondage.cli.files.inference import asking_first
+    from pondage.cli.files.job import stored_file
+
+    with desk(settings) as opened, asking_first(opened, is_followed=is_followed) as inferring:
+        old = opened.ask(jobs.job_run, run=run_id).run.id
+        stored, archive = (
+            (None, b"") if file is None else stored_file(opened.project, file, fuses=not no_fuse, inferring=inferring)
+        )
+        if stored is not None and not is_json:
+            _print_difference(opened, old, stored)
+
+        def start() -> str:
+            return opened.ask(
+                jobs.resume, run=old, job=stored, archive=archive, is_edited=is_edited, fresh_globals=fresh_globals
+            ).run
+
+        _carry_on(settings, opened, start, file=file, is_followed=is_followed, is_json=is_json)
+
+
+def _print_difference(opened: Desk, run_id: str, stored: StoredJob) -> None:
+    from pondage.cli.asks import jobs
+
+    found = opened.ask(jobs.difference, run=run_id, job=stored)
+    for title, names in (("changed", found.changed), ("added", found.added), ("removed", found.removed)):
+        if names:
+            click.echo(f"{title} sub-jobs: {', '.join(names)}")
+
+
+@click.command("list", cls=Verb)
+@click.argument("job", required=False)
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@json_option
+@pass_settings
+def list_jobs(settings: Settings, job: str | None, limit: int, is_json: bool) -> None:
+    """List the deployed jobs and the newest runs, of one job or of all."""
+    from pondage.cli.asks import jobs
+    from pondage.cli.printing.jobs import JOB_COLUMNS, RUN_COLUMNS, job_rows, run_rows
+    from pondage.cli.printing.output import print_json, print_table
+
+    with desk(settings) as opened:
+        view = opened.ask(jobs.jobs, job=job, limit=limit)
+    if is_json:
+        print_json(view)
+        return
+    if view.jobs:
+        print_table(settings, JOB_COLUMNS, job_rows(view.jobs))
+        click.echo()
+    if view.runs:
+        print_table(settings, RUN_COLUMNS, run_rows(view.runs, view.at))
+    else:
+        click.echo("no job has run; try: pondage job run FILE")
+
+
+@click.command("show", cls=Verb)
+@click.argument("run_id", metavar="RUN|JOB")
+@json_option
+@pass_settings
+def show(settings: Settings, run_id: str, is_json: bool) -> None:
+    """Show a run, or the newest run of a job: every component with its state, its cause and what it wrote."""
+    from pondage.cli.asks import jobs
+
+    with desk(settings) as opened:
+        view = opened.ask(jobs.job_run, run=run_id)
+    _print(settings, view, is_json=is_json)
+
+
+@click.command("kill", cls=Verb)
+@click.argument("run_id", metavar="RUN")
+@pass_settings
+def kill(settings: Settings, run_id: str) -> None:
+    """End a run: nothing more starts, and what runs has 30 s to end. The second time it ends at once."""
+    with desk(settings) as opened:
+        kill_run(opened, run_id)
+
+
+def kill_run(opened: Desk, run_id: str) -> None:
+    """Kill a run of a job or a flow, and say what is left of it."""
+    from pondage.cli.asks import jobs
+
+    view = opened.ask(jobs.kill, run=run_id)
+    found = view.run.id
+    running = view.run.counts.get("RUNNING", 0)
+    rest = f"; {running} component(s) may end within 30 s" if view.run.ended_at is None else ""
+    click.echo(f"{found} is {view.run.state}{rest}; to go on later: pondage job resume {found}")
+
+
+def _carry_on(
+    settings: Settings,
+    opened: Desk,
+    start: Callable[[], str],
+    *,
+    file: Path | None,
+    is_followed: bool,
+    is_json: bool,
+) -> None:
+    from pondage.cli.follow.run import started_run
+    from pondage.cli.printing.output import print_json
+
+    begun = "has started; see it: pondage job show"
+    view = started_run(settings, opened, start, begun=begun, is_followed=is_followed, is_json=is_json)
+    if view is None:
+        return
+    if is_json:
+        print_json(view)
+    else:
+        _print_end(settings, view, file)
+    if view.run.state != "OK":
+        click.get_current_context().exit(ABORTED if view.run.state == "ABORTED" else FAILED)
+
+
+def _print_end(settings: Settings, view: JobRunDetail, file: Path | None) -> None:
+    from pondage.cli.printing.jobs import headline
+    from pondage.cli.printing.output import styled
+
+    click.echo(styled(headline(view), settings, fg="green" if view.run.state == "OK" else "red"))
+    for component in view.components:
+        if component.state == "ERROR":
+            click.echo(f"  {component.name}: {component.cause}")
+            if settings.is_traced and component.trace:
+                click.echo(component.trace, err=True)
+    if view.run.state != "OK":
+        mended = f" --file {file}" if file is not None and view.run.state != "ABORTED" else ""
+        again = "go on" if view.run.state == "ABORTED" else "go on after mending it"
+        click.echo(f"  more: pondage job show {view.run.id}; {again}: pondage job resume {view.run.id}{mended}")
+
+
+def _print(settings: Settings, view: JobRunDetail, *, is_json: bool) -> None:
+    from pondage.cli.printing.jobs import COMPONENT_COLUMNS, component_rows, headline, print_streams
+    from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title
+    from pondage.cli.printing.stages import print_stages
+    from pondage.views.words import size_text
+
+    if is_json:
+        print_json(view)
+        return
+    click.echo(headline(view))
+    print_pairs(
+        settings,
+        [
+            ("job", f"{view.run.job} {view.version}".strip()),
+            ("plan", view.plan[:12]),
+            ("reason", view.run.reason),
+            ("resumes", view.run.resumed_from or ""),
+            ("halted", view.run.halted or ""),
+            ("sub-jobs", ", ".join(_subjob(sub) for sub in view.subjobs)),
+            ("edges fired", str(view.metrics.edges_fired)),
+            ("kept", size_text(view.metrics.checkpoint_bytes)),
+        ],
+    )
+    click.echo()
+    print_table(settings, COMPONENT_COLUMNS, component_rows(view), numbers=("ROWS",))
+    print_stages(settings, "COMPONENT", ((one.name, one.progress) for one in view.components))
+    print_streams(settings, view)
+    if view.globals:
+        print_title("globals", settings)
+        print_pairs(settings, [(key, _text(value)) for key, value in sorted(view.globals.items())])
+
+
+def _subjob(sub: SubjobView) -> str:
+    is_other = sub.error not in ("", sub.name)
+    return f"{sub.name} {sub.state}" + (f" (first {sub.error})" if is_other else "")
+
+
+def _text(value: object) -> str:
+    import msgspec
+
+    return msgspec.json.encode(value).decode()

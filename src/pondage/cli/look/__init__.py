@@ -1,0 +1,1 @@
+"""The verbs of the section "Look", one file for each."""

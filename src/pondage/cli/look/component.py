@@ -1,0 +1,210 @@
+"""`pondage component`: what jobs and flows are built of, the queues of their work, and a manifest for many machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+import msgspec
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.files.known import listed_components
+from pondage.cli.files.registry import known_components
+from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title
+from pondage.define.job.component import ComponentDefinition
+from pondage.define.types.port import Port
+
+if TYPE_CHECKING:
+    from pondage.views.jobs.components import KnownComponent
+    from pondage.views.jobs.queues import QueueView
+
+_Component = TypeVar("_Component", bound=ComponentDefinition)
+
+
+@click.group()
+def component() -> None:
+    """The components that jobs and flows are built of, and the queues in which their work waits for a worker."""
+
+
+@component.command("list", cls=Verb)
+@json_option
+@pass_settings
+def list_components(settings: Settings, is_json: bool) -> None:
+    """List all components with their ports: the library's, those that are deployed for trees, and this project's."""
+    found = listed_components()
+    if is_json:
+        print_json([msgspec.to_builtins(one) for one in found])
+        return
+    columns = ("NAME", "VERSION", "OF", "INPUTS", "OUTPUTS", "")
+    rows = [
+        (one.name, one.version, _owner(one), _short(one.inputs), _short(one.outputs), one.doc.partition("\n")[0])
+        for one in found
+    ]
+    print_table(settings, columns, rows)
+
+
+@component.command("show", cls=Verb)
+@click.argument("name")
+@json_option
+@pass_settings
+def show(settings: Settings, name: str, is_json: bool) -> None:
+    """Show one component: what it does, its ports, its parameters."""
+    found = _known({one.name: one for one in listed_components()}, name)
+    if is_json:
+        print_json(msgspec.to_builtins(found))
+        return
+    click.echo(f"{found.name} {found.version}\n\n{found.doc}\n")
+    print_pairs(settings, _facts(found))
+    for title, ports in (("inputs", found.inputs), ("outputs", found.outputs)):
+        if ports:
+            print_title(title, settings)
+            print_pairs(settings, [(port, _port(one, is_input=title == "inputs")) for port, one in ports.items()])
+    properties = found.params.get("properties")
+    if isinstance(properties, dict) and properties:
+        print_title("params", settings)
+        required = found.params.get("required", [])
+        assert isinstance(required, list)
+        print_pairs(settings, [(key, _kind(one, is_required=key in required)) for key, one in properties.items()])
+
+
+@component.command("queues", cls=Verb)
+@click.option("--all", "is_all", is_flag=True, help="Also those in which there is nothing now.")
+@json_option
+@pass_settings
+def queues(settings: Settings, is_all: bool, is_json: bool) -> None:
+    """Show what waits for which code. What is left over of old code can be bound to the new one."""
+    from pondage.cli.asks import components
+
+    with desk(settings) as opened:
+        view = opened.ask(components.queues, is_all=is_all)
+    if is_json:
+        print_json(view)
+    elif not view.queues:
+        click.echo("nothing waits and nothing runs; every queue there ever was: pondage component queues --all")
+    else:
+        columns = ("QUEUE", "COMPONENTS", "CODE", "WAITING", "RUNNING", "OLDEST", "NEEDS", "WORKERS", "")
+        print_table(settings, columns, [_line(one) for one in view.queues])
+
+
+@component.command("rebind", cls=Verb)
+@click.argument("queue", type=int)
+@click.option(
+    "--to", metavar="CODE", help="The digest of the code, or its beginning; left out: what was deployed last."
+)
+@click.option("--note", default="", metavar="TEXT", help="Why, for the audit trail.")
+@json_option
+@pass_settings
+def rebind(settings: Settings, queue: int, to: str | None, note: str, is_json: bool) -> None:
+    """Let another code serve QUEUE: what waits in it, and what still comes."""
+    from pondage.cli.asks import components
+
+    with desk(settings) as opened:
+        done = opened.ask(components.rebind, queue=queue, to=to, note=note)
+    if is_json:
+        print_json(done)
+    else:
+        click.echo(f"queue {queue} is served by code {done.served_by[:12]} now")
+
+
+@component.command("manifest", cls=Verb)
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--image", required=True, help="A container's image that has Pondage; a component's own comes first.")
+@click.option("--namespace", default="default", show_default=True)
+@click.option("--secret", default="pondage", show_default=True, help="The Secret whose key `ledger` is its address.")
+@pass_settings
+def manifest(settings: Settings, names: tuple[str, ...], image: str, namespace: str, secret: str) -> None:
+    """Print a Kubernetes manifest of workers for these components: kubectl apply -f -."""
+    from pondage.cli.client.session import open_project
+    from pondage.connect import kubernetes
+
+    known = known_components()
+    project = open_project(settings)
+    cluster = kubernetes.Cluster(
+        image=image,
+        warehouse=project.warehouse,
+        namespace=namespace,
+        secret=secret,
+        drain_s=project.durability.drain_s,
+    )
+    click.echo(kubernetes.manifest([_known(known, name) for name in names], cluster), nl=False)
+
+
+def _known(known: Mapping[str, _Component], name: str) -> _Component:
+    """Answer a component; raises `NotFound` with what may have been meant."""
+    from pondage.define.values.meant import nearest
+    from pondage.errors import NotFound
+
+    if name not in known:
+        close = nearest(name, known)
+        hint = f"did you mean {close}?" if close else "see them all: pondage component list"
+        raise NotFound(f"there is no component {name!r}", hint=hint)
+    return known[name]
+
+
+def _line(one: QueueView) -> tuple[str, ...]:
+    from pondage.views.words import duration_text
+
+    code = one.served_by[:12] or "any"
+    needs = " ".join((*one.labels, *(one.memory[:1])))
+    remark = "left over: pondage component rebind " + str(one.id) if one.is_left_over else ""
+    return (
+        str(one.id),
+        " ".join(one.components),
+        code if one.served_by == one.code else f"{code} (was {one.code[:12]})",
+        str(one.waiting),
+        str(one.running),
+        "-" if one.oldest_us is None else duration_text(one.oldest_us),
+        needs or "-",
+        str(len(one.workers)),
+        remark,
+    )
+
+
+def _owner(found: KnownComponent) -> str:
+    """Answer where a component is from; one of this folder may not be in force yet."""
+    if not found.project:
+        return "library"
+    return found.project if found.archive else f"{found.project}, not deployed"
+
+
+def _facts(found: KnownComponent) -> list[tuple[str, str]]:
+    def written(names: tuple[str, ...] | None) -> str:
+        return "anything" if names is None else ", ".join(names) or "nothing"
+
+    return [
+        ("of", _owner(found)),
+        ("code", found.entry or " ".join(found.command)),
+        ("in trees", "yes" if found.exposed else "no: it is for jobs only"),
+        ("deterministic", "yes: it may be fused with its neighbours" if found.deterministic else "no"),
+        ("after-variables", written(found.after)),
+        ("writes globals", written(found.globals)),
+    ]
+
+
+def _short(ports: dict[str, Port]) -> str:
+    return ", ".join(f"{name}{'' if port.required else '?'}{'…' if port.multi else ''}" for name, port in ports.items())
+
+
+def _port(port: Port, *, is_input: bool) -> str:
+    words = [port.type]
+    if is_input:
+        words += ["required" if port.required else "optional"] + (["several connections"] if port.multi else [])
+    return ", ".join(words)
+
+
+def _kind(schema: object, *, is_required: bool) -> str:
+    assert isinstance(schema, dict)
+    words = []
+    if "enum" in schema:
+        words.append("one of " + ", ".join(map(str, schema["enum"])))
+    elif "format" in schema:
+        words.append(str(schema["format"]))
+    elif "type" in schema:
+        given = schema["type"]
+        words.append(given if isinstance(given, str) else " or ".join(given))
+        inner = schema.get("items") or schema.get("additionalProperties")
+        if isinstance(inner, dict):
+            words[-1] += f" of {inner.get('format') or inner.get('type')}s"
+    return ", ".join([*words, "required" if is_required else "optional"])

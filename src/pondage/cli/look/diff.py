@@ -1,0 +1,100 @@
+"""`diff`: what differs between what a Pond shows now and another Run of it, or another environment."""
+
+from __future__ import annotations
+
+import click
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.printing.output import print_json, print_table, print_title
+from pondage.operations.questions import diff_view
+from pondage.views.ponds.diff import DiffView, StateView, TableDifference
+from pondage.views.words import count_text
+
+
+@verb
+@click.argument("pond", metavar="POND[.RIPPLE]")
+@click.option("--against", required=True, metavar="RUN|ENV", help="A Run (sales#12, or its id), or an environment.")
+@click.option("--key", "keys", multiple=True, metavar="COLUMN", help="What identifies a row; may be given repeatedly.")
+@click.option("--limit", "-n", type=click.IntRange(0, 1000), default=20, show_default=True, help="Rows to show.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), default=600.0, show_default=True)
+@json_option
+@pass_settings
+def diff(
+    settings: Settings, pond: str, against: str, keys: tuple[str, ...], limit: int, timeout_s: float, is_json: bool
+) -> None:
+    """Compare what a Pond shows now with an older Run of it, or with the same Pond of another environment.
+
+    Rows are matched by --key; without it by the keys of a Pond that merges, or the columns of its rule `unique`; else
+    they are compared as a whole. A worker reads both; when both Runs show the same snapshots nobody has to.
+    """
+    import msgspec
+
+    from pondage.cli.asks import questions
+    from pondage.cli.follow.answer import answer_of
+
+    with desk(settings) as opened:
+        begun = opened.ask(questions.diff, pond=pond, against=against, keys=keys, limit=limit)
+        tables = begun.tables
+        if begun.answer is not None:
+            hint = f"pondage diff {pond} --against {against} --key COLUMN"
+            with opened.workers():
+                answer = answer_of(opened, begun.answer, timeout_s=timeout_s, hint=hint, settings=settings)
+            tables = msgspec.json.decode(answer, type=tuple[TableDifference, ...])
+    view = diff_view(begun, tables or ())
+    if is_json:
+        print_json(view)
+    else:
+        _print(settings, view)
+
+
+def _print(settings: Settings, view: DiffView) -> None:
+    click.echo(f"{view.pond}: from {_state(view.before)} to {_state(view.after)}")
+    for table in view.tables:
+        print_title(f"{table.ripple} (by {', '.join(table.keys) or 'whole rows'})", settings)
+        if table.is_same:
+            click.echo(f"no difference in {count_text(table.after_rows or 0, 'row')}")
+            continue
+        click.echo(
+            f"{table.added:,} added, {table.removed:,} removed, {table.changed:,} changed; "
+            f"{_rows(table.before_rows)} before, {_rows(table.after_rows)} now"
+        )
+        for each in table.schema:
+            click.echo(f"column {each.column}: {each.before or 'not there'} before, {each.after or 'not there'} now")
+        for name, count in sorted(table.columns.items(), key=lambda one: -one[1]):
+            click.echo(f"column {name} differs in {count_text(count, 'row')}")
+        if table.sample is not None:
+            _print_sample(settings, table)
+
+
+def _print_sample(settings: Settings, table: TableDifference) -> None:
+    from pondage.cli.follow.answer import value_text
+
+    assert table.sample is not None
+    names = [name for name in table.sample.columns if name != "_columns"]
+    has_columns = len(names) < len(table.sample.columns)
+    rows = []
+    for row in table.sample.rows:
+        shown = [value_text(value) for value in row[: len(names)]]
+        rows.append([*shown, _changes(row[-1])] if has_columns else shown)
+    titles = ["CHANGE" if name == "_change" else name for name in names] + (["COLUMNS"] if has_columns else [])
+    print_table(settings, titles, rows)
+    if table.sample.truncated:
+        click.echo("and there are more (see --limit)")
+
+
+def _changes(value: object) -> str:
+    from pondage.cli.follow.answer import value_text
+
+    if not isinstance(value, list):
+        return ""
+    pairs = [each for each in value if isinstance(each, dict)]
+    return ", ".join(f"{each['column']}: {value_text(each['before'])} -> {value_text(each['after'])}" for each in pairs)
+
+
+def _state(state: StateView) -> str:
+    return f"{state.environment} run {state.run} (#{state.number})"
+
+
+def _rows(rows: int | None) -> str:
+    return "not there" if rows is None else count_text(rows, "row")

@@ -1,0 +1,96 @@
+"""`lineage`: where a table or a column comes from, and where it goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.printing.drawing import drawing
+from pondage.cli.printing.output import print_json, print_table, print_title, styled
+from pondage.views.ponds.lineage_data import Direction, LineageTable, LineageView
+from pondage.views.words import age_text, list_text
+
+_FILLS = {"start": "#fff3e0", "other": "#e3f2fd", "missing": "#ffffff"}
+
+
+@verb
+@click.argument("subject", metavar="POND|TABLE|COLUMN|RUN|SNAPSHOT")
+@click.option("--up", "way", flag_value="up", help="Only what it is made of.")
+@click.option("--down", "way", flag_value="down", help="Only what is made of it.")
+@click.option("--columns", "has_columns", is_flag=True, help="Also which columns come from which.")
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw the tables into this file.")
+@json_option
+@pass_settings
+def lineage(
+    settings: Settings, subject: str, way: Direction | None, has_columns: bool, svg: Path | None, is_json: bool
+) -> None:
+    """Print where a table comes from and where it goes: `sales`, `sales.clean`, or the column `sales.clean.amount`.
+
+    For a Run (sales#12) or a snapshot it is the data that was really read. Columns are known after a table's next run.
+    """
+    from pondage.cli.asks import looking
+
+    with desk(settings) as opened:
+        view = opened.ask(looking.lineage, subject=subject, direction=way or "both", columns=has_columns)
+    if svg is not None:
+        svg.write_text(_picture(view), encoding="utf-8")
+    if is_json:
+        print_json(view)
+    elif svg is not None:
+        click.echo(f"drawn: {svg} ({len(view.tables)} tables)")
+    else:
+        _print(settings, view)
+
+
+def _print(settings: Settings, view: LineageView) -> None:
+    reads: dict[str, list[str]] = {}
+    for edge in view.edges:
+        reads.setdefault(edge.target, []).append(edge.source)
+    rows = [
+        (
+            _name(each),
+            _place(each.distance),
+            ", ".join(dict.fromkeys(reads.get(each.table, []))) or "-",
+            each.run or ("-" if each.is_deployed else "not deployed"),
+            "-" if each.freshness is None else age_text(each.freshness - each.delay, view.at),
+        )
+        for each in sorted(view.tables, key=lambda each: (each.distance, each.table))
+    ]
+    print_table(settings, ("TABLE", "WHERE", "MADE OF", "RUN", "FRESH"), rows)
+    if view.columns:
+        print_title("columns", settings)
+        print_table(
+            settings,
+            ("COLUMN", "COMES FROM"),
+            [
+                (f"{each.target}.{each.target_column or '(rows)'}", f"{each.source}.{each.source_column}")
+                for each in view.columns
+            ],
+        )
+    if view.unknown:
+        text = f"columns of {list_text(list(view.unknown))}: known after the next run"
+        click.echo(styled(text, settings, dim=True))
+    if view.has_more:
+        click.echo(styled("more tables were left out", settings, dim=True))
+
+
+def _name(each: LineageTable) -> str:
+    return f"{each.table} (spliced)" if each.is_spliced else each.table
+
+
+def _place(distance: int) -> str:
+    if distance == 0:
+        return "here"
+    return f"{-distance} up" if distance < 0 else f"{distance} down"
+
+
+def _picture(view: LineageView) -> str:
+    numbers = {each.table: at for at, each in enumerate(view.tables)}
+    fills = [
+        _FILLS["start" if each.distance == 0 else "other" if each.is_deployed else "missing"] for each in view.tables
+    ]
+    arrows = [(numbers[each.source], numbers[each.target], "", "#546e7a") for each in view.edges]
+    return drawing([each.table for each in view.tables], arrows, fills)

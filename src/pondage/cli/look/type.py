@@ -1,0 +1,64 @@
+"""`pondage type list|show`: the types of ports, what they mean, and how they become octets."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.files.known import listed_types
+from pondage.cli.printing.output import print_json, print_pairs, print_table
+from pondage.define.types.type_registry import TypeEntry, TypeRegistry
+
+
+@click.group("type")
+def types() -> None:
+    """The types of ports: those of the grammar, and those that this project gives a name."""
+
+
+@types.command("list", cls=Verb)
+@json_option
+@pass_settings
+def list_types(settings: Settings, is_json: bool) -> None:
+    """List all types: built in, deployed, and of this project."""
+    found = {one.key: one for one in listed_types()}
+    if is_json:
+        print_json([_as_json(one, found) for one in found.values()])
+        return
+    rows = [(key, one.project or "built in", one.definition, one.doc) for key, one in found.items()]
+    print_table(settings, ("NAME", "OF", "CONSISTS OF", ""), rows)
+
+
+@types.command("show", cls=Verb)
+@click.argument("name")
+@json_option
+@pass_settings
+def show(settings: Settings, name: str, is_json: bool) -> None:
+    """Show one type: what it means, what it consists of, how it becomes octets. NAME may have a version: Order@2."""
+    from pondage.define.values.meant import nearest
+    from pondage.errors import NotFound
+
+    known = {one.key: one for one in listed_types()}
+    fitting = [one for key, one in known.items() if name in (key, one.name, f"{one.name}@{one.version}")]
+    if not fitting:
+        close = nearest(name, known)
+        hint = f"did you mean {close}?" if close else "see them all: pondage type list"
+        raise NotFound(f"there is no type {name!r}", hint=hint)
+    if is_json:
+        print_json([_as_json(one, known) for one in fitting] if len(fitting) > 1 else _as_json(fitting[0], known))
+        return
+    for one in fitting:
+        click.echo(f"{one.name} {one.version}".strip() + (f"\n\n{one.doc}\n" if one.doc else "\n"))
+        facts = [("consists of", one.definition or "-"), ("as octets", one.serialisation)]
+        print_pairs(settings, [*facts, ("declared", f"by project {one.project}" if one.project else "built in")])
+
+
+def _as_json(entry: TypeEntry, known: TypeRegistry) -> dict[str, object]:
+    from pondage.define.types.type_json import spark_json
+    from pondage.define.types.type_registry import structures_of
+    from pondage.define.types.types import parse_type
+
+    found: dict[str, object] = msgspec.to_builtins(entry)
+    is_row = bool(entry.definition) and (not entry.is_built_in or entry.name == "Panic")
+    found["schema"] = spark_json(parse_type(entry.definition), structures_of(known)) if is_row else None
+    return found

@@ -1,0 +1,63 @@
+"""`pondage alert`: what somebody was told of, and whether a webhook works."""
+
+from __future__ import annotations
+
+import click
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+
+
+@click.group()
+def alert() -> None:
+    """Look at alerts, and try a rule of the project file ([alerts.NAME])."""
+
+
+@alert.command("list", cls=Verb)
+@click.option("--open", "is_open", is_flag=True, help="Only what is not over.")
+@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many.")
+@json_option
+@pass_settings
+def list_(settings: Settings, is_open: bool, limit: int, is_json: bool) -> None:
+    """List the newest alerts: one for each root cause."""
+    from pondage.cli.asks import keeping
+    from pondage.cli.printing.output import print_json, print_table
+    from pondage.views.words import age_text
+
+    with desk(settings) as opened:
+        view = opened.ask(keeping.alerts, limit=limit, is_open=is_open)
+    if is_json:
+        print_json(view)
+        return
+    if not view.alerts:
+        click.echo("no alerts; rules for them are [alerts.NAME] in pondage.toml (docs/alerts.md)")
+        return
+    rows = [
+        (
+            each.id,
+            each.rule,
+            each.trouble.kind,
+            age_text(each.opened_at, view.at),
+            "open" if each.resolved_at is None else f"over {age_text(each.resolved_at, view.at)}",
+            each.trouble.text,
+        )
+        for each in view.alerts
+    ]
+    print_table(settings, ("ALERT", "RULE", "KIND", "SINCE", "STATE", "WHAT"), rows)
+
+
+@alert.command("test", cls=Verb)
+@click.argument("rule")
+@json_option
+@pass_settings
+def test(settings: Settings, rule: str, is_json: bool) -> None:
+    """Send a message that means nothing to the webhook of a rule. A running `pondage dev` or worker delivers it."""
+    from pondage.cli.asks import keeping
+    from pondage.cli.printing.output import print_json
+
+    with desk(settings) as opened:
+        made = opened.ask(keeping.test_alert, rule=rule)
+    if is_json:
+        print_json(made)
+    else:
+        click.echo(f"{made.alert} waits to be delivered; what does not arrive: pondage doctor")

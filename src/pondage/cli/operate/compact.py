@@ -1,0 +1,56 @@
+"""`pondage compact`: many small batches of a growing table become few files, and nothing else changes."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.follow.answer import answer_of
+from pondage.cli.printing.output import print_json
+
+
+class CompactedTable(msgspec.Struct, frozen=True, kw_only=True):
+    """One table of a Pond: how many batches were put together, and what they are now."""
+
+    ripple: str
+    batches: int
+    files: int
+    rows: int
+    bytes: int
+
+
+@verb
+@click.argument("pond")
+@click.option("--timeout", "timeout_s", type=float, default=600.0, show_default=True, help="Seconds to wait.")
+@json_option
+@pass_settings
+def compact(settings: Settings, pond: str, timeout_s: float, is_json: bool) -> None:
+    """Put the small batches of a Pond that appends or merges into few files, so that reading it is fast.
+
+    What the table shows, its freshness and what Sinks have taken in do not change. It happens by itself when a table
+    has more than 64 small batches.
+    """
+    from pondage.cli.asks import questions
+    from pondage.views.words import count_text, size_text
+
+    tables: list[CompactedTable] = []
+    with desk(settings) as opened:
+        begun = opened.ask(questions.compact, pond=pond)
+        key = begun.pond
+        if begun.tables:
+            with opened.workers():
+                for each in begun.tables:
+                    hint = f"pondage compact {pond}"
+                    answer = answer_of(opened, each.answer, timeout_s=timeout_s, hint=hint, settings=settings)
+                    sizes = msgspec.json.decode(answer, type=dict[str, int])
+                    tables.append(CompactedTable(ripple=each.ripple, batches=each.batches, **sizes))
+    if is_json:
+        print_json({"pond": key, "tables": tables})
+        return
+    if not tables:
+        click.echo(f"{key} has no small batches to put together")
+    for table in tables:
+        now = f"{count_text(table.files, 'file')}, {count_text(table.rows, 'row')}, {size_text(table.bytes)}"
+        click.echo(f"{key}.{table.ripple}: {count_text(table.batches, 'batch')} are now {now}")

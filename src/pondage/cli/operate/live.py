@@ -1,0 +1,44 @@
+"""`pondage live`: a machine that runs reactors for a ledger; it needs no copy of the project and starts no Spark."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+import click
+
+from pondage.cli.client.session import open_project, refuse_server
+from pondage.cli.client.settings import Settings, pass_settings, verb
+
+
+@verb
+@click.option("--ledger", metavar="URL", help="The ledger, for example postgresql://user@host/name.")
+@click.option(
+    "--state", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
+    help="A directory of this machine for what may be lost: unpacked code, sockets, logs.",
+)  # fmt: skip
+@pass_settings
+def live(settings: Settings, ledger: str | None, state: Path | None) -> None:
+    """Run the deployed reactors on this machine until SIGTERM, which drains them.
+
+    Several machines may: each reactor has one owner, and when that dies another takes over with its state. What is not
+    said is taken from the project file here, if there is one. `pondage dev` runs reactors by itself.
+    """
+    import msgspec
+
+    from pondage.engine.supervise.machine import WorkerOptions, run_worker, worker_config
+    from pondage.errors import ProjectError
+
+    try:
+        refuse_server(settings)
+        project = open_project(settings)
+    except ProjectError as error:
+        if error.code != "NO_PROJECT" or settings.project is not None:
+            raise
+        project = None
+    warehouse = None if project is not None or state is None else str(state.absolute() / "warehouse")
+    config = worker_config(WorkerOptions(ledger=ledger, warehouse=warehouse, state=state), project)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    code = run_worker(msgspec.structs.replace(config, workers=0), has_live=True)
+    click.get_current_context().exit(code)

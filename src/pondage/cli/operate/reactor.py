@@ -1,0 +1,199 @@
+"""`pondage reactor`: look at reactors. What changes one is in `reactor_commands`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.operate.reactor_commands import fire, fire_with, pause, push, redrive, resume, revive
+
+if TYPE_CHECKING:
+    from pondage.views.reactors.reactors import ReactorView, ReactorWhyView
+
+_NAME = click.argument("name", metavar="REACTOR")
+
+
+@click.group()
+def reactor() -> None:
+    """Look at reactors and command them: what arrives makes them fire."""
+
+
+for _verb in (fire, fire_with, pause, resume, push, revive, redrive):
+    reactor.add_command(_verb)
+
+
+@reactor.command("list", cls=Verb)
+@json_option
+@pass_settings
+def list_reactors(settings: Settings, is_json: bool) -> None:
+    """List every deployed reactor, its state, and whether a live host owns it."""
+    from pondage.cli.asks import reactors
+    from pondage.cli.printing.output import print_json, print_table
+
+    with desk(settings) as opened:
+        views = opened.ask(reactors.reactors)
+        environment = "" if views else opened.environment
+    if is_json:
+        print_json(views)
+        return
+    if not views:
+        click.echo(
+            f"no reactor is deployed in environment {environment}; declare one with Reactor(…), then: pondage deploy"
+        )
+        return
+    columns = ("REACTOR", "VERSION", "STATE", "FIRES", "SOURCES", "DURABLE")
+    print_table(settings, columns, [_line(view) for view in views])
+
+
+def _line(view: ReactorView) -> tuple[str, ...]:
+    waits = f" ({', '.join(view.waiting_for)})" if view.waiting_for and view.is_owned else ""
+    state = view.state + waits if view.error is None else "not started"
+    return view.name, view.version, state, f"{view.criteria}, {view.strategy}", ", ".join(view.sources), view.durable
+
+
+@reactor.command("state", cls=Verb)
+@_NAME
+@json_option
+@pass_settings
+def state(settings: Settings, name: str, is_json: bool) -> None:
+    """Show what a reactor knows: values, queues, health, offsets, the last fire, dead letters."""
+    from pondage.cli.asks import reactors
+    from pondage.cli.printing.output import print_json, print_pairs, print_table
+
+    with desk(settings) as opened:
+        found = opened.ask(reactors.state, reactor=name)
+    if is_json:
+        print_json(found)
+        return
+    view = msgspec.convert(found, _StateView)
+    fires = f"{view.fires} ({view.ok} ok, {view.bad} not)"
+    print_pairs(
+        settings,
+        [
+            ("state", view.state + (f" ({', '.join(view.unhealthy)})" if view.unhealthy else "")),
+            ("hold", view.hold or ""),
+            ("fires", fires),
+            ("running", "" if view.running is None else f"fire {view.running['fire']}"),
+            ("last fire", "" if view.last_fire is None else f"{view.last_fire[0]} {view.last_fire[2]}"),
+            ("dead letters", ", ".join(map(str, view.dead))),
+        ],
+    )
+    columns = ("SOURCE", "HEALTH", "SEEN", "CONSUMED", "WAITING", "OFFSET", "VALUE")
+    print_table(settings, columns, [_source_line(each, source) for each, source in view.sources.items()])
+
+
+class _StateView(msgspec.Struct):
+    state: str
+    unhealthy: list[str]
+    hold: str | None
+    sources: dict[str, dict[str, object]]
+    running: dict[str, object] | None
+    last_fire: list[object] | None
+    dead: list[int | str]
+    fires: int
+    ok: int
+    bad: int
+
+
+def _source_line(name: str, source: dict[str, object]) -> tuple[str, ...]:
+    value = msgspec.json.encode(source["value"]).decode()
+    waiting = sum(msgspec.convert(source[each], int) for each in ("queued", "buffered", "parked"))
+    offset = _offset_text(source["offset"])
+    shown = value if len(value) <= 60 else f"{value[:59]}…"
+    return name, str(source["health"]), str(source["seen"]), str(source["consumed"]), str(waiting), offset, shown
+
+
+def _offset_text(offset: object) -> str:
+    if isinstance(offset, dict):
+        return " ".join(f"{lane}:{place}" for lane, place in offset.items())
+    return "" if offset is None else str(offset)
+
+
+@reactor.command("dead", cls=Verb)
+@_NAME
+@json_option
+@pass_settings
+def dead(settings: Settings, name: str, is_json: bool) -> None:
+    """List dead letters: the inputs of fires that were given up, and events that could not be decoded."""
+    from pondage.cli.asks import reactors
+    from pondage.cli.printing.output import print_json, print_table
+
+    with desk(settings) as opened:
+        letters = opened.ask(reactors.dead, reactor=name)
+    if is_json:
+        print_json(letters)
+        return
+    if not letters:
+        click.echo(f"no dead letters; what it does: pondage reactor state {name}")
+        return
+    print_table(settings, ("LETTER", "ERROR", "INPUTS"), [_letter_line(each) for each in letters])
+    if any(each["raw"] is None for each in letters):
+        click.echo(f"once more: pondage reactor redrive {name} LETTER")
+    if any(each["raw"] is not None for each in letters):
+        click.echo(f"what could not be decoded: repair it and hand it over (pondage reactor push {name} SOURCE JSON)")
+
+
+def _letter_line(letter: dict[str, object]) -> tuple[str, ...]:
+    raw = letter["raw"]
+    kept = msgspec.json.encode(letter["inputs"]).decode() if raw is None else str(raw)
+    return str(letter["id"]), str(letter["error"]), kept[:100]
+
+
+@reactor.command("history", cls=Verb)
+@_NAME
+@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many.")
+@json_option
+@pass_settings
+def history(settings: Settings, name: str, limit: int, is_json: bool) -> None:
+    """List what happened to a reactor: recoveries, holds, starts that failed."""
+    from pondage.cli.asks import reactors
+    from pondage.cli.printing.output import print_json
+    from pondage.views.words import moment_text
+
+    with desk(settings) as opened:
+        lines = opened.ask(reactors.history, reactor=name, limit=limit)
+    if is_json:
+        print_json(lines)
+        return
+    for line in lines:
+        click.echo(f"{moment_text(line.at)}  {line.text}")
+    if not lines:
+        click.echo(f"nothing has happened to it: no recovery, no hold; what it does: pondage reactor state {name}")
+
+
+@reactor.command("watch", cls=Verb)
+@_NAME
+@json_option
+@pass_settings
+def watch(settings: Settings, name: str, is_json: bool) -> None:
+    """Follow a reactor until Ctrl-C: its health as it changes, its fires at most four times a second."""
+    from pondage.cli.asks import reactors
+
+    with desk(settings) as opened:
+        for said in opened.follow(reactors.watch, reactor=name):
+            said.pop("id", None)
+            if is_json:
+                click.echo(msgspec.json.encode(said))
+            elif "fired" in said:
+                click.echo(f"{said['fired']} fires, the last {said['last']}")
+            elif "source" in said:
+                click.echo(f"source {said['source']}: {said['health']}")
+            elif "health" in said:
+                click.echo(f"health: {said['health']} {said['sources'] or ''}".rstrip())
+            elif "recovery" in said:
+                click.echo(f"recovery of {said['recovery'] or 'the reactor'}: attempt {said['attempt']}")
+
+
+def print_why_reactor(settings: Settings, view: ReactorWhyView) -> None:
+    """Print the reasons as sentences."""
+    from pondage.cli.printing.output import styled
+
+    click.echo(f"reactor {styled(view.reactor, settings, bold=True)} is {view.state}.")
+    for reason in view.reasons:
+        click.echo(f"  - {reason.text}")
+        if reason.hint:
+            click.echo(styled(f"    try: {reason.hint}", settings, dim=True))

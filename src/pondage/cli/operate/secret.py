@@ -1,0 +1,86 @@
+"""`pondage secret`: passwords and the like, encrypted in the ledger. A value is typed or piped in and never shown."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+
+_NAME = click.argument("name")
+
+
+@click.group()
+def secret() -> None:
+    """Keep passwords for your Ripples: encrypted in the ledger, opened by workers only.
+
+    A Ripple asks `run.secret("NAME")`. Its other forms need no storing: `env:NAME` and `file:PATH`.
+    """
+
+
+@secret.command("set", cls=Verb)
+@_NAME
+@json_option
+@pass_settings
+def set_(settings: Settings, name: str, is_json: bool) -> None:
+    """Store a value under NAME, in place of the one before. It is read from stdin, or asked for on a terminal."""
+    from pondage.cli.asks import keeping
+    from pondage.cli.printing.output import print_json
+    from pondage.define.values.names import checked_name
+
+    checked_name(name, what="secret")
+    value = _value(name)
+    with desk(settings) as opened:
+        kept = opened.ask(keeping.put_secret, name=name, value=value)
+    if is_json:
+        print_json(kept)
+    else:
+        click.echo(f"{'stored' if kept.is_new else 'replaced'} the secret {name}")
+
+
+@secret.command("list", cls=Verb)
+@json_option
+@pass_settings
+def list_(settings: Settings, is_json: bool) -> None:
+    """Print the names of the stored secrets. Values are never shown."""
+    from pondage.cli.asks import keeping
+    from pondage.cli.printing.output import print_json
+
+    with desk(settings) as opened:
+        view = opened.ask(keeping.secrets)
+    found = view.secrets
+    if is_json:
+        print_json(view)
+    elif not found:
+        click.echo("there are no secrets; next: pondage secret set NAME")
+    else:
+        for each in found:
+            click.echo(each)
+
+
+@secret.command("remove", cls=Verb)
+@_NAME
+@json_option
+@pass_settings
+def remove(settings: Settings, name: str, is_json: bool) -> None:
+    """Delete a secret. Ripples that ask for it fail from then on, and say so."""
+    from pondage.cli.asks import keeping
+    from pondage.cli.printing.output import print_json
+
+    with desk(settings) as opened:
+        gone = opened.ask(keeping.remove_secret, name=name)
+    if is_json:
+        print_json(gone)
+    else:
+        click.echo(f"removed the secret {name}")
+
+
+def _value(name: str) -> str:
+    if sys.stdin.isatty():
+        return str(click.prompt(f"value of {name}", hide_input=True, confirmation_prompt=True))
+    value = sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    if not value:
+        raise click.UsageError("no value on stdin: pipe it in, or call this on a terminal and type it")
+    return value

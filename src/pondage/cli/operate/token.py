@@ -1,0 +1,124 @@
+"""`pondage token`: who may use the server, and what for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.client.desk import about, desk
+from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+
+if TYPE_CHECKING:
+    from pondage.ledger.tables.api_tokens import TokenRow
+
+LEVELS = ("read", "demand", "operate", "admin")
+
+
+@click.group()
+def token() -> None:
+    """Make, list and revoke the tokens that `pondage serve` asks for.
+
+    read: look at everything. demand: also trigger Ponds, query, push. operate: also clear, kill, deploy, run jobs.
+    admin: also tokens.
+    """
+
+
+@token.command("create", cls=Verb)
+@click.option("--level", type=click.Choice(LEVELS), required=True, help="What it may do; each includes those before.")
+@click.option("--for", "environments", multiple=True, metavar="ENV", help="Bound to this environment (else: --env).")
+@click.option("--everywhere", is_flag=True, help="Bound to every environment, future ones too.")
+@click.option("--name", default="", help="Who or what it is for: the audit says it.")
+@click.option("--expires", metavar="DURATION", help="After this it is refused: 12h, 30d. Left out: never.")
+@json_option
+@pass_settings
+def create(
+    settings: Settings,
+    level: str,
+    environments: tuple[str, ...],
+    everywhere: bool,
+    name: str,
+    expires: str | None,
+    is_json: bool,
+) -> None:
+    """Make a token and print it, for the only time. The ledger keeps its hash."""
+    from pondage.cli.asks import keeping
+    from pondage.cli.printing.output import print_json
+    from pondage.define.values.duration import parsed_duration
+    from pondage.define.values.names import checked_name
+
+    with desk(settings) as opened:
+        chosen = tuple(checked_name(each, what="environment") for each in environments) or (opened.environment,)
+        bound = ("*",) if everywhere else chosen
+        made = opened.ask(
+            keeping.make_token,
+            name=name or f"{level} token",
+            level=level,
+            environments=bound,
+            lasts_us=None if expires is None else parsed_duration(expires, what="--expires"),
+        )
+    row = made.row
+    if is_json:
+        print_json(made)
+    else:
+        click.echo(made.token)
+        click.echo(f"{row.id}: {row.level} in {', '.join(row.environments)}; it is not shown again", err=True)
+
+
+@token.command("list", cls=Verb)
+@json_option
+@pass_settings
+def list_(settings: Settings, is_json: bool) -> None:
+    """List the tokens: what each may do and where, never what it is made of."""
+    from pondage.cli.asks import keeping
+    from pondage.cli.printing.output import print_json, print_table
+    from pondage.views.words import age_text
+
+    with desk(settings) as opened:
+        rows = opened.ask(keeping.tokens)
+        now = opened.ask(about).at
+    if is_json:
+        print_json(rows)
+        return
+    if not rows:
+        click.echo("there are no tokens; next: pondage serve, or pondage token create --level read")
+        return
+    lines = [
+        (
+            row.id,
+            row.name,
+            row.level,
+            ", ".join(row.environments),
+            age_text(row.created_at, now),
+            _state(row, now),
+        )
+        for row in rows
+    ]
+    print_table(settings, ("TOKEN", "NAME", "LEVEL", "ENVIRONMENTS", "MADE", "STATE"), lines)
+
+
+def _state(row: TokenRow, now: int) -> str:
+    from pondage.views.words import age_text
+
+    if row.revoked_at is not None:
+        return f"revoked {age_text(row.revoked_at, now)}"
+    if row.expires_at is None:
+        return "valid"
+    return f"{'expired' if row.expires_at <= now else 'expires'} {age_text(row.expires_at, now)}"
+
+
+@token.command("revoke", cls=Verb)
+@click.argument("token_id", metavar="TOKEN")
+@json_option
+@pass_settings
+def revoke(settings: Settings, token_id: str, is_json: bool) -> None:
+    """End a token at once: the server refuses it from the next request on."""
+    from pondage.cli.asks import keeping
+    from pondage.cli.printing.output import print_json
+
+    with desk(settings) as opened:
+        row = opened.ask(keeping.revoke_token, token=token_id)
+    if is_json:
+        print_json(row)
+    else:
+        click.echo(f"revoked {row.id} ({row.name})")

@@ -1,0 +1,1 @@
+"""How views are printed: tables, plans, drawings, errors."""

@@ -1,0 +1,113 @@
+"""A plan as text: each Pond in a line, its columns, what is worth reading, what follows, what is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.client.settings import Settings
+
+if TYPE_CHECKING:
+    from pondage.views.plans.plan import PlannedPond, PlanView, SchemaView
+
+_SIGNS = {"added": ("+", "green"), "changed": ("~", "yellow"), "removed": ("-", "red"), "unchanged": (" ", "dim")}
+
+
+def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False) -> None:
+    """Print a plan: each Pond in one line, then what is worth reading, then what is wrong."""
+    from pondage.cli.printing.output import styled
+
+    click.echo(f"project {view.project}, environment {view.environment}")
+    for pond in view.ponds:
+        sign, color = _SIGNS[pond.change]
+        fg = None if color == "dim" else color
+        click.echo(styled(f"  {sign} {_planned_text(pond)}", settings, fg=fg, dim=color == "dim"))
+        for line in _fusion_lines(pond):
+            click.echo(f"      {line}")
+        for schema in pond.schemas:
+            for line in _schema_lines(schema):
+                click.echo(f"      {line}")
+    if view.borrowed:
+        shown = ", ".join(view.borrowed[:8]) + (" …" if len(view.borrowed) > 8 else "")
+        click.echo(styled(f"    read from {view.parent}: {shown}", settings, dim=True))
+    for job in view.jobs:
+        sign, color = _SIGNS[job.change]
+        fg = None if color == "dim" else color
+        click.echo(styled(f"  {sign} job {job.name} {job.change}", settings, fg=fg, dim=color == "dim"))
+    for reactor in view.reactors:
+        sign, color = _SIGNS[reactor.change]
+        fg = None if color == "dim" else color
+        version = reactor.version_to or reactor.version_from
+        how = " (its graphs, while it runs)" if reactor.is_rebound else ""
+        line = f"  {sign} reactor {reactor.name} {version} {reactor.change}{how}"
+        click.echo(styled(line, settings, fg=fg, dim=color == "dim"))
+    for one in view.exposed:
+        if one.change != "unchanged":
+            sign, color = _SIGNS[one.change]
+            line = f"  {sign} {one.kind} {one.name} {one.version_to or one.version_from} {one.change}"
+            click.echo(styled(line, settings, fg=color))
+    for message in view.messages:
+        click.echo(f"  note: {message.text}")
+    for line in _afterwards(view, is_deployed=is_deployed):
+        click.echo(f"  {line}")
+    for problem in view.problems:
+        place = f" at {problem.place}" if problem.place else ""
+        click.echo(styled(f"  problem[{problem.code}]: {problem.message}{place}", settings, fg="red"))
+        if problem.hint:
+            click.echo(f"    try: {problem.hint}")
+    if view.is_empty and not view.problems:
+        click.echo("nothing to deploy: everything is as it is in the project")
+
+
+def _planned_text(pond: PlannedPond) -> str:
+    words = [pond.key, pond.change]
+    if pond.version_from and pond.version_to and pond.version_from != pond.version_to:
+        words.append(f"{pond.version_from} -> {pond.version_to}")
+    details = [f"{ripple.name}: {', '.join(ripple.what) or ripple.change}" for ripple in pond.ripples]
+    details += pond.what
+    if pond.change != "unchanged":
+        details += [f"reads {', '.join(pond.sources)}"] if pond.sources and pond.change == "added" else []
+        details += pond.triggers
+        details += ["computes anew at its next Run"] if pond.runs and pond.change == "changed" else []
+    return " ".join(words) + (f" ({'; '.join(details)})" if details else "")
+
+
+def _fusion_lines(pond: PlannedPond) -> list[str]:
+    """Answer what is fused, and in a Pond that asks for it also what is not; nothing for one that is as it was."""
+    if pond.change == "unchanged":
+        return []
+    return [
+        f"{each.ripple}: {f'fused into {each.into}' if each.into else 'written'} ({each.reason})"
+        for each in pond.fusions
+        if pond.fuse or each.into
+    ]
+
+
+def _schema_lines(schema: SchemaView) -> list[str]:
+    """Answer how the columns of a Ripple change; nothing while that is not known."""
+    if schema.state in ("unknown", "same"):
+        return []
+    lines = []
+    for column in schema.columns:
+        if column.before is None:
+            lines.append(f"{schema.ripple}: + {column.name} {column.after}")
+        elif column.after is None:
+            lines.append(f"{schema.ripple}: - {column.name} {column.before}")
+        else:
+            lines.append(f"{schema.ripple}: ~ {column.name} {column.before} -> {column.after}")
+    return lines
+
+
+def _afterwards(view: PlanView, *, is_deployed: bool) -> list[str]:
+    """Answer what happens after the deploy, and what is not known before it."""
+    lines = []
+    if view.recomputes:
+        lines.append(f"at the next demand these compute anew, in this order: {', '.join(view.recomputes)}")
+    if view.asking:
+        lines.append(f"triggers of their own ask for it: {', '.join(view.asking)}")
+    unknown = [f"{pond.key}.{each.ripple}" for pond in view.ponds for each in pond.schemas if each.state == "unknown"]
+    if unknown and not view.is_analyzed and not is_deployed:
+        shown = ", ".join(unknown[:4]) + (f" and {len(unknown) - 4} more" if len(unknown) > 4 else "")
+        lines.append(f"schemas known after the next run: {shown} (to find them now: pondage plan --analyze)")
+    return lines

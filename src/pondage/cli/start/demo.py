@@ -1,0 +1,248 @@
+"""`demo`: the example pipeline from nothing to published data, one step after the other, on the real engine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.client.desk import Here
+from pondage.cli.client.session import Session, session, workers
+from pondage.cli.client.settings import Settings, pass_settings, verb
+
+if TYPE_CHECKING:
+    from pondage.views.ponds.rhythm import RhythmView
+    from pondage.views.ponds.show import PublishedView
+    from pondage.views.ponds.status import StatusView
+
+OUTLET = "reports"
+FIRST_RUN_S = 900.0
+"""A machine that is slow to start Spark gets this long; then the demo fails instead of waiting for ever."""
+SETTLE_S = 90.0
+PUBLISH_S = 30.0
+
+
+@verb
+@click.option("--into", type=click.Path(file_okay=False, path_type=Path), help="Where to copy the example.")
+@click.option("--temporary", is_flag=True, help="Use a directory that is deleted at the end.")
+@click.option(
+    "--seconds", type=click.FloatRange(1, 3600), default=25.0, show_default=True, help="How long the Wave is."
+)
+@pass_settings
+def demo(settings: Settings, into: Path | None, temporary: bool, seconds: float) -> None:
+    """Copy the example pipeline (a small shop) and walk through it: deploy, pulse, wave, why, read from outside.
+
+    The copy stays in ./pondage-demo, to look at and to change.
+    """
+    with _directory(into, is_temporary=temporary) as directory:
+        settings.project = directory
+        _step(settings, 1, f"The example is a small shop. It is copied to {directory}")
+        _copy(directory)
+        with session(settings) as opened:
+            _step(settings, 2, "Deploy: the Ponds and their code go into the ledger. Nothing runs yet: nobody asks.")
+            _deploy(settings, opened)
+            with workers(opened):
+                _walk(settings, opened, seconds)
+        _next(settings, directory, is_temporary=temporary)
+
+
+@contextmanager
+def _directory(into: Path | None, *, is_temporary: bool) -> Iterator[Path]:
+    if not is_temporary:
+        yield (into or Path("pondage-demo")).absolute()
+        return
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="pondage-demo-", ignore_cleanup_errors=True) as name:
+        yield Path(name) / "shop"
+
+
+def _copy(directory: Path) -> None:
+    from pondage.cli.start.example import copy_example
+
+    if not copy_example(directory):
+        click.echo("it is there already and is used as it is")
+
+
+def _deploy(settings: Settings, opened: Session) -> None:
+    from pondage.cli.printing.plan import print_plan
+    from pondage.cli.start.deploy import deploy_project
+
+    print_plan(settings, deploy_project(Here(opened)))
+
+
+def _walk(settings: Settings, opened: Session, seconds: float) -> None:
+    from pondage.cli.ask.pulse import find_ponds
+    from pondage.cli.ask.query import everything_of, tables_of
+    from pondage.cli.follow.answer import ask, print_answer
+    from pondage.cli.follow.ponds import pulse_and_follow
+
+    near = Here(opened)
+    key = find_ponds(near, (OUTLET,))[0]
+    _step(settings, 3, f"Pulse {OUTLET}: be as fresh as now. Everything it needs runs first, once. (Spark starts too.)")
+    view = pulse_and_follow(settings, near, key, timeout_s=FIRST_RUN_S)
+    _step(settings, 4, "The result, asked of the last completed Run:")
+    for table in tables_of(near, key):
+        print_answer(settings, ask(near, everything_of(table), limit=10))
+    _step(settings, 5, f"A Wave for {seconds:g} s: {OUTLET} wants more as soon as it has some.")
+    _wave(settings, opened, key, seconds)
+    _step(settings, 6, "Why does a Pond not run?")
+    _why(settings, opened, _idle_pond(view))
+    _step(settings, 7, "Other programs read the published table by its stable name. DuckDB, for example:")
+    _read_outside(settings, opened, key)
+
+
+def _wave(settings: Settings, opened: Session, key: str, seconds: float) -> None:
+    from pondage.cli.follow.screen import follow, screen
+    from pondage.kernel.demand.events import Sleep, Wave
+    from pondage.kernel.demand.shape import PondKey
+    from pondage.ledger.act.verbs import send
+    from pondage.views.ponds.rhythm import rhythm
+
+    with opened.ledger.reading() as tx:
+        since = tx.now
+    send(opened.ledger, opened.environment, Wave(pond=PondKey(key)))
+    with screen(settings) as shown:
+        follow(Here(opened), shown, lambda _: False, timeout_s=seconds)
+        with opened.ledger.reading() as tx:
+            until = tx.now
+        # Not only calm: what the Wave asked of the Sources is taken back too, so that the demo can end.
+        send(opened.ledger, opened.environment, Sleep(pond=PondKey(key), upstream=True))
+        follow(Here(opened), shown, _is_quiet, timeout_s=SETTLE_S)
+    with opened.ledger.reading() as tx:
+        print_rhythm(settings, rhythm(tx, opened.environment, since=since, until=until))
+
+
+def _is_quiet(view: StatusView) -> bool:
+    return not any(pond.active for pond in view.ponds)
+
+
+def print_rhythm(settings: Settings, view: RhythmView) -> None:
+    """Print how every Pond settled on the slowest one's rhythm, and what a schedule would have done instead."""
+    from pondage.cli.printing.output import print_table
+    from pondage.views.words import duration_text
+
+    if view.bottleneck is None:
+        click.echo("no Run began and completed in this time; try: pondage demo --seconds 60")
+        return
+    columns = ("POND", "RUNS", "TIME BETWEEN RUNS", "SLOWEST RIPPLE", "RUNS ON A SCHEDULE", "OF THEM UNREAD")
+    print_table(
+        settings,
+        columns,
+        [
+            (
+                f"{pond.key} (the slowest)" if pond.key == view.bottleneck else pond.key,
+                str(pond.runs),
+                "-" if pond.mean_period_us is None else duration_text(pond.mean_period_us),
+                "-" if pond.pace_us is None else duration_text(pond.pace_us),
+                str(pond.scheduled_runs),
+                str(pond.unread_runs),
+            )
+            for pond in view.ponds
+        ],
+        numbers=columns[1:],
+    )
+    ran = sum(pond.runs for pond in view.ponds)
+    click.echo(
+        f"In {duration_text(view.until - view.since)} these Ponds ran {ran} times: as often as the slowest could use.\n"
+        f"A schedule that starts each as often as it can run would have made {view.scheduled_runs} Runs, "
+        f"{view.unread_runs} of them for data that nobody read."
+    )
+
+
+def _idle_pond(view: StatusView) -> str:
+    """Answer a Pond that is worth asking about: one with a window, which nobody can hurry."""
+    names = [pond.name for pond in view.ponds if pond.state == "idle"]
+    return "products" if "products" in names or not names else names[0]
+
+
+def _why(settings: Settings, opened: Session, name: str) -> None:
+    from pondage.cli.look.status import print_why
+    from pondage.views.ponds.why import why
+
+    click.echo(f"$ pondage why {name}")
+    with opened.ledger.reading() as tx:
+        view = why(tx, opened.ledger, opened.environment, name)
+    print_why(settings, view)
+
+
+def _read_outside(settings: Settings, opened: Session, key: str) -> None:
+    published = _published(opened, key)
+    if published is None:
+        click.echo(f"the outbox has not published the newest snapshot yet; look later: pondage show {OUTLET}")
+        return
+    link = opened.warehouse / (published.link or published.stable)
+    try:
+        import duckdb
+    except ImportError:
+        click.echo(f"DuckDB is not installed. The table is here: {link}")
+        click.echo("  try: pip install duckdb, and then the same command again")
+        return
+    from pondage.cli.printing.output import print_table
+
+    question = "SELECT country, round(sum(amount), 2) AS amount FROM {} GROUP BY country ORDER BY amount DESC"
+    files = f"{link}/*.parquet"
+    click.echo(question.format(f"'{files}'"))
+    with duckdb.connect() as connection:
+        found = connection.execute(question.format("read_parquet(?)"), [files]).fetchall()
+    print_table(
+        settings, ("country", "amount"), [tuple(str(value) for value in row) for row in found], numbers=("amount",)
+    )
+
+
+def _published(opened: Session, key: str) -> PublishedView | None:
+    """Wait until the outbox has let the stable name show the newest snapshot; None when it takes too long."""
+    import msgspec
+
+    from pondage.views import find
+    from pondage.views.ponds.show import show_pond
+
+    class Current(msgspec.Struct):
+        snapshot: str
+
+    changes = opened.ledger.driver.changes()
+    deadline = time.monotonic() + PUBLISH_S
+    while True:
+        with opened.ledger.reading() as tx:
+            row = find.pond(tx, find.environment_id(tx, opened.environment), key)
+            ripples = show_pond(tx, opened.environment, row).ripples
+        published = next((each.published for each in ripples if each.is_outlet), None)
+        if published is not None:
+            file = opened.warehouse / published.stable
+            if file.is_file() and msgspec.json.decode(file.read_bytes(), type=Current).snapshot == published.snapshot:
+                return published
+        if time.monotonic() >= deadline:
+            return None
+        changes.wait(0.5)
+
+
+def _step(settings: Settings, number: int, text: str) -> None:
+    from pondage.cli.printing.output import print_title
+
+    print_title(f"{number}. {text}", settings)
+
+
+def _next(settings: Settings, directory: Path, *, is_temporary: bool) -> None:
+    from pondage.cli.printing.output import print_title
+
+    print_title("Next", settings)
+    if is_temporary:
+        click.echo("  pondage demo                  the same in a directory that stays")
+        click.echo("  pondage init my_project       start your own")
+        return
+    click.echo(f"  cd {_shown(directory)}")
+    click.echo(
+        "  pondage dev                   run it (in a second terminal), with a page to look at: http://127.0.0.1:8642"
+    )
+    click.echo(f"  pondage run {OUTLET}           ask for fresh data")
+    click.echo("  pondage status                watch it")
+    click.echo("  pondage tide reports 1m       never staler than a minute")
+    click.echo("  pondage show sales            a Pond in full; its code is in ponds/sales.py")
+
+
+def _shown(directory: Path) -> str:
+    return str(directory.relative_to(Path.cwd())) if directory.is_relative_to(Path.cwd()) else str(directory)

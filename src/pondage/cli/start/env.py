@@ -1,0 +1,117 @@
+"""`pondage env` and `pondage promote`: environments that read each other, and what moves between them."""
+
+from __future__ import annotations
+
+import click
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings, verb
+
+
+@click.group()
+def env() -> None:
+    """Look at environments and remove them.
+
+    `pondage deploy --env dev` makes one: it has only the Ponds that differ, and reads the rest from above.
+    """
+
+
+@env.command("list", cls=Verb)
+@json_option
+@pass_settings
+def list_(settings: Settings, is_json: bool) -> None:
+    """Print every environment: what is above it, its own Ponds, the size of its own data."""
+    from pondage.cli.asks import keeping
+    from pondage.cli.printing.output import print_json, print_table
+    from pondage.views.words import size_text
+
+    with desk(settings) as opened:
+        view = opened.ask(keeping.environments)
+    if is_json:
+        print_json(view)
+        return
+    if not view.environments:
+        click.echo("there are no environments; the first is made by: pondage deploy")
+        return
+    rows = [
+        (each.name, each.parent or "-", str(each.own), str(each.borrowed), size_text(each.bytes))
+        for each in view.environments
+    ]
+    print_table(settings, ("ENVIRONMENT", "READS", "PONDS", "BORROWED", "DATA"), rows)
+
+
+@env.command("show", cls=Verb)
+@click.argument("name")
+@json_option
+@pass_settings
+def show(settings: Settings, name: str, is_json: bool) -> None:
+    """Print where each Pond that can be read in an environment comes from."""
+    from pondage.cli.asks import keeping
+    from pondage.cli.printing.output import print_json, print_table
+
+    with desk(settings) as opened:
+        view = opened.ask(keeping.environment, name=name)
+    if is_json:
+        print_json(view)
+        return
+    above = view.environment.parent
+    click.echo(f"environment {name}" + (f", below {above}" if above else ""))
+    rows = [
+        (each.key, "yes" if each.is_own else "no", each.read_from if each.run else "nothing yet", each.run or "-")
+        for each in view.ponds
+    ]
+    print_table(settings, ("POND", "OWN", "READ FROM", "RUN"), rows)
+
+
+@env.command("remove", cls=Verb)
+@click.argument("name")
+@click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
+@json_option
+@pass_settings
+def remove(settings: Settings, name: str, is_sure: bool, is_json: bool) -> None:
+    """Remove an environment: its Ponds, their triggers and Runs, and the data that no other environment shows.
+
+    What runs in it is stopped. The data is marked at once and deleted by the next `pondage vacuum`.
+    """
+    from pondage.cli.asks import keeping
+    from pondage.cli.printing.output import print_json
+    from pondage.views.words import count_text, size_text
+
+    with desk(settings) as opened:
+        own = opened.ask(keeping.environment, name=name).environment.own
+        if not is_sure and name != "main":  # which is refused anyway
+            click.confirm(f"remove environment {name} with {count_text(own, 'Pond')} of its own?", abort=True, err=True)
+        removed = opened.ask(keeping.remove_environment, name=name)
+    if is_json:
+        print_json(removed)
+        return
+    click.echo(
+        f"removed {name}: {count_text(removed.snapshots, 'snapshot')} ({size_text(removed.bytes)}) "
+        "will be deleted by pondage vacuum"
+        + (f"; {count_text(removed.kept, 'snapshot')} stay, because others show them" if removed.kept else "")
+    )
+
+
+@verb
+@click.argument("ponds", nargs=-1, required=True, metavar="POND...")
+@click.option("--to", "to", metavar="ENV", help="The environment to show them (else: the one above).")
+@click.option("--deploy", "is_deployed", is_flag=True, help="Deploy the code that made them there first.")
+@json_option
+@pass_settings
+def promote(settings: Settings, ponds: tuple[str, ...], to: str | None, is_deployed: bool, is_json: bool) -> None:
+    """Make what an environment (--env) has made the current data of the one above, without computing anything.
+
+    Refused when the code there is not the code that made it; all Ponds are promoted, or none. Like a rollback it lasts
+    until the next Run there.
+    """
+    from pondage.cli.asks import deploying
+    from pondage.cli.printing.output import print_json
+
+    with desk(settings) as opened:
+        done = opened.ask(deploying.promote, ponds=ponds, to=to, is_deployed=is_deployed)
+    if is_json:
+        print_json(done)
+        return
+    for each in done.ponds:
+        shown = "shows it now" if each.is_shown else "shows it as soon as the Run that is active there has ended"
+        click.echo(f"{each.pond}#{each.number} of {done.environment}: {done.to} {shown}")
