@@ -134,3 +134,101 @@ def plan_text(text: str) -> None:
     loaded = load_job(text, lambda name: None)
     assert loaded.job is not None
     plan_job(loaded.job, loaded.joblets, built_in(), schemas=built_in_schemas(), problems=loaded.problems)
+
+
+@pytest.mark.parametrize(
+    ("prog", "params", "outputs", "said"),
+    [
+        ("filter", {"where": "amount > 'x'"}, ["main"], 'float cannot be compared with text: in amount > "x"'),
+        ("split", {"where": "id in ['a']"}, ["main", "reject"], "int cannot be compared with text"),
+        ("derive", {"columns": {"least": "min(id, 'b')"}}, ["main"], "min takes values of one kind, not int and text"),
+        ("derive", {"columns": {"big": "id > 3", "more": "big + 1"}}, ["main"], "`+` takes numbers, not bool"),
+        ("assert", {"that": "lower(id) == 'a'"}, ["main"], "lower takes a text, not int"),
+        ("check_rows", {"rules": {"SMALL": "len(amount) > 1"}}, ["main"], "len takes a text or a list, not float"),
+    ],
+)
+def test_what_can_never_be_compared_or_computed_is_refused_before_the_run(
+    prog: str, params: dict[str, Any], outputs: list[str], said: str
+) -> None:
+    with pytest.raises(FlowRefused) as refused:
+        check(prog, params, *outputs)
+    (problem,) = refused.value.problems
+    assert (problem.code, problem.path) == ("TYPE_MISMATCH", "/edges/0")
+    assert said in problem.message
+
+
+def united(one: str, other: str, then: dict[str, Any], params: dict[str, Any] | None = None) -> None:
+    document = {
+        "version": 1,
+        "nodes": {
+            "a": {"const": {"type": one, "value": []}},
+            "b": {"const": {"type": other, "value": []}},
+            "u": {"prog": "union", "params": params or {}},
+            "f": then,
+        },
+        "edges": [["a.out", "u.input"], ["b.out", "u.input"], ["u.main", "f.input"]],
+        "extract": {"x": {"from": "f.main", "format": "arrow"}},
+    }
+    loaded = load_tree(json.dumps(document))
+    assert loaded.tree is not None
+    plan_flow(loaded.tree, built_in(), schemas=built_in_schemas(), locations={}, fuses=True)
+
+
+def test_types_survive_a_union_so_that_what_follows_is_checked() -> None:
+    table = "Table<{id: int, g: string}>"
+    united(table, "Table<{g: string, id: bigint}>", {"prog": "filter", "params": {"where": "id > 1 and g != ''"}})
+    with pytest.raises(FlowRefused) as refused:
+        united(table, table, {"prog": "filter", "params": {"where": "nosuch > 1"}})
+    (problem,) = refused.value.problems
+    assert problem.path == "/edges/2"
+    assert "there is no column 'nosuch'" in problem.message
+
+
+def test_tables_that_lack_columns_are_united_only_when_it_is_said() -> None:
+    one, other = "Table<{id: int}>", "Table<{ID: int, g: string}>"
+    then = {"prog": "select", "params": {"columns": ["id", "g"]}}
+    with pytest.raises(FlowRefused) as refused:
+        united(one, other, then)
+    assert "only one of the tables has a column 'g'" in refused.value.problems[0].message
+    united(one, other, then, {"missing": "null"})
+
+
+def test_types_survive_a_computed_column() -> None:
+    document = {
+        "version": 1,
+        "nodes": {
+            "a": CONST,
+            "d": {"prog": "derive", "params": {"columns": {"twice": "id * 2", "AMOUNT": "id > 1"}}},
+            "f": {"prog": "filter", "params": {"where": "twice > 'x'"}},
+        },
+        "edges": [["a.out", "d.input"], ["d.main", "f.input"]],
+        "extract": {"x": {"from": "f.main", "format": "arrow"}},
+    }
+    loaded = load_tree(json.dumps(document))
+    assert loaded.tree is not None
+    with pytest.raises(FlowRefused) as refused:
+        plan_flow(loaded.tree, built_in(), schemas=built_in_schemas(), locations={}, fuses=True)
+    (problem,) = refused.value.problems
+    assert "got Table<{id: bigint, AMOUNT: boolean, twice: bigint}>" in problem.message
+
+
+def test_columns_that_differ_only_in_their_case_are_refused() -> None:
+    loaded = load_tree(
+        json.dumps(
+            {
+                "version": 1,
+                "nodes": {"a": {"const": {"type": "Table<{a: int, A: int}>", "value": []}}},
+                "edges": [],
+                "extract": {"x": {"from": "a.out", "format": "arrow"}},
+            }
+        )
+    )
+    said = [problem.message for problem in loaded.problems]
+    if loaded.tree is not None:
+        with pytest.raises(FlowRefused) as refused:
+            plan_flow(loaded.tree, built_in(), schemas=built_in_schemas(), locations={}, fuses=True)
+        said = [problem.message for problem in refused.value.problems]
+    assert any("are one column: Spark ignores the case" in each for each in said)
+    with pytest.raises(FlowRefused) as renamed:
+        check("rename", {"columns": {"amount": "ID"}}, "main")
+    assert "are one column" in renamed.value.problems[0].message

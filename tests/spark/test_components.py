@@ -231,6 +231,8 @@ CASES: dict[str, dict[str, object]] = {
         "n": {"function": "count"}, "d": {"function": "count_distinct", "column": "id"},
         "s": {"function": "sum", "column": "id"}, "a": {"function": "avg", "column": "amount"},
         "m": {"function": "max", "column": "region"}, "c": {"function": "collect_set", "column": "id"}}},
+    "derive": {"columns": {
+        "n": "len(region) + 1", "half": "id / 2", "Amount": "amount * 2", "name": "upper(region)", "is_big": "n > 3"}},
 }  # fmt: skip
 
 
@@ -248,3 +250,24 @@ def test_the_types_told_without_spark_are_those_of_spark(bench: Bench, orders: D
     assert {port: [(one.name, str(one.type)) for one in fields_of(told[port]) or ()] for port in frames} == {
         port: frame.dtypes for port, frame in frames.items()
     }
+
+
+def test_a_union_gives_the_types_that_are_told_without_spark(bench: Bench, spark: SparkSession) -> None:
+    from pondage.components.declaring import fields_of
+
+    schema = built_in_schemas()["union"]
+    kinds = ("tinyint", "smallint", "int", "bigint", "float", "double", "string", "date")
+    told_of = 0
+    for one in kinds:
+        for other in kinds:
+            texts = [f"Table<{{a: {one}, only: string}}>", f"Table<{{A: {other}}}>"]
+            told = schema({f"input[{at}]": text for at, text in enumerate(texts)}, {"missing": "null"})
+            (first, _) = fields_of(told["main"]) or ()
+            if first.type.head == "Any":
+                continue
+            frames = [spark.createDataFrame([], f"a {one}, only string"), spark.createDataFrame([], f"A {other}")]
+            returned = bench.call("union", {"missing": "null"}, input=frames)
+            assert isinstance(returned, DataFrame)
+            assert returned.dtypes == [("a", str(first.type)), ("only", "string")], (one, other)
+            told_of += 1
+    assert told_of > 20

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import sys
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from pondage.errors import PondageError
 from pondage.expr import ExprError, compile_text, evaluate
+from pondage.expr.kinds import KindClash, Shape, shape_of
 from pondage.spark.expr.columns import column_of, condition_of
 from pondage.spark.expr.values import ExpressionType
 from tests.expr.attacks import ATTACKS
@@ -173,3 +176,33 @@ def test_a_nested_expression_cannot_blow_up_the_plan(spark: SparkSession) -> Non
         text = f"({text} or n)"
     with pytest.raises(ExpressionType, match="too large"):
         column_of(one(spark), f"{text} > 0")
+
+
+SHAPES = {
+    "a": Shape("int"), "b": Shape("int"), "x": Shape("float"), "y": Shape("float"), "s": Shape("text"),
+    "t": Shape("text"), "p": Shape("bool"), "q": Shape("bool"), "xs": Shape("list", element=Shape("int")),
+}  # fmt: skip
+
+
+def test_what_is_refused_without_spark_is_refused_with_it_and_nothing_else(spark: SparkSession) -> None:
+    """Random expressions whose columns were exchanged for others, so that about half of them cannot be computed."""
+    chance = random.Random(7)
+    frame = spark.createDataFrame([], SCHEMA)
+    outcomes = Counter[str]()
+    for _ in range(600):
+        right = expression(chance, chance.choice(["int", "float", "text", "bool"]), 3)
+        text = re.sub(r"\b(a|b|x|y|s|t|p|q|xs)\b", lambda found: chance.choice([found[0], *SHAPES]), right)
+        refused, given = "", ""
+        try:
+            shape_of(compile_text(text), SHAPES)
+        except KindClash as clash:
+            refused = str(clash)
+        try:
+            column_of(frame, text)
+        except ExpressionType as error:
+            given = error.message
+            if "too large a plan" in given:
+                continue
+        assert bool(refused) == bool(given), (text, refused, given)
+        outcomes["refused" if refused else "taken"] += 1
+    assert min(outcomes["refused"], outcomes["taken"]) > 50, outcomes

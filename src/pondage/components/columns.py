@@ -12,6 +12,7 @@ from pondage.components.declaring import (
     NAMES,
     TYPES,
     choice,
+    computed,
     declared,
     fields_of,
     parameters,
@@ -21,6 +22,7 @@ from pondage.components.declaring import (
 )
 from pondage.define.job.component import component
 from pondage.define.types.types import Field
+from pondage.expr.kinds import Shape
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -121,12 +123,18 @@ def cast(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataF
 
 
 def _derived(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
-    """What is computed has the type that Spark finds; what it is computed of must come in, or be computed before."""
+    """What is computed is made of what comes in, or was computed before; it takes the place of a like-named column."""
     columns = params["columns"]
     assert isinstance(columns, Mapping)
-    for number, text in enumerate(columns.values()):
-        require_read(inputs, "input", text, beside=list(columns)[:number])
-    return {}
+    shapes: dict[str, Shape] = {}
+    for name, text in columns.items():
+        (shapes[name],) = require_read(inputs, "input", text, beside=shapes)
+    known = fields_of(inputs.get("input"))
+    if known is None:
+        return {}
+    fields = {one.name.casefold(): one for one in known}
+    fields |= {name.casefold(): Field(name, computed(shape)) for name, shape in shapes.items()}
+    return {"main": table_of(fields.values())}
 
 
 @component(

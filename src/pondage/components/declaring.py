@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from pondage.define.job.component import WrongInput
-from pondage.define.types.types import Field, Type, parse_type
+from pondage.define.types.types import ANY, Field, Type, parse_type
+from pondage.expr.kinds import UNKNOWN, KindClash, Shape, shape_of
 from pondage.expr.nodes import Name, Node, children
 from pondage.expr.parse import compile_text
 from pondage.expr.tokens import ExprSyntax
@@ -79,10 +80,47 @@ def require_unknown(inputs: Mapping[str, str], port: str, added: Iterable[Field]
         )
 
 
-def require_read(inputs: Mapping[str, str], port: str, *expressions: object, beside: Iterable[str] = ()) -> None:
-    """Raise WrongInput when an expression names a column that does not come in by a port, nor is one of `beside`."""
+def require_read(
+    inputs: Mapping[str, str], port: str, *expressions: object, beside: Mapping[str, Shape] | None = None
+) -> list[Shape]:
+    """Answer what expressions over the columns of a port give; `beside` are columns that were computed before.
+
+    Raises WrongInput when one names a column that is not there, or puts together kinds that can never meet.
+    """
     names = dict.fromkeys(name for text in expressions for name in _columns_of(str(text)))
-    require_fields(inputs, port, [name for name in names if name not in set(beside)])
+    require_fields(inputs, port, [name for name in names if name not in (beside or {})])
+    columns = {one.name: _shape(one.type) for one in fields_of(inputs.get(port)) or ()} | dict(beside or {})
+    found = []
+    for text in expressions:
+        try:
+            found.append(shape_of(compile_text(str(text)), columns))
+        except ExprSyntax:
+            found.append(UNKNOWN)  # which its own check says
+        except KindClash as clash:
+            raise WrongInput(port, inputs.get(port, ANY_TABLE), str(clash)) from None
+    return found
+
+
+_KINDS = {
+    "string": "text", "boolean": "bool", "tinyint": "int", "smallint": "int", "int": "int", "bigint": "int",
+    "float": "float", "double": "float", "decimal": "decimal", "date": "date", "timestamp": "timestamp",
+    "timestamp_ntz": "timestamp_ntz", "void": "null", "binary": "other", "map": "other",
+}  # fmt: skip
+_TYPES = {"text": "string", "bool": "boolean", "int": "bigint", "float": "double", "date": "date",
+          "timestamp": "timestamp", "timestamp_ntz": "timestamp_ntz"}  # fmt: skip
+
+
+def _shape(found: Type) -> Shape:
+    if found.head == "array":
+        return Shape("list", element=_shape(found.arguments[0]))
+    if found.head == "row":
+        return UNKNOWN if found.rest else Shape("row", fields={one.name: _shape(one.type) for one in found.fields})
+    return Shape(_KINDS.get(found.head, ""))
+
+
+def computed(shape: Shape) -> Type:
+    """Answer the type of a computed column; Any where only Spark knows it exactly."""
+    return Type(_TYPES[shape.kind]) if shape.kind in _TYPES else ANY
 
 
 def _columns_of(text: str) -> list[str]:

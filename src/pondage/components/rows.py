@@ -12,14 +12,16 @@ from pondage.components.declaring import (
     TYPES,
     choice,
     declared,
+    fields_of,
     parameters,
     require_fields,
     require_read,
     same_as_input,
     table_of,
 )
-from pondage.define.job.component import component
+from pondage.define.job.component import WrongInput, component
 from pondage.define.types.port import Port
+from pondage.define.types.types import ANY, Field, Type
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
@@ -146,6 +148,43 @@ def sample(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> Dat
     return input.sample(withReplacement=False, fraction=float(params["fraction"]), seed=params.get("seed", 0))
 
 
+def _united(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    """Columns meet by their names, which Spark takes without their case, and become as wide as the widest."""
+    tables = [fields_of(text) for port, text in inputs.items() if port.startswith("input[")]
+    if not tables or None in tables:
+        return {}
+    may_lack = params.get("missing") == "null"
+    first, *others = ({one.name.casefold(): one for one in table or ()} for table in tables)
+    for other in others:
+        apart = [one.name for one in (first | other).values() if one.name.casefold() not in first.keys() & other.keys()]
+        if apart and not may_lack:
+            why = f"only one of the tables has a column {apart[0]!r}: say `missing: null`, or select the same of each"
+            raise WrongInput("input", inputs["input[0]"], why)
+        first = {name: _met(first.get(name), other.get(name)) for name in first | other}
+    return {"main": table_of(first.values())}
+
+
+def _met(one: Field | None, other: Field | None) -> Field:
+    if one is None or other is None:
+        alone = one or other
+        assert alone is not None
+        return Field(alone.name, alone.type)
+    return Field(one.name, _widest(one.type, other.type), one.is_nullable or other.is_nullable)
+
+
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+
+
+def _widest(one: Type, other: Type) -> Type:
+    """Answer what a column of both becomes; Any where only Spark knows."""
+    heads = {one.head, other.head}
+    if one == other:
+        return one
+    if heads <= set(_WHOLE):
+        return max(one, other, key=lambda each: _WHOLE.index(each.head))
+    return Type("double") if "double" in heads and heads <= {*_WHOLE, "float", "double"} else ANY
+
+
 @component(
     "union",
     inputs={"input": Port(ANY_TABLE, multi=True)},
@@ -154,6 +193,7 @@ def sample(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> Dat
     after=(),
     globals=(),
     deterministic=True,
+    schema=_united,
     exposed=True,
 )
 def union(input: list[DataFrame], *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port

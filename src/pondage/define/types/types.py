@@ -230,16 +230,20 @@ class _Reader:
                 break
             if fields:
                 self.expect(",")
-            fields.append(self.field(depth, {one.name for one in fields}))
+            fields.append(self.field(depth, {one.name.casefold(): one.name for one in fields}))
         self.expect("}")
         return Type("row", fields=tuple(fields), rest=rest)
 
-    def field(self, depth: int, known: set[str]) -> Field:
+    def field(self, depth: int, known: Mapping[str, str]) -> Field:
         column = self.at + 1
         word = self.take()
         name = word[1:-1].replace("``", "`") if word.startswith("`") else word
-        if name in known or not (word.startswith("`") or _PLAIN.match(word)):
-            raise TypeSyntax(f"{name!r} is no name of a further column", column)
+        if not (word.startswith("`") or _PLAIN.match(word)):
+            raise TypeSyntax(f"{name!r} is no name of a column", column)
+        if name.casefold() in known:
+            other = known[name.casefold()]
+            why = "stands there twice" if other == name else f"and {other!r} are one column: Spark ignores the case"
+            raise TypeSyntax(f"{name!r} {why}", column)
         self.expect(":")
         found, is_nullable = self.inner(depth), True
         if self.peek() == "not":

@@ -6,11 +6,11 @@ import os
 import sys
 from collections.abc import Callable
 
-_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - compared with raw code file names
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - compared with raw code file names
 
 
 def place_of_caller() -> str:
-    """Answer `file:line` of the nearest caller outside this package: the line that the author wrote."""
+    """Answer `file:line` of the nearest caller outside of `define`: the line that the author wrote."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back

@@ -189,11 +189,7 @@ class _Pass:
             return {}
         if not fits(vertex.definition, vertex.call):
             return {}
-        known = {
-            data.target_port: str(found)
-            for data in self.inbound[vertex.name]
-            if (found := self.outputs.get((data.source, data.source_port), ANY)) is not None
-        }
+        known = self._known(vertex)
         try:
             return schema(known, vertex.call.params)
         except WrongInput as error:
@@ -204,6 +200,27 @@ class _Pass:
             self.findings.wrong("TYPE_MISMATCH", message, vertex.call.place)
         self.doubtful.add(vertex.name)
         return {}
+
+    def _known(self, vertex: Vertex) -> dict[str, str]:
+        """Answer the types that come in by each port, and by a port of several edges each as `port[0]`, `port[1]` …"""
+        assert vertex.definition is not None
+        coming: dict[str, list[str]] = {}
+        unknown = set()
+        for data in self.inbound[vertex.name]:
+            found = self.outputs.get((data.source, data.source_port), ANY)
+            if found is None:
+                unknown.add(data.target_port)
+            coming.setdefault(data.target_port, []).append(str(found))
+        known: dict[str, str] = {}
+        for name, types in coming.items():
+            port = declared_port(vertex.definition.inputs, name)
+            if name in unknown:
+                continue
+            if port is not None and port.multi:
+                known |= {f"{name}[{number}]": type_ for number, type_ in enumerate(types)}
+            if len(set(types)) == 1:
+                known[name] = types[0]
+        return known
 
     def _from_spark(self, vertex: Vertex, given: Mapping[str, str]) -> Mapping[str, str]:
         """Answer what Spark has told of the outputs that are to be inferred; what it was not asked yet is noted."""
@@ -253,7 +270,8 @@ class _Pass:
         for data in edges:
             edge = f"{data.source}.{data.source_port} -> {data.target}.{data.target_port}"
             clash = TypeClash(edge=edge, want=error.want, got=got, diff=(str(error),))
-            message = f"{edge}: wanted {error.want}, got {got}: {error}"
+            wanted = "" if error.want == got else f"wanted {error.want}, "
+            message = f"{edge}: {wanted}got {got}: {error}"
             self.findings.wrong("TYPE_MISMATCH", message, data.place, clash=clash)
         if not edges:
             message = f"{vertex.name}.{error.port}: wanted {error.want}, and nothing comes in: {error}"
