@@ -20,7 +20,7 @@ _TEXT_FUNCTIONS = {"lower": "text", "upper": "text", "startswith": "bool", "ends
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """A kind (`int`, `text`, `list` …; empty when it is not known), with that of a list's elements or a row's fields."""
+    """A kind (`int`, `text`, `list` …; empty when unknown), with that of a list's elements or a row's fields."""
 
     kind: str = ""
     element: Shape | None = None
