@@ -19,6 +19,7 @@ from pondage.ledger.database.migrate import migrate
 from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
+from pondage.ledger.tables.history import Caller
 from tests.browser.flowing import Flows, flows
 from tests.browser.history import SECOND, TRACE, Crew, JumpingClock, key, put, tell
 from tests.browser.shop import HOUR, MINUTE, many, shop
@@ -151,7 +152,7 @@ def _jobs(ledger: Ledger, crew: Crew) -> tuple[str, str]:
     for failing in (set(), {"archive"}):
         jobs.start_job(ledger, "main", stored, context={"day": "2026-11-14"}, reason="by its schedule")
         _work(ledger, crew, failing)
-    failed = jobs.start_job(ledger, "main", stored, context={"day": "2026-11-15"}, reason="by hand", who="anna")
+    failed = jobs.start_job(ledger, "main", stored, context={"day": "2026-11-15"}, reason="by hand", by=Caller("anna"))
     _work(ledger, crew, failing={"load"})
     running = jobs.start_job(ledger, "main", stored, context={"day": "2026-11-16"}, reason="by its schedule")
     held = crew.claim()

@@ -25,6 +25,7 @@ from pondage.ledger.database.clock import HostClock
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions, processes
 from pondage.ledger.step import advance
+from pondage.ledger.tables.history import Caller
 from pondage.plan.deploy.planner import checked
 from pondage.spark.session.backend import Stage
 from pondage.views.plans.plan import plan_view
@@ -209,13 +210,13 @@ def put(ledger: Ledger, environment: str, definitions: list[PondDefinition], *, 
     plan, found = planned(ledger, environment, project=project, ponds=definitions, reactors=[])
     deploy(
         ledger, environment, project=project, definitions=list(plan.ponds), removed=list(plan.removed), archive=archive,
-        summary=msgspec.json.encode(plan_view(checked(plan))).decode(), expected=found, who="anna",
+        summary=msgspec.json.encode(plan_view(checked(plan))).decode(), expected=found, by=Caller("anna"),
     )  # fmt: skip
 
 
 def tell(ledger: Ledger, event: Event, *, environment: str = "main", note: str = "", by: str = "anna") -> None:
     """Send an event, as somebody."""
-    verbs.send(ledger, environment, event, note=note, by=by)
+    verbs.send(ledger, environment, event, by=Caller(by, note))
 
 
 def key(name: str) -> PondKey:

@@ -22,7 +22,7 @@ from pondage.errors import ProjectError
 from pondage.kernel.demand.events import Clear, Pulse
 from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.tables import history
-from pondage.ledger.tables.history import OutboxRow
+from pondage.ledger.tables.history import Caller, OutboxRow
 from pondage.ledger.upkeep import alerts
 from pondage.ledger.upkeep.alerts import Trouble
 from pondage.project.project import load_project
@@ -273,7 +273,7 @@ def test_a_private_webhook_is_kept_in_the_outbox_with_the_reason(shop: Watched, 
 
 def test_a_rule_is_tried_with_a_message_that_means_nothing(shop: Watched, receiver: Receiver) -> None:
     with shop.world.ledger.transaction() as tx:
-        alerts.put_test(tx, shop.world.ledger.ids, 1, shop.rule, who="me")
+        alerts.put_test(tx, shop.world.ledger.ids, 1, shop.rule, by=Caller("me"))
     shop.outbox.run_once()
     assert [(each["state"], each["kind"]) for each in receiver.messages] == [("test", "test")]
 
@@ -321,7 +321,7 @@ def test_a_webhook_that_never_answers_keeps_nobody_else_waiting(
     with world.ledger.transaction() as tx:
         for name, url in (("bad", silent.url), ("good", receiver.url), ("bad", silent.url), ("bad", silent.url)):
             rule = msgspec.structs.replace(RULE, name=name, url=url, allow_private=True)
-            alerts.put_test(tx, world.ledger.ids, 1, rule, who="me")
+            alerts.put_test(tx, world.ledger.ids, 1, rule, by=Caller("me"))
         history.put_outbox(tx, environment=1, kind="publish", payload={"pond": 1})
     outbox.run_once()
     silent.take()

@@ -44,11 +44,11 @@ class WatchedDriver(SqliteDriver):
     @contextmanager
     def transaction(self) -> Iterator[SqliteTransaction]:
         """Open a transaction that is looked at before it is committed."""
-        connection = self._connection()
-        _watch(connection)
-        with super().transaction() as tx:
-            yield tx
-            _check(connection)
+        with self._held() as connection:
+            _watch(connection)
+            with super().transaction() as tx:
+                yield tx
+                _check(connection)
 
 
 def _watch(connection: sqlite3.Connection) -> None:

@@ -372,7 +372,7 @@ def test_cleaning_up_removes_tables_attempts_and_rows_before_their_retention_but
 
 def test_a_constant_that_was_stored_before_comes_with_the_flow_that_names_it(run: Jobs) -> None:
     ledger = run.world.ledger
-    ref = flow_constants.store(ledger, b"id\n1\n")
+    ref = flow_constants.store(ledger, "main", b"id\n1\n")
     nodes: dict[str, Any] = {
         "c": {"const": {"type": "Bytes<text/csv>", "ref": ref}},
         "l": {"prog": "lines"},
@@ -388,7 +388,7 @@ def test_a_constant_that_was_stored_before_comes_with_the_flow_that_names_it(run
         run.start(flow(nodes, ["c.out", "l.in"], *sink("l.out")))
     assert [(one.code, one.path) for one in caught.value.problems] == [("UNKNOWN_REF", "/nodes/c/const/ref")]
     with pytest.raises(LedgerError, match="more than a constant may have"):
-        flow_constants.store(ledger, b"x" * (flow_constants.MAX_BYTES + 1))
+        flow_constants.store(ledger, "main", b"x" * (flow_constants.MAX_BYTES + 1))
     run.world.pass_time(31 * DAY_S)
-    flow_constants.store(ledger, b"new")
+    flow_constants.store(ledger, "main", b"new")
     assert run.world.one("SELECT count(*) FROM constants") == 1

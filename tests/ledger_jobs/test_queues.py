@@ -13,6 +13,7 @@ from pondage.ledger.commit import polling, work
 from pondage.ledger.queue import queues
 from pondage.ledger.queue.queues import Need, Offer
 from pondage.ledger.tables import actors
+from pondage.ledger.tables.history import Caller
 from pondage.ledger.tables.job_plans import StoredJob
 from pondage.ledger.upkeep import reap
 from pondage.views.jobs.queues import component_queues
@@ -153,7 +154,9 @@ class Old:
         with ledger.transaction() as tx:
             environment = actors.environment(tx, "main")
             assert environment is not None
-            rebinding.rebind(ledger, tx, queue, to=to, environment=environment, who="ann", note="the old one is broken")
+            rebinding.rebind(
+                ledger, tx, queue, to=to, environment=environment, by=Caller("ann", "the old one is broken")
+            )
 
     def queue(self) -> int:
         return int(str(self.run.world.one("SELECT id FROM queues WHERE code = 'old' AND components = 'source'")))

@@ -97,7 +97,9 @@ def test_a_client_plans_and_deploys_what_it_has_read(client: As, world: World) -
     done = asking.post("/v1/deploy", {**sent, "expected": planned.json["digest"]})
     assert done.status == 200, done.data
     assert asking.get("/v1/show/visits").json["project"] == "web"
-    assert audited(world)["who"].endswith(": first")
+    said = audited(world)
+    assert (said["verb"], said["target"], said["note"]) == ("deploy", "web", "first")
+    assert said["who"].startswith("token a operate")
     assert asking.post("/v1/plan", sent).json["is_empty"]
     foreign = asking.post("/v1/deploy", upload(pond("sales")))
     assert foreign.status in (409, 422, 400)

@@ -7,6 +7,7 @@ import pytest
 from pondage.cli.main import main
 from pondage.kernel.demand.events import Kill, Pulse
 from pondage.ledger.act import jobs, verbs
+from pondage.ledger.tables.history import Caller
 from tests.ledger.harness import SECOND, World, pond
 from tests.ledger_jobs.harness import Jobs, job
 from tests.server.conftest import As
@@ -76,8 +77,8 @@ def test_without_a_worker_everything_waits_for_one(client: As, world: World) -> 
 
 def test_the_audit_is_read_page_by_page_and_by_verb(client: As, world: World) -> None:
     for number in range(5):
-        verbs.send(world.ledger, "main", Pulse(pond="orders@1"), note=f"the {number}th", by="anna")
-    verbs.send(world.ledger, "main", Kill(pond="orders@1"), note="enough", by="bert")
+        verbs.send(world.ledger, "main", Pulse(pond="orders@1"), by=Caller("anna", f"the {number}th"))
+    verbs.send(world.ledger, "main", Kill(pond="orders@1"), by=Caller("bert", "enough"))
     asking = client("read")
     first = asking.get("/v1/audit?limit=2").json
     assert [(line["who"], line["verb"], line["note"]) for line in first["lines"]] == [

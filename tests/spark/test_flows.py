@@ -139,7 +139,7 @@ STORED = "Table<{id: bigint not null, at: timestamp_ntz, tags: array<string>}>"
 
 def stored(world: FlowWorld, type_: str, data: bytes) -> dict[str, Any]:
     """A constant that a tree names by its digest."""
-    return {"const": {"type": type_, "ref": flow_constants.store(world.ledger, data)}}
+    return {"const": {"type": type_, "ref": flow_constants.store(world.ledger, "main", data)}}
 
 
 def test_tables_and_values_that_were_stored_before_are_what_a_tree_names_by_their_digests(world: FlowWorld) -> None:

@@ -18,6 +18,7 @@ from pondage.ledger.act.plan_basis import planned
 from pondage.ledger.commit.trials import published_schemas, submit_infer
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
+from pondage.ledger.tables.history import Caller
 from pondage.ledger.tables.job_plans import StoredJob
 from pondage.operations.questions import known_as
 from pondage.plan.deploy.graph import key_of
@@ -119,7 +120,7 @@ def _same_ripples(plan: Plan, found: list[Deployed]) -> list[str]:
 
 
 def deploy_declared(
-    ledger: Ledger, environment: str, declared: Declared, *, expected: str | None = None, who: str = ""
+    ledger: Ledger, environment: str, declared: Declared, *, expected: str | None = None, by: Caller | None = None
 ) -> PlanView:
     """Carry out the plan and answer it. Raises `PlanError` for one with problems, and `LedgerError` (PLAN_OUTDATED)
     when it is not the plan that was seen; nothing is changed then."""
@@ -132,9 +133,7 @@ def deploy_declared(
     if plan.parent:
         begin(ledger, environment, plan.parent)
     if any(change.change != "unchanged" for change in view.jobs):
-        deploy_jobs(
-            ledger, environment, project=declared.project, jobs=declared.jobs, archive=declared.archive, who=who
-        )
+        deploy_jobs(ledger, environment, project=declared.project, jobs=declared.jobs, archive=declared.archive, by=by)
     is_exposed = any(change.change != "unchanged" for change in view.exposed)
     if plan.is_empty and not is_exposed:
         return view
@@ -153,7 +152,7 @@ def deploy_declared(
         pool_sizes=declared.pools,
         parent=plan.parent or None,
         exposed=declared.exposed if is_exposed or _has_own(ledger, environment, declared) else None,
-        who=who,
+        by=by,
     )
     return view
 

@@ -17,6 +17,7 @@ from pondage.ledger.commit import work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, environments
 from pondage.ledger.tables.environments import environment_id
+from pondage.ledger.tables.history import Caller
 from pondage.plan.deploy.change import change_of
 from pondage.plan.deploy.planner import checked, make_plan
 from pondage.plan.deploy.reactor_contracts import reactor_promises
@@ -55,7 +56,7 @@ class Promotion(msgspec.Struct, frozen=True, kw_only=True):
     ponds: list[Promoted]
 
 
-def back_to_run(ledger: Ledger, environment: str, name: str, given: str, *, who: str) -> PondBack:
+def back_to_run(ledger: Ledger, environment: str, name: str, given: str, *, by: Caller) -> PondBack:
     """Show an older completed Run of a Pond again; raises `NotFound` and `CannotRollBack`."""
     with ledger.reading() as tx:
         found = find.environment_id(tx, environment)
@@ -65,7 +66,7 @@ def back_to_run(ledger: Ledger, environment: str, name: str, given: str, *, who:
         if identity is None:
             raise NotFound(f"there is no Run {given!r}", hint=f"pondage runs {name}", code="NO_RUN")
         older = detail(tx, environment, identity)
-    roll_back_pond(ledger, environment, key, identity, by=who)
+    roll_back_pond(ledger, environment, key, identity, by=by)
     with ledger.reading() as tx:
         view = status(tx, environment, keys=[key])
         current = runs(tx, environment, pond=key, state="completed", limit=1).runs[0]
@@ -73,7 +74,7 @@ def back_to_run(ledger: Ledger, environment: str, name: str, given: str, *, who:
 
 
 def back_to_deployment(
-    ledger: Ledger, environment: str, project: str, *, is_dry: bool, pools: Mapping[str, int], who: str = ""
+    ledger: Ledger, environment: str, project: str, *, is_dry: bool, pools: Mapping[str, int], by: Caller
 ) -> ProjectBack:
     """Deploy what a project had deployed before what it has now; raises `CannotRollBack` when there is nothing."""
     with ledger.reading() as tx:
@@ -121,7 +122,7 @@ def back_to_deployment(
         exposed=older.exposed,
         pool_sizes=pools,
         restored=older.id,
-        who=who,
+        by=by,
     )
     return msgspec.structs.replace(back, older_runs=_older_runs(ledger, environment, view))
 
@@ -150,19 +151,19 @@ def target_of(ledger: Ledger, environment: str) -> str:
 
 
 def promotion(
-    ledger: Ledger, environment: str, names: Sequence[str], *, to: str | None, is_deployed: bool, who: str
+    ledger: Ledger, environment: str, names: Sequence[str], *, to: str | None, is_deployed: bool, by: Caller
 ) -> Promotion:
     """Show what an environment made in the one above (or in `to`), all or none; first deploy its code if asked to."""
     with ledger.reading() as tx:
         keys = [PondKey(key) for key in find.keys(tx, environment, names)]
     target = to or target_of(ledger, environment)
     if is_deployed:
-        _deploy_above(ledger, environment, target, keys, who)
-    promoted = promote(ledger, environment, target, keys, who=who)
+        _deploy_above(ledger, environment, target, keys, by)
+    promoted = promote(ledger, environment, target, keys, by=by)
     return Promotion(environment=environment, to=target, ponds=promoted)
 
 
-def _deploy_above(ledger: Ledger, environment: str, target: str, keys: Sequence[PondKey], who: str) -> None:
+def _deploy_above(ledger: Ledger, environment: str, target: str, keys: Sequence[PondKey], by: Caller) -> None:
     """Put the declarations that made these Runs in force above, where they are not yet."""
     with ledger.reading() as tx:
         known = {one.key: one.definition for one in deployed(tx, ledger, target)}
@@ -183,5 +184,5 @@ def _deploy_above(ledger: Ledger, environment: str, target: str, keys: Sequence[
                 archive=archive,
                 summary="{}",
                 expected=found,
-                who=who,
+                by=by,
             )

@@ -16,6 +16,7 @@ from pondage.ledger.data import snapshots
 from pondage.ledger.database.driver import number, text, text_or_none
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables.environments import environment_id, resolve_pond
+from pondage.ledger.tables.history import Caller
 from pondage.views import find
 from pondage.views.ponds.checks import breaking
 from pondage.views.ponds.diff import DiffView, StateView, TableDifference, comparison, unchanged
@@ -149,11 +150,11 @@ def begin_breaks(ledger: Ledger, environment: str, subject: str, *, rule: str | 
     return found
 
 
-def begin_compaction(ledger: Ledger, environment: str, pond: str) -> Compacting:
+def begin_compaction(ledger: Ledger, environment: str, pond: str, *, by: Caller) -> Compacting:
     """Ask for the small batches of a Pond to be put together."""
     with ledger.reading() as tx:
         key = resolve_pond(tx, environment_id(tx, environment), pond)
-    begun = compaction.begin(ledger, environment, key)
+    begun = compaction.begin(ledger, environment, key, by=by)
     tables = (
         CompactingTable(ripple=each.ripple, batches=each.batches, answer=known_as(each.dispatch)) for each in begun
     )

@@ -12,7 +12,7 @@ from pondage.ledger.act import questions
 from pondage.ledger.act.plan_basis import planned
 from pondage.ledger.commit.trials import submit_sample
 from pondage.ledger.database.driver import Transaction, number
-from pondage.ledger.tables import actors, history
+from pondage.ledger.tables import actors
 from pondage.operations.questions import (
     AnswerView,
     Breaking,
@@ -32,7 +32,6 @@ from pondage.server.problems import Refused
 from pondage.server.question_ids import opened, sealed
 from pondage.server.table import Call, Moment, Route
 from pondage.server.uploads import LARGE, Upload, check_upload
-from pondage.views import find
 from pondage.views.plans.declared import declared_pond
 
 OPEN_AT_MOST = 50
@@ -102,8 +101,8 @@ def _sample(call: Call) -> AnswerView:
         ripple=sent.ripple or None,
         rows=sent.rows,
         limit=sent.limit,
+        by=call.by(sent.note),
     )
-    _audit(call, "sample", sent.pond, sent.note)
     return AnswerView(id=sealed(call, asked), kind="sample", state="waiting")
 
 
@@ -126,20 +125,14 @@ def _breaks(call: Call) -> list[Breaking]:
 
 
 def _compact(call: Call) -> Compacting:
-    begun = begin_compaction(call.ledger, call.environment, call.path["pond"])
-    _audit(call, "compact", begun.pond, call.sent(Plain).note)
+    note = call.sent(Plain).note
+    begun = begin_compaction(call.ledger, call.environment, call.path["pond"], by=call.by(note))
     tables = (msgspec.structs.replace(each, answer=_sealed_again(call, each.answer)) for each in begun.tables)
     return Compacting(pond=begun.pond, tables=tuple(tables))
 
 
 def _sealed_again(call: Call, known: str) -> str:
     return sealed(call, int(known.removeprefix("q")))
-
-
-def _audit(call: Call, verb: str, target: str, note: str) -> None:
-    with call.ledger.transaction() as tx:
-        environment = find.environment_id(tx, call.environment)
-        history.audit(tx, environment=environment, who=call.who, verb=verb, target=target, note=note)
 
 
 def check_room(call: Call) -> None:

@@ -64,7 +64,7 @@ def _rebind(call: Call) -> Rebound:
         environment = actors.environment(tx, call.environment, is_created=True)
         assert environment is not None
         code = retention.archive_like(tx, sent.to) if sent.to else retention.newest_archive(tx)
-        rebinding.rebind(call.ledger, tx, queue, to=code, environment=environment, who=call.who, note=sent.note)
+        rebinding.rebind(call.ledger, tx, queue, to=code, environment=environment, by=call.by(sent.note))
     return Rebound(queue=queue, served_by=code)
 
 

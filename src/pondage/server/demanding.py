@@ -71,7 +71,7 @@ def _verb(name: str, level: Level, body: type[Body], make: Callable[[PondKey, Bo
         sent = call.sent(body)
         with call.ledger.reading() as tx:
             key = find.pond(tx, find.environment_id(tx, call.environment), call.path["pond"]).key
-        send(call.ledger, call.environment, make(PondKey(key), sent), note=sent.note, by=call.who)
+        send(call.ledger, call.environment, make(PondKey(key), sent), by=call.by(sent.note))
         with call.ledger.reading() as tx:
             return status(tx, call.environment, keys=[key])
 

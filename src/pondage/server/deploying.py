@@ -112,19 +112,19 @@ def _analyse(call: Call) -> Analysing:
 def _deploy(call: Call) -> PlanView:
     sent = call.sent(DeployBody)
     return deploy_declared(
-        call.ledger, call.environment, _declared(call, sent), expected=sent.expected, who=_said(call, sent)
+        call.ledger, call.environment, _declared(call, sent), expected=sent.expected, by=call.by(sent.note)
     )
 
 
 def _roll_back_pond(call: Call) -> PondBack:
     sent = call.sent(PondBackBody)
-    return back_to_run(call.ledger, call.environment, call.path["pond"], sent.run, who=_said(call, sent))
+    return back_to_run(call.ledger, call.environment, call.path["pond"], sent.run, by=call.by(sent.note))
 
 
 def _roll_back(call: Call) -> ProjectBack:
     sent = call.sent(ProjectBackBody)
     return back_to_deployment(
-        call.ledger, call.environment, sent.project, is_dry=sent.is_dry, pools=sent.pools, who=_said(call, sent)
+        call.ledger, call.environment, sent.project, is_dry=sent.is_dry, pools=sent.pools, by=call.by(sent.note)
     )
 
 
@@ -134,12 +134,8 @@ def _promote(call: Call) -> Promotion:
     if not _may_see(call, to):
         raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {to[:63]!r}", hint="pondage env list")
     return promotion(
-        call.ledger, call.environment, sent.ponds, to=to, is_deployed=sent.is_deployed, who=_said(call, sent)
+        call.ledger, call.environment, sent.ponds, to=to, is_deployed=sent.is_deployed, by=call.by(sent.note)
     )
-
-
-def _said(call: Call, sent: Plain) -> str:
-    return f"{call.who}: {sent.note}" if sent.note else call.who
 
 
 ROUTES = (

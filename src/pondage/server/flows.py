@@ -16,7 +16,6 @@ from pondage.define.values.names import checked_name
 from pondage.ledger.act import extracts, flow_constants, flows, jobs
 from pondage.ledger.act.exposed import given
 from pondage.ledger.commit import inferred_types
-from pondage.ledger.tables import history
 from pondage.ledger.tables.job_plans import StoredJob
 from pondage.plan.flow.code import code_of
 from pondage.plan.flow.planner import PlannedFlow, plan_flow
@@ -29,7 +28,6 @@ from pondage.server.levels import Level
 from pondage.server.problems import Refused
 from pondage.server.reading import Count
 from pondage.server.table import Call, Moment, Route
-from pondage.views import find
 from pondage.views.jobs.flows import FlowDetail, FlowsView, StoredConstant, flow_run, list_flows
 from pondage.work.inference import Inferred, Question
 
@@ -89,19 +87,13 @@ def _show(call: Call) -> FlowDetail:
 
 def _store(call: Call) -> StoredConstant:
     sent = call.sent(ConstantBody)
-    ref = flow_constants.store(call.ledger, sent.data)
-    with call.ledger.transaction() as tx:
-        environment = find.environment_id(tx, call.environment)
-        history.audit(tx, environment=environment, who=call.who, verb="flow store", target=ref, note=sent.note)
-    return StoredConstant(ref=ref)
+    return StoredConstant(ref=flow_constants.store(call.ledger, call.environment, sent.data, by=call.by(sent.note)))
 
 
 def _submit(call: Call) -> Started:
     sent = call.sent(TreeBody)
     stored = _planned(call, sent)
-    run = jobs.start_job(
-        call.ledger, call.environment, stored, reason="submitted by the API", who=call.who, note=sent.note
-    )
+    run = jobs.start_job(call.ledger, call.environment, stored, reason="submitted by the API", by=call.by(sent.note))
     return Started(run=run)
 
 
@@ -161,12 +153,14 @@ def _refused(problems: list[JobProblem] | tuple[JobProblem, ...]) -> Refused:
 
 
 def _stop(call: Call) -> FlowDetail:
-    flows.stop(call.ledger, call.environment, call.path["run"], call.sent(StopBody).node, who=call.who)
+    flows.stop(
+        call.ledger, call.environment, call.path["run"], call.sent(StopBody).node, by=call.by(call.sent(StopBody).note)
+    )
     return _show(call)
 
 
 def _clean_up(call: Call) -> CleanedUpView:
-    tables = flows.clean_up(call.ledger, call.environment, call.path["run"], who=call.who)
+    tables = flows.clean_up(call.ledger, call.environment, call.path["run"], by=call.by(call.sent(Plain).note))
     return CleanedUpView(tables=tables)
 
 

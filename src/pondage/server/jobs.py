@@ -65,7 +65,7 @@ def _start(call: Call) -> Started:
     with call.ledger.reading() as tx:
         stored = deployed_job(tx, call.ledger, call.environment, call.path["job"])
     run = jobs.start_job(
-        call.ledger, call.environment, stored, context=sent.context, reason="by the API", who=call.who, note=sent.note
+        call.ledger, call.environment, stored, context=sent.context, reason="by the API", by=call.by(sent.note)
     )
     return Started(run=run)
 
@@ -80,8 +80,7 @@ def _start_sent(call: Call) -> Started:
         context=sent.context,
         archive=sent.archive,
         reason="by the API",
-        who=call.who,
-        note=sent.note,
+        by=call.by(sent.note),
     )
     return Started(run=run)
 
@@ -95,7 +94,7 @@ def _difference(call: Call) -> EditedView:
 
 def _kill(call: Call) -> JobRunDetail:
     found = _found(call)
-    jobs.kill(call.ledger, call.environment, found, who=call.who, note=call.sent(Plain).note)
+    jobs.kill(call.ledger, call.environment, found, by=call.by(call.sent(Plain).note))
     with call.ledger.reading() as tx:
         return job_run(tx, call.ledger, call.environment, found)
 
@@ -113,8 +112,7 @@ def _resume(call: Call) -> Started:
         is_edited=sent.is_edited,
         fresh_globals=sent.fresh_globals,
         is_intact=is_intact,
-        who=call.who,
-        note=sent.note,
+        by=call.by(sent.note),
     )
     return Started(run=run)
 

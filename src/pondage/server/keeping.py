@@ -66,19 +66,19 @@ def _put_secret(call: Call) -> KeptSecret:
     sent = call.sent(SecretBody)
     sealed = vault.seal(sent.value, environment=call.environment, name=name)
     with call.ledger.transaction() as tx:
-        return secrets.put(tx, call.environment, name, sealed, who=call.who, note=sent.note)
+        return secrets.put(tx, call.environment, name, sealed, by=call.by(sent.note))
 
 
 def _remove_secret(call: Call) -> GoneSecret:
     with call.ledger.transaction() as tx:
-        return secrets.remove(tx, call.environment, call.path["name"], who=call.who)
+        return secrets.remove(tx, call.environment, call.path["name"], by=call.by())
 
 
 def _remove_environment(call: Call) -> RemovedEnvironment:
     name = call.path["name"]
     if call.token is None or not call.token.may_see(name):
         raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {name[:63]!r}", hint="pondage env list")
-    return removal.remove(call.ledger, name, who=call.who)
+    return removal.remove(call.ledger, name, by=call.by())
 
 
 def _alerts(call: Call) -> AlertsView:
@@ -92,7 +92,7 @@ def _test_alert(call: Call) -> TestedAlert:
     rule = rules.get(call.path["rule"])
     if rule is not None and call.environment not in rule.environments:
         rules = {}
-    return try_rule(call.ledger, call.environment, rules, call.path["rule"], who=call.who)
+    return try_rule(call.ledger, call.environment, rules, call.path["rule"], by=call.by())
 
 
 def _doctor(call: Call) -> DoctorView:
@@ -114,7 +114,7 @@ def _vacuum(call: Call) -> VacuumReport:
     if not sent.dry_run:
         with call.ledger.transaction() as tx:
             environment = find.environment_id(tx, call.environment)
-            history.audit(tx, environment=environment, who=call.who, verb="vacuum", target="*", note=sent.note)
+            history.audit(tx, call.by(sent.note), environment=environment, verb="vacuum", target="*")
     return report
 
 

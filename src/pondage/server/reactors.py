@@ -68,14 +68,8 @@ def _command(call: Call) -> object:
         raise Refused(400, "NO_COMMAND", f"there is no command {sent.command!r}", hint=f"one of {', '.join(COMMANDS)}")
     row, live = owner(call, call.path["reactor"])
     with call.ledger.transaction() as tx:
-        history.audit(
-            tx,
-            environment=row.environment,
-            who=call.who,
-            verb=f"reactor {sent.command}",
-            target=row.name,
-            note=sent.note,
-        )
+        by = call.by(sent.note)
+        history.audit(tx, by, environment=row.environment, verb=f"reactor {sent.command}", target=row.name)
     cid = sent.cid or f"api-{secrets.token_hex(8)}"
     answer = live.ask(op="command", command=sent.command, arg=sent.arg, cid=cid)
     return answer.get("reply", answer)

@@ -154,7 +154,7 @@ def _row(call: Call) -> ReactorRow:
 def _audit(call: Call, what: str) -> None:
     row = _row(call)
     with call.ledger.transaction() as tx:
-        history.audit(tx, environment=row.environment, who=call.who, verb=f"reactor {what}", target=row.name)
+        history.audit(tx, call.by(), environment=row.environment, verb=f"reactor {what}", target=row.name)
 
 
 SOCKETS = (

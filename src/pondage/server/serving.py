@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from pondage.errors import PondageError
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, api_tokens, history
+from pondage.ledger.tables.history import Caller
 from pondage.server.app import make_app
 from pondage.server.guard import LOOPBACK
 from pondage.server.table import Service
@@ -70,7 +71,7 @@ def _made(ledger: Ledger, environment: str) -> str:
         )
         identity = actors.environment(tx, environment, is_created=True)
         assert identity is not None
-        history.audit(tx, environment=identity, who="serve", verb="token create", target=row.id, note=row.name)
+        history.audit(tx, Caller("serve"), environment=identity, verb="token create", target=row.id, detail=row.name)
     return token
 
 

@@ -13,6 +13,7 @@ from starlette.websockets import WebSocket
 
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables.api_tokens import TokenRow
+from pondage.ledger.tables.history import Caller
 from pondage.project.project import Project
 from pondage.server.hub import Feeds
 from pondage.server.levels import Level
@@ -68,6 +69,10 @@ class Call:
     def who(self) -> str:
         """Answer who asks, for the audit."""
         return "nobody" if self.token is None else f"token {self.token.name} ({self.token.id})"
+
+    def by(self, note: str = "") -> Caller:
+        """Answer who asks and why, for the audit."""
+        return Caller(self.who, note)
 
     def asked(self, kind: type[Kind]) -> Kind:
         """Answer the query parameters as the struct that the route declares."""

@@ -83,7 +83,7 @@ def _create(call: Call) -> MadeToken:
         )
         environment = actors.environment(tx, call.environment, is_created=True)
         assert environment is not None
-        history.audit(tx, environment=environment, who=call.who, verb="token create", target=row.id, note=row.name)
+        history.audit(tx, call.by(), environment=environment, verb="token create", target=row.id, detail=row.name)
     return MadeToken(token=token, row=row)
 
 
@@ -94,7 +94,7 @@ def _revoke(call: Call) -> TokenRow:
             raise Refused(404, "NO_TOKEN", f"there is no valid token {row.id!r}")
         environment = actors.environment(tx, call.environment, is_created=True)
         assert environment is not None
-        history.audit(tx, environment=environment, who=call.who, verb="token revoke", target=row.id, note=row.name)
+        history.audit(tx, call.by(), environment=environment, verb="token revoke", target=row.id, detail=row.name)
         return row
 
 

@@ -98,7 +98,7 @@ def _keep(call: Call) -> SavedLine:
         has_more=sent.has_more,
     )
     with call.ledger.transaction() as tx:
-        return keep(tx, call.environment, kept, who=call.who, note=sent.note)
+        return keep(tx, call.environment, kept, by=call.by(sent.note))
 
 
 def _simulations(call: Call) -> SavedSimulations:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pondage.cli.client.desk import asks
 from pondage.cli.client.session import Session
 from pondage.ledger.act import rebinding
-from pondage.ledger.act.verbs import who
 from pondage.ledger.tables import actors
+from pondage.ledger.tables.history import Caller, this_person
 from pondage.ledger.upkeep import retention
 from pondage.views.jobs import components as views
 from pondage.views.jobs.components import KnownComponent, KnownType
@@ -41,5 +41,5 @@ def rebind(here: Session, *, queue: int, to: str | None, note: str) -> Rebound:
         environment = actors.environment(tx, here.environment, is_created=True)
         assert environment is not None
         code = retention.archive_like(tx, to) if to else retention.newest_archive(tx)
-        rebinding.rebind(here.ledger, tx, queue, to=code, environment=environment, who=who(), note=note)
+        rebinding.rebind(here.ledger, tx, queue, to=code, environment=environment, by=Caller(this_person().who, note))
     return Rebound(queue=queue, served_by=code)

@@ -13,11 +13,12 @@ from pondage.kernel.demand import events
 from pondage.kernel.demand.events import Event
 from pondage.kernel.demand.state import Pacing
 from pondage.ledger.act.verbs import send
+from pondage.ledger.tables.history import Caller, this_person
 from pondage.views.ponds.status import StatusView
 
 
 def _told(here: Session, event: Event, note: str = "") -> StatusView:
-    send(here.ledger, here.environment, event, note=note)
+    send(here.ledger, here.environment, event, by=Caller(this_person().who, note))
     return status.here(here, ponds=event.pond)
 
 

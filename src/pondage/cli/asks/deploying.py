@@ -8,7 +8,7 @@ from typing import Unpack
 from pondage.cli.asks.uploads import Chosen
 from pondage.cli.client.desk import asks
 from pondage.cli.client.session import Session
-from pondage.ledger.act.verbs import who
+from pondage.ledger.tables.history import this_person
 from pondage.operations.deploying import Analysing, Declared, begin_analysis, deploy_declared, plan_inferred
 from pondage.operations.going_back import PondBack, ProjectBack, Promotion, back_to_deployment, back_to_run, promotion
 from pondage.views.plans.analysis import InferredSchema
@@ -30,22 +30,22 @@ def analysis(here: Session, *, timeout_s: float, **read: Unpack[Chosen]) -> Anal
 @asks("POST /v1/deploy")
 def deploy(here: Session, **read: Unpack[Chosen]) -> PlanView:
     """Put it in force."""
-    return deploy_declared(here.ledger, here.environment, Declared(**read))
+    return deploy_declared(here.ledger, here.environment, Declared(**read), by=this_person())
 
 
 @asks("POST /v1/ponds/{pond}/rollback")
 def roll_back_pond(here: Session, *, pond: str, run: str) -> PondBack:
     """Show an older completed Run of a Pond again."""
-    return back_to_run(here.ledger, here.environment, pond, run, who=who())
+    return back_to_run(here.ledger, here.environment, pond, run, by=this_person())
 
 
 @asks("POST /v1/rollback")
 def roll_back(here: Session, *, project: str, is_dry: bool, pools: Mapping[str, int]) -> ProjectBack:
     """Deploy what a project had deployed before."""
-    return back_to_deployment(here.ledger, here.environment, project, is_dry=is_dry, pools=pools)
+    return back_to_deployment(here.ledger, here.environment, project, is_dry=is_dry, pools=pools, by=this_person())
 
 
 @asks("POST /v1/promote")
 def promote(here: Session, *, ponds: Sequence[str], to: str | None, is_deployed: bool) -> Promotion:
     """Show what an environment made in the one above."""
-    return promotion(here.ledger, here.environment, ponds, to=to, is_deployed=is_deployed, who=who())
+    return promotion(here.ledger, here.environment, ponds, to=to, is_deployed=is_deployed, by=this_person())

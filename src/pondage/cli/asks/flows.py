@@ -9,7 +9,7 @@ import msgspec
 from pondage.cli.client.desk import asks, fetches
 from pondage.cli.client.session import Session
 from pondage.ledger.act import flow_constants, flows
-from pondage.ledger.act.verbs import who
+from pondage.ledger.tables.history import this_person
 from pondage.views.jobs.flows import FlowDetail, FlowsView, StoredConstant, flow_run, list_flows
 
 LOOK_AGAIN_S = 2.0
@@ -24,7 +24,7 @@ class CleanedUp(msgspec.Struct, frozen=True, kw_only=True):
 @asks("POST /v1/flows/constants")
 def store(here: Session, *, data: bytes) -> StoredConstant:
     """Keep a constant."""
-    return StoredConstant(ref=flow_constants.store(here.ledger, data))
+    return StoredConstant(ref=flow_constants.store(here.ledger, here.environment, data, by=this_person()))
 
 
 @asks("GET /v1/flows")
@@ -44,14 +44,14 @@ def flow(here: Session, *, run: str) -> FlowDetail:
 @asks("POST /v1/flows/{run}/stop")
 def stop(here: Session, *, run: str, node: str | None) -> FlowDetail:
     """Ask a node, or all of a flow, to end."""
-    flows.stop(here.ledger, here.environment, run, node, who=who())
+    flows.stop(here.ledger, here.environment, run, node, by=this_person())
     return flow.here(here, run=run)
 
 
 @asks("POST /v1/flows/{run}/cleanup")
 def clean_up(here: Session, *, run: str) -> CleanedUp:
     """Let what is between the nodes go."""
-    return CleanedUp(tables=flows.clean_up(here.ledger, here.environment, run, who=who()))
+    return CleanedUp(tables=flows.clean_up(here.ledger, here.environment, run, by=this_person()))
 
 
 @fetches("/v1/flows/{run}/extracts/{name}")

@@ -10,7 +10,7 @@ from pondage.engine.process.local import is_intact
 from pondage.ledger.act import jobs as ledger_jobs
 from pondage.ledger.act.job_deploys import deployed_job
 from pondage.ledger.act.jobs import resume_difference
-from pondage.ledger.act.verbs import who
+from pondage.ledger.tables.history import this_person
 from pondage.ledger.tables.job_plans import StoredJob
 from pondage.views.jobs.jobs import JobRunDetail, JobsView, find_run
 from pondage.views.jobs.jobs import job_run as read_run
@@ -50,7 +50,7 @@ def start(here: Session, *, job: str, context: dict[str, object]) -> Started:
     """Run a deployed job."""
     with here.ledger.reading() as tx:
         stored = deployed_job(tx, here.ledger, here.environment, job)
-    return Started(run=ledger_jobs.start_job(here.ledger, here.environment, stored, context=context, who=who()))
+    return Started(run=ledger_jobs.start_job(here.ledger, here.environment, stored, context=context, by=this_person()))
 
 
 @asks("POST /v1/jobs/runs", kept=("reason",))
@@ -59,7 +59,7 @@ def start_file(
 ) -> Started:
     """Run a job of a file, with the code that it names."""
     run = ledger_jobs.start_job(
-        here.ledger, here.environment, job, context=context, archive=archive, reason=reason, who=who()
+        here.ledger, here.environment, job, context=context, archive=archive, reason=reason, by=this_person()
     )
     return Started(run=run)
 
@@ -68,7 +68,7 @@ def start_file(
 def kill(here: Session, *, run: str) -> JobRunDetail:
     """End a run; the second time at once."""
     found = _found(here, run)
-    ledger_jobs.kill(here.ledger, here.environment, found, who=who())
+    ledger_jobs.kill(here.ledger, here.environment, found, by=this_person())
     return job_run.here(here, run=found)
 
 
@@ -92,7 +92,7 @@ def resume(
         is_edited=is_edited,
         fresh_globals=fresh_globals,
         is_intact=is_intact,
-        who=who(),
+        by=this_person(),
     )
     return Started(run=began)
 

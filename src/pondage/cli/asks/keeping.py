@@ -13,9 +13,9 @@ from pondage.engine.services.vacuum import VacuumReport
 from pondage.engine.services.vacuum import vacuum as sweep
 from pondage.ledger.act import removal
 from pondage.ledger.act.removal import RemovedEnvironment
-from pondage.ledger.act.verbs import who
 from pondage.ledger.tables import actors, api_tokens, history
 from pondage.ledger.tables.api_tokens import TokenRow
+from pondage.ledger.tables.history import this_person
 from pondage.views.answers import DoctorView
 from pondage.views.installation import environments as environment_views
 from pondage.views.installation import secrets as secret_views
@@ -50,7 +50,7 @@ def environment(here: Session, *, name: str) -> EnvironmentDetailView:
 @asks("DELETE /v1/environments/{name}")
 def remove_environment(here: Session, *, name: str) -> RemovedEnvironment:
     """Take an environment away."""
-    return removal.remove(here.ledger, name, who=who())
+    return removal.remove(here.ledger, name, by=this_person())
 
 
 @asks("GET /v1/tokens")
@@ -71,7 +71,7 @@ def make_token(
         )
         found = actors.environment(tx, here.environment, is_created=True)
         assert found is not None
-        history.audit(tx, environment=found, who=who(), verb="token create", target=row.id, note=row.name)
+        history.audit(tx, None, environment=found, verb="token create", target=row.id, detail=row.name)
     return MadeToken(token=token, row=row)
 
 
@@ -82,7 +82,7 @@ def revoke_token(here: Session, *, token: str) -> TokenRow:
         row = api_tokens.revoke(tx, token)
         found = actors.environment(tx, here.environment, is_created=True)
         assert found is not None
-        history.audit(tx, environment=found, who=who(), verb="token revoke", target=row.id, note=row.name)
+        history.audit(tx, None, environment=found, verb="token revoke", target=row.id, detail=row.name)
     return row
 
 
@@ -99,14 +99,14 @@ def put_secret(here: Session, *, name: str, value: str) -> KeptSecret:
     vault = open_vault(here.project.secret_key, is_created=True)
     sealed = vault.seal(value, environment=here.environment, name=name)
     with here.ledger.transaction() as tx:
-        return secret_views.put(tx, here.environment, name, sealed, who=who())
+        return secret_views.put(tx, here.environment, name, sealed, by=this_person())
 
 
 @asks("DELETE /v1/secrets/{name}")
 def remove_secret(here: Session, *, name: str) -> GoneSecret:
     """Delete a secret."""
     with here.ledger.transaction() as tx:
-        return secret_views.remove(tx, here.environment, name, who=who())
+        return secret_views.remove(tx, here.environment, name, by=this_person())
 
 
 @asks("GET /v1/alerts")
@@ -119,7 +119,7 @@ def alerts(here: Session, *, limit: int, is_open: bool) -> AlertsView:
 @asks("POST /v1/alerts/{rule}/test")
 def test_alert(here: Session, *, rule: str) -> TestedAlert:
     """Try the webhook of a rule."""
-    return try_rule(here.ledger, here.environment, here.project.alerts, rule, who=who())
+    return try_rule(here.ledger, here.environment, here.project.alerts, rule, by=this_person())
 
 
 @asks("GET /v1/doctor")
@@ -131,4 +131,9 @@ def doctor(here: Session, *, replay: bool, cluster: bool) -> DoctorView:
 @asks("POST /v1/vacuum")
 def vacuum(here: Session, *, dry_run: bool) -> VacuumReport:
     """Delete what nobody needs."""
+    if not dry_run:
+        with here.ledger.transaction() as tx:
+            found = actors.environment(tx, here.environment, is_created=True)
+            assert found is not None
+            history.audit(tx, this_person(), environment=found, verb="vacuum", target="*")
     return sweep(here.ledger, here.project.warehouse, dry_run=dry_run)

@@ -14,6 +14,7 @@ from pondage.errors import NotFound
 from pondage.ledger.act import questions
 from pondage.ledger.act.plan_basis import planned
 from pondage.ledger.commit.trials import submit_sample
+from pondage.ledger.tables.history import this_person
 from pondage.operations.questions import (
     AnswerView,
     Breaking,
@@ -64,6 +65,7 @@ def sample(here: Session, *, pond: str, ripple: str | None, rows: int, limit: in
                 ripple=ripple,
                 rows=rows,
                 limit=limit,
+                by=this_person(),
             )
         )
     )
@@ -84,7 +86,7 @@ def breaks(here: Session, *, subject: str, rule: str | None, limit: int) -> list
 @asks("POST /v1/ponds/{pond}/compact")
 def compact(here: Session, *, pond: str) -> Compacting:
     """Ask for the small batches of a Pond to be put together."""
-    return begin_compaction(here.ledger, here.environment, pond)
+    return begin_compaction(here.ledger, here.environment, pond, by=this_person())
 
 
 @asks("GET /v1/answers/{answer}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pondage.cli.client.desk import asks
 from pondage.cli.client.session import Session
-from pondage.ledger.act.verbs import who
+from pondage.ledger.tables.history import this_person
 from pondage.views.plans.saved_simulations import KeptSimulation, SavedLine, SavedSpan, keep
 from pondage.views.plans.simulation import SimulationFacts
 from pondage.views.plans.simulation import facts as read_facts
@@ -35,4 +35,4 @@ def save(
         name=name, start=start, length_us=length_us, triggers=tuple(triggers), spans=tuple(spans), has_more=has_more
     )
     with here.ledger.transaction() as tx:
-        return keep(tx, here.environment, kept, who=who())
+        return keep(tx, here.environment, kept, by=this_person())

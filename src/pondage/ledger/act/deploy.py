@@ -22,6 +22,7 @@ from pondage.ledger.queue import pools
 from pondage.ledger.step import advance
 from pondage.ledger.tables import actors, environments, history, schedules
 from pondage.ledger.tables.actors import PondRow
+from pondage.ledger.tables.history import Caller
 from pondage.plan.deploy.diamonds import tracked
 from pondage.plan.deploy.values import Deployed
 
@@ -63,7 +64,7 @@ def deploy(
     pool_sizes: Mapping[str, int] | None = None,
     parent: str | None = None,
     exposed: Exposed | None = None,
-    who: str = "",
+    by: Caller | None = None,
 ) -> str:
     """Put bound definitions in force and take Ponds away; answer the digest of the code archive.
 
@@ -127,7 +128,7 @@ def deploy(
         if exposed is not None and restored is None:
             exposed = exposed.with_code(digest)
         _record(
-            tx, identity, project, digest, summary, who, definitions=kept, exposed=row_of(exposed), restored=restored
+            tx, identity, project, digest, summary, by, definitions=kept, exposed=row_of(exposed), restored=restored
         )
     return digest
 
@@ -342,7 +343,7 @@ def _record(
     project: str,
     digest: str,
     summary: str,
-    who: str,
+    by: Caller | None,
     *,
     definitions: list[int],
     exposed: str | None,
@@ -362,9 +363,7 @@ def _record(
         restored=restored,
     )
     history.record(tx, environment=environment, kind="deployment", payload={"project": project, "archive": digest})
-    history.audit(
-        tx, environment=environment, who=who, verb="deploy" if restored is None else "rollback", target=project
-    )
+    history.audit(tx, by, environment=environment, verb="deploy" if restored is None else "rollback", target=project)
 
 
 def newest_deployment(tx: Transaction, environment: int) -> int | None:

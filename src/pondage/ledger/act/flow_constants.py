@@ -14,13 +14,15 @@ from pondage.errors import LedgerError
 from pondage.kernel.control.shape import PlanComponent
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.tables import actors, history
+from pondage.ledger.tables.history import Caller
 from pondage.plan.job.stored import StoredJob
 
 MAX_BYTES = 8 * 1_048_576
 """How large a constant may be: it travels with the plan."""
 
 
-def store(ledger: Ledger, data: bytes) -> str:
+def store(ledger: Ledger, environment: str, data: bytes, *, by: Caller | None = None) -> str:
     """Keep a constant for as long as runs are kept, and answer what a tree calls it; raises `LedgerError`."""
     if len(data) > MAX_BYTES:
         raise LedgerError(
@@ -38,6 +40,9 @@ def store(ledger: Ledger, data: bytes) -> str:
             digest=digest,
             data=data,
         )
+        identity = actors.environment(tx, environment, is_created=True)
+        assert identity is not None
+        history.audit(tx, by, environment=identity, verb="flow store", target=f"sha256:{digest}")
     return f"sha256:{digest}"
 
 

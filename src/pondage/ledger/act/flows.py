@@ -8,6 +8,7 @@ from pondage.ledger.database.driver import Transaction, text
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import advance
 from pondage.ledger.tables import actors, history, job_runs
+from pondage.ledger.tables.history import Caller
 from pondage.ledger.tables.job_runs import JobRunRow
 
 
@@ -21,7 +22,9 @@ def find(tx: Transaction, environment: str, given: str) -> JobRunRow:
     return found[0]
 
 
-def stop(ledger: Ledger, environment: str, public_id: str, node: str | None = None, *, who: str = "") -> None:
+def stop(
+    ledger: Ledger, environment: str, public_id: str, node: str | None = None, *, by: Caller | None = None
+) -> None:
     """Ask a node, or every node that is not settled, to close its outputs and return; what does not has 30 s.
 
     Raises `NotFound`, and `LedgerError` when the flow is over.
@@ -32,11 +35,11 @@ def stop(ledger: Ledger, environment: str, public_id: str, node: str | None = No
             raise LedgerError(f"flow {run.public_id} is over: {run.state}", code="NOT_RUNNING")
         if node is not None and node not in ledger.job(tx, run.definition).shapes:
             raise NotFound(f"flow {run.public_id} has no node {node!r}", hint=f"pondage flow show {run.public_id}")
-        history.audit(tx, environment=run.environment, who=who, verb="flow stop", target=run.public_id, note=node or "")
+        history.audit(tx, by, environment=run.environment, verb="flow stop", target=run.public_id, detail=node or "")
         advance.report(tx, ledger, run.actor, process=None, event=Stop(instance=node))
 
 
-def clean_up(ledger: Ledger, environment: str, public_id: str, *, who: str = "") -> int:
+def clean_up(ledger: Ledger, environment: str, public_id: str, *, by: Caller | None = None) -> int:
     """Let what a flow left between its nodes go now, and answer how many tables that are.
 
     What can be extracted stays for its own retention. Raises `NotFound`, and `LedgerError` while the flow runs.
@@ -47,7 +50,7 @@ def clean_up(ledger: Ledger, environment: str, public_id: str, *, who: str = "")
             raise LedgerError(
                 f"flow {run.public_id} still runs", hint=f"pondage flow stop {run.public_id}", code="STILL_RUNNING"
             )
-        history.audit(tx, environment=run.environment, who=who, verb="flow cleanup", target=run.public_id)
+        history.audit(tx, by, environment=run.environment, verb="flow cleanup", target=run.public_id)
         tx.change("UPDATE job_runs SET cleaned_at = :now WHERE id = :id AND cleaned_at IS NULL", id=run.id)
         version = ledger.job(tx, run.definition)
         for row in tx.rows("SELECT DISTINCT instance, port FROM segments WHERE run = :run", run=run.id):

@@ -12,6 +12,7 @@ from pondage.ledger.database.driver import Transaction, number, text
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import job_schedules
 from pondage.ledger.tables import actors, history, job_plans
+from pondage.ledger.tables.history import Caller
 from pondage.ledger.tables.job_plans import StoredJob
 
 Change = Literal["added", "changed", "removed", "unchanged"]
@@ -56,7 +57,7 @@ def deploy_jobs(
     project: str,
     jobs: Mapping[str, StoredJob],
     archive: bytes,
-    who: str = "",
+    by: Caller | None = None,
 ) -> tuple[JobChange, ...]:
     """Put the jobs of a project in force, all or none, and answer what changed. Runs keep what they started with.
 
@@ -82,7 +83,7 @@ def deploy_jobs(
                 )
             elif change.change != "unchanged":
                 _put(tx, identity, project, change.name, jobs[change.name], archive)
-        history.audit(tx, environment=identity, who=who, verb="deploy jobs", target=project)
+        history.audit(tx, by, environment=identity, verb="deploy jobs", target=project)
         return changes
 
 

@@ -19,6 +19,7 @@ from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import advance
 from pondage.ledger.tables import actors, history, job_plans, job_runs
+from pondage.ledger.tables.history import Caller
 from pondage.ledger.tables.job_plans import JobVersion, StoredJob
 from pondage.ledger.tables.job_runs import JobRunRow, RunRows
 from pondage.work.snapshot import SnapshotContent
@@ -39,8 +40,7 @@ def start_job(
     context: dict[str, object] | None = None,
     archive: bytes = b"",
     reason: str = "by hand",
-    who: str = "",
-    note: str = "",
+    by: Caller | None = None,
     start: Start = _START,
 ) -> str:
     """Begin a run of a job and answer its public id; what may start at once is dispatched in the same transaction.
@@ -59,12 +59,12 @@ def start_job(
         job = flow_constants.resolved(tx, job)
         definition = job_plans.store(tx, job)
         run = _insert(tx, identity, public_id, job, definition, known, resumed_from=None, reason=reason)
-        history.audit(tx, environment=identity, who=who, verb="job run", target=public_id, note=note)
+        history.audit(tx, by, environment=identity, verb="job run", target=public_id)
         _begin(tx, ledger, run, [msgspec.structs.replace(start, context=known)])
     return public_id
 
 
-def kill(ledger: Ledger, environment: str, public_id: str, *, who: str = "", note: str = "") -> None:
+def kill(ledger: Ledger, environment: str, public_id: str, *, by: Caller | None = None) -> None:
     """End a run: nothing starts any more, and what runs gets 30 s. A second call ends it at once.
 
     Raises `NotFound`, and `LedgerError` when the run is over.
@@ -75,7 +75,7 @@ def kill(ledger: Ledger, environment: str, public_id: str, *, who: str = "", not
             raise LedgerError(f"run {public_id} is over: {run.state}", code="NOT_RUNNING")
         # A halted run reads no signals, so its halt is taken away directly.
         actors.unhalt(tx, run.actor)
-        history.audit(tx, environment=run.environment, who=who, verb="job kill", target=public_id, note=note)
+        history.audit(tx, by, environment=run.environment, verb="job kill", target=public_id)
         advance.report(tx, ledger, run.actor, process=None, event=Kill())
 
 
@@ -89,8 +89,7 @@ def resume(
     is_edited: bool = False,
     fresh_globals: bool = False,
     is_intact: Callable[[SnapshotContent], bool] = _trusted,
-    who: str = "",
-    note: str = "",
+    by: Caller | None = None,
     start: Start = _START,
 ) -> str:
     """Begin a new run that takes over what an earlier one had finished, and answer its public id.
@@ -120,14 +119,7 @@ def resume(
         run = _insert(tx, old.environment, new_id, job, definition, context, resumed_from=old.id, reason="resumed")
         _take_over(tx, old, run, restore, is_intact)
         _require_streams(tx, version, run, restore)
-        history.audit(
-            tx,
-            environment=old.environment,
-            who=who,
-            verb="job resume",
-            target=new_id,
-            note=f"{public_id} {note}".strip(),
-        )
+        history.audit(tx, by, environment=old.environment, verb="job resume", target=new_id, detail=public_id)
         _begin(tx, ledger, run, [msgspec.structs.replace(start, context=context), restore])
     return new_id
 

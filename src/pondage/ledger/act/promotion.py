@@ -17,6 +17,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import advance
 from pondage.ledger.tables import actors, environments, history
 from pondage.ledger.tables.actors import PondRow
+from pondage.ledger.tables.history import Caller
 from pondage.plan.deploy.change import change_of
 
 
@@ -47,7 +48,9 @@ class _Offer(msgspec.Struct, frozen=True, kw_only=True):
     pond: PondRow
 
 
-def promote(ledger: Ledger, environment: str, to: str, ponds: Sequence[PondKey], *, who: str = "") -> list[Promoted]:
+def promote(
+    ledger: Ledger, environment: str, to: str, ponds: Sequence[PondKey], *, by: Caller | None = None
+) -> list[Promoted]:
     """Make the current Runs of these Ponds those that `to` shows, all or none; raises `CannotPromote`.
 
     Like a rollback it computes nothing; Ponds that read them in `to` are told where that makes them fresher.
@@ -69,8 +72,8 @@ def promote(ledger: Ledger, environment: str, to: str, ponds: Sequence[PondKey],
         for offer in offers:
             event = Rollback(pond=offer.pond.key, run=offer.public_id, freshness=offer.freshness)
             advance.put_event(tx, actor=offer.pond.actor, event=event)
-            note = f"{environment} {offer.public_id}"
-            history.audit(tx, environment=there.id, who=who, verb="promote", target=offer.pond.key, note=note)
+            detail = f"{environment} {offer.public_id}"
+            history.audit(tx, by, environment=there.id, verb="promote", target=offer.pond.key, detail=detail)
         for actor in sorted({offer.pond.actor for offer in offers}):
             advance.inline(tx, ledger, actor, process=None)
         return [

@@ -9,12 +9,13 @@ from pondage.ledger.act.exposed import deployed_with
 from pondage.ledger.database.driver import Transaction, number, text
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import history
+from pondage.ledger.tables.history import Caller
 
 LOOKED_AT = 50
 """How many jobs of a code are asked for its components."""
 
 
-def rebind(ledger: Ledger, tx: Transaction, queue: int, *, to: str, environment: int, who: str, note: str = "") -> None:
+def rebind(ledger: Ledger, tx: Transaction, queue: int, *, to: str, environment: int, by: Caller | None = None) -> None:
     """Let a queue of components be served by the code `to`; raises `LedgerError` when that cannot do the work.
 
     It must have every component of the queue under the same major version: a larger one may break what it is given.
@@ -31,14 +32,7 @@ def rebind(ledger: Ledger, tx: Transaction, queue: int, *, to: str, environment:
     for name in names:
         _check(name, old.get(name), new.get(name), to)
     tx.change("UPDATE queues SET served_by = :code WHERE id = :id", code=to, id=queue)
-    history.audit(
-        tx,
-        environment=environment,
-        who=who,
-        verb="component rebind",
-        target=f"{' '.join(names)} → {to[:12]}",
-        note=note,
-    )
+    history.audit(tx, by, environment=environment, verb="component rebind", target=f"{' '.join(names)} → {to[:12]}")
 
 
 def _check(name: str, old: ComponentDefinition | None, new: ComponentDefinition | None, to: str) -> None:

@@ -13,6 +13,7 @@ from pondage.ledger.queue import executions
 from pondage.ledger.step import advance
 from pondage.ledger.tables import actors, environments, history
 from pondage.ledger.tables.environments import MAIN, EnvironmentRow
+from pondage.ledger.tables.history import Caller
 from pondage.ledger.upkeep import retention
 
 
@@ -40,7 +41,7 @@ class Unpublish(msgspec.Struct, frozen=True):
     order: int
 
 
-def remove(ledger: Ledger, name: str, *, who: str = "") -> RemovedEnvironment:
+def remove(ledger: Ledger, name: str, *, by: Caller | None = None) -> RemovedEnvironment:
     """Take an environment away, in one transaction; raises `CannotRemove` and changes nothing when it is needed.
 
     Its rows stay until `vacuum` has deleted the data, but nobody finds them: the name is free at once.
@@ -59,7 +60,7 @@ def remove(ledger: Ledger, name: str, *, who: str = "") -> RemovedEnvironment:
                 environment=name, ponds=tuple(split_key(key) for key in ponds), order=_newest_run(tx, found.id)
             ),
         )
-        history.audit(tx, environment=found.parent or found.id, who=who, verb="remove environment", target=name)
+        history.audit(tx, by, environment=found.parent or found.id, verb="remove environment", target=name)
         # The sign cannot be part of a name that anybody types.
         tx.change(
             "UPDATE environments SET removed_at = :now, name = :name WHERE id = :id",

@@ -22,6 +22,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
 from pondage.ledger.tables.actors import PondRow
 from pondage.ledger.tables.environments import environment_id
+from pondage.ledger.tables.history import Caller
 
 _ids = msgspec.json.Decoder(list[int])
 _reactors = msgspec.json.Decoder(list[ReactorDefinition])
@@ -44,7 +45,7 @@ class OlderDeployment(msgspec.Struct, frozen=True, kw_only=True):
     exposed: Exposed = NOTHING
 
 
-def roll_back_pond(ledger: Ledger, environment: str, pond: PondKey, run: int, *, by: str | None = None) -> str:
+def roll_back_pond(ledger: Ledger, environment: str, pond: PondKey, run: int, *, by: Caller | None = None) -> str:
     """Make an older completed Run the one that readers see, and answer its public id; raises `CannotRollBack`.
 
     A Run of the Pond that is active finishes first. Sinks are not told: they read it with their next Run.
@@ -54,7 +55,7 @@ def roll_back_pond(ledger: Ledger, environment: str, pond: PondKey, run: int, *,
         if row is None:
             raise NotFound(f"there is no Pond {pond} in environment {environment}", hint="pondage status --once")
         public_id = _require_restorable(tx, ledger, row, run)
-    verbs.send(ledger, environment, Rollback(pond=pond, run=public_id), note=public_id, by=by)
+    verbs.send(ledger, environment, Rollback(pond=pond, run=public_id), detail=public_id, by=by)
     return public_id
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-
 from pondage.define.pond.definition import PondDefinition
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.demand.events import Clear, Event, Tide, Wake, Wave
@@ -11,12 +9,13 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import advance
 from pondage.ledger.tables import actors, history
 from pondage.ledger.tables.environments import environment_id
+from pondage.ledger.tables.history import Caller
 
 
-def send(ledger: Ledger, environment: str, event: Event, *, note: str = "", by: str | None = None) -> None:
+def send(ledger: Ledger, environment: str, event: Event, *, detail: str = "", by: Caller | None = None) -> None:
     """Tell a Pond something (Tap, Pulse, Clear, …) and settle what follows, in one transaction, with an audit row.
 
-    `by` is who asks, when it is not the person who runs this process. Raises `NotFound` when the Pond is not deployed.
+    Raises `NotFound` when the Pond is not deployed.
     """
     with ledger.transaction() as tx:
         identity = environment_id(tx, environment)
@@ -29,7 +28,7 @@ def send(ledger: Ledger, environment: str, event: Event, *, note: str = "", by: 
             actors.unhalt(tx, row.actor)
         verb = type(event).__name__.lower()
         advance.put_event(tx, actor=row.actor, event=event)
-        history.audit(tx, environment=identity, who=by or who(), verb=verb, target=event.pond, note=note)
+        history.audit(tx, by, environment=identity, verb=verb, target=event.pond, detail=detail)
         advance.inline(tx, ledger, row.actor, process=None)
 
 
@@ -40,11 +39,3 @@ def _refuse_on_fed(definition: PondDefinition, event: Event) -> None:
             hint="put the Wave or Tide on a Pond that reads it",
             code="FED_POND",
         )
-
-
-def who() -> str:
-    """Answer the person who calls, for the audit."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"

@@ -23,6 +23,7 @@ from pondage.ledger.queue.executions import Dispatch
 from pondage.ledger.queue.queues import QueueKey
 from pondage.ledger.tables import actors, history
 from pondage.ledger.tables.environments import environment_id
+from pondage.ledger.tables.history import Caller
 from pondage.work.snapshot import SnapshotContent
 
 MOST_MEMBERS = 1_000
@@ -76,7 +77,7 @@ def begin_due(ledger: Ledger) -> int:
         return len([row for row in found.values() if _begin(tx, ledger, row, priority=3) is not None])
 
 
-def begin(ledger: Ledger, environment: str, pond: PondKey) -> list[Begun]:
+def begin(ledger: Ledger, environment: str, pond: PondKey, *, by: Caller | None = None) -> list[Begun]:
     """Ask for a compaction of every table of a Pond that has at least two small batches."""
     with ledger.transaction() as tx:
         identity = environment_id(tx, environment)
@@ -90,6 +91,7 @@ def begin(ledger: Ledger, environment: str, pond: PondKey) -> list[Begun]:
                 code="NO_BATCHES",
             )
         asked = [_begin(tx, ledger, each, priority=0) for each in tx.rows(_OF_POND, pond=row.id)]
+        history.audit(tx, by, environment=identity, verb="compact", target=pond)
     return [each for each in asked if each is not None]
 
 

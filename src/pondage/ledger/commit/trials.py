@@ -20,7 +20,8 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.queue.executions import Dispatch
 from pondage.ledger.queue.queues import QueueKey
-from pondage.ledger.tables import actors, environments
+from pondage.ledger.tables import actors, environments, history
+from pondage.ledger.tables.history import Caller
 from pondage.work.inference import Question
 from pondage.work.snapshot import SnapshotContent
 
@@ -102,6 +103,7 @@ def submit_sample(
     rows: int,
     limit: int,
     timeout_s: float | None = None,
+    by: Caller | None = None,
 ) -> int:
     """Ask for a sample of a bound Pond, or of one of its Ripples, and answer the id of the work.
 
@@ -113,6 +115,7 @@ def submit_sample(
         inputs = _sample_inputs(tx, identity, definition, ripple=ripple, rows=rows, limit=limit)
         node = definition.name if ripple is None else f"{definition.name}.{ripple}"
         labels = " ".join(sorted(definition.labels))
+        history.audit(tx, by, environment=identity, verb="sample", target=definition.name)
         return _dispatch(tx, ledger, identity, "sample", node, inputs, archive, timeout_s, labels=labels)
 
 

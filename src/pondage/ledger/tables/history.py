@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+import getpass
+
 import msgspec
 
 from pondage.ledger.database.driver import Row, Transaction, number, text
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who asks for a change, and why: each change writes it into the audit, in its own transaction."""
+
+    who: str
+    note: str = ""
+
+
+def this_person() -> Caller:
+    """Answer the person who runs this process."""
+    try:
+        return Caller(getpass.getuser())
+    except (KeyError, OSError):
+        return Caller("unknown")
 
 
 def record(
@@ -22,16 +39,20 @@ def record(
     )
 
 
-def audit(tx: Transaction, *, environment: int, who: str, verb: str, target: str, note: str = "") -> None:
-    """Write down that somebody changed something."""
+def audit(tx: Transaction, by: Caller | None, *, environment: int, verb: str, target: str, detail: str = "") -> None:
+    """Write down who has changed what, and why: `detail`, which the change itself tells, and what the caller noted.
+
+    Nobody stands for the person who runs this process, so that no row is without a name.
+    """
+    by = by or this_person()
     tx.write(
         """INSERT INTO audit (environment, at, who, verb, target, note)
            VALUES (:environment, :now, :who, :verb, :target, :note)""",
         environment=environment,
-        who=who,
+        who=by.who,
         verb=verb,
         target=target,
-        note=note,
+        note=f"{detail} {by.note}".strip(),
     )
 
 

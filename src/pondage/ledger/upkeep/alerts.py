@@ -8,6 +8,7 @@ from pondage.define.project.alert import AlertRule
 from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text
 from pondage.ledger.database.ids import Ids
 from pondage.ledger.tables import history
+from pondage.ledger.tables.history import Caller
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,10 +112,12 @@ def resolve(tx: Transaction, environment: int, rule: AlertRule, public_id: str) 
     return True
 
 
-def put_test(tx: Transaction, ids: Ids, environment: int, rule: AlertRule, *, who: str) -> str:
+def put_test(tx: Transaction, ids: Ids, environment: int, rule: AlertRule, *, by: Caller) -> str:
     """Say something that means nothing, to see whether it arrives; answer the id of the alert."""
     public_id = ids.new("a")
-    trouble = Trouble(kind="test", cause=public_id, subject=rule.name, text=f"{who} tries this alert: nothing is wrong")
+    trouble = Trouble(
+        kind="test", cause=public_id, subject=rule.name, text=f"{by.who} tries this alert: nothing is wrong"
+    )
     tx.write(
         """INSERT INTO alerts (public_id, environment, rule, kind, cause, trouble, opened_at, resolved_at)
            VALUES (:public_id, :environment, :rule, 'test', :public_id, :trouble, :now, :now)""",
@@ -123,7 +126,7 @@ def put_test(tx: Transaction, ids: Ids, environment: int, rule: AlertRule, *, wh
         rule=rule.name,
         trouble=msgspec.json.encode(trouble).decode(),
     )
-    history.audit(tx, environment=environment, who=who, verb="alert test", target=rule.name)
+    history.audit(tx, by, environment=environment, verb="alert test", target=rule.name)
     _say(tx, environment, rule, public_id, "test")
     return public_id
 

@@ -7,6 +7,7 @@ import msgspec
 from pondage.errors import NotFound
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors, history, secrets
+from pondage.ledger.tables.history import Caller
 
 
 class SecretsView(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,19 +35,19 @@ def names(tx: Transaction, environment: str) -> SecretsView:
     return SecretsView(secrets=() if found is None else tuple(each.name for each in secrets.names(tx, found)))
 
 
-def put(tx: Transaction, environment: str, name: str, sealed: bytes, *, who: str, note: str = "") -> KeptSecret:
+def put(tx: Transaction, environment: str, name: str, sealed: bytes, *, by: Caller) -> KeptSecret:
     """Store what was sealed, in place of the one before, with an audit row."""
     found = actors.environment(tx, environment, is_created=True)
     assert found is not None
     is_new = secrets.put(tx, environment=found, name=name, sealed=sealed)
-    history.audit(tx, environment=found, who=who, verb="secret set", target=name, note=note)
+    history.audit(tx, by, environment=found, verb="secret set", target=name)
     return KeptSecret(name=name, is_new=is_new)
 
 
-def remove(tx: Transaction, environment: str, name: str, *, who: str) -> GoneSecret:
+def remove(tx: Transaction, environment: str, name: str, *, by: Caller) -> GoneSecret:
     """Delete a secret, with an audit row; raises `NotFound`."""
     found = actors.environment(tx, environment)
     if found is None or not secrets.remove(tx, environment=found, name=name):
         raise NotFound(f"there is no secret {name} in the environment {environment}", hint="see: pondage secret list")
-    history.audit(tx, environment=found, who=who, verb="secret remove", target=name)
+    history.audit(tx, by, environment=found, verb="secret remove", target=name)
     return GoneSecret(name=name)

@@ -11,6 +11,7 @@ from pondage.errors import NotFound
 from pondage.ledger.database.driver import Transaction, number, text
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, job_runs
+from pondage.ledger.tables.history import Caller
 from pondage.ledger.upkeep.alerts import AlertRow, Trouble, newest, put_test
 from pondage.views.ponds.checks import RuleView, read_checks
 from pondage.views.ponds.status import PondView, StatusView, status
@@ -57,7 +58,7 @@ def alerts(tx: Transaction, environment: str, *, limit: int, is_open: bool = Fal
     return AlertsView(environment=environment, at=tx.now, alerts=tuple(rows))
 
 
-def try_rule(ledger: Ledger, environment: str, rules: Mapping[str, AlertRule], name: str, *, who: str) -> TestedAlert:
+def try_rule(ledger: Ledger, environment: str, rules: Mapping[str, AlertRule], name: str, *, by: Caller) -> TestedAlert:
     """Put a message that means nothing into the outbox; raises `NotFound` for a rule that there is not."""
     rule = rules.get(name)
     if rule is None:
@@ -66,7 +67,7 @@ def try_rule(ledger: Ledger, environment: str, rules: Mapping[str, AlertRule], n
     with ledger.transaction() as tx:
         found = actors.environment(tx, environment, is_created=True)
         assert found is not None
-        return TestedAlert(alert=put_test(tx, ledger.ids, found, rule, who=who))
+        return TestedAlert(alert=put_test(tx, ledger.ids, found, rule, by=by))
 
 
 def facts(tx: Transaction, ledger: Ledger, environment: str, kinds: Iterable[str]) -> Facts:
