@@ -8,11 +8,10 @@ import pytest
 
 import pondage
 from pondage.cli import main as program
-from pondage.cli.words import GLOSSARY
 from pondage.errors import PondageError
 from tests.cli.conftest import Call
 
-VERBS = [name for _, rows in program.VERBS for name, _, _ in rows]
+VERBS = [name for _, _, rows in program.VERBS for name, _ in rows]
 HEAVY = ("pyspark", "py4j", "pandas", "pyarrow", "sqlite3", "psycopg", "rich", "duckdb", "sqlglot", "zoneinfo")
 
 
@@ -74,8 +73,8 @@ def test_help_names_every_verb_and_explains_every_word(call: Call) -> None:
     for verb in VERBS:
         assert f"\n  {verb} " in said.out
     for word in ("Pond", "Ripple", "Tap", "Pulse", "Wave", "Tide", "freshness", "Window", "Source", "Inlet"):
-        assert any(word in name for name, _ in GLOSSARY)
-    for word, _ in GLOSSARY:
+        assert any(word in name for name, _ in program.GLOSSARY)
+    for word, _ in program.GLOSSARY:
         assert f"\n  {word} " in said.out
 
 

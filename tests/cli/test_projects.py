@@ -1,10 +1,11 @@
+import sys
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from pondage.cli.operate import doctor as care
-from pondage.cli.start.example import copy_example, example_directory
+from pondage.cli.operate import warmup
+from pondage.cli.start.demo import copy_example, example_directory
 from pondage.errors import ProjectError
 from pondage.views.answers import CheckView, DoctorView
 from pondage.views.installation import doctor
@@ -114,19 +115,19 @@ def test_the_doctor_looks_in_a_process_of_its_own(world: World, call: Call) -> N
 
 
 def test_a_doctor_that_cannot_speak_is_a_failed_check(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(care.sys, "executable", "/bin/false")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     (check,) = msgspec.json.decode(call("doctor", "--json").out, type=DoctorView).checks
     assert (check.check, check.ok) == ("doctor", False)
 
 
 def test_warmup_prints_what_the_process_with_spark_answers(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(care, "_WARM", """print('{"was_warm": true, "directory": "/cache"}')""")
+    monkeypatch.setattr(warmup, "_WARM", """print('{"was_warm": true, "directory": "/cache"}')""")
     assert call("warmup").out == "was warm already: /cache\n"
     assert call("warmup", "--if-needed").out == ""
     problem = '{"error": {"code": "WARMUP", "message": "no room", "place": null, "hint": "make some"}}'
-    monkeypatch.setattr(care, "_WARM", f"print('{problem}')")
+    monkeypatch.setattr(warmup, "_WARM", f"print('{problem}')")
     assert call("warmup").err == "error[WARMUP]: no room\n  try: make some\n"
-    monkeypatch.setattr(care, "_WARM", "raise SystemExit(3)")
+    monkeypatch.setattr(warmup, "_WARM", "raise SystemExit(3)")
     assert "ended with code 3" in call("warmup").err
 
 

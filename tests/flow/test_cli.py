@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from pondage.cli.flow.flow import flow
+from pondage.cli.look.flow import flow
 from pondage.components.registry import built_in
 
 TREE: dict[str, Any] = {

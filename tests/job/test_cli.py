@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from pondage.cli.job.job import job
+from pondage.cli.look.job import job
 from pondage.components.registry import built_in
 from pondage.conform.control_registry import TEST_REGISTRY
 

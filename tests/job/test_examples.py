@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.cli.job.graph import svg_of
-from pondage.cli.job.options import planned_file
+from pondage.cli.files.job import planned_file
+from pondage.cli.look.job.graph import svg_of
 from pondage.components.registry import built_in
 from pondage.define.job.job import JobRefused
 from pondage.ledger.tables.job_plans import StoredJob, stored_job

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from pondage.cli.job.job import job
+from pondage.cli.look.job import job
 
 PARTS = """
 from pondage import WrongInput, component

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pondage.cli.look.type import types
+from pondage.cli.look.type import type as types
 from pondage.errors import ProjectError
 from pondage.project.project import load_project
 

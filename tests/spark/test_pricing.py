@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pondage.cli.start.example import copy_example
+from pondage.cli.start.demo import copy_example
 from pondage.engine.execute.spark_executor import SparkExecutor
 from pondage.engine.process.config import WorkerConfig
 from pondage.ledger.act.deploy import deploy, deployed

@@ -13,110 +13,107 @@ import click
 
 from pondage.cli.client.settings import Settings, global_options
 from pondage.cli.printing.errors import report
-from pondage.cli.words import GLOSSARY
 
-VERBS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
+VERBS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     (
         "Start",
+        "start",
         (
-            ("demo", "pondage.cli.start.demo:demo", "Copy the example pipeline and walk through it."),
-            ("init", "pondage.cli.start.deploy:init", "Start a project: a small pipeline with a test."),
-            (
-                "import-sdp",
-                "pondage.cli.start.import_sdp:import_sdp",
-                "Make a project of a Spark Declarative Pipeline.",
-            ),
-            ("test", "pondage.cli.start.test:test", "Run the project's own tests, with tables to try its Ripples on."),
-            ("dev", "pondage.cli.start.deploy:dev", "Run everything on this machine until Ctrl-C."),
-            ("plan", "pondage.cli.start.deploy:plan", "Show what a deploy would change."),
-            ("deploy", "pondage.cli.start.deploy:deploy", "Put the Ponds of the project into the ledger."),
-            ("rollback", "pondage.cli.start.rollback:rollback", "The deployment before, or an older Run of a Pond."),
-            ("promote", "pondage.cli.start.env:promote", "Show what an environment made in the one above."),
-            ("env", "pondage.cli.start.env:env", "Environments: which reads which, where data is from."),
+            ("demo", "Copy the example pipeline and walk through it."),
+            ("init", "Start a project: a small pipeline with a test."),
+            ("import-sdp", "Make a project of a Spark Declarative Pipeline."),
+            ("test", "Run the project's own tests, with tables to try its Ripples on."),
+            ("dev", "Run everything on this machine until Ctrl-C."),
+            ("plan", "Show what a deploy would change."),
+            ("deploy", "Put the Ponds of the project into the ledger."),
+            ("rollback", "The deployment before, or an older Run of a Pond."),
+            ("promote", "Show what an environment made in the one above."),
+            ("env", "Environments: which reads which, where data is from."),
         ),
     ),
     (
         "Ask for data",
+        "ask",
         (
-            ("run", "pondage.cli.ask.query:run", "Pulse a Pond, follow it, print its rows."),
-            ("query", "pondage.cli.ask.query:query", "Ask the published tables something in SQL."),
-            ("tap", "pondage.cli.ask.pulse:tap", "Pull once: take what the Sources have."),
-            ("pulse", "pondage.cli.ask.pulse:pulse", "Push once: be as fresh as now."),
-            ("wave", "pondage.cli.ask.pulse:wave", "Pull again and again, until calmed."),
-            ("tide", "pondage.cli.ask.pulse:tide", "Never be staler than a limit, until calmed."),
-            ("calm", "pondage.cli.ask.pulse:calm", "Take a Wave or a Tide away."),
+            ("run", "Pulse a Pond, follow it, print its rows."),
+            ("query", "Ask the published tables something in SQL."),
+            ("tap", "Pull once: take what the Sources have."),
+            ("pulse", "Push once: be as fresh as now."),
+            ("wave", "Pull again and again, until calmed."),
+            ("tide", "Never be staler than a limit, until calmed."),
+            ("calm", "Take a Wave or a Tide away."),
         ),
     ),
     (
         "Look",
+        "look",
         (
-            ("status", "pondage.cli.look.status:status", "Every Pond: live until Ctrl-C, once with --once."),
-            ("why", "pondage.cli.look.status:why", "Why a Pond runs, or does not."),
-            ("runs", "pondage.cli.look.status:runs", "The newest Runs."),
-            (
-                "logs",
-                "pondage.cli.look.logs:logs",
-                "What the Ripples of a Pond or a Run logged, or the streams of a reactor.",
-            ),
-            ("show", "pondage.cli.look.show:show", "A Pond, a Run or a snapshot in full."),
-            (
-                "checks",
-                "pondage.cli.look.checks:checks",
-                "How the expectations went over the Runs; rows that break them.",
-            ),
-            (
-                "diff",
-                "pondage.cli.look.diff:diff",
-                "What differs between two states of a Pond: rows by key, and columns.",
-            ),
-            ("lineage", "pondage.cli.look.lineage:lineage", "Where a table or a column comes from, and where it goes."),
-            ("job", "pondage.cli.job.job:job", "Check, draw, play and run jobs: control flow inside a run."),
-            ("flow", "pondage.cli.flow.flow:flow", "Check and run trees of programs that are written as data."),
-            (
-                "component",
-                "pondage.cli.look.component:component",
-                "What jobs and flows are built of, and the queues of their work.",
-            ),
-            ("type", "pondage.cli.look.type:types", "What travels between components: meaning and serialisation."),
-            (
-                "mailbox",
-                "pondage.cli.look.mailbox:mailbox",
-                "For programs of flows that are shell scripts: their ports.",
-            ),
-            ("simulate", "pondage.cli.look.simulate:simulate", "Play the Ponds in virtual time, without Spark."),
+            ("status", "Every Pond: live until Ctrl-C, once with --once."),
+            ("why", "Why a Pond runs, or does not."),
+            ("runs", "The newest Runs."),
+            ("logs", "What the Ripples of a Pond or a Run logged, or the streams of a reactor."),
+            ("show", "A Pond, a Run or a snapshot in full."),
+            ("checks", "How the expectations went over the Runs; rows that break them."),
+            ("diff", "What differs between two states of a Pond: rows by key, and columns."),
+            ("lineage", "Where a table or a column comes from, and where it goes."),
+            ("job", "Check, draw, play and run jobs: control flow inside a run."),
+            ("flow", "Check and run trees of programs that are written as data."),
+            ("component", "What jobs and flows are built of, and the queues of their work."),
+            ("type", "What travels between components: meaning and serialisation."),
+            ("mailbox", "For programs of flows that are shell scripts: their ports."),
+            ("simulate", "Play the Ponds in virtual time, without Spark."),
         ),
     ),
     (
         "Operate",
+        "operate",
         (
-            ("clear", "pondage.cli.ask.pulse:clear", "Acknowledge a failure or a kill: kept demand runs again."),
-            ("kill", "pondage.cli.ask.pulse:kill", "Stop a Pond at once and block its Sinks."),
-            ("sleep", "pondage.cli.ask.pulse:sleep", "Forget demand and triggers; started Runs complete."),
-            ("wake", "pondage.cli.ask.pulse:wake", "Clear, and run once if the Sources are ahead."),
-            ("force", "pondage.cli.ask.pulse:force", "Clear, and run once even if nothing is new."),
-            ("reactor", "pondage.cli.operate.reactor:reactor", "Reactors: state, pushes, fires, pauses, dead letters."),
-            ("live", "pondage.cli.operate.live:live", "Run the reactors on this machine, until SIGTERM."),
-            ("worker", "pondage.cli.operate.worker:worker", "Work for a ledger from this machine, until SIGTERM."),
-            ("serve", "pondage.cli.operate.serve:serve", "Serve the API over HTTP, until Ctrl-C."),
-            ("token", "pondage.cli.operate.token:token", "Make and revoke the tokens that the server asks for."),
-            (
-                "alert",
-                "pondage.cli.operate.alert:alert",
-                "What somebody was told of by a webhook, and whether one works.",
-            ),
-            ("doctor", "pondage.cli.operate.doctor:doctor", "Check Python, Java, the ledger and the disk."),
-            ("warmup", "pondage.cli.operate.doctor:warmup", "Prepare Java and Spark, so that the first Run is fast."),
-            ("compact", "pondage.cli.operate.compact:compact", "Put many small batches of a Pond into few files."),
-            ("vacuum", "pondage.cli.operate.doctor:vacuum", "Delete data that no Run needs any more."),
-            ("secret", "pondage.cli.operate.secret:secret", "Keep passwords for Ripples, encrypted in the ledger."),
-            ("backup", "pondage.cli.operate.backup:backup", "Copy the ledger to a file while it is in use."),
-            ("restore", "pondage.cli.operate.backup:restore", "Put a copy of the ledger back, and look for its data."),
-            ("conform", "pondage.cli.operate.conform:conform", "Check the machines against scenario files."),
+            ("clear", "Acknowledge a failure or a kill: kept demand runs again."),
+            ("kill", "Stop a Pond at once and block its Sinks."),
+            ("sleep", "Forget demand and triggers; started Runs complete."),
+            ("wake", "Clear, and run once if the Sources are ahead."),
+            ("force", "Clear, and run once even if nothing is new."),
+            ("reactor", "Reactors: state, pushes, fires, pauses, dead letters."),
+            ("live", "Run the reactors on this machine, until SIGTERM."),
+            ("worker", "Work for a ledger from this machine, until SIGTERM."),
+            ("serve", "Serve the API over HTTP, until Ctrl-C."),
+            ("token", "Make and revoke the tokens that the server asks for."),
+            ("alert", "What somebody was told of by a webhook, and whether one works."),
+            ("doctor", "Check Python, Java, the ledger and the disk."),
+            ("warmup", "Prepare Java and Spark, so that the first Run is fast."),
+            ("compact", "Put many small batches of a Pond into few files."),
+            ("vacuum", "Delete data that no Run needs any more."),
+            ("secret", "Keep passwords for Ripples, encrypted in the ledger."),
+            ("backup", "Copy the ledger to a file while it is in use."),
+            ("restore", "Put a copy of the ledger back, and look for its data."),
+            ("conform", "Check the machines against scenario files."),
         ),
     ),
 )
+"""The sections of the help, each with its room: the verb `import-sdp` is `import_sdp` in `import_sdp.py` there."""
 
-_PLACES = {name: place for _, rows in VERBS for name, place, _ in rows}
+_ROOMS = {name: room for _, room, rows in VERBS for name, _ in rows}
+
+GLOSSARY: tuple[tuple[str, str], ...] = (
+    ("Pond", "a table, or several made together, with the code that makes them; named name@major"),
+    ("Ripple", "one step of a Pond: a function or a SQL file that gives one table"),
+    ("Source, Sink", "a Pond that this one reads; a Pond that reads this one"),
+    ("Inlet, Outlet", "a Pond without Sources: data enters there; one without Sinks: people read it"),
+    ("Run", "one time that a Pond was made; its tables become visible together when it completes"),
+    ("freshness", "the moment that the data of a Pond describes; staleness is how long ago that is"),
+    ("demand", "somebody wants newer data; without demand nothing runs"),
+    ("Tap", "pull once: take what the Sources have now, and let them prepare more"),
+    ("Pulse", "push once: be as fresh as this moment, the whole way up from the Inlets"),
+    ("Wave", "a Tap again and again: always run, as fast as the slowest Pond on the way allows"),
+    ("Tide", "never be staler than a limit, and run no more often than that needs"),
+    ("calm", "take a Wave or a Tide away"),
+    ("Window", "when an Inlet may take data: once in each window, for example daily after 02:00"),
+    ("blocked", "a Source failed or was killed; demand is kept until somebody clears it"),
+    ("snapshot", "the files that one Ripple wrote once; they never change"),
+    ("catchment", "all Ponds that are connected; it decides as one"),
+    ("environment", "a separate set of Ponds on the same ledger; the usual one is main"),
+    ("ledger, warehouse", "the database that remembers everything; the directory that holds the data"),
+)
 
 _OTHER_WORDS = {
     "completion": '--help (completion: eval "$(_PONDAGE_COMPLETE=bash_source pondage)", or zsh_source, fish_source)',
@@ -139,34 +136,34 @@ class Program(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Answer the verbs in the order of the help text."""
-        return list(_PLACES)
+        return list(_ROOMS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
         """Import the module of a verb; None when there is no such verb."""
-        if cmd_name not in _PLACES:
+        if cmd_name not in _ROOMS:
             return None
-        module, _, attribute = _PLACES[cmd_name].partition(":")
-        found = getattr(importlib.import_module(module), attribute)
-        assert isinstance(found, click.Command), f"{_PLACES[cmd_name]} is not a command"
+        name = cmd_name.replace("-", "_")
+        found = getattr(importlib.import_module(f"pondage.cli.{_ROOMS[cmd_name]}.{name}"), name)
+        assert isinstance(found, click.Command), f"{cmd_name} is not a command"
         return found
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb that was typed; an unknown one is answered with the nearest."""
-        if args and args[0] not in _PLACES and not args[0].startswith("-"):
+        if args and args[0] not in _ROOMS and not args[0].startswith("-"):
             from pondage.define.values.meant import nearest
 
-            close = _OTHER_WORDS.get(args[0]) or nearest(args[0], _PLACES)
+            close = _OTHER_WORDS.get(args[0]) or nearest(args[0], _ROOMS)
             meant = f" Did you mean: pondage {close}" if close else ""
             raise click.UsageError(f"There is no verb {args[0]!r}.{meant}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
         """Write the verbs by what they are for, then the words."""
-        for title, rows in VERBS:
+        for title, _, rows in VERBS:
             with formatter.section(title):
-                formatter.write_dl([(name, line) for name, _, line in rows])
+                formatter.write_dl(rows)
         with formatter.section("Words"):
             formatter.write_dl(GLOSSARY)
 

@@ -1,4 +1,4 @@
-"""Verbs that bring data: `run` (pulse, follow, print the rows; or try code that is not deployed) and `query`."""
+"""`query`: ask the published tables something in SQL."""
 
 from __future__ import annotations
 
@@ -10,75 +10,6 @@ from pondage.cli.client.desk import Desk, about, desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
 from pondage.cli.follow.answer import ask, print_answer
 from pondage.cli.follow.ponds import pulse_and_follow
-
-
-@verb
-@click.argument("pond", metavar="POND[.RIPPLE]")
-@click.option("--sample", is_flag=True, help="Try the project's code on a few published rows. Nothing is deployed.")
-@click.option(
-    "--rows",
-    type=click.IntRange(1, 1_000_000),
-    default=1_000,
-    show_default=True,
-    help="With --sample: rows of each input.",
-)
-@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), help="Stop waiting after so many seconds.")
-@click.option("--limit", "-n", type=click.IntRange(0, 10_000), default=20, show_default=True, help="Rows to print.")
-@json_option
-@pass_settings
-def run(
-    settings: Settings, pond: str, sample: bool, rows: int, timeout_s: float | None, limit: int, is_json: bool
-) -> None:
-    """Pulse a Pond, follow it until it is as fresh as now, and print its rows.
-
-    Everything above it that is older runs first. Exit code 1 when a Run fails; what was published stays.
-    Without a running `pondage dev` a supervisor is started for as long as the call lasts.
-
-    With --sample the code as it is in your files is run on a few rows of what its Sources have published: all Ripples
-    of the Pond one after the other, or the one you name. The rows are shown, and nothing else happens: nothing is
-    deployed, written or published, and expectations are not checked.
-    """
-    from pondage.cli.ask.pulse import find_ponds
-    from pondage.cli.printing.output import print_json
-
-    if sample:
-        from pondage.cli.ask.sampling import run_sample
-
-        run_sample(settings, pond, rows=rows, limit=limit, timeout_s=timeout_s, is_json=is_json)
-        return
-    if "." in pond:
-        name = pond.partition(".")[0]
-        raise click.UsageError(
-            f"a Pond is published whole, so one Ripple alone cannot be run; try: pondage run {name}, "
-            f"or to look at this one: pondage run {pond} --sample"
-        )
-    with desk(settings) as opened:
-        key = find_ponds(opened, (pond,))[0]
-        with opened.workers():
-            pulse_and_follow(settings, opened, key, timeout_s=timeout_s, is_quiet=is_json)
-            answers = {table: ask(opened, everything_of(table), limit=limit) for table in tables_of(opened, key)}
-    if is_json:
-        print_json(answers)
-        return
-    for table, answer in answers.items():
-        click.echo()
-        click.echo(f"{table}:")
-        print_answer(settings, answer)
-
-
-def tables_of(opened: Desk, key: str) -> list[str]:
-    """Answer how a query calls the results of a Pond."""
-    from pondage.cli.asks import looking
-    from pondage.views.ponds.show import PondShow
-
-    shown = opened.ask(looking.show, subject=key)
-    assert isinstance(shown, PondShow), key
-    return [ripple.table for ripple in shown.ripples if ripple.is_outlet and ripple.published is not None]
-
-
-def everything_of(table: str) -> str:
-    """Answer the question for all rows of a table. Its name is made of checked names only."""
-    return f"SELECT * FROM {table}"  # noqa: S608 - names of Ponds and Ripples are identifiers
 
 
 @verb

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from pondage.cli.files import registry
-from pondage.cli.job.options import planned_file
+from pondage.cli.files.inference import Asker
 from pondage.cli.printing.errors import REFUSED_EXIT
 from pondage.define.job.job import JobProblem, JobRefused
+from pondage.plan.job.inference import Inference
+from pondage.plan.job.planner import PlannedJob, plan_job
+from pondage.project.job import load_job_file
 
 if TYPE_CHECKING:
-    from pondage.cli.files.inference import Asker
     from pondage.ledger.tables.job_plans import StoredJob
-    from pondage.plan.job.planner import PlannedJob
     from pondage.project.project import Project
+
 
 REFUSED = REFUSED_EXIT
 
@@ -77,3 +79,28 @@ def project_jobs(project: Project) -> dict[str, StoredJob]:
             raise ProjectError(f"two files declare the job {stored.plan.name}", place=str(file), code="DUPLICATE_JOB")
         found[stored.plan.name] = stored
     return found
+
+
+def planned_file(
+    path: Path, *, fuses: bool = True, is_alone: bool = False, inferring: Asker | None = None
+) -> PlannedJob:
+    """Load and plan a job file; raises JobRefused with everything that is wrong.
+
+    Who is `inferring` asks Spark for the types that only it knows, unless something is wrong without them.
+    """
+    loaded = load_job_file(path)
+    job = loaded.job
+    if job is None:
+        raise JobRefused(loaded.problems)
+    components, schemas, types = registry.known_components(), registry.known_schemas(), registry.known_types()
+
+    def plan(inference: Inference | None) -> PlannedJob:
+        return plan_job(
+            job, loaded.joblets, components, fuses=fuses, problems=loaded.problems, schemas=schemas, types=types,
+            is_alone=is_alone, inference=inference,
+        )  # fmt: skip
+
+    planned = plan(None)
+    if inferring is None or not planned.unresolved:
+        return planned
+    return inferring.planned(plan, code="", archive=registry.this_code)

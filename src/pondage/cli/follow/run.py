@@ -21,6 +21,7 @@ from pondage.views.words import moment_text
 if TYPE_CHECKING:
     from types import FrameType
 
+
 Show = Callable[[JobRunDetail], None]
 
 STARTING = "starting spark"
@@ -145,3 +146,14 @@ class Lines:
             if looks[0] != seen[0] or looks[1]:
                 words = [moment_text(view.at)[11:19], component.name, component.state, component.cause, looks[1]]
                 click.echo("  ".join(word for word in words if word))
+
+
+def kill_run(opened: Desk, run_id: str) -> None:
+    """Kill a run of a job or a flow, and say what is left of it."""
+    from pondage.cli.asks import jobs
+
+    view = opened.ask(jobs.kill, run=run_id)
+    found = view.run.id
+    running = view.run.counts.get("RUNNING", 0)
+    rest = f"; {running} component(s) may end within 30 s" if view.run.ended_at is None else ""
+    click.echo(f"{found} is {view.run.state}{rest}; to go on later: pondage job resume {found}")

@@ -12,11 +12,11 @@ from pondage.define.types.type_registry import TypeEntry, TypeRegistry
 
 
 @click.group("type")
-def types() -> None:
+def type() -> None:  # noqa: A001 - the name of the verb
     """The types of ports: those of the grammar, and those that this project gives a name."""
 
 
-@types.command("list", cls=Verb)
+@type.command("list", cls=Verb)
 @json_option
 @pass_settings
 def list_types(settings: Settings, is_json: bool) -> None:
@@ -29,7 +29,7 @@ def list_types(settings: Settings, is_json: bool) -> None:
     print_table(settings, ("NAME", "OF", "CONSISTS OF", ""), rows)
 
 
-@types.command("show", cls=Verb)
+@type.command("show", cls=Verb)
 @click.argument("name")
 @json_option
 @pass_settings

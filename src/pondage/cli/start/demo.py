@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +14,13 @@ import click
 from pondage.cli.client.desk import Here
 from pondage.cli.client.session import Session, session, workers
 from pondage.cli.client.settings import Settings, pass_settings, verb
+from pondage.errors import ProjectError
 
 if TYPE_CHECKING:
     from pondage.views.ponds.rhythm import RhythmView
     from pondage.views.ponds.show import PublishedView
     from pondage.views.ponds.status import StatusView
+
 
 OUTLET = "reports"
 FIRST_RUN_S = 900.0
@@ -62,8 +65,6 @@ def _directory(into: Path | None, *, is_temporary: bool) -> Iterator[Path]:
 
 
 def _copy(directory: Path) -> None:
-    from pondage.cli.start.example import copy_example
-
     if not copy_example(directory):
         click.echo("it is there already and is used as it is")
 
@@ -76,9 +77,9 @@ def _deploy(settings: Settings, opened: Session) -> None:
 
 
 def _walk(settings: Settings, opened: Session, seconds: float) -> None:
-    from pondage.cli.ask.pulse import find_ponds
-    from pondage.cli.ask.query import everything_of, tables_of
+    from pondage.cli.ask.run import everything_of, tables_of
     from pondage.cli.follow.answer import ask, print_answer
+    from pondage.cli.follow.event import find_ponds
     from pondage.cli.follow.ponds import pulse_and_follow
 
     near = Here(opened)
@@ -161,7 +162,7 @@ def _idle_pond(view: StatusView) -> str:
 
 
 def _why(settings: Settings, opened: Session, name: str) -> None:
-    from pondage.cli.look.status import print_why
+    from pondage.cli.look.why import print_why
     from pondage.views.ponds.why import why
 
     click.echo(f"$ pondage why {name}")
@@ -246,3 +247,43 @@ def _next(settings: Settings, directory: Path, *, is_temporary: bool) -> None:
 
 def _shown(directory: Path) -> str:
     return str(directory.relative_to(Path.cwd())) if directory.is_relative_to(Path.cwd()) else str(directory)
+
+
+_LEFT_BEHIND = ("__pycache__", ".pondage", "spark-warehouse", "metastore_db", ".pytest_cache")
+
+
+def example_directory(name: str = "retail") -> Path:
+    """Answer the example: inside the installed package, or in the checkout that this code runs from."""
+    import pondage
+
+    package = Path(pondage.__file__).parent
+    for place in (package / "examples" / name, package.parent.parent / "examples" / name):
+        if (place / "pondage.toml").is_file():
+            return place
+    raise ProjectError(
+        f"the example {name!r} is not in this installation",
+        hint="pip install --force-reinstall pondage",
+        code="NO_EXAMPLE",
+    )
+
+
+def copy_example(target: Path, name: str = "retail") -> bool:
+    """Copy the example into a directory; answer False when it is there already, which is then left as it is.
+
+    Raises `ProjectError` when something else is in the directory.
+    """
+    source = example_directory(name)
+    if (target / "pondage.toml").is_file() and _is_same_project(target, source):
+        return False
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ProjectError(
+            f"{target} exists and is not the example", hint="pondage demo --into ANOTHER_DIRECTORY", code="EXISTS"
+        )
+    shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*_LEFT_BEHIND))
+    return True
+
+
+def _is_same_project(target: Path, source: Path) -> bool:
+    from pondage.project.project import load_project
+
+    return load_project(target).name == load_project(source).name

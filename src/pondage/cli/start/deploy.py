@@ -1,94 +1,22 @@
-"""Verbs about a project: `init`, `dev`, `plan`, `deploy`."""
+"""`deploy`: the Ponds of a project and their code are put into the ledger."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from pondage.cli.asks.uploads import Read
 from pondage.cli.client.desk import Desk, desk
-from pondage.cli.client.session import open_project, refuse_server
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.files.project import chosen, read_project
+from pondage.cli.follow.ponds import NothingShown, failure_of, is_stuck, short_name
+from pondage.cli.follow.screen import follow, screen
 from pondage.cli.printing.plan import print_plan
 
 if TYPE_CHECKING:
     from pondage.ledger.act.branching import Choice
-    from pondage.project.project import Project
     from pondage.views.plans.plan import PlanView
-
-
-@verb
-@click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=".", metavar="[DIRECTORY]")
-@click.option("--name", help="The project's name (else: that of the directory).")
-def init(directory: Path, name: str | None) -> None:
-    """Start a project: a small pipeline that works, with a test.
-
-    Nothing that exists is overwritten.
-    """
-    from pondage.project.starter import create_project
-
-    for path in create_project(directory, name):
-        click.echo(f"wrote {path}")
-    where = "" if directory == Path() else f"cd {directory} && "
-    click.echo(f"next: {where}pondage deploy && pondage dev")
-
-
-@verb
-@click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="Of the page and the API; 0: any."
-)
-@click.option("--no-api", is_flag=True, help="Serve no page and no API (see: pondage serve).")
-@pass_settings
-def dev(settings: Settings, quiet: bool, port: int, no_api: bool) -> None:
-    """Run everything on this machine until Ctrl-C: supervisor, workers, timer, reaper, and the page for this machine.
-
-    Ctrl-C waits for what runs; a second one gives it back at once. Nothing is lost either way.
-    """
-    from contextlib import nullcontext
-
-    from pondage.cli.operate.serve import beside
-    from pondage.engine.supervise.dev import run_dev
-
-    refuse_server(settings)
-    project = open_project(settings)
-    with nullcontext() if no_api else beside(settings, port=port, is_quiet=quiet):
-        code = run_dev(project, quiet=quiet)
-    click.get_current_context().exit(code)
-
-
-@verb
-@click.option("--analyze", is_flag=True, help="Let a worker call the Ripples on empty tables to find their schemas.")
-@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), default=300.0, show_default=True)
-@json_option
-@pass_settings
-def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> None:
-    """Show what a deploy would change, what then computes anew, and the version that the change calls for.
-
-    Nothing is changed, and no code of a Ripple is executed, so a schema is known after the next run only. With
-    --analyze a worker calls the changed Ripples, and those that read them, on empty tables: no Spark job is run, and
-    the plan shows columns that come and go and contracts that would break. Inlets whose code is as it was are not
-    called.
-    """
-    from pondage.cli.asks import deploying
-    from pondage.cli.printing.output import print_json
-    from pondage.cli.start.analyzing import analyzed
-    from pondage.ledger.act.branching import Choice
-
-    with desk(settings) as opened:
-        project = opened.project
-        read, choice = read_project(project), chosen(project, Choice())
-        view = opened.ask(deploying.plan, **read, choice=choice)
-        if analyze and not view.problems:
-            view = analyzed(opened, read, choice, view, timeout_s=timeout_s)
-    if is_json:
-        print_json(view)
-    else:
-        print_plan(settings, view)
-    if view.problems:
-        click.get_current_context().exit(1)
+    from pondage.views.ponds.status import PondView, StatusView
 
 
 @verb
@@ -123,7 +51,6 @@ def deploy(
     else than there, and those that read them; or the named ones. Everything else is read from above.
     """
     from pondage.cli.printing.output import print_json
-    from pondage.cli.start.forcing import force_in_order, told
     from pondage.ledger.act.branching import Choice
 
     with desk(settings) as opened:
@@ -142,33 +69,6 @@ def deploy(
                 told(view.recomputes, skipped)
         elif not is_json:
             click.echo(f"deployed to {opened.environment}; next: {_next_command(opened, view)}")
-
-
-def read_project(project: Project, *, has_jobs: bool = True) -> Read:
-    """Read the files of a project, in a process of its own, and pack its code."""
-    from pondage.cli.files.job import project_jobs
-    from pondage.cli.files.registry import not_of_library
-    from pondage.define.job.exposed import exposed_by
-    from pondage.project.archive import pack_project
-    from pondage.project.reader import read_declared
-
-    declared = read_declared(project)
-    return Read(
-        project=project.name,
-        archive=pack_project(project).data,
-        ponds=declared.ponds,
-        reactors=declared.reactors,
-        jobs=project_jobs(project) if has_jobs else {},
-        pools=project.pools,
-        exposed=exposed_by(not_of_library(declared.components), project.types),
-    )
-
-
-def chosen(project: Project, choice: Choice) -> Choice:
-    """Answer what was chosen, with what the project file says about environments."""
-    import msgspec
-
-    return msgspec.structs.replace(choice, parents=project.parents)
 
 
 def deploy_project(opened: Desk, choice: Choice | None = None, *, is_dry: bool = False) -> PlanView:
@@ -198,3 +98,77 @@ def _next_command(opened: Desk, view: PlanView) -> str:
     outlet = next((pond.name for pond in found.ponds if pond.kind == "outlet"), None)
     name = outlet or next((pond.key.partition("@")[0] for pond in view.ponds), "POND")
     return f"pondage run {name}" if found.processes else f"pondage dev (in another terminal), then pondage run {name}"
+
+
+def force_in_order(
+    settings: Settings, opened: Desk, keys: tuple[str, ...], *, is_quiet: bool = False
+) -> tuple[str, ...]:
+    """Force these Ponds, each after those of them that it reads, and wait; answer those that had no input to run with.
+
+    Raises what went wrong with the first that failed. Whoever stops waiting stops the rest from being forced.
+    """
+    from pondage.cli.asks import demanding
+
+    skipped: list[str] = []
+    left = list(keys)
+    while left:
+        before = _status(opened)
+        layer = [key for key in left if not _reads_any(before, key, left)]
+        for key in layer:
+            opened.ask(demanding.force, pond=key)
+        now = _status(opened)
+        waiting = [key for key in layer if _has_begun(before.pond(key), now.pond(key))]
+        skipped += [key for key in layer if key not in waiting]
+        _wait(settings, opened, before, waiting, is_quiet=is_quiet)
+        left = [key for key in left if key not in layer]
+    return tuple(skipped)
+
+
+def _status(opened: Desk) -> StatusView:
+    from pondage.cli.asks import looking
+
+    return opened.ask(looking.status)
+
+
+def _reads_any(view: StatusView, key: str, left: list[str]) -> bool:
+    pond = view.pond(key)
+    return pond is not None and any(source in left for source in pond.sources)
+
+
+def _has_begun(old: PondView | None, new: PondView | None) -> bool:
+    # Without any input a Force does nothing; behind an active Run it waits.
+    return old is not None and new is not None and (new.runs > old.runs or bool(new.active))
+
+
+def _wait(settings: Settings, opened: Desk, before: StatusView, keys: list[str], *, is_quiet: bool) -> None:
+    since = {key: 0 if (pond := before.pond(key)) is None else pond.runs for key in keys}
+
+    def has_ended(view: StatusView, key: str) -> bool:
+        pond = view.pond(key)
+        return pond is None or (pond.last_run is not None and pond.last_run.number > since[key])
+
+    def is_over(view: StatusView) -> bool:
+        return all(has_ended(view, key) or is_stuck(view.pond(key)) for key in keys)
+
+    if not keys:
+        return
+    if is_quiet:
+        view = follow(opened, NothingShown(), is_over)
+    else:
+        with screen(settings, frozenset(keys)) as shown:
+            view = follow(opened, shown, is_over)
+    assert view is not None, "without a limit it is waited for"
+    for key in keys:
+        pond = view.pond(key)
+        if pond is None or is_stuck(pond):
+            raise failure_of(settings, opened, view, key)
+
+
+def told(keys: tuple[str, ...], skipped: tuple[str, ...]) -> None:
+    """Say what was computed anew, and what had nothing to compute with."""
+    done = [key for key in keys if key not in skipped]
+    if done:
+        click.echo(f"computed anew: {', '.join(done)}")
+    if skipped:
+        names = " ".join(short_name(key) for key in skipped)
+        click.echo(f"no input yet, so not run: {', '.join(skipped)} (pondage run {names.partition(' ')[0]} brings it)")

@@ -1,11 +1,11 @@
-"""`pondage env` and `pondage promote`: environments that read each other, and what moves between them."""
+"""`env`: environments that read each other."""
 
 from __future__ import annotations
 
 import click
 
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
 
 
 @click.group()
@@ -90,28 +90,3 @@ def remove(settings: Settings, name: str, is_sure: bool, is_json: bool) -> None:
         "will be deleted by pondage vacuum"
         + (f"; {count_text(removed.kept, 'snapshot')} stay, because others show them" if removed.kept else "")
     )
-
-
-@verb
-@click.argument("ponds", nargs=-1, required=True, metavar="POND...")
-@click.option("--to", "to", metavar="ENV", help="The environment to show them (else: the one above).")
-@click.option("--deploy", "is_deployed", is_flag=True, help="Deploy the code that made them there first.")
-@json_option
-@pass_settings
-def promote(settings: Settings, ponds: tuple[str, ...], to: str | None, is_deployed: bool, is_json: bool) -> None:
-    """Make what an environment (--env) has made the current data of the one above, without computing anything.
-
-    Refused when the code there is not the code that made it; all Ponds are promoted, or none. Like a rollback it lasts
-    until the next Run there.
-    """
-    from pondage.cli.asks import deploying
-    from pondage.cli.printing.output import print_json
-
-    with desk(settings) as opened:
-        done = opened.ask(deploying.promote, ponds=ponds, to=to, is_deployed=is_deployed)
-    if is_json:
-        print_json(done)
-        return
-    for each in done.ponds:
-        shown = "shows it now" if each.is_shown else "shows it as soon as the Run that is active there has ended"
-        click.echo(f"{each.pond}#{each.number} of {done.environment}: {done.to} {shown}")

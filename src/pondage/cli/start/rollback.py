@@ -33,8 +33,8 @@ def rollback(settings: Settings, pond: str | None, run: str | None, dry_run: boo
 
 
 def _roll_back_pond(opened: Desk, name: str, given: str, *, is_json: bool) -> None:
-    from pondage.cli.ask.pulse import what_follows
     from pondage.cli.asks import deploying
+    from pondage.cli.follow.event import what_follows
     from pondage.cli.printing.output import print_json
 
     back = opened.ask(deploying.roll_back_pond, pond=name, run=given)

@@ -8,44 +8,14 @@ from pathlib import Path
 
 import click
 
-from pondage.cli.files import registry
-from pondage.cli.files.inference import Asker
-from pondage.define.job.job import JobRefused
 from pondage.define.values.duration import parsed_duration
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.control import JobPlan
-from pondage.plan.job.inference import Inference
-from pondage.plan.job.planner import PlannedJob, plan_job
-from pondage.project.job import load_job_file
 from pondage.simulate.control_drive import Ending
 from pondage.simulate.control_failures import real_components
 
 SECOND_MS = 1_000
-
-
-def planned_file(
-    path: Path, *, fuses: bool = True, is_alone: bool = False, inferring: Asker | None = None
-) -> PlannedJob:
-    """Load and plan a job file; raises JobRefused with everything that is wrong.
-
-    Who is `inferring` asks Spark for the types that only it knows, unless something is wrong without them.
-    """
-    loaded = load_job_file(path)
-    job = loaded.job
-    if job is None:
-        raise JobRefused(loaded.problems)
-    components, schemas, types = registry.known_components(), registry.known_schemas(), registry.known_types()
-
-    def plan(inference: Inference | None) -> PlannedJob:
-        return plan_job(
-            job, loaded.joblets, components, fuses=fuses, problems=loaded.problems, schemas=schemas, types=types,
-            is_alone=is_alone, inference=inference,
-        )  # fmt: skip
-
-    planned = plan(None)
-    if inferring is None or not planned.unresolved:
-        return planned
-    return inferring.planned(plan, code="", archive=registry.this_code)
+file_argument = click.argument("file", type=click.Path(path_type=Path))
 
 
 def endings(

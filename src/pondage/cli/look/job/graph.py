@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.client.settings import Verb, json_option
+from pondage.cli.files.job import planned_or_refused
+from pondage.cli.look.job.options import file_argument
 from pondage.cli.printing.drawing import drawing
+from pondage.cli.printing.output import print_json
 from pondage.kernel.control import JobPlan
 from pondage.kernel.control.shape import EdgeKind, Virtual
+
+if TYPE_CHECKING:
+    pass
+
 
 _FILLS = ("#e3f2fd", "#e8f5e9", "#fff3e0", "#f3e5f5", "#fce4ec", "#e0f7fa", "#f9fbe7", "#efebe9")
 _STROKES = {
@@ -73,3 +86,21 @@ def _flat(plan: JobPlan) -> tuple[list[str], list[tuple[int, int, str, str]], li
         targets = {target for _, target, _, _ in inner_edges}
         edges += [(owner, at + shift, "each", "#00838f") for at in range(len(inner)) if at not in targets]
     return names, edges, fills
+
+
+@click.command("graph", cls=Verb)
+@file_argument
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw it into this file (-: print it).")
+@json_option
+def graph(file: Path, svg: Path | None, is_json: bool) -> None:
+    """Show components, edges and sub-jobs of a job file: as text, as a picture, or the whole plan as JSON."""
+    plan = planned_or_refused(file).plan
+    if is_json:
+        print_json(plan)
+    elif svg is None:
+        click.echo(text_of(plan))
+    elif str(svg) == "-":
+        click.echo(svg_of(plan))
+    else:
+        svg.write_text(svg_of(plan), encoding="utf-8")
+        click.echo(f"drawn into {svg}")

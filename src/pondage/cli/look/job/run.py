@@ -1,4 +1,4 @@
-"""`pondage job run|resume|list|show|kill`: jobs on the ledger."""
+"""`job run|resume`: a job on the ledger, followed to its end."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ import click
 
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
-from pondage.cli.job.options import values
+from pondage.cli.look.job.options import values
 
 if TYPE_CHECKING:
     from pondage.ledger.tables.job_plans import StoredJob
-    from pondage.views.jobs.jobs import JobRunDetail, SubjobView
-
+    from pondage.views.jobs.jobs import JobRunDetail
 FAILED, ABORTED = 1, 3
+
+
 _CONTEXT = click.option("--context", metavar="K=V", multiple=True, help="A variable of the context, as JSON or text.")
+
+
 _FOLLOW = click.option("--follow/--no-follow", "is_followed", default=True, help="Wait and show how it goes (default).")
+
+
 _NO_FUSE = click.option("--no-fuse", is_flag=True, help="Run every component by itself, writing every table between.")
 
 
@@ -109,64 +114,6 @@ def _print_difference(opened: Desk, run_id: str, stored: StoredJob) -> None:
             click.echo(f"{title} sub-jobs: {', '.join(names)}")
 
 
-@click.command("list", cls=Verb)
-@click.argument("job", required=False)
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
-@json_option
-@pass_settings
-def list_jobs(settings: Settings, job: str | None, limit: int, is_json: bool) -> None:
-    """List the deployed jobs and the newest runs, of one job or of all."""
-    from pondage.cli.asks import jobs
-    from pondage.cli.printing.jobs import JOB_COLUMNS, RUN_COLUMNS, job_rows, run_rows
-    from pondage.cli.printing.output import print_json, print_table
-
-    with desk(settings) as opened:
-        view = opened.ask(jobs.jobs, job=job, limit=limit)
-    if is_json:
-        print_json(view)
-        return
-    if view.jobs:
-        print_table(settings, JOB_COLUMNS, job_rows(view.jobs))
-        click.echo()
-    if view.runs:
-        print_table(settings, RUN_COLUMNS, run_rows(view.runs, view.at))
-    else:
-        click.echo("no job has run; try: pondage job run FILE")
-
-
-@click.command("show", cls=Verb)
-@click.argument("run_id", metavar="RUN|JOB")
-@json_option
-@pass_settings
-def show(settings: Settings, run_id: str, is_json: bool) -> None:
-    """Show a run, or the newest run of a job: every component with its state, its cause and what it wrote."""
-    from pondage.cli.asks import jobs
-
-    with desk(settings) as opened:
-        view = opened.ask(jobs.job_run, run=run_id)
-    _print(settings, view, is_json=is_json)
-
-
-@click.command("kill", cls=Verb)
-@click.argument("run_id", metavar="RUN")
-@pass_settings
-def kill(settings: Settings, run_id: str) -> None:
-    """End a run: nothing more starts, and what runs has 30 s to end. The second time it ends at once."""
-    with desk(settings) as opened:
-        kill_run(opened, run_id)
-
-
-def kill_run(opened: Desk, run_id: str) -> None:
-    """Kill a run of a job or a flow, and say what is left of it."""
-    from pondage.cli.asks import jobs
-
-    view = opened.ask(jobs.kill, run=run_id)
-    found = view.run.id
-    running = view.run.counts.get("RUNNING", 0)
-    rest = f"; {running} component(s) may end within 30 s" if view.run.ended_at is None else ""
-    click.echo(f"{found} is {view.run.state}{rest}; to go on later: pondage job resume {found}")
-
-
 def _carry_on(
     settings: Settings,
     opened: Desk,
@@ -205,46 +152,3 @@ def _print_end(settings: Settings, view: JobRunDetail, file: Path | None) -> Non
         mended = f" --file {file}" if file is not None and view.run.state != "ABORTED" else ""
         again = "go on" if view.run.state == "ABORTED" else "go on after mending it"
         click.echo(f"  more: pondage job show {view.run.id}; {again}: pondage job resume {view.run.id}{mended}")
-
-
-def _print(settings: Settings, view: JobRunDetail, *, is_json: bool) -> None:
-    from pondage.cli.printing.jobs import COMPONENT_COLUMNS, component_rows, headline, print_streams
-    from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title
-    from pondage.cli.printing.stages import print_stages
-    from pondage.views.words import size_text
-
-    if is_json:
-        print_json(view)
-        return
-    click.echo(headline(view))
-    print_pairs(
-        settings,
-        [
-            ("job", f"{view.run.job} {view.version}".strip()),
-            ("plan", view.plan[:12]),
-            ("reason", view.run.reason),
-            ("resumes", view.run.resumed_from or ""),
-            ("halted", view.run.halted or ""),
-            ("sub-jobs", ", ".join(_subjob(sub) for sub in view.subjobs)),
-            ("edges fired", str(view.metrics.edges_fired)),
-            ("kept", size_text(view.metrics.checkpoint_bytes)),
-        ],
-    )
-    click.echo()
-    print_table(settings, COMPONENT_COLUMNS, component_rows(view), numbers=("ROWS",))
-    print_stages(settings, "COMPONENT", ((one.name, one.progress) for one in view.components))
-    print_streams(settings, view)
-    if view.globals:
-        print_title("globals", settings)
-        print_pairs(settings, [(key, _text(value)) for key, value in sorted(view.globals.items())])
-
-
-def _subjob(sub: SubjobView) -> str:
-    is_other = sub.error not in ("", sub.name)
-    return f"{sub.name} {sub.state}" + (f" (first {sub.error})" if is_other else "")
-
-
-def _text(value: object) -> str:
-    import msgspec
-
-    return msgspec.json.encode(value).decode()

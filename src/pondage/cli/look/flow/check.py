@@ -1,4 +1,4 @@
-"""`pondage flow`: trees that users build as data. Checking one needs no ledger; what does: `flow_running`."""
+"""`flow check`: everything that is wrong with a tree, or the types on its edges. It needs no ledger."""
 
 from __future__ import annotations
 
@@ -8,22 +8,11 @@ from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
 from pondage.cli.files.inference import asking, infer_option, unresolved_line
 from pondage.cli.files.tree import planned_tree, refuse
-from pondage.cli.flow.extract import extract
-from pondage.cli.flow.run import cleanup, list_runs, resume, show, stop, store, submit, watch
 from pondage.cli.printing.output import print_json, print_table
 from pondage.define.job.flow import FlowRefused
 
 
-@click.group()
-def flow() -> None:
-    """Flows: trees of programs and constants, written as JSON, typed before they run."""
-
-
-for _verb in (submit, list_runs, show, watch, stop, resume, cleanup, extract, store):
-    flow.add_command(_verb)
-
-
-@flow.command("check", cls=Verb)
+@click.command("check", cls=Verb)
 @click.argument("file", metavar="FILE|-")
 @infer_option
 @json_option

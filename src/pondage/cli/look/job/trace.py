@@ -1,8 +1,7 @@
-"""`pondage job`: check a job file, draw it, and play it in virtual time, without a ledger. Running: `job_running`."""
+"""`job trace`: a job is played in virtual time, for any outcomes and durations, without a ledger."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,15 +9,10 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
-from pondage.cli.files.inference import asking, infer_option, unresolved_line
-from pondage.cli.files.job import REFUSED, planned_or_refused, problem_line
-from pondage.cli.job.graph import svg_of, text_of
-from pondage.cli.job.options import endings, milliseconds, planned_file, values
-from pondage.cli.job.run import kill, list_jobs, resume, run, show
+from pondage.cli.client.settings import Verb, json_option
+from pondage.cli.files.job import planned_or_refused
+from pondage.cli.look.job.options import endings, file_argument, milliseconds, values
 from pondage.cli.printing.output import print_json
-from pondage.define.job.job import JobRefused
 from pondage.kernel.control.events import Start
 from pondage.kernel.control.state import JobState
 
@@ -26,92 +20,27 @@ if TYPE_CHECKING:
     from pondage.kernel.control import JobPlan
     from pondage.simulate.control_drive import Ending
 
-_FILE = click.argument("file", type=click.Path(path_type=Path))
+
 _FAIL = click.option("--fail", "fails", metavar="NAME[=TEXT]", multiple=True, help="Let a component (x, x[#2]) fail.")
+
+
 _TAKES = click.option("--takes", metavar="NAME=10s", multiple=True, help="How long a component takes; else 1s.")
+
+
 _AFTER = click.option("--after", metavar="NAME.VAR=VALUE", multiple=True, help="An after-variable, as JSON.")
+
+
 _WRITES = click.option("--writes", metavar="NAME.KEY=VALUE", multiple=True, help="A global that it writes, as JSON.")
+
+
 _ITEMS = click.option("--items", metavar="NAME=3", multiple=True, help="How many elements an iterator finds; else 2.")
+
+
 _CONTEXT = click.option("--context", metavar="K=V", multiple=True, help="A variable of the context.")
 
 
-@click.group()
-def job() -> None:
-    """Check, draw, play and run jobs (control flow inside a run)."""
-
-
-for _verb in (run, resume, list_jobs, show, kill):
-    job.add_command(_verb)
-
-
-@job.command("validate", cls=Verb)
-@_FILE
-@infer_option
-@json_option
-@pass_settings
-def validate(settings: Settings, file: Path, is_inferred: bool, is_json: bool) -> None:
-    """Check a job file and its joblets, and print everything that is wrong, not only the first thing.
-
-    Exits 0 when the job can run (warnings do not matter), 4 when it is refused.
-    """
-    from pondage.views.words import count_text
-
-    try:
-        if is_inferred:
-            with desk(settings) as opened, asking(opened) as inferring:
-                planned = planned_file(file, inferring=inferring)
-        else:
-            planned = planned_file(file)
-    except JobRefused as error:
-        if is_json:
-            print_json({"ok": False, "problems": error.problems, "warnings": []})
-        else:
-            for problem in error.problems:
-                click.echo(problem_line(problem))
-            click.echo(count_text(len(error.problems), "problem"))
-        sys.exit(REFUSED)
-    if is_json:
-        print_json(
-            {
-                "ok": True,
-                "problems": [],
-                "warnings": planned.warnings,
-                "inferred": planned.inferred,
-                "unresolved": planned.unresolved,
-                "reasons": planned.reasons,
-            }
-        )
-        return
-    for warning in planned.warnings:
-        click.echo(f"warning: {problem_line(warning)}")
-    for port, type_ in planned.inferred.items():
-        click.echo(f"inferred: {port} is {type_}")
-    for port in planned.unresolved:
-        click.echo(unresolved_line(port, planned.reasons))
-    plan = planned.plan
-    click.echo(f"ok: {len(plan.components)} components, {len(plan.subs)} sub-jobs, plan {plan.hash[:12]}")
-
-
-@job.command("graph", cls=Verb)
-@_FILE
-@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw it into this file (-: print it).")
-@json_option
-def graph(file: Path, svg: Path | None, is_json: bool) -> None:
-    """Show components, edges and sub-jobs of a job file: as text, as a picture, or the whole plan as JSON."""
-    plan = planned_or_refused(file).plan
-    if is_json:
-        print_json(plan)
-    elif svg is None:
-        click.echo(text_of(plan))
-    elif str(svg) == "-":
-        click.echo(svg_of(plan))
-    else:
-        svg.write_text(svg_of(plan), encoding="utf-8")
-        click.echo(f"drawn into {svg}")
-
-
-@job.command("trace", cls=Verb)
-@_FILE
+@click.command("trace", cls=Verb)
+@file_argument
 @_FAIL
 @_TAKES
 @_AFTER

@@ -1,0 +1,35 @@
+"""`calm`: take a Wave or a Tide away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.client.settings import Settings, pass_settings, verb
+from pondage.cli.follow.event import ponds_argument, send
+
+if TYPE_CHECKING:
+    from pondage.views.ponds.status import PondView
+
+
+@verb
+@ponds_argument
+@click.option("--name", help="Only the Tide of this name (`wave`: only the Wave).")
+@pass_settings
+def calm(settings: Settings, ponds: tuple[str, ...], name: str | None) -> None:
+    """Take the Wave and the Tides away. What is asked for already still runs.
+
+    Triggers that the code declares come back with the next deploy that changes them. A schedule is part of the code:
+    take it out there, and deploy.
+    """
+    from pondage.cli.asks import demanding
+
+    def done(old: PondView, _new: PondView) -> str:
+        gone = [each for each in old.triggers if each.kind != "schedule" and name in (None, each.name)]
+        if not gone:
+            names = [each.name for each in old.triggers if each.kind != "schedule"]
+            return f"has nothing of that name: it has {', '.join(names)}" if names else "had neither Wave nor Tide"
+        return f"is calm ({', '.join(each.name for each in gone)} taken away)"
+
+    send(settings, ponds, lambda to, key: to.ask(demanding.calm, pond=key, name=name), done)

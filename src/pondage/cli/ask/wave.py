@@ -1,0 +1,38 @@
+"""`wave`: pull again and again, until calmed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from pondage.cli.client.settings import Settings, pass_settings, verb
+from pondage.cli.follow.event import ponds_argument, send
+
+if TYPE_CHECKING:
+    pass
+
+
+@verb
+@ponds_argument
+@click.option(
+    "--pacing",
+    type=click.Choice(["eager", "just-in-time"]),
+    default="eager",
+    show_default=True,
+    help="just-in-time: let the Inlets start only so early that the slowest Pond need not wait: fresher data.",
+)
+@click.option("--just-in-time", is_flag=True, help="The same as --pacing just-in-time.")
+@pass_settings
+def wave(settings: Settings, ponds: tuple[str, ...], pacing: str, just_in_time: bool) -> None:
+    """Pull again and again: a Tap now and after each completed Run, until `pondage calm`.
+
+    Every Pond above settles on the rhythm of the slowest one. A Wave survives failures and restarts. A Pond has one:
+    another one replaces it.
+    """
+    from pondage.cli.asks import demanding
+
+    is_paced = just_in_time or pacing == "just-in-time"
+    chosen: Literal["eager", "just-in-time"] = "just-in-time" if is_paced else "eager"
+    done = "has a Wave, just in time" if is_paced else "has a Wave"
+    send(settings, ponds, lambda to, key: to.ask(demanding.wave, pond=key, pacing=chosen), done)

@@ -1,0 +1,104 @@
+"""`job list|show|kill`: the runs of jobs on the ledger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.follow.run import kill_run
+
+if TYPE_CHECKING:
+    from pondage.views.jobs.jobs import JobRunDetail, SubjobView
+
+
+@click.command("list", cls=Verb)
+@click.argument("job", required=False)
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@json_option
+@pass_settings
+def list_jobs(settings: Settings, job: str | None, limit: int, is_json: bool) -> None:
+    """List the deployed jobs and the newest runs, of one job or of all."""
+    from pondage.cli.asks import jobs
+    from pondage.cli.printing.jobs import JOB_COLUMNS, RUN_COLUMNS, job_rows, run_rows
+    from pondage.cli.printing.output import print_json, print_table
+
+    with desk(settings) as opened:
+        view = opened.ask(jobs.jobs, job=job, limit=limit)
+    if is_json:
+        print_json(view)
+        return
+    if view.jobs:
+        print_table(settings, JOB_COLUMNS, job_rows(view.jobs))
+        click.echo()
+    if view.runs:
+        print_table(settings, RUN_COLUMNS, run_rows(view.runs, view.at))
+    else:
+        click.echo("no job has run; try: pondage job run FILE")
+
+
+@click.command("show", cls=Verb)
+@click.argument("run_id", metavar="RUN|JOB")
+@json_option
+@pass_settings
+def show(settings: Settings, run_id: str, is_json: bool) -> None:
+    """Show a run, or the newest run of a job: every component with its state, its cause and what it wrote."""
+    from pondage.cli.asks import jobs
+
+    with desk(settings) as opened:
+        view = opened.ask(jobs.job_run, run=run_id)
+    _print(settings, view, is_json=is_json)
+
+
+@click.command("kill", cls=Verb)
+@click.argument("run_id", metavar="RUN")
+@pass_settings
+def kill(settings: Settings, run_id: str) -> None:
+    """End a run: nothing more starts, and what runs has 30 s to end. The second time it ends at once."""
+    with desk(settings) as opened:
+        kill_run(opened, run_id)
+
+
+def _print(settings: Settings, view: JobRunDetail, *, is_json: bool) -> None:
+    from pondage.cli.printing.jobs import COMPONENT_COLUMNS, component_rows, headline, print_streams
+    from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title
+    from pondage.cli.printing.stages import print_stages
+    from pondage.views.words import size_text
+
+    if is_json:
+        print_json(view)
+        return
+    click.echo(headline(view))
+    print_pairs(
+        settings,
+        [
+            ("job", f"{view.run.job} {view.version}".strip()),
+            ("plan", view.plan[:12]),
+            ("reason", view.run.reason),
+            ("resumes", view.run.resumed_from or ""),
+            ("halted", view.run.halted or ""),
+            ("sub-jobs", ", ".join(_subjob(sub) for sub in view.subjobs)),
+            ("edges fired", str(view.metrics.edges_fired)),
+            ("kept", size_text(view.metrics.checkpoint_bytes)),
+        ],
+    )
+    click.echo()
+    print_table(settings, COMPONENT_COLUMNS, component_rows(view), numbers=("ROWS",))
+    print_stages(settings, "COMPONENT", ((one.name, one.progress) for one in view.components))
+    print_streams(settings, view)
+    if view.globals:
+        print_title("globals", settings)
+        print_pairs(settings, [(key, _text(value)) for key, value in sorted(view.globals.items())])
+
+
+def _subjob(sub: SubjobView) -> str:
+    is_other = sub.error not in ("", sub.name)
+    return f"{sub.name} {sub.state}" + (f" (first {sub.error})" if is_other else "")
+
+
+def _text(value: object) -> str:
+    import msgspec
+
+    return msgspec.json.encode(value).decode()

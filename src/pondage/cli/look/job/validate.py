@@ -1,0 +1,68 @@
+"""`job validate`: everything that is wrong with a job file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.files.inference import asking, infer_option, unresolved_line
+from pondage.cli.files.job import REFUSED, planned_file, problem_line
+from pondage.cli.look.job.options import file_argument
+from pondage.cli.printing.output import print_json
+from pondage.define.job.job import JobRefused
+
+if TYPE_CHECKING:
+    pass
+
+
+@click.command("validate", cls=Verb)
+@file_argument
+@infer_option
+@json_option
+@pass_settings
+def validate(settings: Settings, file: Path, is_inferred: bool, is_json: bool) -> None:
+    """Check a job file and its joblets, and print everything that is wrong, not only the first thing.
+
+    Exits 0 when the job can run (warnings do not matter), 4 when it is refused.
+    """
+    from pondage.views.words import count_text
+
+    try:
+        if is_inferred:
+            with desk(settings) as opened, asking(opened) as inferring:
+                planned = planned_file(file, inferring=inferring)
+        else:
+            planned = planned_file(file)
+    except JobRefused as error:
+        if is_json:
+            print_json({"ok": False, "problems": error.problems, "warnings": []})
+        else:
+            for problem in error.problems:
+                click.echo(problem_line(problem))
+            click.echo(count_text(len(error.problems), "problem"))
+        sys.exit(REFUSED)
+    if is_json:
+        print_json(
+            {
+                "ok": True,
+                "problems": [],
+                "warnings": planned.warnings,
+                "inferred": planned.inferred,
+                "unresolved": planned.unresolved,
+                "reasons": planned.reasons,
+            }
+        )
+        return
+    for warning in planned.warnings:
+        click.echo(f"warning: {problem_line(warning)}")
+    for port, type_ in planned.inferred.items():
+        click.echo(f"inferred: {port} is {type_}")
+    for port in planned.unresolved:
+        click.echo(unresolved_line(port, planned.reasons))
+    plan = planned.plan
+    click.echo(f"ok: {len(plan.components)} components, {len(plan.subs)} sub-jobs, plan {plan.hash[:12]}")

@@ -1,0 +1,41 @@
+"""`runs`: the newest Runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+
+if TYPE_CHECKING:
+    pass
+
+
+@verb
+@click.argument("pond", required=False, metavar="[POND]")
+@click.option("--state", help="Only Runs in this state: running, completed, failed, subsumed, killed.")
+@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many.")
+@json_option
+@pass_settings
+def runs(settings: Settings, pond: str | None, state: str | None, limit: int, is_json: bool) -> None:
+    """List the newest Runs, of one Pond or of all.
+
+    `pondage show RUN` prints one in full; a Run can also be called by its Pond and number: sales#12.
+    """
+    from pondage.cli.asks import looking
+    from pondage.cli.printing.output import print_json, print_table
+    from pondage.cli.printing.ponds import RUNS_COLUMNS, run_row
+
+    with desk(settings) as opened:
+        view = opened.ask(looking.runs, pond=pond, state=state, limit=limit)
+    if is_json:
+        print_json(view)
+        return
+    if not view.runs:
+        click.echo(f"no Runs; try: pondage run {pond or 'POND'}")
+        return
+    print_table(settings, RUNS_COLUMNS, [run_row(run, view.at) for run in view.runs], numbers=("TOOK",))
+    if view.has_more:
+        click.echo(f"older ones are left out; try: pondage runs -n {min(1000, limit * 5)}")

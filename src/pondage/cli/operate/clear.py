@@ -1,0 +1,27 @@
+"""`clear`: acknowledge a failure or a kill."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pondage.cli.client.settings import Settings, pass_settings, verb
+from pondage.cli.follow.event import ponds_argument, send
+
+if TYPE_CHECKING:
+    from pondage.views.ponds.status import PondView
+
+
+@verb
+@ponds_argument
+@pass_settings
+def clear(settings: Settings, ponds: tuple[str, ...]) -> None:
+    """Acknowledge a failure, a kill or a halt: demand that was kept runs again, and the Sinks are unblocked."""
+    from pondage.cli.asks import demanding
+
+    def done(old: PondView, _new: PondView) -> str:
+        if old.halted is not None or old.state in ("failed", "killed"):
+            return "was cleared"
+        above = ": the Pond that blocks it is above" if old.state == "blocked" else ""
+        return f"had nothing to clear{above}"
+
+    send(settings, ponds, lambda to, key: to.ask(demanding.clear, pond=key), done)

@@ -1,0 +1,42 @@
+"""`kill`: stop Ponds, or runs of jobs and flows, at once."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, pass_settings, verb
+from pondage.cli.follow.event import note_option, send
+
+if TYPE_CHECKING:
+    pass
+
+
+_RUN = re.compile("j[0-9a-f]{16}")
+"""The id of a run of a job or a flow."""
+
+
+@verb
+@click.argument("names", nargs=-1, required=True, metavar="POND|RUN...")
+@note_option
+@pass_settings
+def kill(settings: Settings, names: tuple[str, ...], note: str) -> None:
+    """Stop at once: cancel what runs, forget demand and triggers, block the Sinks until `pondage clear`.
+
+    Published data stays as it is. A RUN is one of a job or a flow (j1a2b…): nothing more of it starts, and what runs
+    has 30 s to end; the second time it ends at once.
+    """
+    from pondage.cli.asks import demanding
+    from pondage.cli.follow.run import kill_run
+
+    runs = [name for name in names if _RUN.fullmatch(name)]
+    ponds = tuple(name for name in names if name not in runs)
+    if runs:
+        with desk(settings) as opened:
+            for run in runs:
+                kill_run(opened, run)
+    if ponds:
+        send(settings, ponds, lambda to, key: to.ask(demanding.kill, pond=key, note=note), "was killed")

@@ -1,0 +1,28 @@
+"""`sleep`: forget demand and triggers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.client.settings import Settings, pass_settings, verb
+from pondage.cli.follow.event import ponds_argument, send
+
+if TYPE_CHECKING:
+    pass
+
+
+@verb
+@ponds_argument
+@click.option("--upstream", is_flag=True, help="Everything above it too.")
+@pass_settings
+def sleep(settings: Settings, ponds: tuple[str, ...], upstream: bool) -> None:
+    """Forget demand and standing triggers. Runs that have started complete.
+
+    A Sink that wants something asks again with its next demand. With --upstream the Ponds above sleep too.
+    """
+    from pondage.cli.asks import demanding
+
+    done = "sleeps, and so does everything above it" if upstream else "sleeps"
+    send(settings, ponds, lambda to, key: to.ask(demanding.sleep, pond=key, upstream=upstream), done)

@@ -1,0 +1,39 @@
+"""`vacuum`: data that no Run needs any more is deleted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+
+if TYPE_CHECKING:
+    pass
+
+
+@verb
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@json_option
+@pass_settings
+def vacuum(settings: Settings, dry_run: bool, is_json: bool) -> None:
+    """Delete data that nobody needs: snapshots out of retention, files of attempts that never completed, old logs.
+
+    Snapshots are marked first and their files go with a later call, so that nobody reads what vanishes.
+    """
+    from pondage.cli.asks import keeping
+    from pondage.cli.printing.output import print_json
+    from pondage.views.words import count_text, size_text
+
+    with desk(settings) as opened:
+        report = opened.ask(keeping.vacuum, dry_run=dry_run)
+    if is_json:
+        print_json(report)
+        return
+    verb_text = "would be" if report.dry_run else "were"
+    click.echo(f"{count_text(report.tombstoned_count, 'snapshot')} {verb_text} marked for deletion")
+    click.echo(f"files of {count_text(report.swept_count, 'marked snapshot')} {verb_text} deleted")
+    click.echo(f"files of {count_text(report.orphan_count, 'unfinished attempt')} {verb_text} deleted")
+    click.echo(f"{count_text(report.logs, 'old log')} {verb_text} deleted; {size_text(report.bytes)} in all")
+    click.echo(f"{count_text(report.runs, 'old Run')} {verb_text} taken out of the ledger")

@@ -1,0 +1,24 @@
+"""`wake`: clear, and run once if the Sources are ahead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pondage.cli.client.settings import Settings, pass_settings, verb
+from pondage.cli.follow.event import ponds_argument, send
+
+if TYPE_CHECKING:
+    from pondage.views.ponds.status import PondView
+
+
+@verb
+@ponds_argument
+@pass_settings
+def wake(settings: Settings, ponds: tuple[str, ...]) -> None:
+    """Clear, and run once if the Sources are ahead right now. Asks nothing of them, and is not kept for later."""
+    from pondage.cli.asks import demanding
+
+    def done(old: PondView, new: PondView) -> str:
+        return "was woken" if new.runs > old.runs else "was woken, but its Sources have nothing newer: it does not run"
+
+    send(settings, ponds, lambda to, key: to.ask(demanding.wake, pond=key), done)

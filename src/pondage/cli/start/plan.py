@@ -1,0 +1,66 @@
+"""`plan`: what a deploy would change; with `--analyze` a worker finds the schemas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from pondage.cli.asks.uploads import Read
+from pondage.cli.client.desk import Desk, desk
+from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.files.project import chosen, read_project
+from pondage.cli.follow.answer import answer_of
+from pondage.cli.printing.plan import print_plan
+
+if TYPE_CHECKING:
+    from pondage.ledger.act.branching import Choice
+    from pondage.views.plans.plan import PlanView
+
+
+@verb
+@click.option("--analyze", is_flag=True, help="Let a worker call the Ripples on empty tables to find their schemas.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), default=300.0, show_default=True)
+@json_option
+@pass_settings
+def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> None:
+    """Show what a deploy would change, what then computes anew, and the version that the change calls for.
+
+    Nothing is changed, and no code of a Ripple is executed, so a schema is known after the next run only. With
+    --analyze a worker calls the changed Ripples, and those that read them, on empty tables: no Spark job is run, and
+    the plan shows columns that come and go and contracts that would break. Inlets whose code is as it was are not
+    called.
+    """
+    from pondage.cli.asks import deploying
+    from pondage.cli.printing.output import print_json
+    from pondage.ledger.act.branching import Choice
+
+    with desk(settings) as opened:
+        project = opened.project
+        read, choice = read_project(project), chosen(project, Choice())
+        view = opened.ask(deploying.plan, **read, choice=choice)
+        if analyze and not view.problems:
+            view = analyzed(opened, read, choice, view, timeout_s=timeout_s)
+    if is_json:
+        print_json(view)
+    else:
+        print_plan(settings, view)
+    if view.problems:
+        click.get_current_context().exit(1)
+
+
+def analyzed(opened: Desk, read: Read, choice: Choice, view: PlanView, *, timeout_s: float) -> PlanView:
+    """Answer the plan with the schemas of everything that computes anew. Nothing is deployed or written."""
+    import msgspec
+
+    from pondage.cli.asks import deploying
+    from pondage.views.plans.analysis import InferredSchema
+
+    asked = opened.ask(deploying.analysis, **read, choice=choice, timeout_s=timeout_s).answer
+    if asked is None:
+        return msgspec.structs.replace(view, is_analyzed=True)
+    hint = "pondage plan shows the rest without a worker"
+    with opened.workers():
+        answer = answer_of(opened, asked, timeout_s=timeout_s, hint=hint)
+    inferred = msgspec.json.decode(answer, type=tuple[InferredSchema, ...])
+    return opened.ask(deploying.plan, **read, choice=choice, inferred=inferred)

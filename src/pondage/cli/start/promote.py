@@ -1,0 +1,33 @@
+"""`promote`: what an environment made is shown in the one above."""
+
+from __future__ import annotations
+
+import click
+
+from pondage.cli.client.desk import desk
+from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+
+
+@verb
+@click.argument("ponds", nargs=-1, required=True, metavar="POND...")
+@click.option("--to", "to", metavar="ENV", help="The environment to show them (else: the one above).")
+@click.option("--deploy", "is_deployed", is_flag=True, help="Deploy the code that made them there first.")
+@json_option
+@pass_settings
+def promote(settings: Settings, ponds: tuple[str, ...], to: str | None, is_deployed: bool, is_json: bool) -> None:
+    """Make what an environment (--env) has made the current data of the one above, without computing anything.
+
+    Refused when the code there is not the code that made it; all Ponds are promoted, or none. Like a rollback it lasts
+    until the next Run there.
+    """
+    from pondage.cli.asks import deploying
+    from pondage.cli.printing.output import print_json
+
+    with desk(settings) as opened:
+        done = opened.ask(deploying.promote, ponds=ponds, to=to, is_deployed=is_deployed)
+    if is_json:
+        print_json(done)
+        return
+    for each in done.ponds:
+        shown = "shows it now" if each.is_shown else "shows it as soon as the Run that is active there has ended"
+        click.echo(f"{each.pond}#{each.number} of {done.environment}: {done.to} {shown}")
