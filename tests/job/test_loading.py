@@ -201,3 +201,49 @@ def test_doubtful_jobs_are_warned_of() -> None:
     early = planned(one("    - a (ok) b\n", ("task", "always")))
     assert [warning.code for warning in early.warnings] == ["STARTABLE_WITH_CONTROL"]
     assert planned(one("    - a (ok) b\n    - b (ok) c\n")).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "said"),
+    [
+        (
+            "components:\n  - {name: a, type: !!python/name:os.system ''}\n",
+            2,
+            21,
+            "!!python/name:os.system is not allowed",
+        ),
+        ("components: !!python/tuple [a]\n", 1, 13, "!!python/tuple is not allowed"),
+        ("components:\n  - !!python/object:os.x {name: a}\n", 2, 5, "!!python/object:os.x is not allowed"),
+        ("!!python/name:os.system components: []\n", 1, 1, "!!python/name:os.system is not allowed"),
+        ("components:\n  - {name: a, params: {seconds: .nan}}\n", 2, 33, ".nan is no number"),
+        ("components:\n  - {name: a, params: {seconds: -.inf}}\n", 2, 33, "-.inf is no number"),
+        ("job: " + "[" * 60 + "]" * 60, 1, 56, "nested deeper than 50 levels"),
+        ("a: " + "9" * 500_000, 1, 4, "a number has at most 400 characters, not 500000"),
+    ],
+)
+def test_what_is_no_plain_value_is_refused_where_it_stands(text: str, line: int, column: int, said: str) -> None:
+    (problem,) = load(text).problems
+    assert (problem.code, problem.place.line, problem.place.column) == ("YAML_SYNTAX", line, column)
+    assert said in problem.message
+    assert len(problem.message) < 200
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "column", "said"),
+    [
+        ("components: []\n".encode("utf-16"), 1, 1, "not UTF-8: byte 1 (it looks like UTF-16)"),
+        (b"components: []\nname: \xe4", 2, 7, "not UTF-8: byte 22"),
+    ],
+)
+def test_a_file_that_is_not_utf8_has_a_place(tmp_path: Path, data: bytes, line: int, column: int, said: str) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_bytes(data)
+    (problem,) = load_job_file(file).problems
+    assert (problem.code, problem.place.line, problem.place.column) == ("YAML_SYNTAX", line, column)
+    assert said in problem.message
+
+
+@pytest.mark.parametrize("given", ["parallel: 99999999999", "max_iterations: 99999999999", "parallel: 0"])
+def test_an_iterator_takes_no_absurd_numbers(given: str) -> None:
+    text = f"components: [{{name: i, type: iterator, params: {{{given}}}}}, {{name: b, type: task}}]\n"
+    assert "PARAMS_SCHEMA" in codes(text + "connections: {control: [i (iterate) b]}\n")

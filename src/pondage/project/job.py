@@ -47,7 +47,9 @@ def job_schema() -> Mapping[str, Any]:
     return schema
 
 
-def load_job(text: str, joblets: Callable[[str], tuple[str, str] | None], *, file: str = "") -> LoadedJob:
+def load_job(
+    text: str | bytes, joblets: Callable[[str], tuple[str | bytes, str] | None], *, file: str = ""
+) -> LoadedJob:
     """Read a job and, by `joblets(name) -> (text, file) | None`, every joblet that it calls directly or indirectly."""
     job, problems = load_definition(text, file=file)
     found: dict[str, JobDefinition] = {}
@@ -75,18 +77,18 @@ def load_job_file(path: Path) -> LoadedJob:
     if not path.is_file():
         raise NotFound(f"there is no job file {path}", hint="give the path of a YAML file")
 
-    def joblet(name: str) -> tuple[str, str] | None:
+    def joblet(name: str) -> tuple[bytes, str] | None:
         for folder in (path.parent, path.parent / "joblets"):
             for ending in (".yaml", ".yml"):
                 candidate = folder / f"{name}{ending}"
                 if candidate.is_file():
-                    return candidate.read_text(encoding="utf-8"), str(candidate)
+                    return candidate.read_bytes(), str(candidate)
         return None
 
-    return load_job(path.read_text(encoding="utf-8"), joblet, file=str(path))
+    return load_job(path.read_bytes(), joblet, file=str(path))
 
 
-def load_definition(text: str, *, file: str = "") -> tuple[JobDefinition | None, list[JobProblem]]:
+def load_definition(text: str | bytes, *, file: str = "") -> tuple[JobDefinition | None, list[JobProblem]]:
     """Read one file; None when it is no YAML or has not the shape of a job."""
     try:
         document = read_yaml(text, file)

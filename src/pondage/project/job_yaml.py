@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import yaml
@@ -10,6 +11,7 @@ from pondage.define.job.job import Place
 
 MAX_NODES = 200_000
 MAX_DEPTH = 50
+MAX_DIGITS = 400
 MAX_CHARACTERS = 4_000_000
 
 
@@ -40,14 +42,25 @@ class Document:
         return Place(file=self.file, path=path, line=line, column=column)
 
 
-def read_yaml(text: str, file: str) -> Document:
-    """Read a text; raises YamlProblem for bad syntax, tags of Python, and anything out of bounds."""
+def read_yaml(given: str | bytes, file: str) -> Document:
+    """Read a text, or the bytes of a file; raises YamlProblem for bad syntax, tags, and anything out of bounds."""
+    text = given if isinstance(given, str) else _text(given)
     if len(text) > MAX_CHARACTERS:
         raise YamlProblem(f"the file has more than {MAX_CHARACTERS} characters", 1, 1)
     node = _composed(text)
     reader = _Reader()
     value = None if node is None else reader.read(node, "$", 0)
     return Document(value, file, reader.places)
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        read = data[: error.start].decode("utf-8")
+        found = " (it looks like UTF-16)" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+        why = f"it is not UTF-8: byte {error.start + 1}{found}"
+        raise YamlProblem(why, read.count("\n") + 1, len(read) - read.rfind("\n")) from error
 
 
 def _composed(text: str) -> yaml.Node | None:
@@ -78,39 +91,55 @@ class _Reader:
         mark = node.start_mark
         self.places.setdefault(path, (mark.line + 1, mark.column + 1))
         self.count += 1
-        if self.count > MAX_NODES or depth > MAX_DEPTH:
+        if depth > MAX_DEPTH:
+            raise _problem(node, f"it is nested deeper than {MAX_DEPTH} levels")
+        if self.count > MAX_NODES:
             # An alias of an alias of an alias is small as a text and endless as a value.
-            raise YamlProblem("the file holds too much", mark.line + 1, mark.column + 1)
+            raise _problem(node, f"the file holds more than {MAX_NODES:,} values")
         if isinstance(node, yaml.MappingNode):
+            _require_tag(node, "map")
             return self._mapping(node, path, depth)
         if isinstance(node, yaml.SequenceNode):
+            _require_tag(node, "seq")
             return [self.read(one, f"{path}[{number}]", depth + 1) for number, one in enumerate(node.value)]
         return self._scalar(node)
 
     def _mapping(self, node: yaml.MappingNode, path: str, depth: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            mark = key_node.start_mark
             if not isinstance(key_node, yaml.ScalarNode):
-                raise YamlProblem("a key must be a plain text", mark.line + 1, mark.column + 1)
+                raise _problem(key_node, "a key must be a plain text")
+            _require_tag(key_node, *_SCALARS, "merge")
             key = str(key_node.value)
             if key in found:
-                raise YamlProblem(f"the key {key!r} stands here twice", mark.line + 1, mark.column + 1)
+                raise _problem(key_node, f"the key {key!r} stands here twice")
             found[key] = self.read(value_node, f"{path}.{key}", depth + 1)
         return found
 
     def _scalar(self, node: yaml.Node) -> Any:
-        kind = node.tag.rpartition(":")[2]
-        if not node.tag.startswith("tag:yaml.org,2002:") or kind not in _SCALARS:
-            mark = node.start_mark
-            raise YamlProblem(f"the tag {node.tag} is not allowed", mark.line + 1, mark.column + 1)
+        _require_tag(node, *_SCALARS)
+        kind = node.tag.removeprefix(_TAG)
         if kind in ("str", "timestamp", "value"):
             return str(node.value)
+        if kind in ("int", "float") and len(node.value) > MAX_DIGITS:
+            raise _problem(node, f"a number has at most {MAX_DIGITS} characters, not {len(node.value)}")
         try:
-            return self.scalars.construct_object(node)
+            value = self.scalars.construct_object(node)
         except ValueError as error:
-            mark = node.start_mark
-            raise YamlProblem(str(error), mark.line + 1, mark.column + 1) from error
+            raise _problem(node, str(error)) from error
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _problem(node, f"{node.value} is no number that can be computed with")
+        return value
 
 
+def _require_tag(node: yaml.Node, *kinds: str) -> None:
+    if node.tag not in {_TAG + kind for kind in kinds}:
+        raise _problem(node, f"the tag {node.tag.replace(_TAG, '!!')} is not allowed: only plain values are read")
+
+
+def _problem(node: yaml.Node, message: str) -> YamlProblem:
+    return YamlProblem(message, node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+_TAG = "tag:yaml.org,2002:"
 _SCALARS = ("str", "int", "float", "bool", "null", "timestamp", "value")

@@ -31,7 +31,8 @@ from pondage.define.values.pointer import Trail, trail
 from pondage.define.values.schema import pointed, violations
 from pondage.errors import NotFound
 
-_MARKS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},:]|[^\s"\[\]{},:]+', re.DOTALL)
+MAX_DIGITS = 400
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -67,7 +68,8 @@ def load_tree(given: bytes | str, *, file: str = "") -> LoadedTree:
             ("SCHEMA", *one) for one in _violations(value)
         ]
     except _Refused as error:
-        value, found = None, [(error.code, "", str(error))]
+        place = Place(file=file, line=error.line, column=error.column)
+        return LoadedTree(tree=None, problems=(JobProblem(code=error.code, message=str(error), path="", place=place),))
     problems = tuple(
         JobProblem(code=code, message=message, path=path, place=Place(file=file, path=path))
         for code, path, message in ((code, _printable(path), message) for code, path, message in found)
@@ -81,9 +83,10 @@ def _violations(value: object) -> Iterator[tuple[str, str]]:
 
 
 class _Refused(Exception):
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, place: tuple[int, int] = (0, 0)) -> None:
         super().__init__(message)
         self.code = code
+        self.line, self.column = place
 
 
 def _decoded(data: bytes) -> Any:
@@ -91,35 +94,45 @@ def _decoded(data: bytes) -> Any:
         raise _Refused("LIMIT", f"the document is larger than {MAX_DOCUMENT} bytes")
     try:
         text = data.decode("utf-8")
-        _check_depth(text)
-        return json.loads(text, object_pairs_hook=_without_twins, parse_constant=_no_number)
     except UnicodeDecodeError as error:
-        raise _Refused("JSON_SYNTAX", f"it is not UTF-8: {error}") from None
-    except ValueError as error:
-        raise _Refused("JSON_SYNTAX", str(error)) from None
+        read = data[: error.start].decode("utf-8")
+        raise _Refused("JSON_SYNTAX", f"it is not UTF-8: byte {error.start + 1}", _place(read, len(read))) from None
+    _check_tokens(text)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise _Refused("JSON_SYNTAX", str(error), (error.lineno, error.colno)) from None
 
 
-def _check_depth(text: str) -> None:
-    """Refuse what is nested too deep before anything recursive looks at it."""
-    depth = 0
-    for match in _MARKS.finditer(text):
-        mark = match[0][0]
-        depth += (mark in "[{") - (mark in "]}")
-        if depth > MAX_DEPTH:
-            raise _Refused("LIMIT", f"the document is nested deeper than {MAX_DEPTH} levels")
+def _check_tokens(text: str) -> None:
+    """Refuse what is nested too deep before anything recursive looks at it, and what Python would take for JSON."""
+    keys: list[set[str] | None] = []
+    is_key = False
+    for match in _TOKENS.finditer(text):
+        token = match[0]
+        match token[0]:
+            case "[" | "{":
+                keys.append(set() if token == "{" else None)
+                if len(keys) > MAX_DEPTH:
+                    why = f"the document is nested deeper than {MAX_DEPTH} levels"
+                    raise _Refused("LIMIT", why, _place(text, match.start()))
+            case "]" | "}":
+                del keys[-1:]
+            case '"' if is_key and keys and (known := keys[-1]) is not None:
+                if token in known:
+                    why = f"the key {token[:100]} stands twice in one object"
+                    raise _Refused("JSON_SYNTAX", why, _place(text, match.start()))
+                known.add(token)
+            case _ if token in ("NaN", "Infinity", "-Infinity"):
+                raise _Refused("JSON_SYNTAX", f"{token} is no number of JSON", _place(text, match.start()))
+            case _ if token[0] not in '",:' and len(token) > MAX_DIGITS:
+                why = f"a number has at most {MAX_DIGITS} characters, not {len(token)}"
+                raise _Refused("JSON_SYNTAX", why, _place(text, match.start()))
+        is_key = token in ("{", ",")
 
 
-def _without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"the key {name[:100]!r} stands twice in one object")
-        found[name] = value
-    return found
-
-
-def _no_number(text: str) -> object:
-    raise ValueError(f"{text} is no number of JSON")
+def _place(text: str, at: int) -> tuple[int, int]:
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
 def _over_limits(value: object) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -19,6 +20,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 TYPE_NAMES = frozenset(_TYPES)
 MAX_SHOWN = 200
+MOST = 2**63
+"""Nothing that anybody counts is larger: the ledger and Spark keep 64 bits."""
 
 Step = Callable[[str, str | int], str]
 """How the path of a part is made of the path of the whole and a key or a number."""
@@ -82,6 +85,10 @@ def _one_of(alternatives: list[Mapping[str, Any]], value: object, path: str) -> 
 
 def _bounds(schema: Mapping[str, Any], value: object, path: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, int | float) and not isinstance(value, bool):
+        is_beyond = not math.isfinite(value) if isinstance(value, float) else abs(value) >= MOST
+        if is_beyond and "type" in schema:
+            yield path, f"{shown(value)} is no number that 64 bits can hold"
+            return
         if "minimum" in schema and value < schema["minimum"]:
             yield path, f"{shown(value)} is less than the minimum of {schema['minimum']!r}"
         if "maximum" in schema and value > schema["maximum"]:

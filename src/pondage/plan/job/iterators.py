@@ -10,6 +10,7 @@ from pondage.kernel.control.shape import IteratorShape
 from pondage.plan.job.graph import Findings
 
 MODES = ("rows", "groups", "files", "while")
+MOST = {"parallel": 10_000, "max_iterations": 1_000_000_000}
 GLOBALS = ("accumulate", "reset", "override")
 
 
@@ -19,10 +20,10 @@ def check_iterator(call: Call, findings: Findings) -> None:
     for name, allowed in (("mode", MODES), ("globals", GLOBALS), ("fail_strategy", ("halt", "continue"))):
         if name in params and params[name] not in allowed:
             _wrong(call, name, f"one of {', '.join(allowed)}", findings)
-    for name in ("parallel", "max_iterations"):
+    for name, most in MOST.items():
         value = params.get(name, 1)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            _wrong(call, name, "a positive number", findings)
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+            _wrong(call, name, f"a number from 1 to {most:,}", findings)
     tolerate = params.get("tolerate", 0)
     is_number = isinstance(tolerate, int) and not isinstance(tolerate, bool) and tolerate >= 0
     if not is_number and not (isinstance(tolerate, str) and re.fullmatch(r"\d+(\.\d+)?%", tolerate)):

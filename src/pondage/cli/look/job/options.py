@@ -69,8 +69,11 @@ def _by_name(given: Sequence[str], names: set[str]) -> dict[str, dict[str, objec
 
 
 def _value(text: str) -> object:
+    def no_number(constant: str) -> object:
+        raise ValueError(constant)
+
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=no_number)
     except ValueError:
         return text
 
