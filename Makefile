@@ -54,7 +54,7 @@ fuzz: SEEDS = 600
 fuzz: FIRST = 0
 fuzz:
 	@$(BOOTSTRAP) dev
-	@PONDAGE_FUZZ_SEEDS=$(SEEDS) PONDAGE_FUZZ_FIRST=$(FIRST) $(BIN)/python -m pytest -q tests/spark/test_random_flows.py $(ARGS)
+	@PONDAGE_FUZZ_SEEDS=$(SEEDS) PONDAGE_FUZZ_FIRST=$(FIRST) $(BIN)/python -m pytest -q tests/spark/flows/test_random_flows.py $(ARGS)
 
 bare:
 	@$(PYTHON) scripts/bare.py

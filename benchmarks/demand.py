@@ -15,8 +15,8 @@ from pondage.kernel.demand import Effect, MemoryPonds, PondKey, PondState, Step
 from pondage.kernel.demand.events import Event, Pulse, Verb, Wave
 from pondage.simulate.drive import Delivery, Simulation, Workers, jittered
 from pondage.simulate.virtual import VirtualHost
-from tests.kernel.graphs import Graph
-from tests.kernel.large import SHAPES
+from tests.kernel.demand.graphs import Graph
+from tests.kernel.demand.large import SHAPES
 
 SIZES = (100, 1_000, 10_000, 100_000)
 MOST_EVENTS = 100_000

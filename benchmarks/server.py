@@ -29,8 +29,8 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import api_tokens
 from pondage.views.ponds.status import status
 from tests.cli.workers import FakeWorkers
+from tests.engine.live.hosting import Hosting, hosting
 from tests.ledger.harness import pond
-from tests.reaction.hosting import Hosting, hosting
 from tests.server.watching import Watching
 
 PONDS = 200

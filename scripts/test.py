@@ -32,7 +32,7 @@ SUITES = {
     "spark": ("spark",),
     "chaos": ("chaos",),
     "pure": (),
-    "machines": ("conformance", "kernel", "kernel_control", "kernel_reaction", "simulate", "simulation"),
+    "machines": ("conformance", "histories", "kernel", "simulate"),
     "browser": ("browser",),
 }
 """Their folders, in the order in which they begin: the longest first, so that both lanes end at about the same time."""

@@ -7,7 +7,7 @@ import msgspec
 from pondage.ledger.act import jobs
 from pondage.ledger.ledger import Ledger
 from pondage.plan.job.stored import StoredJob
-from tests.ledger_jobs.harness import job
+from tests.ledger.jobs import job
 
 
 def chain(length: int, code: str) -> StoredJob:

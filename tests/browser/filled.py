@@ -24,7 +24,7 @@ from tests.browser.flowing import Flows, flows
 from tests.browser.history import SECOND, TRACE, Crew, JumpingClock, key, put, tell
 from tests.browser.shop import HOUR, MINUTE, many, shop
 from tests.ledger.harness import pond
-from tests.ledger_jobs.harness import component_result, job
+from tests.ledger.jobs import component_result, job
 
 PATIENT = Durability(heartbeat_s=600, reap_after_s=3600)
 """Nobody reaps the crew while tests look at it."""

@@ -16,7 +16,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables.job_plans import StoredJob, stored_job
 from pondage.work.component import ComponentResult, MemberResult
 from tests.browser.history import TRACE, Crew
-from tests.flow.programs import PROGRAMS, planned
+from tests.plan.flow.programs import PROGRAMS, planned
 
 TREE = {
     "version": 1,

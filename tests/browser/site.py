@@ -21,7 +21,7 @@ from pondage.server.table import Service
 from pondage.views.ponds.status import StatusView, status
 from tests.browser.filled import Filled, filled
 from tests.browser.history import wait_until
-from tests.reaction.hosting import Hosting, hosting
+from tests.engine.live.hosting import Hosting, hosting
 
 
 @dataclass(kw_only=True)

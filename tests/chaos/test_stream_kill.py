@@ -14,8 +14,8 @@ from pondage.engine.process.config import WorkerConfig
 from pondage.engine.supervise.supervisor import start_process
 from pondage.ledger.queue import processes
 from pondage.ledger.upkeep import reap
+from tests.engine.live.hosting import Hosting
 from tests.patience import PATIENCE_S
-from tests.reaction.hosting import Hosting
 
 pytestmark = pytest.mark.spark
 

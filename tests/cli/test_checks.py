@@ -10,8 +10,8 @@ from pondage.ledger.commit import work
 from pondage.work.snapshot import ExpectationResult
 from tests.cli.conftest import Call
 from tests.cli.workers import FakeWorkers
+from tests.ledger.data.test_checks import claimed, ruled
 from tests.ledger.harness import World, content
-from tests.ledger.test_checks import claimed, ruled
 
 RULES = (
     ExpectationDefinition(name="not_null(n)", kind="not_null", column="n", severity="warn"),

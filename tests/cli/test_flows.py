@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.conftest import Call
 from tests.cli.workers import FakeWorkers
-from tests.flow.programs import PROGRAMS
+from tests.plan.flow.programs import PROGRAMS
 
 TREE: dict[str, Any] = {
     "version": 1,

@@ -6,8 +6,8 @@ import pytest
 
 from tests.cli.conftest import Call
 from tests.cli.workers import FakeWorkers
+from tests.ledger.commit.test_growing_rules import appending, batch
 from tests.ledger.harness import Worker, World
-from tests.ledger.test_growing_rules import appending, batch
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from pondage.ledger.tables.reactors import Lease, ReactorRow
 from pondage.views.ponds.status import status
 from pondage.views.reactors.reactors import why_reactor
 from tests.cli.conftest import Call
-from tests.reaction.hosting import Hosting, hosting
+from tests.engine.live.hosting import Hosting, hosting
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from pondage.ledger.step import advance
 from pondage.project.project import Project
 from pondage.work.inference import Inferred
 from tests.ledger.harness import content
-from tests.ledger_jobs.harness import component_result
+from tests.ledger.jobs import component_result
 
 ROWS = {"columns": ["n", "name"], "types": ["bigint", "string"], "rows": [[1, "one"], [2, None]], "truncated": False}
 

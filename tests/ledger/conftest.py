@@ -7,6 +7,7 @@ from pondage.ledger.database.clock import FakeClock
 from pondage.ledger.database.driver import Driver
 from pondage.ledger.database.sqlite import SqliteDriver
 from tests.ledger.harness import MakeDriver, World
+from tests.ledger.jobs import Jobs
 from tests.ledger.watched import WatchedDriver
 
 
@@ -41,3 +42,8 @@ def driver_factory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callabl
 @pytest.fixture
 def world(make_driver: MakeDriver) -> World:
     return World(make_driver)
+
+
+@pytest.fixture
+def run(world: World) -> Jobs:
+    return Jobs(world)

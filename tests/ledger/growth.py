@@ -179,7 +179,7 @@ class _Bulk:
         self._indexes: list[str] = []
 
     def __enter__(self) -> _Bulk:
-        connection = self._driver._connection()  # type: ignore[attr-defined]
+        connection = self._driver._own()[0]  # type: ignore[attr-defined]
         if self._is_sqlite:
             connection.execute("PRAGMA foreign_keys=OFF")
             return self
@@ -190,7 +190,7 @@ class _Bulk:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        connection = self._driver._connection()  # type: ignore[attr-defined]
+        connection = self._driver._own()[0]  # type: ignore[attr-defined]
         if self._is_sqlite:
             connection.execute("PRAGMA foreign_keys=ON")
             return

@@ -11,8 +11,8 @@ from pondage.kernel.demand.effects import RunFinished, StartRipple
 from pondage.simulate.drive import Simulation, Workers, jittered
 from pondage.simulate.host import Host
 from pondage.simulate.virtual import VirtualHost
-from tests.kernel.graphs import SECOND, Graph, random_graph
-from tests.kernel.mixes import ASKING, DROPPING
+from tests.kernel.demand.graphs import SECOND, Graph, random_graph
+from tests.kernel.demand.mixes import ASKING, DROPPING
 from tests.ledger.mortal import MortalHost
 
 UNTIL = 12 * SECOND

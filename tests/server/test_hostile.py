@@ -25,7 +25,7 @@ from pondage.server.table import Route, Service, Socket
 from pondage.views.answers import CheckView
 from pondage.views.installation import doctor
 from tests.ledger.harness import MakeDriver, World, pond
-from tests.ledger_jobs.harness import Jobs, job
+from tests.ledger.jobs import Jobs, job
 from tests.server.client import Client
 from tests.server.conftest import token_of
 from tests.server.hostile import complaints, sample_of

@@ -5,7 +5,7 @@ import re
 from pondage.ledger.act.job_deploys import deploy_jobs
 from pondage.views.installation import feed as views
 from tests.ledger.harness import World
-from tests.ledger_jobs.harness import Jobs, job
+from tests.ledger.jobs import Jobs, job
 from tests.server.conftest import As
 
 TEXT = """

@@ -12,7 +12,7 @@ from pondage.ledger.tables import api_tokens
 from pondage.server import reactors
 from pondage.server.app import make_app
 from pondage.server.table import Route, Service
-from tests.reaction.hosting import Hosting, hosting
+from tests.engine.live.hosting import Hosting, hosting
 from tests.server.client import Client, Socket
 from tests.server.hostile import complaints
 from tests.server.test_hostile import good_body

@@ -16,7 +16,7 @@ from pondage.ledger.tables import api_tokens
 from pondage.project.project import load_project
 from pondage.server.serving import ServeOptions, bound, serving
 from pondage.server.table import Service
-from tests.reaction.hosting import Hosting, hosting
+from tests.engine.live.hosting import Hosting, hosting
 from tests.server.test_twins import said
 
 

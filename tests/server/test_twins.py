@@ -40,10 +40,10 @@ from pondage.views.installation import doctor
 from pondage.views.runs.logs import locate
 from tests.cli import workers
 from tests.cli.conftest import Said
-from tests.flow.programs import PROGRAMS, planned
+from tests.ledger.data.test_streams import PAIR, STREAMS, claimed, finish, put, segment
 from tests.ledger.harness import World, pond
-from tests.ledger_jobs.harness import Jobs, job
-from tests.ledger_jobs.test_streams import PAIR, STREAMS, claimed, finish, put, segment
+from tests.ledger.jobs import Jobs, job
+from tests.plan.flow.programs import PROGRAMS, planned
 from tests.server.conftest import token_of
 from tests.server.test_jobs import TEXT
 

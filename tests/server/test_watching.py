@@ -9,7 +9,7 @@ from pondage.kernel.demand.events import Kill, Pulse
 from pondage.ledger.act import jobs, verbs
 from pondage.ledger.tables.history import Caller
 from tests.ledger.harness import SECOND, World, pond
-from tests.ledger_jobs.harness import Jobs, job
+from tests.ledger.jobs import Jobs, job
 from tests.server.conftest import As
 
 TEXT = """

@@ -18,11 +18,11 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.step import advance
 from pondage.ledger.upkeep import leases, reap
+from tests.histories.checks import _LEFT_OVER
+from tests.histories.postgres import PostgresSchema
 from tests.ledger.harness import SECOND, Worker, World, content, pond
 from tests.services.interleaving import cut_everywhere
 from tests.services.postgres import PostgresServer
-from tests.simulation.checks import _LEFT_OVER
-from tests.simulation.postgres import PostgresSchema
 
 
 class Scene:

@@ -21,12 +21,12 @@ from pondage.ledger.queue import processes
 from pondage.ledger.step import advance
 from pondage.ledger.tables import actors
 from pondage.ledger.upkeep import job_replay, leases, reap
+from tests.histories.postgres import PostgresSchema
 from tests.ledger.harness import SECOND, World
-from tests.ledger_jobs.harness import Jobs, component_result, job
-from tests.ledger_jobs.test_ripple_bodies import KEY, Bodies, reports
+from tests.ledger.jobs import Jobs, component_result, job
+from tests.ledger.step.test_ripple_bodies import KEY, Bodies, reports
 from tests.services.interleaving import cut_everywhere
 from tests.services.postgres import PostgresServer
-from tests.simulation.postgres import PostgresSchema
 
 FORK = """
 job: {name: fork}

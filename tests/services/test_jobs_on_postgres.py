@@ -10,22 +10,22 @@ from pondage.conform.control_scenario import read_control_scenarios
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import advance, job_ripples
 from pondage.ledger.tables import actors
+from tests.ledger.act.test_flows import *  # noqa: F403
+from tests.ledger.act.test_resume import *  # noqa: F403
+from tests.ledger.commit.test_component_work import *  # noqa: F403
+from tests.ledger.data.test_streams import *  # noqa: F403
 from tests.ledger.harness import MakeDriver, World
-from tests.ledger_jobs.harness import Jobs
-from tests.ledger_jobs.test_fan_out import (
+from tests.ledger.jobs import Jobs
+from tests.ledger.step.test_fan_out import (
     test_many_elements_unfold_in_chunks_of_a_thousand_and_each_body_is_dispatched_once,  # noqa: F401
     test_while_a_fan_out_is_open_nothing_else_steps_the_run,  # noqa: F401
 )
-from tests.ledger_jobs.test_flows import *  # noqa: F403
-from tests.ledger_jobs.test_groups import (
+from tests.ledger.step.test_groups import (
     test_the_failure_of_each_member_is_that_members_error_with_its_edges_and_skip_causes,  # noqa: F401
 )
-from tests.ledger_jobs.test_resume import *  # noqa: F403
-from tests.ledger_jobs.test_ripple_bodies import *  # noqa: F403
-from tests.ledger_jobs.test_ripple_bodies import Bodies, reports
-from tests.ledger_jobs.test_schedules import *  # noqa: F403
-from tests.ledger_jobs.test_streams import *  # noqa: F403
-from tests.ledger_jobs.test_work import *  # noqa: F403
+from tests.ledger.step.test_job_schedules import *  # noqa: F403
+from tests.ledger.step.test_ripple_bodies import *  # noqa: F403
+from tests.ledger.step.test_ripple_bodies import Bodies, reports
 
 FILE = Path(__file__).parents[2] / "conformance" / "control.json"
 CHOSEN = ("CF-001", "CF-035", "CF-045", "CF-058", "CF-084", "CF-090", "CF-098", "CF-101")

@@ -1,20 +1,20 @@
 """PostgreSQL passes the very tests that SQLite passes: the fixtures of this folder bring another driver."""
 
-from tests.ledger.test_checks import *  # noqa: F403
-from tests.ledger.test_coherence import *  # noqa: F403
-from tests.ledger.test_environments import *  # noqa: F403
+from tests.ledger.act.test_environments import *  # noqa: F403
+from tests.ledger.act.test_past import *  # noqa: F403
+from tests.ledger.act.test_rollback import *  # noqa: F403
+from tests.ledger.commit.test_growing_rules import *  # noqa: F403
+from tests.ledger.commit.test_probes import *  # noqa: F403
+from tests.ledger.commit.test_reactor_work import *  # noqa: F403
+from tests.ledger.commit.test_trials import *  # noqa: F403
+from tests.ledger.data.test_checks import *  # noqa: F403
+from tests.ledger.database.test_values import *  # noqa: F403
+from tests.ledger.queue.test_pools import *  # noqa: F403
+from tests.ledger.step.test_coherence import *  # noqa: F403
+from tests.ledger.step.test_reactors import *  # noqa: F403
+from tests.ledger.tables.test_schedules import *  # noqa: F403
 from tests.ledger.test_faults import *  # noqa: F403
 from tests.ledger.test_found_by_simulation import *  # noqa: F403
-from tests.ledger.test_growing_rules import *  # noqa: F403
-from tests.ledger.test_health import *  # noqa: F403
-from tests.ledger.test_keeping import *  # noqa: F403
 from tests.ledger.test_life_of_a_run import *  # noqa: F403
-from tests.ledger.test_past import *  # noqa: F403
-from tests.ledger.test_pools import *  # noqa: F403
-from tests.ledger.test_probes import *  # noqa: F403
-from tests.ledger.test_reactor_work import *  # noqa: F403
-from tests.ledger.test_reactors import *  # noqa: F403
-from tests.ledger.test_rollback import *  # noqa: F403
-from tests.ledger.test_schedules import *  # noqa: F403
-from tests.ledger.test_trials import *  # noqa: F403
-from tests.ledger.test_values import *  # noqa: F403
+from tests.ledger.upkeep.test_health import *  # noqa: F403
+from tests.ledger.upkeep.test_keeping import *  # noqa: F403

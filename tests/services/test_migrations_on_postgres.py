@@ -5,8 +5,8 @@ from itertools import count
 
 import pytest
 
+from tests.ledger.database.test_migrations import *  # noqa: F403
 from tests.ledger.harness import MakeDriver
-from tests.ledger.test_migrations import *  # noqa: F403
 from tests.services.postgres import PostgresServer, drivers_on
 
 _numbers = count()

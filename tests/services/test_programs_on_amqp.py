@@ -21,12 +21,12 @@ from pondage.ledger.upkeep import reap
 from pondage.program import Job, serve
 from pondage.program.transport import JobDesc, Refused, Transport
 from pondage.work.component import ComponentResult, MemberResult
+from tests.engine.programs.harness import ProgramWorld
+from tests.engine.programs.test_conformance import *  # noqa: F403
+from tests.ledger.conftest import make_driver, world  # noqa: F401 - on SQLite: the ledger is not what is tested
 from tests.ledger.harness import World
-from tests.ledger_jobs.conftest import make_driver, world  # noqa: F401 - on SQLite: the ledger is not what is tested
 from tests.patience import PATIENCE_S
 from tests.ports import refusing_port
-from tests.programs.harness import ProgramWorld
-from tests.programs.test_conformance import *  # noqa: F403
 from tests.services.postgres import wait_until
 from tests.services.rabbitmq import RabbitServer
 

@@ -21,9 +21,9 @@ from pondage.connect.streams import kafka as kafka_streams
 from pondage.connect.streams.amqp import AmqpGone
 from pondage.connect.streams.kafka import KafkaGone
 from pondage.streams import Amqp, Kafka, Rows
+from tests.connect import streaming
+from tests.connect.streaming import Feeder
 from tests.patience import PATIENCE_S
-from tests.reaction import streaming
-from tests.reaction.streaming import Feeder
 from tests.services.kafka import KafkaServer
 from tests.services.postgres import PostgresServer
 from tests.services.proxy import Proxy

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.reaction.test_publish import Publishing
+from tests.engine.live.test_publish import Publishing
 from tests.services.postgres import PostgresServer
 
 

@@ -17,7 +17,7 @@ from pondage.server.app import make_app
 from pondage.server.routes import ROUTES
 from pondage.server.table import Route, Service
 from tests.ledger.harness import World, pond
-from tests.ledger_jobs.harness import Jobs, job
+from tests.ledger.jobs import Jobs, job
 from tests.server.client import Client
 from tests.server.conftest import token_of
 from tests.server.hostile import complaints

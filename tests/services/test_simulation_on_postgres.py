@@ -10,9 +10,9 @@ import pytest
 
 from pondage.define.project.durability import Durability
 from pondage.ledger.ledger import Ledger
+from tests.histories.postgres import PostgresSchema
+from tests.histories.story import play
 from tests.services.postgres import PostgresServer
-from tests.simulation.postgres import PostgresSchema
-from tests.simulation.story import play
 
 SEEDS = int(os.environ.get("PONDAGE_HISTORIES", "30"))
 AT_ONCE = 10

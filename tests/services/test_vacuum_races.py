@@ -24,10 +24,10 @@ from pondage.ledger.database.postgres import PostgresDriver
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.upkeep import reap
+from tests.histories.postgres import PostgresSchema
 from tests.ledger.harness import SECOND, World, content, pond
 from tests.services.interleaving import EVERY, cut_everywhere
 from tests.services.postgres import PostgresServer
-from tests.simulation.postgres import PostgresSchema
 
 GRACE = int(2 * READER_GRACE_S * SECOND)
 KEEP = Durability(keep_runs=2, retention_days=0)

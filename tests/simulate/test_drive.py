@@ -4,7 +4,7 @@ from pondage.kernel.demand import PondKey
 from pondage.kernel.demand.events import Pulse, Tap
 from pondage.simulate.drive import Delivery, Execution, Simulation, Workers, jittered
 from pondage.simulate.virtual import VirtualHost
-from tests.kernel.graphs import chain
+from tests.kernel.demand.graphs import chain
 
 
 def simulation(takes: int = 1000, delivery: Delivery = Delivery.TOGETHER) -> Simulation:

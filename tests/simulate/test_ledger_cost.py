@@ -9,7 +9,7 @@ from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey, PondShape
 from pondage.ledger.database.clock import Clock
 from pondage.ledger.database.sqlite import SqliteDriver
-from tests.kernel.large import SHAPES
+from tests.kernel.demand.large import SHAPES
 from tests.ledger.harness import World, pond
 from tests.simulate.counting import CountingDriver
 
@@ -93,7 +93,7 @@ def test_a_hop_of_a_chain_keeps_within_its_budget(tmp_path: Path) -> None:
     world.send(Pulse(pond=PondKey(f"p{LENGTH - 1}@1")))
     queues = worker.queues()
     worker.queues = lambda: queues  # type: ignore[method-assign]
-    connection, log = made[0]._connection(), tmp_path / "chain.db-wal"
+    connection, log = made[0]._own()[0], tmp_path / "chain.db-wal"
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     counts, before = made[0].counts, log.stat().st_size
     statements = []

@@ -19,7 +19,7 @@ from pondage.plan.deploy.planner import checked, make_plan
 from pondage.project.archive import pack_project
 from pondage.project.reader import read_declared
 from pondage.spark.session.driver import SparkDriver
-from tests.reaction.hosting import Hosting
+from tests.engine.live.hosting import Hosting
 from tests.spark.pipeline import Pipeline
 
 

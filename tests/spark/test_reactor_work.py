@@ -20,8 +20,8 @@ from pondage.ledger.step import advance
 from pondage.spark.session.driver import SparkDriver
 from pondage.views.reactors.reactors import stream_faults
 from pondage.views.runs.logs import locate, with_lines
+from tests.engine.live.hosting import Hosting
 from tests.patience import PATIENCE_S
-from tests.reaction.hosting import Hosting
 
 pytestmark = pytest.mark.spark
 
