@@ -120,7 +120,7 @@ def test_what_runs_behind_a_condition_can_run_and_what_needs_two_outcomes_at_onc
     assert found["handled"] == ["read"]
     shown = call("trace", file, "--all-failures").output
     assert "never runs: both, left, right, end" in shown
-    assert "every condition true" in shown
+    assert "with conditions true" in shown
 
 
 FUSED = """
@@ -142,3 +142,34 @@ def test_a_trace_shows_fused_groups_and_which_member_failed(tmp_path: Path, monk
     assert "t OK" in shown
     assert "d ERROR [it failed]" in shown
     assert "s SKIPPED [DATA_STARVED(input)]" in shown
+
+
+INNER = """
+components: [{name: work, type: task}, {name: mend, type: task}]
+connections: {control: [work (error) mend]}
+"""
+OUTER = """
+components: [{name: k, type: '@inner'}, {name: alarm, type: task}]
+connections: {control: ['k (error) alarm']}
+"""
+
+
+def test_a_handler_that_needs_two_failures_is_found_and_runs(tmp_path: Path) -> None:
+    (tmp_path / "inner.yaml").write_text(INNER)
+    file = tmp_path / "outer.yaml"
+    file.write_text(OUTER)
+    found = msgspec.json.decode(call("trace", file, "--all-failures", "--json").output)
+    assert (found["never_run"], found["unseen"]) == ([], [])
+    assert found["together"] == {"alarm": ["k.__mend", "k.__work"]}
+    assert "runs only when k.__mend and k.__work fail: alarm" in call("trace", file, "--all-failures").output
+
+
+def test_never_is_only_said_when_every_way_was_played(tmp_path: Path) -> None:
+    """With more components than can be played in all ways, what did not run is not said to be impossible."""
+    file = tmp_path / "many.yaml"
+    others = "".join(f"  - {{name: t{number}, type: task}}\n" for number in range(12))
+    file.write_text(DOUBTFUL.replace("connections:", others + "connections:"))
+    found = msgspec.json.decode(call("trace", file, "--all-failures", "--json").output)
+    assert found["never_run"] == []
+    assert found["unseen"] == ["both", "left", "right", "end"]
+    assert "ran in no play" in call("trace", file, "--all-failures").output

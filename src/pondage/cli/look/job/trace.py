@@ -110,12 +110,18 @@ def _report_failures(plan: JobPlan, behave: Callable[[str, int], Ending], start:
     if is_json:
         print_json(msgspec.to_builtins(report))
         return
-    twice = "; then all of it again with every condition true" if report.played > len(real_components(plan)) + 1 else ""
-    click.echo(f"{report.played} plays: the job as it is, and each component failing once{twice}")
+    more = (
+        "; then with conditions true, or several failing at once"
+        if report.played > len(real_components(plan)) + 1
+        else ""
+    )
+    click.echo(f"{report.played} plays: the job as it is, and each component failing once{more}")
     for title, names in (
         ("nobody handles the failure of", report.unhandled),
         ("handled", report.handled),
+        *((f"runs only when {' and '.join(failed)} fail", (name,)) for name, failed in report.together.items()),
         ("never runs", report.never_run),
+        *([("ran in no play (there are more ways than were played)", report.unseen)] if report.unseen else []),
         ("joins that can only be skipped", report.skipped_joins),
     ):
         click.echo(f"{title}: {', '.join(names) or '-'}")
