@@ -1,7 +1,7 @@
 # Every target sets up what it needs by itself; a second call finds it there. Only Python 3.11 or newer is needed.
 #   make demo                 the example pipeline on Spark, from nothing
 #   make test ARGS="-k name"  all suites, or a choice
-#   make lint                 style, types and the import rules
+#   make lint                 style, types and the import rules, of Python and of the page
 #   make bench NAME=x         one benchmark, or all of them
 #   make chaos SEEDS=n        the fault matrix with real processes, each fault n times
 #   make fuzz SEEDS=n FIRST=m n random trees of flows on Spark from seed m on, each compared with a straight evaluation
@@ -39,7 +39,7 @@ setup:
 	@$(BOOTSTRAP) demo dev page
 
 lint:
-	@$(BOOTSTRAP) dev
+	@$(BOOTSTRAP) dev page
 	@$(BIN)/python scripts/lint.py
 
 bench:

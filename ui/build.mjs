@@ -7,7 +7,14 @@ import * as esbuild from "esbuild";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const target = path.resolve(here, process.env.PONDAGE_PAGE_OUT ?? "../src/pondage/server/page");
-const shared = { bundle: true, minify: true, write: false, target: ["es2022"], legalComments: "none", logLevel: "warning" };
+const shared = {
+  bundle: true,
+  minify: true,
+  write: false,
+  target: ["es2022"],
+  legalComments: "none",
+  logLevel: "warning",
+};
 
 // `import text from "layout-worker"` is the whole worker as text: it starts from a blob, without another request.
 const worker = {
@@ -15,7 +22,7 @@ const worker = {
   setup(build) {
     build.onResolve({ filter: /^layout-worker$/ }, () => ({ path: "layout-worker", namespace: "worker" }));
     build.onLoad({ filter: /.*/, namespace: "worker" }, async () => {
-      const entry = path.join(here, "src/canvas/worker.ts");
+      const entry = path.join(here, "src/pages/canvas/worker.ts");
       const built = await esbuild.build({ ...shared, entryPoints: [entry], format: "iife", metafile: true });
       const files = Object.keys(built.metafile.inputs).map((file) => path.resolve(file));
       return { contents: built.outputFiles[0].text, loader: "text", watchFiles: files };

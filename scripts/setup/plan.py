@@ -103,7 +103,7 @@ def plan(wanted: Wanted, stamp: Stamp | None, *, java_is_found: bool, node_is_fo
     if stamp.project != wanted.project:
         phases.append(Phase(kind=Kind.PROJECT, title="Pondage", detail="the checkout itself, editable"))
     if not _page_fits(wanted, stamp):
-        phases.append(Phase(kind=Kind.PAGE, title="Page", detail="building the web page with npm (about 40 MB; once)"))
+        phases.append(Phase(kind=Kind.PAGE, title="Page", detail="building the web page with npm (about 60 MB; once)"))
     if stamp.warmed != warm_key(wanted, java_is_found=java_is_found):
         phases.append(Phase(kind=Kind.WARM_UP, title="Warm-up", detail="a class archive, so that Spark starts faster"))
     return phases

@@ -50,7 +50,13 @@ export function apiUrl(path: string, query: Params = {}): string {
   return `v1/${path}${text ? `?${text}` : ""}`;
 }
 
-async function ask<T>(method: string, path: string, query: Params, body: unknown, signal: AbortSignal | null): Promise<T> {
+async function ask<T>(
+  method: string,
+  path: string,
+  query: Params,
+  body: unknown,
+  signal: AbortSignal | null,
+): Promise<T> {
   const headers: Record<string, string> = {};
   const token = sessionStorage.getItem(KEY);
   if (token !== null) headers.Authorization = `Bearer ${token}`;
@@ -65,7 +71,10 @@ async function ask<T>(method: string, path: string, query: Params, body: unknown
   }
   const content: unknown = await answer.json().catch(() => null);
   if (answer.ok) return content as T;
-  throw new Refusal(answer.status, isProblem(content) ? content : problem("FAILED", `the server said ${answer.status}`));
+  throw new Refusal(
+    answer.status,
+    isProblem(content) ? content : problem("FAILED", `the server said ${answer.status}`),
+  );
 }
 
 function problem(code: string, message: string, hint: string | null = null): Problem {

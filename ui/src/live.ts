@@ -85,7 +85,12 @@ async function open(mine: number): Promise<void> {
   };
 }
 
-const revoked: Problem = { code: "BAD_TOKEN", message: "the token was revoked", place: null, hint: "pondage token create --level read" };
+const revoked: Problem = {
+  code: "BAD_TOKEN",
+  message: "the token was revoked",
+  place: null,
+  hint: "pondage token create --level read",
+};
 
 function receive(from: WebSocket, message: FeedMessage): void {
   if (isGap(state.world, message)) {

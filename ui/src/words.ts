@@ -1,5 +1,7 @@
 // Times, durations, sizes and counts in plain words, the way the command line says them (views/words.py).
 
+import type { TriggerView } from "./types";
+
 const SECOND = 1_000_000;
 const UNITS: readonly (readonly [number, string])[] = [
   [86_400 * SECOND, "d"],
@@ -47,14 +49,17 @@ export function momentText(at: number): string {
 /** The time of day: `14:05:09`. */
 export function clockText(at: number): string {
   const moment = new Date(at / 1000);
-  return [moment.getHours(), moment.getMinutes(), moment.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
+  return [moment.getHours(), moment.getMinutes(), moment.getSeconds()]
+    .map((part) => String(part).padStart(2, "0"))
+    .join(":");
 }
 
 /** `512 B`, `1.4 MB`. */
 export function sizeText(size: number): string {
   let amount = size;
   for (const unit of ["B", "kB", "MB", "GB"]) {
-    if (amount < 1000) return unit === "B" || amount >= 10 ? `${amount.toFixed(0)} ${unit}` : `${amount.toFixed(1)} ${unit}`;
+    if (amount < 1000)
+      return unit === "B" || amount >= 10 ? `${amount.toFixed(0)} ${unit}` : `${amount.toFixed(1)} ${unit}`;
     amount /= 1000;
   }
   return `${amount.toFixed(1)} TB`;
@@ -80,4 +85,16 @@ export function listText(words: readonly string[], last = "and"): string {
 /** A Pond without its major version, as people call it: of `sales@2` `sales`. */
 export function shortName(key: string): string {
   return key.split("@")[0] ?? key;
+}
+
+/** `Tide 10 min`, or the cron expression of a schedule. */
+export function triggerText(trigger: TriggerView): string {
+  switch (trigger.kind) {
+    case "wave":
+      return "Wave";
+    case "tide":
+      return trigger.limit_us === null ? "Tide" : `Tide ${durationText(trigger.limit_us)}`;
+    case "schedule":
+      return trigger.cron ?? "Schedule";
+  }
 }

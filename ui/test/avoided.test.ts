@@ -1,11 +1,29 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { avoidedOf } from "../src/overview/avoided";
+import { avoidedOf } from "../src/pages/overview/avoided";
 import type { RhythmView } from "../src/types";
 
-const pond = (key: string, runs: number) => ({ key, runs, mean_run_us: 1, mean_period_us: null, pace_us: 1, scheduled_runs: 0, unread_runs: 0 });
+const pond = (key: string, runs: number) => ({
+  key,
+  runs,
+  mean_run_us: 1,
+  mean_period_us: null,
+  pace_us: 1,
+  scheduled_runs: 0,
+  unread_runs: 0,
+});
 const view = (more: Partial<RhythmView>): RhythmView => ({
-  environment: "main", since: 0, until: 1, bottleneck: null, ponds: [pond("a@1", 3)], scheduled_runs: 10, unread_runs: 0, schedule: null, rounds: 0, deployed: 2, ...more,
+  environment: "main",
+  since: 0,
+  until: 1,
+  bottleneck: null,
+  ponds: [pond("a@1", 3)],
+  scheduled_runs: 10,
+  unread_runs: 0,
+  schedule: null,
+  rounds: 0,
+  deployed: 2,
+  ...more,
 });
 
 test("without a schedule a pipeline that never rests is what is compared with, and the tip says how to give one", () => {

@@ -1,17 +1,32 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { framesOf, placed, taskOf } from "../src/canvas/arrange";
-import { stateOf } from "../src/canvas/draw";
-import { areOpen, canvasGraph, edgeState, hashOf, reach } from "../src/canvas/graph";
-import { closedOf, folded, grouped, groupsOf, groupState } from "../src/canvas/groups";
-import { innerLayout } from "../src/canvas/inner";
-import { packed, partsOf } from "../src/canvas/pack";
+import { framesOf, placed, taskOf } from "../src/pages/canvas/arrange";
+import { stateOf } from "../src/pages/canvas/draw";
+import { areOpen, canvasGraph, edgeState, hashOf, reach } from "../src/pages/canvas/graph";
+import { closedOf, folded, grouped, groupsOf, groupState } from "../src/pages/canvas/groups";
+import { innerLayout } from "../src/pages/canvas/inner";
+import { packed, partsOf } from "../src/pages/canvas/pack";
 import type { GraphPond, GraphRipple, GraphView, PondView, TriggerView } from "../src/types";
 import { jobRun, pond, reactor, world } from "./make";
 
 const ALL = { isOpen: null, flipped: new Set<string>(), only: null };
-const ripple = (name: string, parents: string[] = []): GraphRipple => ({ name, kind: "function", parents, ponds: [], fused: [], expectations: 0 });
-const tide: TriggerView = { kind: "tide", name: "tide", limit_us: 3_600_000_000, pacing: null, cron: null, tz: null, next_at: null };
+const ripple = (name: string, parents: string[] = []): GraphRipple => ({
+  name,
+  kind: "function",
+  parents,
+  ponds: [],
+  fused: [],
+  expectations: 0,
+});
+const tide: TriggerView = {
+  kind: "tide",
+  name: "tide",
+  limit_us: 3_600_000_000,
+  pacing: null,
+  cron: null,
+  tz: null,
+  next_at: null,
+};
 
 function deployed(ponds: PondView[], ripples: Record<string, GraphRipple[]> = {}): GraphView {
   const made: GraphPond[] = ponds.map((each) => ({
@@ -23,7 +38,12 @@ function deployed(ponds: PondView[], ripples: Record<string, GraphRipple[]> = {}
     ripples: ripples[each.key] ?? [ripple(each.name)],
     sources: each.sources.map((key) => ({ key, is_required: key !== "fx@1" })),
   }));
-  return { environment: "main", ponds: made, reactors: [{ name: "alerts", reads: ["sales"], publishes: "alarms", jobs: [] }], jobs: [] };
+  return {
+    environment: "main",
+    ponds: made,
+    reactors: [{ name: "alerts", reads: ["sales"], publishes: "alarms", jobs: [] }],
+    jobs: [],
+  };
 }
 
 const PONDS = [
@@ -56,8 +76,12 @@ test("a job has the colour of its newest run, and none of a flow that has its na
   const graph: GraphView = { ...deployed(PONDS), jobs: [{ name: "nightly" }] as GraphView["jobs"] };
   const node = canvasGraph(world(PONDS), graph, ALL).nodes.find((each) => each.id === "job:nightly");
   assert.ok(node !== undefined);
-  const colour = (...runs: ReturnType<typeof jobRun>[]) => stateOf(world(PONDS, { runs: new Map(runs.map((run) => [run.id, run])) }), node);
-  assert.deepEqual(["RUNNING", "OK", "ERROR", "ABORTED"].map((state) => colour(jobRun("j1", { state }))), ["running", "idle", "failed", "killed"]);
+  const colour = (...runs: ReturnType<typeof jobRun>[]) =>
+    stateOf(world(PONDS, { runs: new Map(runs.map((run) => [run.id, run])) }), node);
+  assert.deepEqual(
+    ["RUNNING", "OK", "ERROR", "ABORTED"].map((state) => colour(jobRun("j1", { state }))),
+    ["running", "idle", "failed", "killed"],
+  );
   assert.equal(colour(jobRun("j1", { state: "ERROR" }), jobRun("j2", { state: "OK", started_at: 2 })), "idle");
   assert.equal(colour(jobRun("f1", { is_flow: true })), "idle");
   assert.equal(colour(jobRun("j1", { halted: "a step raised" })), "failed");
@@ -85,7 +109,13 @@ test("majors of a Pond are one block and stand beside each other", () => {
 
 test("states do not change the hash of a layout; Ponds, Ripples shown and Sources do", () => {
   const hash = (ponds: PondView[], flipped: string[] = []) =>
-    taskOf(canvasGraph(world(ponds), deployed(ponds, { "orders@1": [ripple("a"), ripple("b", ["a"])] }), { isOpen: null, flipped: new Set(flipped), only: null })).hash;
+    taskOf(
+      canvasGraph(world(ponds), deployed(ponds, { "orders@1": [ripple("a"), ripple("b", ["a"])] }), {
+        isOpen: null,
+        flipped: new Set(flipped),
+        only: null,
+      }),
+    ).hash;
   const first = hash(PONDS);
   assert.equal(hash(PONDS.map((each) => ({ ...each, state: "failed" as const, freshness: 99 }))), first);
   assert.notEqual(hash(PONDS.slice(1)), first);
@@ -99,11 +129,19 @@ test("above forty Ripples Ponds are collapsed, and flipping one opens it", () =>
   assert.equal(areOpen(deployed(PONDS)), true);
   assert.equal(areOpen(deployed(PONDS, many)), false);
   const inner = (flipped: string[]) =>
-    canvasGraph(world(PONDS), deployed(PONDS, many), { isOpen: null, flipped: new Set(flipped), only: null }).nodes.find((node) => node.id === "orders@1")?.inner ?? null;
+    canvasGraph(world(PONDS), deployed(PONDS, many), {
+      isOpen: null,
+      flipped: new Set(flipped),
+      only: null,
+    }).nodes.find((node) => node.id === "orders@1")?.inner ?? null;
   assert.equal(inner([]), null);
   assert.notEqual(inner(["orders@1"]), null);
   const shown = canvasGraph(world(PONDS), deployed(PONDS, many), { isOpen: true, flipped: new Set(), only: null });
-  assert.notEqual(shown.nodes.find((node) => node.id === "orders@1")?.inner, null, "all are shown to whoever asks for it");
+  assert.notEqual(
+    shown.nodes.find((node) => node.id === "orders@1")?.inner,
+    null,
+    "all are shown to whoever asks for it",
+  );
 });
 
 test("upstream, downstream and both", () => {
@@ -123,18 +161,36 @@ test("Ripples stand in columns behind those that they read", () => {
 test("parts that do not hang together are packed without overlap", () => {
   const blocks = ["a", "b", "c", "d"].map((id) => ({ id, width: 100, height: 50, frame: id > "b" ? "late" : "" }));
   const parts = partsOf({ blocks, edges: [["a", "b"]] });
-  assert.deepEqual(parts.map((part) => part.blocks.map((block) => block.id)), [["a", "b"], ["c", "d"]], "a frame holds together");
+  assert.deepEqual(
+    parts.map((part) => part.blocks.map((block) => block.id)),
+    [
+      ["a", "b"],
+      ["c", "d"],
+    ],
+    "a frame holds together",
+  );
   const places = packed(["x", "y", "z"].map((id) => ({ corners: { [id]: [0, 0] as const }, width: 100, height: 50 })));
   assert.equal(new Set(Object.values(places).map(String)).size, 3);
-  const wide = packed(Array.from({ length: 20 }, (_, id) => ({ corners: { [id]: [0, 0] as const }, width: 2000, height: 200 })));
+  const wide = packed(
+    Array.from({ length: 20 }, (_, id) => ({ corners: { [id]: [0, 0] as const }, width: 2000, height: 200 })),
+  );
   assert.equal(new Set(Object.values(wide).map(([x]) => x)).size, 2, "twenty long chains stand in two columns");
 });
 
 test("a collapsed group is one node with the edges of its Ponds, and an open one has a frame around them", () => {
   const graph = deployed(PONDS);
-  const tagged = { ...graph, ponds: graph.ponds.map((each) => ({ ...each, tags: each.key.startsWith("sales") ? ["core", "x"] : [] })) };
+  const tagged = {
+    ...graph,
+    ponds: graph.ponds.map((each) => ({ ...each, tags: each.key.startsWith("sales") ? ["core", "x"] : [] })),
+  };
   const groups = groupsOf(tagged, "tag");
-  assert.deepEqual([...groups], [["sales@1", "core"], ["sales@2", "core"]]);
+  assert.deepEqual(
+    [...groups],
+    [
+      ["sales@1", "core"],
+      ["sales@2", "core"],
+    ],
+  );
   const whole = canvasGraph(world(PONDS), tagged, ALL);
   const closed = grouped(whole, groups, closedOf("all", groups));
   const group = closed.nodes.find((node) => node.id === "group:core");
@@ -143,13 +199,22 @@ test("a collapsed group is one node with the edges of its Ponds, and an open one
   const edge = closed.edges.find((each) => each.id === "orders@1→group:core");
   assert.equal(edge?.parts.length, 2);
   assert.deepEqual(edge && edgeState(world(PONDS), edge), { demand: "push", isAhead: false });
-  assert.deepEqual(groupState(world([pond("a@1", { state: "running" }), pond("b@1", { state: "failed" })]), ["a@1", "b@1"]), {
-    state: "failed",
-    counts: [["failed", 1], ["running", 1]],
-  });
+  assert.deepEqual(
+    groupState(world([pond("a@1", { state: "running" }), pond("b@1", { state: "failed" })]), ["a@1", "b@1"]),
+    {
+      state: "failed",
+      counts: [
+        ["failed", 1],
+        ["running", 1],
+      ],
+    },
+  );
   const open = grouped(whole, groups, closedOf(undefined, groups));
   const positions = placed(open, Object.fromEntries(open.nodes.map((node) => [node.block, [100, 100] as const])));
-  assert.deepEqual(framesOf(open, positions).map((frame) => frame.name), ["core"]);
+  assert.deepEqual(
+    framesOf(open, positions).map((frame) => frame.name),
+    ["core"],
+  );
   assert.equal(folded(new Set(["b"]), "a"), "a,b");
   assert.equal(folded(new Set(["a", "b"]), "a"), "b");
 });

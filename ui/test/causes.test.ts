@@ -1,10 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { causesOf, isStale, nextOf } from "../src/overview/causes";
+import { causesOf, isStale, nextOf } from "../src/pages/overview/causes";
 import type { TriggerView } from "../src/types";
 import { pond, reactor, world } from "./make";
 
-const tide = (limit: number): TriggerView => ({ kind: "tide", name: "tide", limit_us: limit, pacing: null, cron: null, tz: null, next_at: null });
+const tide = (limit: number): TriggerView => ({
+  kind: "tide",
+  name: "tide",
+  limit_us: limit,
+  pacing: null,
+  cron: null,
+  tz: null,
+  next_at: null,
+});
 
 test("what is blocked is told under what blocks it in the end", () => {
   const causes = causesOf(
@@ -16,12 +24,18 @@ test("what is blocked is told under what blocks it in the end", () => {
     ]),
     0,
   );
-  assert.deepEqual(causes.map((cause) => [cause.kind, cause.name, cause.blocks]), [["failed", "orders@1", ["sales@1", "reports@1"]]]);
+  assert.deepEqual(
+    causes.map((cause) => [cause.kind, cause.name, cause.blocks]),
+    [["failed", "orders@1", ["sales@1", "reports@1"]]],
+  );
 });
 
 test("a Source that is not deployed is a cause of its own", () => {
   const causes = causesOf(world([pond("sales@1", { state: "blocked", sources: ["gone@1"] })]), 0);
-  assert.deepEqual(causes.map((cause) => [cause.kind, cause.name]), [["missing", "gone@1"]]);
+  assert.deepEqual(
+    causes.map((cause) => [cause.kind, cause.name]),
+    [["missing", "gone@1"]],
+  );
 });
 
 test("the gravest comes first, then what blocks most", () => {
@@ -33,7 +47,10 @@ test("the gravest comes first, then what blocks most", () => {
     pond("e@1", { halted: "a bug" }),
   ];
   const reactors = [reactor("r", { state: "Failed" }), reactor("s")];
-  assert.deepEqual(causesOf(world(ponds, { reactors }), 0).map((cause) => cause.name), ["e@1", "c@1", "b@1", "a@1", "r"]);
+  assert.deepEqual(
+    causesOf(world(ponds, { reactors }), 0).map((cause) => cause.name),
+    ["e@1", "c@1", "b@1", "a@1", "r"],
+  );
 });
 
 test("a Pond is late when it is older than a Tide allows, with its delay", () => {
@@ -50,5 +67,8 @@ test("what is queued comes before what is due, and the soonest first", () => {
     pond("asked@1", { state: "queued" }),
     pond("idle@1"),
   ];
-  assert.deepEqual(nextOf(world(ponds)).map((due) => due.pond.key), ["asked@1", "soon@1", "later@1"]);
+  assert.deepEqual(
+    nextOf(world(ponds)).map((due) => due.pond.key),
+    ["asked@1", "soon@1", "later@1"],
+  );
 });

@@ -11,7 +11,14 @@ test("a snapshot is everything that is known", () => {
 
 test("changes replace what they name, take away what has gone, and leave the rest as it is", () => {
   const before = reduce(NOTHING, snapshot(7, [pond("a@1"), pond("b@1"), pond("c@1")]));
-  const after = reduce(before, { type: "changes", after: 7, seq: 9, at: 5, ponds: [pond("a@1", { state: "running" })], gone: ["c@1"] });
+  const after = reduce(before, {
+    type: "changes",
+    after: 7,
+    seq: 9,
+    at: 5,
+    ponds: [pond("a@1", { state: "running" })],
+    gone: ["c@1"],
+  });
   assert.equal(after.ponds.get("a@1")?.state, "running");
   assert.equal(after.ponds.get("b@1"), before.ponds.get("b@1"), "an object that did not change stays the same object");
   assert.equal(after.ponds.has("c@1"), false);
@@ -47,13 +54,17 @@ test("a Pond is called by its name, and an older major by its key", () => {
   const [one, two, ten] = [pond("a@1"), pond("a@2"), pond("b@10")];
   const known = made([one, two, ten, pond("b@9")]);
   assert.deepEqual([spokenName(known, one), spokenName(known, two), spokenName(known, ten)], ["a@1", "a", "b"]);
-  assert.deepEqual([pondOf(known, "a"), pondOf(known, "b"), pondOf(known, "a@1"), pondOf(known, "c")], [two, ten, one, undefined]);
+  assert.deepEqual(
+    [pondOf(known, "a"), pondOf(known, "b"), pondOf(known, "a@1"), pondOf(known, "c")],
+    [two, ten, one, undefined],
+  );
 });
 
 test("the graph of a snapshot is known until a deploy may have changed it", () => {
   const graph = { environment: "main", ponds: [], reactors: [], jobs: [] };
   const before = reduce(NOTHING, { ...snapshot(7, [pond("a@1")]), graph });
-  const after = (ponds: ReturnType<typeof pond>[], gone: string[] = []) => reduce(before, { type: "changes", after: 7, seq: 8, at: 0, ponds, gone }).graph;
+  const after = (ponds: ReturnType<typeof pond>[], gone: string[] = []) =>
+    reduce(before, { type: "changes", after: 7, seq: 8, at: 0, ponds, gone }).graph;
   assert.equal(after([pond("a@1", { state: "running" })]), graph);
   assert.equal(after([pond("a@1", { version: "1.1.0" })]), null);
   assert.equal(after([pond("a@1", { sources: ["b@1"] })]), null);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { roundedUp, teeth } from "../src/node/sawtooth";
-import { bodyOf, commandOf, initialValues, isComplete, VERBS, verbOf, type Verb } from "../src/node/verbs";
+import { roundedUp, teeth } from "../src/pages/node/sawtooth";
+import { bodyOf, commandOf, initialValues, isComplete, VERBS, verbOf, type Verb } from "../src/pages/node/verbs";
 import type { TrendPoint } from "../src/types";
 import { ageText, countText, durationText, machineText, sizeText } from "../src/words";
 
@@ -18,7 +18,10 @@ test("each verb has its twin on the command line", () => {
   assert.equal(command("wave"), "pondage wave sales");
   assert.equal(command("wave", { pacing: "just-in-time" }), "pondage wave sales --pacing just-in-time");
   assert.equal(command("tide", { limit: "15m" }), "pondage tide sales 15m");
-  assert.equal(command("tide", { limit: "15m", name: "night" }, "dev"), "pondage tide sales 15m --name night --env dev");
+  assert.equal(
+    command("tide", { limit: "15m", name: "night" }, "dev"),
+    "pondage tide sales 15m --name night --env dev",
+  );
   assert.equal(command("calm", { name: "night" }), "pondage calm sales --name night");
   assert.equal(command("sleep", { upstream: "1" }), "pondage sleep sales --upstream");
   assert.equal(command("kill", { note: "it's wrong" }), `pondage kill sales --note 'it'\\''s wrong'`);
@@ -61,8 +64,17 @@ test("an axis ends at a round time", () => {
 
 test("times and sizes are said as on the command line", () => {
   assert.deepEqual(["vm/pid:[4026531836]", "spark-1", "a/b"].map(machineText), ["vm", "spark-1", "a/b"]);
-  assert.deepEqual([850_000, 9_500_000, 12_000_000, 200_000_000, 7_500_000_000].map(durationText), ["850 ms", "9.5 s", "12 s", "3 min 20 s", "2 h 5 min"]);
+  assert.deepEqual([850_000, 9_500_000, 12_000_000, 200_000_000, 7_500_000_000].map(durationText), [
+    "850 ms",
+    "9.5 s",
+    "12 s",
+    "3 min 20 s",
+    "2 h 5 min",
+  ]);
   assert.deepEqual([ageText(0, 12_400_000), ageText(180_000_000, 0), ageText(5, 6)], ["12 s ago", "in 3 min", "now"]);
   assert.deepEqual([512, 1_400_000, 52_000].map(sizeText), ["512 B", "1.4 MB", "52 kB"]);
-  assert.deepEqual([countText(1, "row"), countText(1200, "row"), countText(2, "query")], ["1 row", "1,200 rows", "2 queries"]);
+  assert.deepEqual(
+    [countText(1, "row"), countText(1200, "row"), countText(2, "query")],
+    ["1 row", "1,200 rows", "2 queries"],
+  );
 });

@@ -18,7 +18,10 @@ test("links are queries only, so that any prefix of a proxy works", () => {
 });
 
 test("empty filters are left out", () => {
-  assert.equal(writePlace("runs", { state: "", pond: null, limit: 20, all: true, off: false }), "?page=runs&limit=20&all=1");
+  assert.equal(
+    writePlace("runs", { state: "", pond: null, limit: 20, all: true, off: false }),
+    "?page=runs&limit=20&all=1",
+  );
 });
 
 test("the environment goes along, other filters do not", () => {

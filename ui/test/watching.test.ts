@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { rangeOf } from "../src/flows/position";
-import { quantile } from "../src/reactors/histogram";
-import { causeText } from "../src/runs/causes";
-import { columnsText, placed } from "../src/runs/graph";
-import { marksOf } from "../src/runs/scale";
-import { flowing, flowingLines } from "../src/runs/flowing";
-import { lanesOf } from "../src/timeline/lanes";
+import { rangeOf } from "../src/pages/flows/position";
+import { quantile } from "../src/pages/reactors/histogram";
+import { causeText } from "../src/parts/job/causes";
+import { columnsText, placed } from "../src/parts/job/graph";
+import { marksOf } from "../src/parts/scale";
+import { flowing, flowingLines } from "../src/parts/job/flowing";
+import { lanesOf } from "../src/pages/timeline/lanes";
 import type { Span, StreamView, TimelineView } from "../src/types";
 
 test("a cause is told in words, and an unknown one as it is", () => {
@@ -19,7 +19,10 @@ test("a cause is told in words, and an unknown one as it is", () => {
 test("a component stands behind everything that leads to it, and a stop delays nothing", () => {
   const node = (name: string) => ({ name, type: "task", subjob: "", of: "" });
   const edge = (source: string, target: string, kind = "data") => ({ source, target, kind, label: "", type: "" });
-  const nodes = placed({ nodes: ["a", "b", "c", "d"].map(node), edges: [edge("a", "b"), edge("b", "c"), edge("a", "c"), edge("c", "a", "stop")] });
+  const nodes = placed({
+    nodes: ["a", "b", "c", "d"].map(node),
+    edges: [edge("a", "b"), edge("b", "c"), edge("a", "c"), edge("c", "a", "stop")],
+  });
   const x = Object.fromEntries(nodes.map((each) => [each.name, each.x]));
   assert.ok(x.a === 0 && x.a === x.d && (x.b ?? 0) > 0 && (x.c ?? 0) > (x.b ?? 0));
 });
@@ -37,20 +40,49 @@ test("a scale has few round marks inside of it", () => {
 });
 
 test("lanes that are busy come first, then those that were busy last", () => {
-  const span = (lane: string, start: number, end: number | null): Span => ({ lane, kind: "pond", id: lane, state: "completed", start, end, number: 1, reason: "" });
+  const span = (lane: string, start: number, end: number | null): Span => ({
+    lane,
+    kind: "pond",
+    id: lane,
+    state: "completed",
+    start,
+    end,
+    number: 1,
+    reason: "",
+  });
   const view: TimelineView = {
-    environment: "main", at: 9, since: 0, until: 10, moments: [], has_more: false,
+    environment: "main",
+    at: 9,
+    since: 0,
+    until: 10,
+    moments: [],
+    has_more: false,
     spans: [span("old", 1, 2), span("new", 3, 8), span("open", 2, null)],
-    coming: [{ lane: "old", at: 11, text: "" }, { lane: "never", at: 12, text: "" }],
+    coming: [
+      { lane: "old", at: 11, text: "" },
+      { lane: "never", at: 12, text: "" },
+    ],
   };
-  assert.deepEqual(lanesOf(view, [], "").map((lane) => lane.name), ["open", "new", "old"]);
-  assert.deepEqual(lanesOf(view, [], "OL").map((lane) => [lane.name, lane.coming]), [["old", [11]]]);
-  assert.deepEqual(lanesOf(view, [{ lane: "planned", start: 1, end: 2 }], "pl").map((lane) => lane.name), ["planned"]);
+  assert.deepEqual(
+    lanesOf(view, [], "").map((lane) => lane.name),
+    ["open", "new", "old"],
+  );
+  assert.deepEqual(
+    lanesOf(view, [], "OL").map((lane) => [lane.name, lane.coming]),
+    [["old", [11]]],
+  );
+  assert.deepEqual(
+    lanesOf(view, [{ lane: "planned", start: 1, end: 2 }], "pl").map((lane) => lane.name),
+    ["planned"],
+  );
 });
 
 test("a share of all fires is within the end of its bucket, and never above the longest", () => {
   const latency = { bounds_us: [100, 1000], counts: [98, 1, 1], longest_us: 7000 };
-  assert.deepEqual([0.5, 0.99, 1].map((share) => quantile(latency, share)), [100, 1000, 7000]);
+  assert.deepEqual(
+    [0.5, 0.99, 1].map((share) => quantile(latency, share)),
+    [100, 1000, 7000],
+  );
 });
 
 test("a pointer leads to its place in the text, or to the nearest that is there", () => {
@@ -68,9 +100,21 @@ test("a pointer leads to its place in the text, or to the nearest that is there"
 
 test("what flows over an edge of a plan is that of all instances of its ends", () => {
   const stream = (component: string, more: Partial<StreamView> = {}): StreamView => ({
-    component, port: "out", state: "ended", segments: 2, rows: 10, bytes: 100, readers: [{ component: "b", port: "in", read: 2, waits: "", error: null }], ...more,
+    component,
+    port: "out",
+    state: "ended",
+    segments: 2,
+    rows: 10,
+    bytes: 100,
+    readers: [{ component: "b", port: "in", read: 2, waits: "", error: null }],
+    ...more,
   });
-  const flows = flowing([stream("a"), stream("each[#0]"), stream("each[#1]", { state: "open" }), stream("b", { readers: [] })]);
+  const flows = flowing([
+    stream("a"),
+    stream("each[#0]"),
+    stream("each[#1]", { state: "open" }),
+    stream("b", { readers: [] }),
+  ]);
   assert.deepEqual([...flows.keys()], ["a.out b.in", "each.out b.in"]);
   assert.deepEqual(flows.get("each.out b.in"), { segments: 4, rows: 20, read: 4, state: "open" });
   assert.deepEqual(flowingLines({ segments: 1, rows: 10, read: 0, state: "ended" }), ["1 segment", "10 rows · ended"]);

@@ -11,7 +11,24 @@ import type { AuditLine, AuditView } from "../types";
 import { momentText } from "../words";
 import type { Page } from "./page";
 
-const VERBS = ["tap", "pulse", "wave", "tide", "calm", "clear", "kill", "wake", "sleep", "force", "deploy", "job run", "job kill", "job resume", "token create", "token revoke"];
+const VERBS = [
+  "tap",
+  "pulse",
+  "wave",
+  "tide",
+  "calm",
+  "clear",
+  "kill",
+  "wake",
+  "sleep",
+  "force",
+  "deploy",
+  "job run",
+  "job kill",
+  "job resume",
+  "token create",
+  "token revoke",
+];
 
 function Audit() {
   const { params } = usePlace();
@@ -37,7 +54,10 @@ function Lines({ first }: { first: AuditView }) {
   const { params } = usePlace();
   const [more, setMore] = useState<AuditView | null>(null);
   useEffect(() => setMore(null), [params.verb, params.target]);
-  const lines = more === null ? first.lines : [...first.lines, ...more.lines.filter((line) => !first.lines.some((each) => each.id === line.id))];
+  const lines =
+    more === null
+      ? first.lines
+      : [...first.lines, ...more.lines.filter((line) => !first.lines.some((each) => each.id === line.id))];
   const shown = lines.filter((line) => fits(params.find, line.who, line.verb, line.target, line.note));
   const last = lines.at(-1);
   const hasMore = more === null ? first.has_more : more.has_more;
@@ -50,7 +70,12 @@ function Lines({ first }: { first: AuditView }) {
   }
   const readOn = async () => {
     if (last === undefined) return;
-    const next = await get<AuditView>("audit", { verb: params.verb, target: params.target, limit: 500, before: last.id });
+    const next = await get<AuditView>("audit", {
+      verb: params.verb,
+      target: params.target,
+      limit: 500,
+      before: last.id,
+    });
     setMore((before) => ({ ...next, lines: [...(before?.lines ?? []), ...next.lines] }));
   };
   return (
@@ -101,7 +126,10 @@ function Line({ line }: { line: AuditLine }) {
             {line.target}
           </Link>
         ) : run !== undefined ? (
-          <Link page={run.is_flow ? "flows" : "run"} params={run.is_flow ? { run: run.id } : { run: run.id, kind: "job" }}>
+          <Link
+            page={run.is_flow ? "flows" : "run"}
+            params={run.is_flow ? { run: run.id } : { run: run.id, kind: "job" }}
+          >
             {line.target}
           </Link>
         ) : (

@@ -1,14 +1,33 @@
 // Everything that is deployed as one picture, live: what runs, what waits, who asks whom.
-import { Background, BackgroundVariant, Controls, MiniMap, ReactFlow, ReactFlowProvider, useReactFlow, useStore, type Edge } from "@xyflow/react";
+import {
+  Background,
+  BackgroundVariant,
+  Controls,
+  MiniMap,
+  ReactFlow,
+  ReactFlowProvider,
+  useReactFlow,
+  useStore,
+  type Edge,
+} from "@xyflow/react";
 import { useCallback, useEffect, useMemo, useRef, type CSSProperties } from "react";
 import { useGet } from "../api";
-import { areOpen, canvasGraph, reach } from "../canvas/graph";
-import { Chosen, type Way } from "../canvas/chosen";
-import { Drawing, type Look } from "../canvas/draw";
-import { useLayout } from "../canvas/layout";
-import { Legend } from "../canvas/legend";
-import { ALL, closedOf, folded, grouped, groupsOf, WAYS } from "../canvas/groups";
-import { FrameNode, GroupNode, JobNode, MissingNode, PondNode, ReactorNode, TriggerNode, type DrawnNode } from "../canvas/nodes";
+import { areOpen, canvasGraph, reach } from "./canvas/graph";
+import { Chosen, type Way } from "./canvas/chosen";
+import { Drawing, type Look } from "./canvas/draw";
+import { useLayout } from "./canvas/layout";
+import { Legend } from "./canvas/legend";
+import { ALL, closedOf, folded, grouped, groupsOf, WAYS } from "./canvas/groups";
+import {
+  FrameNode,
+  GroupNode,
+  JobNode,
+  MissingNode,
+  PondNode,
+  ReactorNode,
+  TriggerNode,
+  type DrawnNode,
+} from "./canvas/nodes";
 import { pondOf } from "../feed";
 import { useWorld } from "../live";
 import { Empty } from "../parts/basics";
@@ -16,7 +35,15 @@ import { change, go, here, hrefOf, usePlace } from "../router";
 import type { GraphView } from "../types";
 import type { Page } from "./page";
 
-const KINDS = { pond: PondNode, trigger: TriggerNode, reactor: ReactorNode, job: JobNode, missing: MissingNode, collapsed: GroupNode, frame: FrameNode };
+const KINDS = {
+  pond: PondNode,
+  trigger: TriggerNode,
+  reactor: ReactorNode,
+  job: JobNode,
+  missing: MissingNode,
+  collapsed: GroupNode,
+  frame: FrameNode,
+};
 /** Below these sizes a node shows less, in larger letters. */
 const FAR = 0.72;
 const VERY_FAR = 0.34;
@@ -52,7 +79,12 @@ function Picture() {
   const shape = useMemo(
     () =>
       JSON.stringify([
-        [...world.ponds.values()].map((pond) => [pond.key, pond.version, pond.sources, pond.triggers.map((each) => [each.kind, each.name, each.limit_us])]),
+        [...world.ponds.values()].map((pond) => [
+          pond.key,
+          pond.version,
+          pond.sources,
+          pond.triggers.map((each) => [each.kind, each.name, each.limit_us]),
+        ]),
         world.reactors.map((reactor) => reactor.name),
       ]),
     [world.ponds, world.reactors],
@@ -62,20 +94,39 @@ function Picture() {
   const deployed = world.graph ?? reread;
   const latest = useRef(world);
   latest.current = world;
-  const whole = useMemo(() => canvasGraph(latest.current, deployed, { isOpen, flipped: new Set(flip.split(",")), only: null }), [shape, deployed, flip, isOpen]);
+  const whole = useMemo(
+    () => canvasGraph(latest.current, deployed, { isOpen, flipped: new Set(flip.split(",")), only: null }),
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- `shape` is what of the world this depends on
+    [shape, deployed, flip, isOpen],
+  );
   const groups = useMemo(() => groupsOf(deployed, by), [deployed, by]);
   const closed = useMemo(() => closedOf(params.closed, groups), [params.closed, groups]);
   const plain = useMemo(
-    () => (isOnly ? canvasGraph(latest.current, deployed, { isOpen, flipped: new Set(flip.split(",")), only: reach(whole.edges, chosen, way) }) : whole),
+    () =>
+      isOnly
+        ? canvasGraph(latest.current, deployed, {
+            isOpen,
+            flipped: new Set(flip.split(",")),
+            only: reach(whole.edges, chosen, way),
+          })
+        : whole,
     [isOnly, whole, chosen, way, deployed, flip, isOpen],
   );
   const graph = useMemo(() => grouped(plain, groups, closed), [plain, groups, closed]);
   // Where the chosen one is: itself, or the group that it is collapsed into.
-  const shownAs = useMemo(() => graph.nodes.find((node) => node.members.includes(chosen))?.id ?? chosen, [graph, chosen]);
+  const shownAs = useMemo(
+    () => graph.nodes.find((node) => node.members.includes(chosen))?.id ?? chosen,
+    [graph, chosen],
+  );
   const isShowing = isOpen ?? areOpen(deployed);
   const positions = useLayout(graph);
   const bright = useMemo(() => {
-    if (find !== "") return new Set(graph.nodes.filter((node) => [node.label, ...node.members].some((name) => name.toLowerCase().includes(find))).map((node) => node.id));
+    if (find !== "")
+      return new Set(
+        graph.nodes
+          .filter((node) => [node.label, ...node.members].some((name) => name.toLowerCase().includes(find)))
+          .map((node) => node.id),
+      );
     return chosen === "" ? null : reach(graph.edges, shownAs, way);
   }, [find, chosen, shownAs, way, graph]);
   const onFlip = useCallback((key: string) => {
@@ -90,14 +141,18 @@ function Picture() {
     const look: Look = { graph, positions, deployed, bright, chosen: shownAs, onFlip, onFold };
     const shape = `${isOnly} ${by ?? ""} ${params.closed ?? ""}`;
     return { nodes: drawing.current.drawNodes(world, look), edges: drawing.current.drawEdges(world, look), shape };
-  }, [world, graph, positions, deployed, bright, shownAs, onFlip, onFold]);
+  }, [world, graph, positions, deployed, bright, shownAs, onFlip, onFold, isOnly, by, params.closed]);
   const kept = useRef(drawn);
   if (drawn !== null) kept.current = drawn;
   const shown = kept.current;
   return (
     <div className="canvas">
       <h1 className="unseen">Canvas</h1>
-      {shown === null ? <p className="loading canvas-loading">Arranging …</p> : <Flow nodes={shown.nodes} edges={shown.edges} shape={shown.shape} isBeside={pond !== undefined} />}
+      {shown === null ? (
+        <p className="loading canvas-loading">Arranging …</p>
+      ) : (
+        <Flow nodes={shown.nodes} edges={shown.edges} shape={shown.shape} isBeside={pond !== undefined} />
+      )}
       <div className="canvas-tools">
         <input
           type="search"
@@ -109,7 +164,11 @@ function Picture() {
         <button type="button" onClick={() => change({ ripples: isShowing ? "hide" : "show", flip: null })}>
           {isShowing ? "Hide Ripples" : "Show Ripples"}
         </button>
-        <select aria-label="Group" value={by ?? ""} onChange={(event) => change({ group: event.target.value, closed: null })}>
+        <select
+          aria-label="Group"
+          value={by ?? ""}
+          onChange={(event) => change({ group: event.target.value, closed: null })}
+        >
           <option value="">no groups</option>
           {WAYS.map((each) => (
             <option key={each} value={each}>
@@ -139,13 +198,19 @@ interface FlowProps {
 }
 
 function Flow({ nodes, edges, shape, isBeside }: FlowProps) {
-  const distance = useStore(({ transform: [, , zoom] }) => (zoom < VERY_FAR ? "is-far is-very-far" : zoom < FAR ? "is-far" : ""));
+  const distance = useStore(({ transform: [, , zoom] }) =>
+    zoom < VERY_FAR ? "is-far is-very-far" : zoom < FAR ? "is-far" : "",
+  );
   // Names stay readable from afar: their letters grow as the picture shrinks, in steps, so that few zooms draw anything.
   const near = useStore(({ transform: [, , zoom] }) => Math.round(Math.max(zoom, 0.2) * 20) / 20);
   const flow = useReactFlow();
-  const fit = { padding: { top: "56px", left: "58px", bottom: "64px", right: isBeside ? "350px" : "24px" }, maxZoom: 1 } as const;
+  const fit = {
+    padding: { top: "56px", left: "58px", bottom: "64px", right: isBeside ? "350px" : "24px" },
+    maxZoom: 1,
+  } as const;
   useEffect(() => {
     void flow.fitView(fit);
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- choosing a Pond opens a panel, and moves nothing
   }, [shape, flow]);
   return (
     <ReactFlow
@@ -176,7 +241,14 @@ function Flow({ nodes, edges, shape, isBeside }: FlowProps) {
       <Background variant={BackgroundVariant.Dots} gap={22} size={1} />
       <Controls showInteractive={false} />
       {/* From afar everything is in sight already. */}
-      {distance === "" ? <MiniMap pannable zoomable nodeClassName={(node) => `mini-${(node as DrawnNode).data.state}`} ariaLabel="The whole canvas, small" /> : null}
+      {distance === "" ? (
+        <MiniMap
+          pannable
+          zoomable
+          nodeClassName={(node) => `mini-${(node as DrawnNode).data.state}`}
+          ariaLabel="The whole canvas, small"
+        />
+      ) : null}
     </ReactFlow>
   );
 }

@@ -1,7 +1,7 @@
 // Flows: trees that users build as data; write one, check it, run it, fetch what it gives.
 import { useGet } from "../api";
-import { Flow } from "../flows/detail";
-import { Editor } from "../flows/editor";
+import { Flow } from "./flows/detail";
+import { Editor } from "./flows/editor";
 import { useWorld } from "../live";
 import { Age, Loaded, PageHead, Panel, StateChip } from "../parts/basics";
 import { Link } from "../parts/link";
@@ -13,7 +13,11 @@ import type { Page } from "./page";
 function Flows() {
   const { params } = usePlace();
   const world = useWorld();
-  const found = useGet<FlowsView>("flows", { limit: 50 }, [...world.runs.values()].map((run) => run.id + run.state).join());
+  const found = useGet<FlowsView>(
+    "flows",
+    { limit: 50 },
+    [...world.runs.values()].map((run) => run.id + run.state).join(),
+  );
   const { run } = params;
   return (
     <>

@@ -2,22 +2,34 @@
 import { useGet } from "../api";
 import { pondOf } from "../feed";
 import { useWorld } from "../live";
-import { Act } from "../node/act";
-import { Bars, Sawtooth, type Measure } from "../node/charts";
-import { Code } from "../node/code";
-import { Lineage } from "../node/lineage";
-import { Tables } from "../node/tables";
-import { Ties } from "../node/ties";
-import { TriggersPanel } from "../node/triggers";
-import { Why } from "../node/why";
-import { Choice, Elapsed, Empty, Facts, Fresh, Loaded, PageHead, Panel, StateChip, Tag, Trouble } from "../parts/basics";
+import { Act } from "./node/act";
+import { Bars, Sawtooth, type Measure } from "./node/charts";
+import { Code } from "./node/code";
+import { Lineage } from "./node/lineage";
+import { Tables } from "./node/tables";
+import { Ties } from "./node/ties";
+import { TriggersPanel } from "./node/triggers";
+import { Why } from "./node/why";
+import {
+  Choice,
+  Elapsed,
+  Empty,
+  Facts,
+  Fresh,
+  Loaded,
+  PageHead,
+  Panel,
+  StateChip,
+  Tag,
+  Trouble,
+} from "../parts/basics";
 import { Link } from "../parts/link";
 import { Word } from "../parts/word";
 import { change, usePlace } from "../router";
 import type { PondShow, PondView, TrendView } from "../types";
 import { countText, durationText, numberText } from "../words";
 import type { Page } from "./page";
-import { PondList } from "../node/list";
+import { PondList } from "./node/list";
 
 type Tab = "now" | "tables" | "code" | "lineage";
 const TABS: readonly (readonly [Tab, string])[] = [
@@ -47,7 +59,11 @@ function NodePage() {
 function PondPage({ pond }: { pond: PondView }) {
   const { params } = usePlace();
   const tab = TABS.find(([each]) => each === params.tab)?.[0] ?? "now";
-  const show = useGet<PondShow>(`show/${encodeURIComponent(pond.key)}`, {}, `${pond.version} ${pond.last_run?.id ?? ""} ${pond.last_run?.state ?? ""}`);
+  const show = useGet<PondShow>(
+    `show/${encodeURIComponent(pond.key)}`,
+    {},
+    `${pond.version} ${pond.last_run?.id ?? ""} ${pond.last_run?.state ?? ""}`,
+  );
   return (
     <div className="node-page">
       <PageHead
@@ -65,9 +81,16 @@ function PondPage({ pond }: { pond: PondView }) {
           Its Runs
         </Link>
       </PageHead>
-      <Choice label="Part" value={tab} options={TABS} onChange={(next) => change({ tab: next === "now" ? null : next, do: null })} />
+      <Choice
+        label="Part"
+        value={tab}
+        options={TABS}
+        onChange={(next) => change({ tab: next === "now" ? null : next, do: null })}
+      />
       <div className="tab">
-        <Loaded from={show}>{(shown) => (tab === "now" ? <Now pond={pond} show={shown} /> : <OfRipple show={shown} tab={tab} />)}</Loaded>
+        <Loaded from={show}>
+          {(shown) => (tab === "now" ? <Now pond={pond} show={shown} /> : <OfRipple show={shown} tab={tab} />)}
+        </Loaded>
       </div>
     </div>
   );
@@ -75,16 +98,24 @@ function PondPage({ pond }: { pond: PondView }) {
 
 function Now({ pond, show }: { pond: PondView; show: PondShow }) {
   const { params } = usePlace();
-  const trend = useGet<TrendView>(`ponds/${encodeURIComponent(pond.key)}/trend`, { limit: 60 }, `${pond.runs} ${pond.last_run?.id ?? ""}`);
+  const trend = useGet<TrendView>(
+    `ponds/${encodeURIComponent(pond.key)}/trend`,
+    { limit: 60 },
+    `${pond.runs} ${pond.last_run?.id ?? ""}`,
+  );
   const measure: Measure = params.measure === "bytes" || params.measure === "time" ? params.measure : "rows";
-  const outlet = show.ripples.find((each) => each.name === params.ripple) ?? show.ripples.find((each) => each.is_outlet);
+  const outlet =
+    show.ripples.find((each) => each.name === params.ripple) ?? show.ripples.find((each) => each.is_outlet);
   const error = pond.state === "failed" ? pond.last_run?.error : null;
   return (
     <div className="columns">
       <div className="stack">
         <Why pond={pond} />
         {error == null ? null : (
-          <Trouble title={`Run #${pond.last_run?.number} failed`} problem={{ code: error.code, message: error.message, place: error.place, hint: null }} />
+          <Trouble
+            title={`Run #${pond.last_run?.number} failed`}
+            problem={{ code: error.code, message: error.message, place: error.place, hint: null }}
+          />
         )}
         <Panel title={<Word of="staleness">Staleness</Word>} aside={<Staleness pond={pond} />}>
           <Loaded from={trend}>{(view) => <Sawtooth points={view.points} pond={pond} />}</Loaded>
@@ -104,7 +135,9 @@ function Now({ pond, show }: { pond: PondView; show: PondShow }) {
             />
           }
         >
-          <Loaded from={trend}>{(view) => <Bars points={view.points} ripple={outlet?.name ?? ""} measure={measure} />}</Loaded>
+          <Loaded from={trend}>
+            {(view) => <Bars points={view.points} ripple={outlet?.name ?? ""} measure={measure} />}
+          </Loaded>
         </Panel>
       </div>
       <div className="stack">
@@ -116,11 +149,25 @@ function Now({ pond, show }: { pond: PondView; show: PondShow }) {
           <Facts
             facts={[
               ["Owner", show.owner],
-              ["Tags", show.tags.length === 0 ? null : <span key="t" className="row">{show.tags.map((tag) => <Tag key={tag}>{tag}</Tag>)}</span>],
+              [
+                "Tags",
+                show.tags.length === 0 ? null : (
+                  <span key="t" className="row">
+                    {show.tags.map((tag) => (
+                      <Tag key={tag}>{tag}</Tag>
+                    ))}
+                  </span>
+                ),
+              ],
               ["Version", show.version],
               ["Project", show.project],
               ["Declared in", show.place === "" ? null : <code key="p">{show.place}</code>],
-              [<Word key="w" of="window">Windows</Word>, show.windows.join(", ")],
+              [
+                <Word key="w" of="window">
+                  Windows
+                </Word>,
+                show.windows.join(", "),
+              ],
               [<Word key="f" of="freshness" />, <Fresh key="a" at={pond.freshness} />],
               [<Word key="d" of="delay" />, pond.delay === null ? null : durationText(pond.delay)],
               ["Read from", show.read_from],
@@ -177,17 +224,31 @@ function ActiveRuns({ pond }: { pond: PondView }) {
 
 function OfRipple({ show, tab }: { show: PondShow; tab: Tab }) {
   const { params } = usePlace();
-  const ripple = show.ripples.find((each) => each.name === params.ripple) ?? show.ripples.find((each) => each.is_outlet) ?? show.ripples[0];
+  const ripple =
+    show.ripples.find((each) => each.name === params.ripple) ??
+    show.ripples.find((each) => each.is_outlet) ??
+    show.ripples[0];
   if (ripple === undefined) return <Empty title="It has no Ripple of its own" />;
   return (
     <div className="stack">
       {show.ripples.length > 1 ? (
         <div className="row">
           <Word of="ripple" />
-          <Choice label="Ripple" value={ripple.name} options={show.ripples.map((each) => [each.name, each.name] as const)} onChange={(name) => change({ ripple: name })} />
+          <Choice
+            label="Ripple"
+            value={ripple.name}
+            options={show.ripples.map((each) => [each.name, each.name] as const)}
+            onChange={(name) => change({ ripple: name })}
+          />
         </div>
       ) : null}
-      {tab === "tables" ? <Tables show={show} ripple={ripple} /> : tab === "code" ? <Code show={show} ripple={ripple} /> : <Lineage show={show} ripple={ripple} />}
+      {tab === "tables" ? (
+        <Tables show={show} ripple={ripple} />
+      ) : tab === "code" ? (
+        <Code show={show} ripple={ripple} />
+      ) : (
+        <Lineage show={show} ripple={ripple} />
+      )}
     </div>
   );
 }

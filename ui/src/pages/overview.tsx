@@ -3,8 +3,8 @@ import { useMemo, type ReactNode } from "react";
 import { useGet } from "../api";
 import { useNow } from "../clock";
 import { useWorld } from "../live";
-import { avoidedOf } from "../overview/avoided";
-import { causesOf, nextOf, runningOf, type Cause } from "../overview/causes";
+import { avoidedOf } from "./overview/avoided";
+import { causesOf, nextOf, runningOf, type Cause } from "./overview/causes";
 import { Age, Command, Elapsed, Empty, PageHead, Panel, StateChip } from "../parts/basics";
 import { Link, PondLink } from "../parts/link";
 import { Word } from "../parts/word";
@@ -31,10 +31,21 @@ function Overview() {
         lead={summary(world.ponds.size, causes, blocked, running.length)}
       />
       <div className="tiles">
-        <Tile value={causes.length} label="need attention" tone={isBroken ? "failed" : causes.length > 0 ? "queued" : ""} />
+        <Tile
+          value={causes.length}
+          label="need attention"
+          tone={isBroken ? "failed" : causes.length > 0 ? "queued" : ""}
+        />
         <Tile value={blocked} label={<Word of="blocked">blocked</Word>} tone={blocked > 0 ? "blocked" : ""} />
-        <Tile value={running.length} label={<Word of="running">running now</Word>} tone={running.length > 0 ? "running" : ""} />
-        <Tile value={due.filter((each) => each.pond.state === "queued").length} label={<Word of="queued">queued</Word>} />
+        <Tile
+          value={running.length}
+          label={<Word of="running">running now</Word>}
+          tone={running.length > 0 ? "running" : ""}
+        />
+        <Tile
+          value={due.filter((each) => each.pond.state === "queued").length}
+          label={<Word of="queued">queued</Word>}
+        />
         <Avoided />
       </div>
       <div className="columns">
@@ -75,7 +86,9 @@ function Overview() {
                   <li key={each.pond.key} className="line">
                     <PondLink pond={each.pond.key} />
                     <span className="line-text">{each.text}</span>
-                    <span className="line-end">{each.at === null ? <StateChip state={each.pond.state} /> : <Age at={each.at} />}</span>
+                    <span className="line-end">
+                      {each.at === null ? <StateChip state={each.pond.state} /> : <Age at={each.at} />}
+                    </span>
                   </li>
                 ))}
               </ul>
@@ -111,11 +124,21 @@ function Avoided() {
   const midnight = new Date();
   midnight.setHours(0, 0, 0, 0);
   const ended = [...world.ponds.values()].reduce((sum, pond) => sum + (pond.last_run?.number ?? 0), 0);
-  const { data } = useGet<RhythmView>(world.ponds.size > 0 ? "rhythm" : null, { since: midnight.getTime() * 1000 }, ended);
+  const { data } = useGet<RhythmView>(
+    world.ponds.size > 0 ? "rhythm" : null,
+    { since: midnight.getTime() * 1000 },
+    ended,
+  );
   if (data === null) return <Tile value="–" label="Runs avoided today" />;
   const told = avoidedOf(data);
   return (
-    <div className="tile" tabIndex={0} data-tip={told.text} data-title="Runs avoided today" aria-label={`Runs avoided today: ${told.text}`}>
+    <div
+      className="tile"
+      tabIndex={0}
+      data-tip={told.text}
+      data-title="Runs avoided today"
+      aria-label={`Runs avoided today: ${told.text}`}
+    >
       <span className="tile-value number">{told.value}</span>
       <span className="tile-label">
         <span className="word">Runs avoided today</span>
@@ -213,7 +236,10 @@ function Processes({ processes }: { processes: readonly ProcessView[] }) {
   const slots = processes.reduce((sum, each) => sum + each.slots, 0);
   const busy = processes.reduce((sum, each) => sum + each.busy, 0);
   return (
-    <Panel title={<Word of="process">Processes</Word>} aside={slots > 0 ? `${busy} of ${countText(slots, "slot")} taken` : undefined}>
+    <Panel
+      title={<Word of="process">Processes</Word>}
+      aside={slots > 0 ? `${busy} of ${countText(slots, "slot")} taken` : undefined}
+    >
       {processes.length === 0 ? (
         <div className="calm-line soft stack-small">
           <p>No process runs, so nothing is executed.</p>
@@ -240,7 +266,10 @@ function NothingDeployed() {
   const { environment } = useWorld();
   return (
     <Panel>
-      <Empty title={`Nothing is deployed in ${environment || "this environment"} yet`} commands={["pondage init my-pipeline", "pondage deploy"]}>
+      <Empty
+        title={`Nothing is deployed in ${environment || "this environment"} yet`}
+        commands={["pondage init my-pipeline", "pondage deploy"]}
+      >
         A Pond is a Python function that makes a table. Make a project, then deploy it; this page shows it at once.
       </Empty>
     </Panel>

@@ -16,7 +16,10 @@ function Plan() {
   const found = useGet<DeploymentsView>("deployments", { limit: 30 }, world.seq);
   return (
     <>
-      <PageHead title={<Word of="plan">Plan</Word>} lead="What each deploy changed. What is deployed while a Pond runs waits for the end of that Run.">
+      <PageHead
+        title={<Word of="plan">Plan</Word>}
+        lead="What each deploy changed. What is deployed while a Pond runs waits for the end of that Run."
+      >
         <Command text="pondage plan" />
       </PageHead>
       <Loaded from={found}>{(data) => <Deployments data={data} />}</Loaded>
@@ -71,7 +74,9 @@ function firstOf(data: DeploymentsView, world: World): DeploymentView | undefine
 
 function Waiting({ ponds, plan }: { ponds: readonly string[]; plan: unknown }) {
   const world = useWorld();
-  const changed = new Set(isPlan(plan) ? plan.ponds.filter((pond) => pond.change !== "unchanged").map((pond) => pond.key) : ponds);
+  const changed = new Set(
+    isPlan(plan) ? plan.ponds.filter((pond) => pond.change !== "unchanged").map((pond) => pond.key) : ponds,
+  );
   const shown = ponds.filter((key) => changed.has(key));
   const others = ponds.length - shown.length;
   return (
@@ -111,8 +116,12 @@ function Changes({ deployment, waiting }: { deployment: DeploymentView; waiting:
   const same = (plan?.ponds.length ?? 0) - changed.length;
   return (
     <div className="stack">
-      <Panel title={`${deployment.project}, ${momentText(deployment.deployed_at)}`} aside={same > 0 ? `${countText(same, "Pond")} unchanged` : undefined}>
-        {plan === null || (changed.length === 0 && (plan.jobs ?? []).length === 0 && (plan.reactors ?? []).length === 0) ? (
+      <Panel
+        title={`${deployment.project}, ${momentText(deployment.deployed_at)}`}
+        aside={same > 0 ? `${countText(same, "Pond")} unchanged` : undefined}
+      >
+        {plan === null ||
+        (changed.length === 0 && (plan.jobs ?? []).length === 0 && (plan.reactors ?? []).length === 0) ? (
           <p className="soft">Nothing but the code’s archive is different.</p>
         ) : null}
         <ul className="changes">
@@ -125,7 +134,9 @@ function Changes({ deployment, waiting }: { deployment: DeploymentView; waiting:
               <li key={each.name} className={`change change-${each.change}`}>
                 <div className="row">
                   <Mark change={each.change} /> <strong>{each.name}</strong>
-                  {"is_rebound" in each && each.is_rebound ? <span className="soft">its graphs, while it runs</span> : null}
+                  {"is_rebound" in each && each.is_rebound ? (
+                    <span className="soft">its graphs, while it runs</span>
+                  ) : null}
                 </div>
               </li>
             ))}
@@ -139,7 +150,8 @@ function Changes({ deployment, waiting }: { deployment: DeploymentView; waiting:
             ))}
             {plan.recomputes.length === 0 ? null : (
               <li>
-                These compute anew when somebody wants them next: {listText(plan.recomputes.map((key) => key.split("@")[0] ?? key))}.
+                These compute anew when somebody wants them next:{" "}
+                {listText(plan.recomputes.map((key) => key.split("@")[0] ?? key))}.
               </li>
             )}
           </ul>
@@ -159,7 +171,10 @@ function Mark({ change }: { change: string }) {
 }
 
 function Change({ pond, isWaiting }: { pond: PlannedPond; isWaiting: boolean }) {
-  const version = pond.version_from === pond.version_to ? null : [pond.version_from, pond.version_to].filter((each) => each !== null).join(" → ");
+  const version =
+    pond.version_from === pond.version_to
+      ? null
+      : [pond.version_from, pond.version_to].filter((each) => each !== null).join(" → ");
   return (
     <li className={`change change-${pond.change}`}>
       <div className="row">
@@ -177,10 +192,14 @@ function Change({ pond, isWaiting }: { pond: PlannedPond; isWaiting: boolean }) 
           ))}
         </ul>
       )}
-      {pond.schemas.filter((schema) => schema.columns.length > 0).map((schema) => (
-        <Columns key={schema.ripple} schema={schema} />
-      ))}
-      {pond.proposed === null || pond.proposed === pond.version_to ? null : <p className="soft">The change deserves version {pond.proposed}.</p>}
+      {pond.schemas
+        .filter((schema) => schema.columns.length > 0)
+        .map((schema) => (
+          <Columns key={schema.ripple} schema={schema} />
+        ))}
+      {pond.proposed === null || pond.proposed === pond.version_to ? null : (
+        <p className="soft">The change deserves version {pond.proposed}.</p>
+      )}
       {pond.triggers.length === 0 || pond.change !== "added" ? null : <p className="soft">{listText(pond.triggers)}</p>}
     </li>
   );

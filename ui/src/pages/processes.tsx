@@ -13,11 +13,20 @@ const QUIET_US = 20_000_000;
 function Processes() {
   const world = useWorld();
   const busy = world.processes.map((each) => `${each.id}${each.busy}${each.state}`).join();
-  const open = [...world.ponds.values()].flatMap((pond) => pond.active.flatMap((run) => run.ripples.map((ripple) => `${run.id}${ripple.state}`)));
-  const found = useGet<WorkListView>("work", {}, `${busy}/${open.join()}/${[...world.runs.values()].map((run) => JSON.stringify(run.counts)).join()}`);
+  const open = [...world.ponds.values()].flatMap((pond) =>
+    pond.active.flatMap((run) => run.ripples.map((ripple) => `${run.id}${ripple.state}`)),
+  );
+  const found = useGet<WorkListView>(
+    "work",
+    {},
+    `${busy}/${open.join()}/${[...world.runs.values()].map((run) => JSON.stringify(run.counts)).join()}`,
+  );
   return (
     <>
-      <PageHead title={<Word of="process">Processes</Word>} lead="Who is alive, what each of them holds, and what the rest waits for." />
+      <PageHead
+        title={<Word of="process">Processes</Word>}
+        lead="Who is alive, what each of them holds, and what the rest waits for."
+      />
       <Loaded from={found}>{(data) => <Shown data={data} />}</Loaded>
     </>
   );
@@ -49,14 +58,20 @@ function Shown({ data }: { data: WorkListView }) {
                     <code className="faint">{each.process}</code>
                   ) : (
                     <>
-                      <progress value={each.progress.tasks_done} max={each.progress.tasks_all} aria-label={`Tasks of ${each.node}`} />{" "}
+                      <progress
+                        value={each.progress.tasks_done}
+                        max={each.progress.tasks_all}
+                        aria-label={`Tasks of ${each.node}`}
+                      />{" "}
                       <span className="number">
                         {numberText(each.progress.tasks_done)} of {countText(each.progress.tasks_all, "task")}
                       </span>
                     </>
                   )}
                 </span>
-                <span className="line-end">{each.claimed_at === null ? null : <Elapsed since={each.claimed_at} />}</span>
+                <span className="line-end">
+                  {each.claimed_at === null ? null : <Elapsed since={each.claimed_at} />}
+                </span>
               </li>
             ))}
           </ul>
@@ -132,7 +147,9 @@ function Alive({ processes }: { processes: readonly ProcessView[] }) {
               <td className="nowrap" title={each.machine}>
                 {machineText(each.machine)} <span className="faint">pid {each.pid}</span>
               </td>
-              <td>{each.slots === 0 ? <span className="faint">none</span> : <Slots busy={each.busy} slots={each.slots} />}</td>
+              <td>
+                {each.slots === 0 ? <span className="faint">none</span> : <Slots busy={each.busy} slots={each.slots} />}
+              </td>
               <td>
                 {each.silent_us === null ? (
                   <span className="faint">of another start of the machine</span>

@@ -6,8 +6,8 @@ import { Action, quoted } from "../parts/action";
 import { Age, Command, Empty, Facts, Loaded, PageHead, Panel, StateChip, Tag, Trouble } from "../parts/basics";
 import { Link } from "../parts/link";
 import { Word } from "../parts/word";
-import { Histogram } from "../reactors/histogram";
-import { useReactorState, type ReactorState, type SourceState } from "../reactors/watch";
+import { Histogram } from "./reactors/histogram";
+import { useReactorState, type ReactorState, type SourceState } from "./reactors/watch";
 import { usePlace } from "../router";
 import type { HistoryLine, ReactorView, ReactorWhyView } from "../types";
 import { countText, numberText } from "../words";
@@ -19,7 +19,10 @@ function Reactors() {
   const chosen = reactors.find((each) => each.name === params.reactor) ?? reactors[0];
   return (
     <>
-      <PageHead title={<Word of="reactor">Reactors</Word>} lead="They fire as data arrives, without waiting for anybody to ask." />
+      <PageHead
+        title={<Word of="reactor">Reactors</Word>}
+        lead="They fire as data arrives, without waiting for anybody to ask."
+      />
       {chosen === undefined ? (
         <Panel>
           <Empty title="No reactor is deployed here" commands={["pondage reactor list", "pondage deploy"]}>
@@ -60,15 +63,24 @@ function Reactor({ reactor }: { reactor: ReactorView }) {
   const at = `reactors/${encodeURIComponent(reactor.name)}`;
   const state = useReactorState(reactor.name, reactor.is_owned);
   const known = state.data;
-  const why = useGet<ReactorWhyView>(`why/${encodeURIComponent(reactor.name)}`, {}, `${reactor.state}/${known?.fires ?? 0}/${known?.hold ?? ""}`);
+  const why = useGet<ReactorWhyView>(
+    `why/${encodeURIComponent(reactor.name)}`,
+    {},
+    `${reactor.state}/${known?.fires ?? 0}/${known?.hold ?? ""}`,
+  );
   const dead = useGet<Letter[]>(reactor.is_owned ? `${at}/dead` : null, {}, known?.dead.length ?? 0);
-  const history = useGet<HistoryLine[]>(`${at}/history`, { limit: 30 }, `${reactor.epoch}/${reactor.state}/${known?.hold ?? ""}`);
+  const history = useGet<HistoryLine[]>(
+    `${at}/history`,
+    { limit: 30 },
+    `${reactor.epoch}/${reactor.state}/${known?.hold ?? ""}`,
+  );
   return (
     <div className="stack">
       <Panel
         title={
           <>
-            {reactor.name} <span className="faint">{reactor.version}</span> <StateChip state={known?.state ?? reactor.state} />
+            {reactor.name} <span className="faint">{reactor.version}</span>{" "}
+            <StateChip state={known?.state ?? reactor.state} />
           </>
         }
         aside={<Commands at={at} name={reactor.name} state={known} onDone={state.reload} />}
@@ -91,24 +103,46 @@ function Reactor({ reactor }: { reactor: ReactorView }) {
         </Loaded>
         <Facts
           facts={[
-            [<Word key="fire" of="fire">Fires</Word>, known === null ? null : `${numberText(known.fires)}, ${numberText(known.ok)} well, ${numberText(known.bad)} badly`],
+            [
+              <Word key="fire" of="fire">
+                Fires
+              </Word>,
+              known === null
+                ? null
+                : `${numberText(known.fires)}, ${numberText(known.ok)} well, ${numberText(known.bad)} badly`,
+            ],
             ["Last fire", known?.last_fire ? <LastFire key="last" last={known.last_fire} /> : null],
-            [<Word key="criteria" of="criteria">Fires when</Word>, reactor.criteria === "all" ? "every source has something new" : "any source has something new"],
+            [
+              <Word key="criteria" of="criteria">
+                Fires when
+              </Word>,
+              reactor.criteria === "all" ? "every source has something new" : "any source has something new",
+            ],
             [<Word key="strategy" of="strategy" />, reactor.strategy],
             ["Durable", reactor.durable],
-            ["Graphs", reactor.graphs.join(", ") + (reactor.is_rebound ? " (of a later deploy, bound while it runs)" : "")],
+            [
+              "Graphs",
+              reactor.graphs.join(", ") + (reactor.is_rebound ? " (of a later deploy, bound while it runs)" : ""),
+            ],
             [<Word key="epoch" of="epoch" />, reactor.is_owned ? String(reactor.epoch) : null],
           ]}
         />
       </Panel>
-      <Panel title={<Word of="accumulator">Sources</Word>} aside={known === null ? undefined : `${countText(depth(known), "item")} waiting`}>
+      <Panel
+        title={<Word of="accumulator">Sources</Word>}
+        aside={known === null ? undefined : `${countText(depth(known), "item")} waiting`}
+      >
         {known === null ? <p className="soft">No live host answers for it, so nobody knows. Start one:</p> : null}
         {known === null ? <Command text="pondage dev" /> : <Sources sources={known.sources} />}
         <PushForm at={at} name={reactor.name} sources={reactor.sources} onDone={state.reload} />
       </Panel>
       <div className="halves">
         <Panel title="How long fires take">
-          {known?.latency === undefined ? <p className="soft">Its host does not say.</p> : <Histogram latency={known.latency} />}
+          {known?.latency === undefined ? (
+            <p className="soft">Its host does not say.</p>
+          ) : (
+            <Histogram latency={known.latency} />
+          )}
         </Panel>
         <Panel title={<Word of="deadLetter">Dead letters</Word>} aside={countText(dead.data?.length ?? 0, "letter")}>
           {dead.data === null || dead.data.length === 0 ? <p className="soft">None: every fire went through.</p> : null}
@@ -116,7 +150,8 @@ function Reactor({ reactor }: { reactor: ReactorView }) {
             {(dead.data ?? []).map((letter) => (
               <li key={letter.id}>
                 <div className="row">
-                  <strong>{typeof letter.id === "number" ? `fire ${letter.id}` : letter.id}</strong> {letter.at === null ? null : <Age at={letter.at} />}
+                  <strong>{typeof letter.id === "number" ? `fire ${letter.id}` : letter.id}</strong>{" "}
+                  {letter.at === null ? null : <Age at={letter.at} />}
                   {letter.raw !== null ? null : (
                     <Action
                       label="Send again"
@@ -175,10 +210,21 @@ function LastFire({ last: [id, attempt, outcome, at] }: { last: [number, number,
   );
 }
 
-function Commands({ at, name, state, onDone }: { at: string; name: string; state: ReactorState | null; onDone: () => void }) {
+function Commands({
+  at,
+  name,
+  state,
+  onDone,
+}: {
+  at: string;
+  name: string;
+  state: ReactorState | null;
+  onDone: () => void;
+}) {
   if (state === null) return null;
   const isHeld = state.hold !== null;
-  const hasFailed = state.state === "Failed" || Object.values(state.sources).some((source) => source.health === "Failed");
+  const hasFailed =
+    state.state === "Failed" || Object.values(state.sources).some((source) => source.health === "Failed");
   const shared = { path: `${at}/commands`, level: "operate", onDone } as const;
   return (
     <div className="row">
@@ -188,7 +234,9 @@ function Commands({ at, name, state, onDone }: { at: string; name: string; state
       ) : (
         <Action label="Pause" body={{ command: "pause" }} twin={`pondage reactor pause ${name}`} hasNote {...shared} />
       )}
-      {hasFailed ? <Action label="Revive" body={{ command: "revive" }} twin={`pondage reactor revive ${name}`} {...shared} /> : null}
+      {hasFailed ? (
+        <Action label="Revive" body={{ command: "revive" }} twin={`pondage reactor revive ${name}`} {...shared} />
+      ) : null}
     </div>
   );
 }
@@ -245,7 +293,17 @@ interface Pushed {
   path?: string;
 }
 
-function PushForm({ at, name, sources, onDone }: { at: string; name: string; sources: readonly string[]; onDone: () => void }) {
+function PushForm({
+  at,
+  name,
+  sources,
+  onDone,
+}: {
+  at: string;
+  name: string;
+  sources: readonly string[];
+  onDone: () => void;
+}) {
   const [source, setSource] = useState(sources[0] ?? "");
   const [text, setText] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
@@ -258,7 +316,12 @@ function PushForm({ at, name, sources, onDone }: { at: string; name: string; sou
     try {
       value = JSON.parse(text);
     } catch (error) {
-      setProblem({ code: "NOT_JSON", message: `This is no JSON: ${error instanceof Error ? error.message : ""}`, place: null, hint: null });
+      setProblem({
+        code: "NOT_JSON",
+        message: `This is no JSON: ${error instanceof Error ? error.message : ""}`,
+        place: null,
+        hint: null,
+      });
       return;
     }
     setProblem(null);

@@ -8,10 +8,10 @@ import { Link, PondLink } from "../parts/link";
 import { Logs } from "../parts/logs";
 import { Word } from "../parts/word";
 import { usePlace } from "../router";
-import { Gantt, type Bar } from "../runs/gantt";
-import { JobRun } from "../runs/job";
-import { RunLead } from "../runs/lead";
-import { Stages, Working } from "../runs/stages";
+import { Gantt, type Bar } from "./run/gantt";
+import { JobRun } from "./run/job";
+import { RunLead } from "../parts/job/lead";
+import { Stages, Working } from "./run/stages";
 import type { AttemptView, ExecutionView, FailureView, RunDetailView } from "../types";
 import { countText, momentText, numberText, shortName, sizeText } from "../words";
 import type { Page } from "./page";
@@ -33,7 +33,11 @@ function PondRun({ run }: { run: string }) {
   const world = useWorld();
   const open = [...world.ponds.values()].flatMap((pond) => pond.active).find((each) => each.id === run);
   // What the feed knows of it: while it is open every message about it, afterwards nothing.
-  const found = useGet<RunDetailView>(`runs/${encodeURIComponent(run)}`, {}, open === undefined ? "" : JSON.stringify(open.ripples));
+  const found = useGet<RunDetailView>(
+    `runs/${encodeURIComponent(run)}`,
+    {},
+    open === undefined ? "" : JSON.stringify(open.ripples),
+  );
   return <Loaded from={found}>{(data) => <Detail data={data} reload={found.reload} />}</Loaded>;
 }
 
@@ -54,18 +58,37 @@ function Detail({ data, reload }: { data: RunDetailView; reload: () => void }) {
         <RunActions pond={run.pond} state={run.state} onDone={reload} />
       </PageHead>
       <div className="stack">
-        {trace === null ? null : <Failure title={trace.message} code={trace.code} text={placeText(trace, run.ripple)} trace={trace.trace} />}
+        {trace === null ? null : (
+          <Failure title={trace.message} code={trace.code} text={placeText(trace, run.ripple)} trace={trace.trace} />
+        )}
         <Panel title={<Word of="attempt">Attempts</Word>} aside="hatched: it waited">
-          {attempts.length === 0 ? <p className="soft">Nothing had to be executed: every result was taken again.</p> : null}
+          {attempts.length === 0 ? (
+            <p className="soft">Nothing had to be executed: every result was taken again.</p>
+          ) : null}
           <Gantt bars={attempts.flatMap((attempt) => barsOf(attempt, numberOf(attempt, attempts)))} />
-          <Working parts={attempts.flatMap((attempt) => attempt.executions.filter((each) => each.outcome === null).map((each) => ({ name: attempt.ripple, progress: each.progress })))} />
+          <Working
+            parts={attempts.flatMap((attempt) =>
+              attempt.executions
+                .filter((each) => each.outcome === null)
+                .map((each) => ({ name: attempt.ripple, progress: each.progress })),
+            )}
+          />
         </Panel>
         <div className="columns">
           <div className="stack">
             <Panel title="Log">
               <Logs subject={run.id} isLive={isOpen} />
             </Panel>
-            <Stages parts={attempts.flatMap((attempt) => attempt.executions.filter((each) => each.outcome !== null).map((each) => ({ name: labelOf(attempt, numberOf(attempt, attempts), each), progress: each.progress })))} />
+            <Stages
+              parts={attempts.flatMap((attempt) =>
+                attempt.executions
+                  .filter((each) => each.outcome !== null)
+                  .map((each) => ({
+                    name: labelOf(attempt, numberOf(attempt, attempts), each),
+                    progress: each.progress,
+                  })),
+              )}
+            />
           </div>
           <div className="stack">
             <Panel title={<Word of="pin">What it reads</Word>}>
@@ -83,20 +106,26 @@ function Detail({ data, reload }: { data: RunDetailView; reload: () => void }) {
                         </Link>
                       )}
                     </span>
-                    <span className="line-end">{pin.freshness === null || pin.freshness < 0 ? "" : momentText(pin.freshness).slice(5, 16)}</span>
+                    <span className="line-end">
+                      {pin.freshness === null || pin.freshness < 0 ? "" : momentText(pin.freshness).slice(5, 16)}
+                    </span>
                   </li>
                 ))}
               </ul>
             </Panel>
             <Panel title={<Word of="snapshot">What it wrote</Word>}>
-              {outputs.length === 0 ? <p className="soft">{isOpen ? "Nothing yet." : "Nothing: what was published before stays."}</p> : null}
+              {outputs.length === 0 ? (
+                <p className="soft">{isOpen ? "Nothing yet." : "Nothing: what was published before stays."}</p>
+              ) : null}
               <ul className="lines">
                 {outputs.map((output) => (
                   <li key={output.ripple} className="line">
                     <strong>{output.ripple}</strong>
                     <span className="line-text number">
                       {countText(output.rows, "row")}
-                      {output.table_rows !== null && output.table_rows !== output.rows ? ` of ${numberText(output.table_rows)}` : ""}
+                      {output.table_rows !== null && output.table_rows !== output.rows
+                        ? ` of ${numberText(output.table_rows)}`
+                        : ""}
                     </span>
                     <span className="line-end">{sizeText(output.bytes)}</span>
                   </li>
@@ -114,7 +143,10 @@ function Detail({ data, reload }: { data: RunDetailView; reload: () => void }) {
                   [<Word key="freshness" of="freshness" />, momentText(run.freshness)],
                   ["Run", <code key="run">{run.id}</code>],
                   ["Shows", run.shows],
-                  ["Marks", marksOf(run).length === 0 ? null : marksOf(run).map((mark) => <Tag key={mark}>{mark}</Tag>)],
+                  [
+                    "Marks",
+                    marksOf(run).length === 0 ? null : marksOf(run).map((mark) => <Tag key={mark}>{mark}</Tag>),
+                  ],
                 ]}
               />
             </Panel>
@@ -137,25 +169,48 @@ function RunActions({ pond, state, onDone }: { pond: string; state: string; onDo
   const name = shortName(pond);
   const at = `ponds/${encodeURIComponent(pond)}`;
   if (state === "running") {
-    return <Action label="Kill" path={`${at}/kill`} level="operate" twin={`pondage kill ${name}`} hasNote isDanger onDone={onDone} />;
+    return (
+      <Action
+        label="Kill"
+        path={`${at}/kill`}
+        level="operate"
+        twin={`pondage kill ${name}`}
+        hasNote
+        isDanger
+        onDone={onDone}
+      />
+    );
   }
   if (state === "failed" || state === "killed") {
     return (
       <>
         <Action label="Clear" path={`${at}/clear`} level="operate" twin={`pondage clear ${name}`} onDone={onDone} />
-        <Action label="Retry now" path={`${at}/force`} level="operate" twin={`pondage force ${name}`} hasNote onDone={onDone} />
+        <Action
+          label="Retry now"
+          path={`${at}/force`}
+          level="operate"
+          twin={`pondage force ${name}`}
+          hasNote
+          onDone={onDone}
+        />
       </>
     );
   }
-  return <Action label="Run again" path={`${at}/pulse`} level="demand" twin={`pondage pulse ${name}`} onDone={onDone} />;
+  return (
+    <Action label="Run again" path={`${at}/pulse`} level="demand" twin={`pondage pulse ${name}`} onDone={onDone} />
+  );
 }
 
 function placeText(error: FailureView, ripple: string | null): string {
-  return [ripple === null ? "" : `Ripple ${ripple}`, error.place === null ? "" : `at ${error.place}`].filter((text) => text !== "").join(" ");
+  return [ripple === null ? "" : `Ripple ${ripple}`, error.place === null ? "" : `at ${error.place}`]
+    .filter((text) => text !== "")
+    .join(" ");
 }
 
 function newestTrace(attempts: readonly AttemptView[]): FailureView | null {
-  const errors = attempts.flatMap((attempt) => attempt.executions).flatMap((each) => (each.error === null ? [] : [each.error]));
+  const errors = attempts
+    .flatMap((attempt) => attempt.executions)
+    .flatMap((each) => (each.error === null ? [] : [each.error]));
   return errors.at(-1) ?? null;
 }
 

@@ -27,19 +27,27 @@ const LEADS: Record<View, string> = {
 function Runs() {
   const { params } = usePlace();
   const world = useWorld();
-  const view: View = params.job !== undefined ? "jobs" : params.view === "list" || params.view === "jobs" ? params.view : "grid";
+  const view: View =
+    params.job !== undefined ? "jobs" : params.view === "list" || params.view === "jobs" ? params.view : "grid";
   const runs = useGet<RunsView>("runs", { limit: LIMIT, state: params.state, pond: params.pond }, versionOf(world));
   return (
     <>
-      <PageHead
-        title={<Word of="run">Runs</Word>}
-        lead={LEADS[view]}
-      >
+      <PageHead title={<Word of="run">Runs</Word>} lead={LEADS[view]}>
         <Choice
           label="How to show them"
           value={view}
-          options={[["grid", "Grid"], ["list", "List"], ["jobs", "Jobs"]]}
-          onChange={(chosen) => change({ view: chosen === "grid" ? null : chosen, job: null, state: (chosen === "jobs") === (view === "jobs") ? params.state : null })}
+          options={[
+            ["grid", "Grid"],
+            ["list", "List"],
+            ["jobs", "Jobs"],
+          ]}
+          onChange={(chosen) =>
+            change({
+              view: chosen === "grid" ? null : chosen,
+              job: null,
+              state: (chosen === "jobs") === (view === "jobs") ? params.state : null,
+            })
+          }
         />
       </PageHead>
       {view === "jobs" ? (
@@ -47,7 +55,9 @@ function Runs() {
       ) : (
         <Panel>
           <RunFilters />
-          <Loaded from={runs}>{(data) => (view === "list" ? <List data={data} /> : <Grid data={data} world={world} />)}</Loaded>
+          <Loaded from={runs}>
+            {(data) => (view === "list" ? <List data={data} /> : <Grid data={data} world={world} />)}
+          </Loaded>
         </Panel>
       )}
     </>
@@ -112,7 +122,9 @@ function Grid({ data, world }: { data: RunsView; world: World }) {
           ))}
         </tbody>
       </table>
-      {data.has_more ? <p className="faint">Older Runs are not shown: pick a Pond or a state to see more of them.</p> : null}
+      {data.has_more ? (
+        <p className="faint">Older Runs are not shown: pick a Pond or a state to see more of them.</p>
+      ) : null}
     </div>
   );
 }
@@ -129,8 +141,18 @@ function GridRow({ pond, runs, state }: { pond: string; runs: readonly RunView[]
         <div className="cells">
           {runs.length === 0 ? <span className="faint">no Run yet</span> : null}
           {runs.map((run) => (
-            <Link key={run.id} page="run" params={{ run: run.id }} className={`cell cell-${run.state}`} title={titleOf(run)}>
-              <i style={{ height: `${run.duration_us === null ? 100 : Math.max(18, (100 * run.duration_us) / longest)}%` }} />
+            <Link
+              key={run.id}
+              page="run"
+              params={{ run: run.id }}
+              className={`cell cell-${run.state}`}
+              title={titleOf(run)}
+            >
+              <i
+                style={{
+                  height: `${run.duration_us === null ? 100 : Math.max(18, (100 * run.duration_us) / longest)}%`,
+                }}
+              />
               <span className="unseen">
                 {shortName(run.pond)} #{run.number} {run.state}
               </span>
@@ -191,7 +213,9 @@ function List({ data }: { data: RunsView }) {
               <td className="nowrap">
                 <Age at={run.started_at} />
               </td>
-              <td className="right">{run.duration_us === null ? <Elapsed since={run.started_at} /> : <Duration us={run.duration_us} />}</td>
+              <td className="right">
+                {run.duration_us === null ? <Elapsed since={run.started_at} /> : <Duration us={run.duration_us} />}
+              </td>
               <td className="clip">{run.error?.message ?? ""}</td>
             </tr>
           ))}

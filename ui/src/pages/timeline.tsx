@@ -8,8 +8,8 @@ import { Filters, Find, Select } from "../parts/filters";
 import { Link, PondLink } from "../parts/link";
 import { Word } from "../parts/word";
 import { change, usePlace } from "../router";
-import { marksOf } from "../runs/scale";
-import { compared, lanesOf, type Lane } from "../timeline/lanes";
+import { marksOf } from "../parts/scale";
+import { compared, lanesOf, type Lane } from "./timeline/lanes";
 import type { SavedSimulation, SavedSimulations, SavedSpan, Span, TimelineView } from "../types";
 import { clockText, countText, durationText, momentText, shortName } from "../words";
 import type { Page } from "./page";
@@ -32,36 +32,69 @@ function Timeline() {
   const step = length / 30;
   const until = isNow ? Math.ceil(now / step) * step : chosen;
   const since = until - length;
-  const version = [...world.ponds.values()].reduce((sum, pond) => sum + pond.runs + (pond.last_run?.ended_at ?? 0) / 1e6 + pond.active.length, 0);
+  const version = [...world.ponds.values()].reduce(
+    (sum, pond) => sum + pond.runs + (pond.last_run?.ended_at ?? 0) / 1e6 + pond.active.length,
+    0,
+  );
   const found = useGet<TimelineView>("timeline", { since, until: isNow ? null : until }, version + world.runs.size);
   const saved = useGet<SavedSimulations>("simulations");
-  const simulation = useGet<SavedSimulation>(params.simulation === undefined ? null : `simulations/${encodeURIComponent(params.simulation)}`);
+  const simulation = useGet<SavedSimulation>(
+    params.simulation === undefined ? null : `simulations/${encodeURIComponent(params.simulation)}`,
+  );
   const planned = simulation.data?.spans ?? [];
   const names = saved.data?.simulations ?? [];
   return (
     <>
-      <PageHead title="Timeline" lead={`${momentText(since)} to ${isNow ? "now" : momentText(until)}. A bar is a Run; a mark is somebody’s act.`}>
+      <PageHead
+        title="Timeline"
+        lead={`${momentText(since)} to ${isNow ? "now" : momentText(until)}. A bar is a Run; a mark is somebody’s act.`}
+      >
         <div className="row">
           <button type="button" onClick={() => change({ until: String(until - length / 2) })} aria-label="Earlier">
             ←
           </button>
-          <button type="button" disabled={isNow} onClick={() => change({ until: until + length / 2 >= now ? null : String(until + length / 2) })} aria-label="Later">
+          <button
+            type="button"
+            disabled={isNow}
+            onClick={() => change({ until: until + length / 2 >= now ? null : String(until + length / 2) })}
+            aria-label="Later"
+          >
             →
           </button>
           <button type="button" disabled={isNow} onClick={() => change({ until: null })}>
             Now
           </button>
-          <Choice label="How long" value={range} options={RANGES.map((each) => [each, RANGE_TEXT[each]] as const)} onChange={(hours) => change({ hours })} />
+          <Choice
+            label="How long"
+            value={range}
+            options={RANGES.map((each) => [each, RANGE_TEXT[each]] as const)}
+            onChange={(hours) => change({ hours })}
+          />
         </div>
       </PageHead>
       <Panel>
         <Filters>
           <Find hint="a Pond or a job" />
-          <Select of="simulation" label="Beside it" none="no simulation" options={names.map((each) => [each.id, each.name] as const)} />
+          <Select
+            of="simulation"
+            label="Beside it"
+            none="no simulation"
+            options={names.map((each) => [each.id, each.name] as const)}
+          />
           <Legend hasSimulation={planned.length > 0} />
         </Filters>
         <Loaded from={found}>
-          {(data) => <Lanes data={data} planned={planned} since={since} until={until} now={now} isNow={isNow} find={params.find ?? ""} />}
+          {(data) => (
+            <Lanes
+              data={data}
+              planned={planned}
+              since={since}
+              until={until}
+              now={now}
+              isNow={isNow}
+              find={params.find ?? ""}
+            />
+          )}
         </Loaded>
       </Panel>
     </>
@@ -108,7 +141,8 @@ function Lanes({ data, planned, since, until, now, isNow, find }: LanesProps) {
     <div className="timeline">
       {difference === null ? null : (
         <p className="soft">
-          In this time {countText(difference.real, "Run")} began; the simulation has {countText(difference.planned, "Run")} here.
+          In this time {countText(difference.real, "Run")} began; the simulation has{" "}
+          {countText(difference.planned, "Run")} here.
         </p>
       )}
       <div className="timeline-row timeline-scale" aria-hidden="true">
@@ -136,9 +170,19 @@ function Lanes({ data, planned, since, until, now, isNow, find }: LanesProps) {
         </div>
       </div>
       {lanes.slice(0, MOST_LANES).map((lane) => (
-        <LaneRow key={`${lane.kind} ${lane.name}`} lane={lane} place={place} since={since} end={end} now={now} isNow={isNow} />
+        <LaneRow
+          key={`${lane.kind} ${lane.name}`}
+          lane={lane}
+          place={place}
+          since={since}
+          end={end}
+          now={now}
+          isNow={isNow}
+        />
       ))}
-      {lanes.length > MOST_LANES ? <p className="faint">{lanes.length - MOST_LANES} more; narrow them by name.</p> : null}
+      {lanes.length > MOST_LANES ? (
+        <p className="faint">{lanes.length - MOST_LANES} more; narrow them by name.</p>
+      ) : null}
       {data.has_more ? <p className="faint">There was too much to show all of it: the oldest is left out.</p> : null}
     </div>
   );
@@ -158,16 +202,28 @@ interface LaneProps {
 }
 
 function LaneRow({ lane, place, since, end, now, isNow }: LaneProps) {
-  const width = (from: number, to: number): string => `max(3px, ${(100 * (to - Math.max(from, since))) / (end - since)}%)`;
+  const width = (from: number, to: number): string =>
+    `max(3px, ${(100 * (to - Math.max(from, since))) / (end - since)}%)`;
   return (
     <div className={`timeline-row ${lane.planned.length > 0 ? "has-planned" : ""}`}>
       <span className="timeline-name">
-        {lane.kind === "pond" ? <PondLink pond={lane.name} /> : <span><Word of="job">{lane.name}</Word></span>}
+        {lane.kind === "pond" ? (
+          <PondLink pond={lane.name} />
+        ) : (
+          <span>
+            <Word of="job">{lane.name}</Word>
+          </span>
+        )}
       </span>
       <div className="timeline-track">
         {lane.planned.map((span, position) =>
           span.end < since || span.start > end ? null : (
-            <i key={position} className="bar bar-planned" style={{ left: place(Math.max(span.start, since)), width: width(span.start, span.end) }} title="simulated" />
+            <i
+              key={position}
+              className="bar bar-planned"
+              style={{ left: place(Math.max(span.start, since)), width: width(span.start, span.end) }}
+              title="simulated"
+            />
           ),
         )}
         {lane.spans.map((span) => (
@@ -177,14 +233,19 @@ function LaneRow({ lane, place, since, end, now, isNow }: LaneProps) {
             params={span.kind === "job" ? { run: span.id, kind: "job" } : { run: span.id }}
             className={`bar bar-${span.state.toLowerCase()}`}
             title={titleOf(span, now)}
-            style={{ left: place(Math.max(span.start, since)), width: width(span.start, Math.max(span.end ?? now, span.start)) }}
+            style={{
+              left: place(Math.max(span.start, since)),
+              width: width(span.start, Math.max(span.end ?? now, span.start)),
+            }}
           >
             <span className="unseen">{titleOf(span, now)}</span>
           </Link>
         ))}
-        {lane.coming.filter((at) => at < end).map((at) => (
-          <i key={at} className="coming" style={{ left: place(at) }} title={`its schedule, ${momentText(at)}`} />
-        ))}
+        {lane.coming
+          .filter((at) => at < end)
+          .map((at) => (
+            <i key={at} className="coming" style={{ left: place(at) }} title={`its schedule, ${momentText(at)}`} />
+          ))}
         <Now at={now} place={place} isShown={isNow} />
       </div>
     </div>
@@ -193,7 +254,8 @@ function LaneRow({ lane, place, since, end, now, isNow }: LaneProps) {
 
 function titleOf(span: Span, now: number): string {
   const number = span.number === undefined || span.number === null ? "" : ` #${span.number}`;
-  const took = span.end === null ? `since ${durationText(Math.max(0, now - span.start))}` : durationText(span.end - span.start);
+  const took =
+    span.end === null ? `since ${durationText(Math.max(0, now - span.start))}` : durationText(span.end - span.start);
   return `${shortName(span.lane)}${number} ${span.state.toLowerCase()}, ${took}, ${clockText(span.start)}`;
 }
 

@@ -19,7 +19,16 @@ interface ActionProps<T> {
   onDone?: (answer: T) => void;
 }
 
-export function Action<T>({ label, path, body = {}, level, twin, hasNote = false, isDanger = false, onDone }: ActionProps<T>) {
+export function Action<T>({
+  label,
+  path,
+  body = {},
+  level,
+  twin,
+  hasNote = false,
+  isDanger = false,
+  onDone,
+}: ActionProps<T>) {
   const [isOpen, setOpen] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const [note, setNote] = useState("");
@@ -35,7 +44,11 @@ export function Action<T>({ label, path, body = {}, level, twin, hasNote = false
         onDone?.(answer);
       })
       .catch((error: unknown) => {
-        setProblem(error instanceof Refusal ? error.problem : { code: "FAILED", message: String(error), place: null, hint: null });
+        setProblem(
+          error instanceof Refusal
+            ? error.problem
+            : { code: "FAILED", message: String(error), place: null, hint: null },
+        );
       })
       .finally(() => setBusy(false));
   };

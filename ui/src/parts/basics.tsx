@@ -6,7 +6,17 @@ import { isTerm } from "../glossary";
 import { ageText, durationText, momentText } from "../words";
 import { Word } from "./word";
 
-export function Panel({ title, aside, children, className }: { title?: ReactNode; aside?: ReactNode; children: ReactNode; className?: string }) {
+export function Panel({
+  title,
+  aside,
+  children,
+  className,
+}: {
+  title?: ReactNode;
+  aside?: ReactNode;
+  children: ReactNode;
+  className?: string;
+}) {
   return (
     <section className={`panel ${className ?? ""}`}>
       {title === undefined ? null : (
@@ -95,7 +105,15 @@ async function copyText(text: string): Promise<void> {
 }
 
 /** Nothing to show: says why, and what to type. */
-export function Empty({ title, children, commands = [] }: { title: ReactNode; children?: ReactNode; commands?: readonly string[] }) {
+export function Empty({
+  title,
+  children,
+  commands = [],
+}: {
+  title: ReactNode;
+  children?: ReactNode;
+  commands?: readonly string[];
+}) {
   return (
     <div className="empty">
       <p className="empty-title">{title}</p>
@@ -115,7 +133,13 @@ export function Trouble({ problem, title }: { problem: Problem; title?: ReactNod
       </p>
       {title === undefined ? null : <p>{problem.message}</p>}
       {problem.place ? <p className="faint">at {problem.place}</p> : null}
-      {problem.hint ? problem.hint.startsWith("pondage ") ? <Command text={problem.hint} /> : <p>{problem.hint}</p> : null}
+      {problem.hint ? (
+        problem.hint.startsWith("pondage ") ? (
+          <Command text={problem.hint} />
+        ) : (
+          <p>{problem.hint}</p>
+        )
+      ) : null}
     </div>
   );
 }

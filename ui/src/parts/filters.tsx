@@ -14,7 +14,12 @@ export function Find({ hint }: { hint: string }) {
   return (
     <label>
       <span>Find</span>
-      <input type="search" value={params.find ?? ""} placeholder={hint} onChange={(event) => change({ find: event.target.value }, { replace: true })} />
+      <input
+        type="search"
+        value={params.find ?? ""}
+        placeholder={hint}
+        onChange={(event) => change({ find: event.target.value }, { replace: true })}
+      />
     </label>
   );
 }

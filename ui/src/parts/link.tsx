@@ -21,7 +21,14 @@ export function Link({ page, params = {}, className, title, current, style, chil
     go(href);
   };
   return (
-    <a href={href} className={className} title={title} style={style} onClick={follow} aria-current={current ? "page" : undefined}>
+    <a
+      href={href}
+      className={className}
+      title={title}
+      style={style}
+      onClick={follow}
+      aria-current={current ? "page" : undefined}
+    >
       {children}
     </a>
   );

@@ -66,11 +66,25 @@ export function Logs({ subject, ripple = "", isLive }: { subject: string; ripple
         </span>
         <div className="row">
           {isLive ? (
-            <button type="button" className="quiet" aria-pressed={isFollowing} onClick={() => setFollowing(!isFollowing)}>
+            <button
+              type="button"
+              className="quiet"
+              aria-pressed={isFollowing}
+              onClick={() => setFollowing(!isFollowing)}
+            >
               {isFollowing ? "Stop scrolling" : "Scroll along"}
             </button>
           ) : null}
-          <Choice label="Which lines" value={which} onChange={(log) => change({ log: log === "all" ? null : log }, { replace: true })} options={[["all", "All"], ["warnings", "Warnings"], ["errors", "Errors"]]} />
+          <Choice
+            label="Which lines"
+            value={which}
+            onChange={(log) => change({ log: log === "all" ? null : log }, { replace: true })}
+            options={[
+              ["all", "All"],
+              ["warnings", "Warnings"],
+              ["errors", "Errors"],
+            ]}
+          />
         </div>
       </div>
       {problem === null ? null : <Trouble problem={problem} />}

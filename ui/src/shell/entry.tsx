@@ -20,11 +20,17 @@ export function Entry({ problem }: { problem: Problem | null }) {
     <main className="entry">
       <form onSubmit={enter} className="panel">
         <Logo />
-        <h1>{problem === null ? "Open it with a token" : isAboutEnvironment ? "Which environment?" : "This token does not open it"}</h1>
+        <h1>
+          {problem === null
+            ? "Open it with a token"
+            : isAboutEnvironment
+              ? "Which environment?"
+              : "This token does not open it"}
+        </h1>
         {problem === null ? (
           <p>
-            The address that <code>pondage dev</code> and <code>pondage serve</code> print on their first start has a token in
-            it, which is kept in <code>.pondage/admin.token</code>. Another one is made with:
+            The address that <code>pondage dev</code> and <code>pondage serve</code> print on their first start has a
+            token in it, which is kept in <code>.pondage/admin.token</code>. Another one is made with:
           </p>
         ) : (
           <Trouble problem={{ ...problem, hint: null }} />
@@ -39,7 +45,13 @@ export function Entry({ problem }: { problem: Problem | null }) {
         )}
         <label>
           Token
-          <input type="password" autoComplete="off" spellCheck={false} value={typed} onChange={(event) => setTyped(event.target.value)} />
+          <input
+            type="password"
+            autoComplete="off"
+            spellCheck={false}
+            value={typed}
+            onChange={(event) => setTyped(event.target.value)}
+          />
         </label>
         <div className="row">
           <button type="submit" className="primary">

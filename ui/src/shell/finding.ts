@@ -21,7 +21,13 @@ export function everything(world: World, pages: readonly Page[]): Hit[] {
   for (const pond of world.ponds.values()) {
     hits.push({ kind: "Pond", text: pond.key, detail: pond.state, page: "node", params: { pond: pond.key } });
     for (const run of pond.active) {
-      hits.push({ kind: "Run", text: `${pond.name}#${run.number}`, detail: "open", page: "run", params: { run: run.id } });
+      hits.push({
+        kind: "Run",
+        text: `${pond.name}#${run.number}`,
+        detail: "open",
+        page: "run",
+        params: { run: run.id },
+      });
     }
     if (pond.last_run !== null) {
       const { id, number, state } = pond.last_run;
@@ -32,20 +38,46 @@ export function everything(world: World, pages: readonly Page[]): Hit[] {
     const name = shortName(pond.key);
     for (const ripple of pond.ripples) {
       if (ripple.name === name) continue;
-      hits.push({ kind: "Ripple", text: `${name}.${ripple.name}`, detail: ripple.kind, page: "node", params: { pond: pond.key, tab: "code", ripple: ripple.name } });
+      hits.push({
+        kind: "Ripple",
+        text: `${name}.${ripple.name}`,
+        detail: ripple.kind,
+        page: "node",
+        params: { pond: pond.key, tab: "code", ripple: ripple.name },
+      });
     }
   }
   for (const job of world.graph?.jobs ?? []) {
-    hits.push({ kind: "Job", text: job.name, detail: `version ${job.version}`, page: "runs", params: { view: "jobs", job: job.name } });
+    hits.push({
+      kind: "Job",
+      text: job.name,
+      detail: `version ${job.version}`,
+      page: "runs",
+      params: { view: "jobs", job: job.name },
+    });
   }
   for (const process of world.processes) {
-    hits.push({ kind: "Process", text: `${process.role} ${process.id}`, detail: process.machine, page: "processes", params: {} });
+    hits.push({
+      kind: "Process",
+      text: `${process.role} ${process.id}`,
+      detail: process.machine,
+      page: "processes",
+      params: {},
+    });
   }
   for (const reactor of world.reactors) {
-    hits.push({ kind: "Reactor", text: reactor.name, detail: reactor.state, page: "reactors", params: { reactor: reactor.name } });
+    hits.push({
+      kind: "Reactor",
+      text: reactor.name,
+      detail: reactor.state,
+      page: "reactors",
+      params: { reactor: reactor.name },
+    });
   }
   for (const run of world.runs.values()) {
-    const at = run.is_flow ? { kind: "Flow", page: "flows", params: { run: run.id } } : { kind: "Job run", page: "run", params: { run: run.id, kind: "job" } };
+    const at = run.is_flow
+      ? { kind: "Flow", page: "flows", params: { run: run.id } }
+      : { kind: "Job run", page: "run", params: { run: run.id, kind: "job" } };
     hits.push({ ...at, text: `${run.job} ${run.id}`, detail: run.state });
   }
   for (const page of pages) {

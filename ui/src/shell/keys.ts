@@ -8,7 +8,8 @@ export function useKeys(onHelp: () => void, onTheme: () => void): void {
     let before = "";
     const press = (event: KeyboardEvent) => {
       const target = event.target instanceof HTMLElement ? event.target : null;
-      const isTyping = target !== null && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+      const isTyping =
+        target !== null && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
       if (isTyping || event.metaKey || event.ctrlKey || event.altKey) return;
       const previous = before;
       before = event.key;

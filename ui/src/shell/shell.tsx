@@ -15,7 +15,12 @@ import { Tips } from "./tips";
 
 const NEXT_THEME: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
 const THEME_TEXT: Record<Theme, string> = { system: "Auto", light: "Light", dark: "Dark" };
-const CONNECTION: Record<Connection, string> = { connecting: "connecting …", live: "live", lost: "connecting again …", refused: "no access" };
+const CONNECTION: Record<Connection, string> = {
+  connecting: "connecting …",
+  live: "live",
+  lost: "connecting again …",
+  refused: "no access",
+};
 
 /** Navigation, search, environment; the page that the address names is inside. */
 export function Shell() {
@@ -55,7 +60,12 @@ export function Shell() {
           ))}
         </ul>
         <div className="side-foot">
-          <button type="button" className="quiet" onClick={nextTheme} aria-label={`Colours: ${THEME_TEXT[theme]}. Change`}>
+          <button
+            type="button"
+            className="quiet"
+            onClick={nextTheme}
+            aria-label={`Colours: ${THEME_TEXT[theme]}. Change`}
+          >
             {THEME_TEXT[theme]}
           </button>
           <button type="button" className="quiet" onClick={showHelp} aria-label="Keys and words">

@@ -22,7 +22,8 @@ export function Tips() {
   const [tip, setTip] = useState<Tip | null>(null);
   useEffect(() => {
     const show = (event: Event) => {
-      const target = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-word], [data-tip]") : null;
+      const target =
+        event.target instanceof Element ? event.target.closest<HTMLElement>("[data-word], [data-tip]") : null;
       const said = target === null ? null : textOf(target);
       if (target === null || said === null) {
         setTip(null);
