@@ -1488,12 +1488,6 @@ export interface ValuesProblem {
   hint: string | null;
 }
 
-export interface DiffColumnDifference {
-  column: string;
-  before: string | null;
-  after: string | null;
-}
-
 export interface JobsOutputView {
   port: string;
   rows: number;
@@ -1503,6 +1497,12 @@ export interface JobsOutputView {
 
 export interface PlanColumnDifference {
   name: string;
+  before: string | null;
+  after: string | null;
+}
+
+export interface DiffColumnDifference {
+  column: string;
   before: string | null;
   after: string | null;
 }
