@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import ponds_argument, send
 
@@ -23,7 +24,6 @@ def calm(settings: Settings, ponds: tuple[str, ...], name: str | None) -> None:
     Triggers that the code declares come back with the next deploy that changes them. A schedule is part of the code:
     take it out there, and deploy.
     """
-    from pondage.cli.asks import demanding
 
     def done(old: PondView, _new: PondView) -> str:
         gone = [each for each in old.triggers if each.kind != "schedule" and name in (None, each.name)]

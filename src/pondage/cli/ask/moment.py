@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from pondage.define.values.duration import parsed_duration
 from pondage.errors import PondageError
 
 _AGO = re.compile(r"(?P<long>(?:\d+\s*(?:ms|[smhd])\s*)+)(?:ago)?\Z")
@@ -17,8 +18,6 @@ def parsed_moment(text: str, now: int) -> int | None:
     A duration is so long ago. A time without a zone is one of this machine's zone, as `status` and `runs` print them.
     Raises `PondageError` for a time in the future.
     """
-    from pondage.define.values.duration import parsed_duration
-
     given = text.strip()
     if ago := _AGO.match(given):
         return now - parsed_duration(ago["long"].strip())

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.ask.moment import required_moment
+from pondage.cli.asks import demanding
 from pondage.cli.client.desk import about, desk
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import if_taken, ponds_argument, send
@@ -24,8 +26,6 @@ def pulse(settings: Settings, ponds: tuple[str, ...], at: str | None) -> None:
     Everything above it that is older runs first, and each Pond runs once. With --at what is fresh enough already does
     not run again. See also: pondage run, which waits and prints the rows.
     """
-    from pondage.cli.asks import demanding
-
     target = None if at is None else _moment(settings, at)
 
     def done(old: PondView, _new: PondView) -> str:
@@ -37,7 +37,5 @@ def pulse(settings: Settings, ponds: tuple[str, ...], at: str | None) -> None:
 
 
 def _moment(settings: Settings, text: str) -> int:
-    from pondage.cli.ask.moment import required_moment
-
     with desk(settings) as opened:
         return required_moment(text, opened.ask(about).at, option="--at")

@@ -6,10 +6,14 @@ import sys
 
 import click
 
+from pondage.cli.ask.moment import parsed_moment
+from pondage.cli.asks import demanding, looking
 from pondage.cli.client.desk import Desk, about, desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
 from pondage.cli.follow.answer import ask, print_answer
 from pondage.cli.follow.ponds import pulse_and_follow
+from pondage.cli.printing.output import print_json
+from pondage.ledger.act.questions import words_of
 
 
 @verb
@@ -46,7 +50,6 @@ def query(
     With --as-of a time it sees the newest data that is not fresher than that; with --as-of a Run that Run, what it read
     of its Sources, and everything else as fresh as it was. Only what is still retained can be read.
     """
-    from pondage.cli.printing.output import print_json
     from pondage.project.sql import tables_or_none
 
     if sum((is_tap, is_pulse, then is not None)) > 1:
@@ -70,17 +73,12 @@ def query(
 
 def _ponds(opened: Desk, sql: str, tables: frozenset[str] | None) -> list[str]:
     """Answer the keys of the Ponds that a question reads, of each name the newest major version, as a query does."""
-    from pondage.cli.asks import looking
-    from pondage.ledger.act.questions import words_of
-
     names = words_of(sql) if tables is None else tables
     found = {pond.name: pond.key for pond in opened.ask(looking.status).ponds if pond.name in names}
     return list(found.values())
 
 
 def _tap(opened: Desk, keys: list[str]) -> None:
-    from pondage.cli.asks import demanding
-
     for key in keys:
         opened.ask(demanding.tap, pond=key)
         click.echo(f"{key} was tapped; the rows here are those of before", err=True)
@@ -88,7 +86,5 @@ def _tap(opened: Desk, keys: list[str]) -> None:
 
 def _as_of(opened: Desk, then: str) -> int | str:
     """Answer a moment, or else what must be a Run: whoever answers knows."""
-    from pondage.cli.ask.moment import parsed_moment
-
     at = parsed_moment(then, opened.ask(about).at)
     return then if at is None else at

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
+import msgspec
 
+from pondage.cli.asks import looking
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.files.project import read_project
 from pondage.cli.follow.answer import answer_of, ask, print_answer
+from pondage.cli.follow.event import find_ponds
 from pondage.cli.follow.ponds import pulse_and_follow
-
-if TYPE_CHECKING:
-    from pondage.views.answers import SampleView
+from pondage.cli.printing.output import print_json, styled
+from pondage.views.answers import SampleTable, SampleView
+from pondage.views.ponds.show import PondShow
+from pondage.views.words import count_text
 
 
 @verb
@@ -41,9 +44,6 @@ def run(
     of the Pond one after the other, or the one you name. The rows are shown, and nothing else happens: nothing is
     deployed, written or published, and expectations are not checked.
     """
-    from pondage.cli.follow.event import find_ponds
-    from pondage.cli.printing.output import print_json
-
     if sample:
         run_sample(settings, pond, rows=rows, limit=limit, timeout_s=timeout_s, is_json=is_json)
         return
@@ -69,9 +69,6 @@ def run(
 
 def tables_of(opened: Desk, key: str) -> list[str]:
     """Answer how a query calls the results of a Pond."""
-    from pondage.cli.asks import looking
-    from pondage.views.ponds.show import PondShow
-
     shown = opened.ask(looking.show, subject=key)
     assert isinstance(shown, PondShow), key
     return [ripple.table for ripple in shown.ripples if ripple.is_outlet and ripple.published is not None]
@@ -86,12 +83,7 @@ def run_sample(
     settings: Settings, given: str, *, rows: int, limit: int, timeout_s: float | None, is_json: bool
 ) -> None:
     """Let a worker run the Ripples of a Pond, or one of them, and print their rows. Changes nothing."""
-    import msgspec
-
     from pondage.cli.asks import questions
-    from pondage.cli.files.project import read_project
-    from pondage.cli.printing.output import print_json
-    from pondage.views.answers import SampleTable, SampleView
 
     name, _, ripple = given.partition(".")
     with desk(settings) as opened:
@@ -112,9 +104,6 @@ def run_sample(
 
 
 def _print(settings: Settings, opened: Desk, view: SampleView) -> None:
-    from pondage.cli.printing.output import styled
-    from pondage.views.words import count_text
-
     for table in view.tables:
         click.echo()
         click.echo(f"{view.pond}.{table.ripple}:")

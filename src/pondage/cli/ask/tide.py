@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import send
-
-if TYPE_CHECKING:
-    pass
+from pondage.define.values.duration import parsed_duration
+from pondage.define.values.names import checked_name
+from pondage.views.words import duration_text
 
 
 @verb
@@ -23,11 +22,6 @@ def tide(settings: Settings, pond: str, limit: str, name: str) -> None:
 
     It runs no more often than that needs. Of several Tides the smallest limit rules; one of the same name is replaced.
     """
-    from pondage.cli.asks import demanding
-    from pondage.define.values.duration import parsed_duration
-    from pondage.define.values.names import checked_name
-    from pondage.views.words import duration_text
-
     length = parsed_duration(limit, what="limit")
     checked = checked_name(name, what="Tide")
     done = f"has Tide {checked!r} of {duration_text(length)}"

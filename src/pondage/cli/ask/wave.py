@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
+from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import ponds_argument, send
-
-if TYPE_CHECKING:
-    pass
 
 
 @verb
@@ -30,8 +28,6 @@ def wave(settings: Settings, ponds: tuple[str, ...], pacing: str, just_in_time: 
     Every Pond above settles on the rhythm of the slowest one. A Wave survives failures and restarts. A Pond has one:
     another one replaces it.
     """
-    from pondage.cli.asks import demanding
-
     is_paced = just_in_time or pacing == "just-in-time"
     chosen: Literal["eager", "just-in-time"] = "just-in-time" if is_paced else "eager"
     done = "has a Wave, just in time" if is_paced else "has a Wave"

@@ -7,12 +7,18 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import click
+import msgspec
 
+from pondage.cli.asks import inferring
 from pondage.cli.client.desk import Desk
+from pondage.cli.follow.answer import answer_of
+from pondage.plan.job.inference import planned_with_answers
+from pondage.work.inference import Inferred
 
 if TYPE_CHECKING:
     from pondage.plan.job.inference import Inference
-    from pondage.work.inference import Inferred, Question
+    from pondage.work.inference import Question
+
 
 Planned = TypeVar("Planned")
 TIMEOUT_S = 300.0
@@ -33,7 +39,6 @@ class Asker:
 
         Raises JobRefused with what Spark has against it, and `TookTooLong` when no worker answers.
         """
-        from pondage.plan.job.inference import planned_with_answers
 
         def ask(questions: tuple[Question, ...]) -> list[Inferred]:
             found: list[Inferred] = []
@@ -45,12 +50,6 @@ class Asker:
         return planned_with_answers(plan, ask)
 
     def _answers(self, questions: list[Question], *, code: str, archive: bytes) -> list[Inferred]:
-        import msgspec
-
-        from pondage.cli.asks import inferring
-        from pondage.cli.follow.answer import answer_of
-        from pondage.work.inference import Inferred
-
         asked = self._opened.ask(
             inferring.inference, questions=questions, archive=archive, code=code, timeout_s=TIMEOUT_S
         )

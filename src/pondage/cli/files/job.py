@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from pondage.cli.files import registry
 from pondage.cli.files.inference import Asker
 from pondage.cli.printing.errors import REFUSED_EXIT
 from pondage.define.job.job import JobProblem, JobRefused
+from pondage.errors import ProjectError
+from pondage.ledger.tables.job_plans import stored_job
 from pondage.plan.job.inference import Inference
 from pondage.plan.job.planner import PlannedJob, plan_job
+from pondage.project.archive import pack_project
 from pondage.project.job import load_job_file
 
 if TYPE_CHECKING:
@@ -48,11 +52,6 @@ def stored_file(
     project: Project, file: Path, *, fuses: bool = True, inferring: Asker | None = None
 ) -> tuple[StoredJob, bytes]:
     """Answer a job file as it is stored, and the project's code that it runs with."""
-    import msgspec
-
-    from pondage.ledger.tables.job_plans import stored_job
-    from pondage.project.archive import pack_project
-
     planned = planned_or_refused(file, fuses=fuses, is_alone=True, inferring=inferring)
     plan = planned.plan
     plan = plan if plan.name else msgspec.structs.replace(plan, name=file.stem)
@@ -66,9 +65,6 @@ def stored_file(
 def project_jobs(project: Project) -> dict[str, StoredJob]:
     """Answer the jobs of a project: every file in `jobs/` that has a name, which joblets have not, and no inputs, which
     the bodies of Ripples have."""
-    from pondage.errors import ProjectError
-    from pondage.project.job import load_job_file
-
     found: dict[str, StoredJob] = {}
     for file in project.job_files:
         loaded = load_job_file(file)

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from pondage.cli.asks import components
+from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings
+from pondage.cli.files import registry
+from pondage.components.registry import built_in
+from pondage.views.jobs.components import known_component, known_type
 
 if TYPE_CHECKING:
     from pondage.cli.client.desk import Desk
@@ -21,11 +26,6 @@ if TYPE_CHECKING:
 
 def listed_components() -> list[KnownComponent]:
     """Answer every component by name. What the files of this folder say comes before what is deployed."""
-    from pondage.cli.asks import components
-    from pondage.cli.files import registry
-    from pondage.components.registry import built_in
-    from pondage.views.jobs.components import known_component
-
     with _opened() as opened:
         asked = [] if opened is None else opened.ask(components.components)
     found = {one.name: one for one in asked}
@@ -40,10 +40,6 @@ def listed_components() -> list[KnownComponent]:
 
 def listed_types() -> list[KnownType]:
     """Answer every type, those that are built in first. What this folder declares comes before what is deployed."""
-    from pondage.cli.asks import components
-    from pondage.cli.files import registry
-    from pondage.views.jobs.components import known_type
-
     with _opened() as opened:
         found = {one.key: one for one in ([] if opened is None else opened.ask(components.types))}
     project = registry.this_project()
@@ -54,8 +50,6 @@ def listed_types() -> list[KnownType]:
 
 def deployed(opened: Desk | None = None) -> tuple[Registry, TypeRegistry] | None:
     """Answer the components and types that are deployed; None when there is nobody to ask."""
-    from pondage.cli.asks import components
-
     if opened is None:
         with _opened() as other:
             return None if other is None else deployed(other)
@@ -66,8 +60,6 @@ def deployed(opened: Desk | None = None) -> tuple[Registry, TypeRegistry] | None
 @contextmanager
 def _opened() -> Iterator[Desk | None]:
     """Open what can be asked: the server that the call names, or a ledger that is there already; None without one."""
-    from pondage.cli.client.desk import desk
-
     context = click.get_current_context(silent=True)
     settings = context.find_object(Settings) if context is not None else None
     if settings is None or not (settings.server is not None or _has_ledger()):

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from pondage.cli.asks.uploads import Read
+from pondage.cli.files.job import project_jobs
+from pondage.define.job.exposed import exposed_by
+from pondage.project.archive import pack_project
+from pondage.project.reader import read_declared
 
 if TYPE_CHECKING:
     from pondage.ledger.act.branching import Choice
@@ -13,11 +19,7 @@ if TYPE_CHECKING:
 
 def read_project(project: Project, *, has_jobs: bool = True) -> Read:
     """Read the files of a project, in a process of its own, and pack its code."""
-    from pondage.cli.files.job import project_jobs
     from pondage.cli.files.registry import not_of_library
-    from pondage.define.job.exposed import exposed_by
-    from pondage.project.archive import pack_project
-    from pondage.project.reader import read_declared
 
     declared = read_declared(project)
     return Read(
@@ -33,6 +35,4 @@ def read_project(project: Project, *, has_jobs: bool = True) -> Read:
 
 def chosen(project: Project, choice: Choice) -> Choice:
     """Answer what was chosen, with what the project file says about environments."""
-    import msgspec
-
     return msgspec.structs.replace(choice, parents=project.parents)

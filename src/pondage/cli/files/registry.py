@@ -12,12 +12,16 @@ import click
 from pondage.cli.client.settings import Settings
 from pondage.components.registry import built_in, built_in_schemas
 from pondage.define.job.component import Registry, Schema
+from pondage.define.types.type_registry import BUILT_IN
+from pondage.errors import DefinitionError, ProjectError
+from pondage.project.archive import pack_project
+from pondage.project.project import find_project, load_project
+from pondage.project.reader import Declared, read_declared, schema_function
 
 if TYPE_CHECKING:
     from pondage.define.job.component import ComponentDefinition
     from pondage.define.types.type_registry import TypeRegistry
     from pondage.project.project import Project
-    from pondage.project.reader import Declared
 
 
 def known_components() -> Registry:
@@ -30,8 +34,6 @@ def known_components() -> Registry:
 
 def known_schemas() -> dict[str, Schema]:
     """Answer the pure `schema` functions of the library, and of the project's own components (in a subprocess)."""
-    from pondage.project.reader import schema_function
-
     project, own = this_project(), _own().schemas
     return {
         **built_in_schemas(),
@@ -41,9 +43,6 @@ def known_schemas() -> dict[str, Schema]:
 
 def this_project() -> Project | None:
     """Answer the project that the call is about; None outside of one. Raises what is wrong with its file."""
-    from pondage.errors import ProjectError
-    from pondage.project.project import find_project
-
     context = click.get_current_context(silent=True)
     settings = context.find_object(Settings) if context is not None else None
     try:
@@ -56,24 +55,17 @@ def this_project() -> Project | None:
 
 def this_code() -> bytes:
     """Answer the code of the project that the call is about, packed; nothing outside of one."""
-    from pondage.project.archive import pack_project
-
     project = this_project()
     return b"" if project is None else pack_project(project).data
 
 
 def known_types() -> TypeRegistry:
     """Answer the built-in types, and those that the project declares."""
-    from pondage.define.types.type_registry import BUILT_IN
-
     project = this_project()
     return {**BUILT_IN, **(project.types if project is not None else {})}
 
 
 def _own() -> Declared:
-    from pondage.project.archive import pack_project
-    from pondage.project.reader import Declared
-
     project = this_project()
     if project is None or not project.modules:
         return Declared(ponds=[], reactors=[])
@@ -83,9 +75,6 @@ def _own() -> Declared:
 @lru_cache(maxsize=4)
 def _read(root: Path, _digest: str) -> Declared:
     """Read a project's components once for each state of its code: importing it takes a process."""
-    from pondage.project.project import load_project
-    from pondage.project.reader import read_declared
-
     declared = read_declared(load_project(root))
     not_of_library(declared.components)
     return declared
@@ -93,8 +82,6 @@ def _read(root: Path, _digest: str) -> Declared:
 
 def not_of_library(components: Iterable[ComponentDefinition]) -> tuple[ComponentDefinition, ...]:
     """Answer components of a project; raises DefinitionError when one takes a name of the library."""
-    from pondage.errors import DefinitionError
-
     own = tuple(components)
     for one in own:
         if one.name in built_in():

@@ -6,8 +6,18 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+import click
+
+from pondage.cli.files.known import deployed
+from pondage.cli.printing.output import print_json
 from pondage.define.job.flow import MAX_DOCUMENT, FlowRefused
 from pondage.define.job.job import JobProblem
+from pondage.plan.flow.code import code_of
+from pondage.plan.flow.planner import plan_flow
+from pondage.plan.job.stored import stored_job
+from pondage.project.archive import pack_project
+from pondage.project.tree import load_tree, load_tree_file
+from pondage.views.words import count_text
 
 if TYPE_CHECKING:
     from pondage.cli.client.desk import Desk
@@ -19,6 +29,7 @@ if TYPE_CHECKING:
     from pondage.plan.job.inference import Inference
     from pondage.plan.job.stored import StoredJob
     from pondage.project.project import Project
+
 
 REFUSED = 4
 STANDARD_INPUT = "-"
@@ -38,9 +49,7 @@ def planned_tree(
 def _planned(
     file: str, name: str | None, opened: Desk | None, inferring: Asker | None
 ) -> tuple[PlannedFlow, Registry, str]:
-    from pondage.cli.files.known import deployed
     from pondage.cli.files.registry import known_components, known_types
-    from pondage.project.tree import load_tree, load_tree_file
 
     if file == STANDARD_INPUT:
         loaded = load_tree(sys.stdin.buffer.read(MAX_DOCUMENT + 1), file="standard input")
@@ -62,8 +71,6 @@ def _plan(
     tree: Tree, registry: Registry, types: TypeRegistry, name: str, inferring: Asker | None
 ) -> tuple[PlannedFlow, Registry, str]:
     from pondage.cli.files.registry import known_schemas, this_code, this_project
-    from pondage.plan.flow.code import code_of
-    from pondage.plan.flow.planner import plan_flow
 
     project = this_project()
     registry, code = code_of(tree, registry)
@@ -99,9 +106,6 @@ def stored_tree(
 
     No code comes with a tree whose programs are all deployed, nor outside of a project.
     """
-    from pondage.plan.job.stored import stored_job
-    from pondage.project.archive import pack_project
-
     planned, registry, code = _planned(file, name, opened, inferring)
     source = "" if file == STANDARD_INPUT else Path(file).name
     archive = None if code or project is None else pack_project(project)
@@ -125,11 +129,6 @@ def problem_json(problem: JobProblem) -> dict[str, object]:
 
 def refuse(error: FlowRefused, *, is_json: bool) -> NoReturn:
     """Print everything that is wrong with a tree, and end with exit code 4."""
-    import click
-
-    from pondage.cli.printing.output import print_json
-    from pondage.views.words import count_text
-
     if is_json:
         print_json({"ok": False, "problems": [problem_json(one) for one in error.problems]})
     else:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
+from pondage.cli.asks import looking
 from pondage.cli.client.desk import Desk
 from pondage.cli.client.settings import Settings
 from pondage.cli.follow.ponds import TookTooLong
+from pondage.cli.printing.output import print_table
+from pondage.define.values.meant import nearest
 from pondage.errors import PondageError
-
-if TYPE_CHECKING:
-    import msgspec
-
-    from pondage.views.answers import QueryView
+from pondage.views.answers import QueryView
+from pondage.views.words import count_text
 
 
 def ask(opened: Desk, sql: str, *, limit: int, timeout_s: float = 300.0, as_of: int | str | None = None) -> QueryView:
     """Let a worker answer a question; raises what the worker said, or `TookTooLong`. Ctrl-C withdraws it."""
-    import msgspec
-
     from pondage.cli.asks import questions
-    from pondage.views.answers import QueryView
 
     asked = opened.ask(questions.query, sql=sql, limit=limit, as_of=as_of)
     try:
@@ -39,8 +38,6 @@ def ask(opened: Desk, sql: str, *, limit: int, timeout_s: float = 300.0, as_of: 
 
 def _meant(opened: Desk, sql: str) -> str:
     """Answer what to type about a table that is not there: the Pond that was meant, or a look at all of them."""
-    from pondage.cli.asks import looking
-    from pondage.define.values.meant import nearest
     from pondage.project.sql import tables_or_none
 
     known = {pond.name: pond for pond in opened.ask(looking.status).ponds}
@@ -58,8 +55,6 @@ def answer_of(
     opened: Desk, asked: str, *, timeout_s: float, hint: str, settings: Settings | None = None
 ) -> msgspec.Raw:
     """Wait for the answer of a question and answer its JSON; raises what the worker said, or `TookTooLong`."""
-    import time
-
     from pondage.cli.asks import questions
 
     changes = opened.changes()
@@ -90,9 +85,6 @@ _NUMBERS = ("int", "bigint", "smallint", "tinyint", "long", "integer", "short", 
 
 def print_answer(settings: Settings, answer: QueryView) -> None:
     """Print rows as a table."""
-    from pondage.cli.printing.output import print_table
-    from pondage.views.words import count_text
-
     numbers = [
         name for name, kind in zip(answer.columns, answer.types, strict=False) if kind.partition("(")[0] in _NUMBERS
     ]
@@ -105,8 +97,6 @@ def print_answer(settings: Settings, answer: QueryView) -> None:
 
 def value_text(value: object) -> str:
     """Answer a value of a row as text: null is told from an empty text."""
-    import json
-
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.asks import looking
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings
+from pondage.views.words import age_text
 
 if TYPE_CHECKING:
     from pondage.views.ponds.status import PondView, StatusView
@@ -46,22 +48,16 @@ def send(
 
 
 def _status(opened: Desk, keys: list[str]) -> StatusView:
-    from pondage.cli.asks import looking
-
     return opened.ask(looking.status, ponds=",".join(keys))
 
 
 def find_ponds(opened: Desk, names: tuple[str, ...]) -> list[str]:
     """Answer the keys of Ponds that were typed; raises `NotFound` with the nearest name."""
-    from pondage.cli.asks import looking
-
     return [opened.ask(looking.status, ponds=name).ponds[0].key for name in names]
 
 
 def what_follows(view: StatusView, pond: PondView) -> str:
     """Answer what the Pond does now, in half a sentence, with the command that tells more."""
-    from pondage.views.words import age_text
-
     when = f" {age_text(pond.next.at, view.at)}" if pond.next.at is not None else ""
     text = f"it is {pond.state}: {pond.next.text}{when}"
     if not view.processes:

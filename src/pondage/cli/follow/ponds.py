@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.asks import demanding, looking
 from pondage.cli.client.desk import Desk
 from pondage.cli.client.settings import Settings
+from pondage.cli.follow.screen import follow, screen
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
@@ -30,9 +32,6 @@ def pulse_and_follow(
     settings: Settings, opened: Desk, *keys: str, timeout_s: float | None = None, is_quiet: bool = False
 ) -> StatusView:
     """Pulse Ponds and show them and everything above until all are fresh; raises `RunFailed` or `TookTooLong`."""
-    from pondage.cli.asks import demanding, looking
-    from pondage.cli.follow.screen import follow, screen
-
     before = opened.ask(looking.status)
     at = before.at
     for key in keys:
@@ -114,8 +113,6 @@ def above(view: StatusView, key: str) -> frozenset[str]:
 
 def failure_of(settings: Settings, opened: Desk, view: StatusView, key: str) -> RunFailed:
     """Answer why a Pond did not become fresh: its own failure, or that of the Pond that blocks it."""
-    from pondage.cli.asks import looking
-
     bad = [each for each in view.ponds if each.key in above(view, key) and each.state in ("failed", "killed")]
     own = view.pond(key)
     cause = own if own is not None and own in bad else next(iter(bad), own)

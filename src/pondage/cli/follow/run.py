@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.asks import jobs
 from pondage.cli.client.desk import Desk
 from pondage.cli.client.settings import Settings
 from pondage.cli.follow.screen import DRAW_EVERY_S, READ_AGAIN_S
@@ -48,8 +49,6 @@ def follow_run(settings: Settings, opened: Desk, run: str, *, is_quiet: bool = F
 
     Ctrl-C, or SIGTERM, kills it: nothing more starts and what runs gets 30 s; the second time it ends at once.
     """
-    from pondage.cli.asks import jobs
-
     with _shown(settings, is_quiet=is_quiet) as show, _terminable():
         while True:
             try:
@@ -89,8 +88,6 @@ def _wait(opened: Desk, run: str, show: Show) -> JobRunDetail:
 
 
 def _read(opened: Desk, run: str) -> JobRunDetail:
-    from pondage.cli.asks import jobs
-
     return opened.ask(jobs.job_run, run=run)
 
 
@@ -150,8 +147,6 @@ class Lines:
 
 def kill_run(opened: Desk, run_id: str) -> None:
     """Kill a run of a job or a flow, and say what is left of it."""
-    from pondage.cli.asks import jobs
-
     view = opened.ask(jobs.kill, run=run_id)
     found = view.run.id
     running = view.run.counts.get("RUNNING", 0)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from pondage.cli.asks import looking
 from pondage.cli.client.desk import Desk
 from pondage.cli.client.settings import Settings
 from pondage.cli.printing.output import console, is_terminal, rich_table
@@ -27,6 +28,7 @@ from pondage.views.words import moment_text
 
 if TYPE_CHECKING:
     from rich.live import Live
+
 
 DRAW_EVERY_S = 0.25
 LINE_EVERY_US = 2_000_000
@@ -147,8 +149,6 @@ def follow(
 
 
 def _read(opened: Desk, ponds: str | None, most: int | None) -> StatusView:
-    from pondage.cli.asks import looking
-
     return opened.ask(looking.status, ponds=ponds, most=most)
 
 

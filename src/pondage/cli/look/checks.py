@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import click
+import msgspec
 
+from pondage.cli.asks import looking
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.follow.answer import answer_of, print_answer
 from pondage.cli.printing.output import Cell, print_json, print_table, print_title, state_cell
+from pondage.errors import NotFound
 from pondage.views.ponds.checks import BreakingView, BrokenRule, ChecksView, RuleOutcome, RuleView
 from pondage.views.words import age_text
 
@@ -35,8 +39,6 @@ def checks(
             raise click.UsageError("--sample needs a Pond: pondage checks POND --sample")
         _sample(settings, pond, rule=rule, timeout_s=timeout_s, is_json=is_json)
         return
-    from pondage.cli.asks import looking
-
     with desk(settings) as opened:
         view = opened.ask(looking.checks, subject=pond, most=limit)
     if is_json:
@@ -76,9 +78,6 @@ def _mark(outcome: RuleOutcome) -> str:
 
 
 def _sample(settings: Settings, pond: str, *, rule: str | None, timeout_s: float, is_json: bool) -> None:
-    from pondage.cli.follow.answer import print_answer
-    from pondage.errors import NotFound
-
     with desk(settings) as opened:
         found = _asked(settings, opened, pond, rule, timeout_s)
     if not found:
@@ -97,10 +96,7 @@ def _sample(settings: Settings, pond: str, *, rule: str | None, timeout_s: float
 
 
 def _asked(settings: Settings, opened: Desk, pond: str, rule: str | None, timeout_s: float) -> list[BreakingView]:
-    import msgspec
-
     from pondage.cli.asks import questions
-    from pondage.cli.follow.answer import answer_of
 
     found: list[BreakingView] = []
     begun = opened.ask(questions.breaks, subject=pond, rule=rule, limit=SAMPLE)

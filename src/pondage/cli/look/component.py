@@ -8,17 +8,23 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 import msgspec
 
+from pondage.cli.asks import components
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
 from pondage.cli.files.known import listed_components
 from pondage.cli.files.registry import known_components
 from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title
+from pondage.connect import kubernetes
 from pondage.define.job.component import ComponentDefinition
 from pondage.define.types.port import Port
+from pondage.define.values.meant import nearest
+from pondage.errors import NotFound
+from pondage.views.words import duration_text
 
 if TYPE_CHECKING:
     from pondage.views.jobs.components import KnownComponent
     from pondage.views.jobs.queues import QueueView
+
 
 _Component = TypeVar("_Component", bound=ComponentDefinition)
 
@@ -75,8 +81,6 @@ def show(settings: Settings, name: str, is_json: bool) -> None:
 @pass_settings
 def queues(settings: Settings, is_all: bool, is_json: bool) -> None:
     """Show what waits for which code. What is left over of old code can be bound to the new one."""
-    from pondage.cli.asks import components
-
     with desk(settings) as opened:
         view = opened.ask(components.queues, is_all=is_all)
     if is_json:
@@ -98,8 +102,6 @@ def queues(settings: Settings, is_all: bool, is_json: bool) -> None:
 @pass_settings
 def rebind(settings: Settings, queue: int, to: str | None, note: str, is_json: bool) -> None:
     """Let another code serve QUEUE: what waits in it, and what still comes."""
-    from pondage.cli.asks import components
-
     with desk(settings) as opened:
         done = opened.ask(components.rebind, queue=queue, to=to, note=note)
     if is_json:
@@ -117,7 +119,6 @@ def rebind(settings: Settings, queue: int, to: str | None, note: str, is_json: b
 def manifest(settings: Settings, names: tuple[str, ...], image: str, namespace: str, secret: str) -> None:
     """Print a Kubernetes manifest of workers for these components: kubectl apply -f -."""
     from pondage.cli.client.session import open_project
-    from pondage.connect import kubernetes
 
     known = known_components()
     project = open_project(settings)
@@ -133,9 +134,6 @@ def manifest(settings: Settings, names: tuple[str, ...], image: str, namespace: 
 
 def _known(known: Mapping[str, _Component], name: str) -> _Component:
     """Answer a component; raises `NotFound` with what may have been meant."""
-    from pondage.define.values.meant import nearest
-    from pondage.errors import NotFound
-
     if name not in known:
         close = nearest(name, known)
         hint = f"did you mean {close}?" if close else "see them all: pondage component list"
@@ -144,8 +142,6 @@ def _known(known: Mapping[str, _Component], name: str) -> _Component:
 
 
 def _line(one: QueueView) -> tuple[str, ...]:
-    from pondage.views.words import duration_text
-
     code = one.served_by[:12] or "any"
     needs = " ".join((*one.labels, *(one.memory[:1])))
     remark = "left over: pondage component rebind " + str(one.id) if one.is_left_over else ""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import click
+import msgspec
 
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.follow.answer import answer_of, value_text
 from pondage.cli.printing.output import print_json, print_table, print_title
 from pondage.operations.questions import diff_view
 from pondage.views.ponds.diff import DiffView, StateView, TableDifference
@@ -28,10 +30,7 @@ def diff(
     Rows are matched by --key; without it by the keys of a Pond that merges, or the columns of its rule `unique`; else
     they are compared as a whole. A worker reads both; when both Runs show the same snapshots nobody has to.
     """
-    import msgspec
-
     from pondage.cli.asks import questions
-    from pondage.cli.follow.answer import answer_of
 
     with desk(settings) as opened:
         begun = opened.ask(questions.diff, pond=pond, against=against, keys=keys, limit=limit)
@@ -68,8 +67,6 @@ def _print(settings: Settings, view: DiffView) -> None:
 
 
 def _print_sample(settings: Settings, table: TableDifference) -> None:
-    from pondage.cli.follow.answer import value_text
-
     assert table.sample is not None
     names = [name for name in table.sample.columns if name != "_columns"]
     has_columns = len(names) < len(table.sample.columns)
@@ -84,8 +81,6 @@ def _print_sample(settings: Settings, table: TableDifference) -> None:
 
 
 def _changes(value: object) -> str:
-    from pondage.cli.follow.answer import value_text
-
     if not isinstance(value, list):
         return ""
     pairs = [each for each in value if isinstance(each, dict)]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
 from pondage.cli.printing.drawing import drawing
@@ -31,8 +32,6 @@ def lineage(
 
     For a Run (sales#12) or a snapshot it is the data that was really read. Columns are known after a table's next run.
     """
-    from pondage.cli.asks import looking
-
     with desk(settings) as opened:
         view = opened.ask(looking.lineage, subject=subject, direction=way or "both", columns=has_columns)
     if svg is not None:

@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.follow.screen import Quietly
+from pondage.cli.printing.output import print_json, styled
+from pondage.views.words import moment_text
 
 if TYPE_CHECKING:
     from pondage.views.runs.logs import LogLine, LogsView
@@ -25,10 +29,6 @@ def logs(settings: Settings, subject: str | None, follow: bool, ripple: str | No
 
     Of a reactor: the streams that Spark reads for it and its graphs on Spark; `--ripple` names one of them.
     """
-    from pondage.cli.asks import looking
-    from pondage.cli.follow.screen import Quietly
-    from pondage.cli.printing.output import print_json
-
     with desk(settings) as opened:
         if follow and not is_json:
             with Quietly():
@@ -56,9 +56,6 @@ def _nothing(view: LogsView, subject: str | None) -> str:
 
 def print_line(settings: Settings, line: LogLine) -> None:
     """Print one line with its time and the Ripple it comes from; a line that continues another stands below it."""
-    from pondage.cli.printing.output import styled
-    from pondage.views.words import moment_text
-
     who = f"{line.pond.partition('@')[0]}.{line.ripple}"
     if line.at is None:
         click.echo(f"    {line.text}")

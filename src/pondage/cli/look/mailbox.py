@@ -8,11 +8,14 @@ import time
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from pondage.cli.client.settings import Verb
+from pondage.program.transport import JobDesc, transport_of
 
 if TYPE_CHECKING:
     from pondage.program.transport import Transport
+
 
 NO_MORE = 3
 """The exit code at the end of a stream, and when there is no other job."""
@@ -32,8 +35,6 @@ def mailbox() -> None:
 @mailbox.command(cls=Verb)
 def take() -> None:
     """Take the job and print it as JSON: its inputs, outputs and params."""
-    import msgspec
-
     found = _linked().take()
     if found is None:
         sys.exit(NO_MORE)
@@ -86,10 +87,6 @@ def wait_stop() -> None:
 
 
 def _linked() -> Transport:
-    import msgspec
-
-    from pondage.program.transport import JobDesc, transport_of
-
     taken = os.environ.get("PONDAGE_JOB")
     return transport_of(description=msgspec.json.decode(taken, type=JobDesc) if taken else None)
 

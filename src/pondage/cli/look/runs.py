@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
-
-if TYPE_CHECKING:
-    pass
+from pondage.cli.printing.output import print_json, print_table
+from pondage.cli.printing.ponds import RUNS_COLUMNS, run_row
 
 
 @verb
@@ -24,10 +22,6 @@ def runs(settings: Settings, pond: str | None, state: str | None, limit: int, is
 
     `pondage show RUN` prints one in full; a Run can also be called by its Pond and number: sales#12.
     """
-    from pondage.cli.asks import looking
-    from pondage.cli.printing.output import print_json, print_table
-    from pondage.cli.printing.ponds import RUNS_COLUMNS, run_row
-
     with desk(settings) as opened:
         view = opened.ask(looking.runs, pond=pond, state=state, limit=limit)
     if is_json:

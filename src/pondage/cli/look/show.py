@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
 from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title, state_cell
@@ -28,8 +29,6 @@ def show(settings: Settings, subject: str, is_json: bool) -> None:
 
     For a Pond also the path and the stable name under which other programs find its tables.
     """
-    from pondage.cli.asks import looking
-
     with desk(settings) as opened:
         view = opened.ask(looking.show, subject=subject)
         if is_json:

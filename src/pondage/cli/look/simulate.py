@@ -10,17 +10,37 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
+from pondage.cli.asks import simulating
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.look import simulate_options as options
+from pondage.cli.look.simulate_tables import print_tables
+from pondage.cli.printing.output import print_json
+from pondage.define.values.duration import parsed_duration
+from pondage.errors import NotFound, PondageError
+from pondage.kernel.demand.events import Tide, Wave
+from pondage.ledger.act.branching import with_foreign
+from pondage.ledger.tables.pond_shape import shape_of
+from pondage.plan.deploy.planner import checked, make_plan
+from pondage.plan.deploy.reactors import reactor_changes
+from pondage.project.reader import read_declared
+from pondage.simulate import whatif
+from pondage.simulate.pipeline import Pipeline
+from pondage.simulate.plot import svg
+from pondage.simulate.whatif import Question
+from pondage.views.plans.saved_simulations import kept_of
+from pondage.views.plans.simulation import RippleTiming, SimulationView, standing_actions
+from pondage.views.words import count_text, duration_text
 
 if TYPE_CHECKING:
     from pondage.define.pond.definition import PondDefinition
     from pondage.define.values.names import PondKey
     from pondage.kernel.demand import events
     from pondage.simulate.measure import Figures
-    from pondage.simulate.whatif import Played, Progress, Question
-    from pondage.views.plans.simulation import Recorded, SimulationFacts, SimulationView, Standing
+    from pondage.simulate.whatif import Played, Progress
+    from pondage.views.plans.simulation import Recorded, SimulationFacts, Standing
 
     Actions = list[tuple[int, events.Verb]]
 
@@ -101,17 +121,6 @@ def simulate(
     Spark is not started and nothing is changed. Without triggers, the standing ones of the Ponds are used. Durations
     come from the recorded executions. The same pipeline is then played under cron and with Runs on every change.
     """
-    import msgspec
-
-    from pondage.cli.look import simulate_options as options
-    from pondage.cli.look.simulate_tables import print_tables
-    from pondage.cli.printing.output import print_json
-    from pondage.define.values.duration import parsed_duration
-    from pondage.ledger.tables.pond_shape import shape_of
-    from pondage.simulate.pipeline import Pipeline
-    from pondage.simulate.whatif import Question
-    from pondage.views.plans.simulation import standing_actions
-
     with desk(settings) as opened:
         found = _local(opened) if is_local else _deployed(opened)
     # What arrives at a reactor is not known: its Pond is simulated as an Inlet that has news whenever it is asked.
@@ -162,9 +171,6 @@ def simulate(
 
 
 def _deployed(opened: Desk) -> _Found:
-    from pondage.cli.asks import simulating
-    from pondage.errors import NotFound
-
     facts = opened.ask(simulating.facts)
     if not facts.deployed:
         raise NotFound("nothing is deployed", hint="pondage deploy, or: pondage simulate --local", code="NO_POND")
@@ -180,12 +186,6 @@ def _deployed(opened: Desk) -> _Found:
 
 def _local(opened: Desk) -> _Found:
     """Read the project as a deploy would, with the Ponds of other projects that are deployed beside it."""
-    from pondage.cli.asks import simulating
-    from pondage.ledger.act.branching import with_foreign
-    from pondage.plan.deploy.planner import checked, make_plan
-    from pondage.plan.deploy.reactors import reactor_changes
-    from pondage.project.reader import read_declared
-
     project = opened.project
     declared, facts = read_declared(project), opened.ask(simulating.facts)
     plan = make_plan(
@@ -211,15 +211,10 @@ def _recorded(facts: SimulationFacts) -> dict[tuple[PondKey, str], Recorded]:
 
 
 def _wave(outlet: PondKey) -> events.Verb:
-    from pondage.kernel.demand.events import Wave
-
     return Wave(pond=outlet)
 
 
 def _play(question: Question, intervals: list[int]) -> tuple[Played, list[Figures]]:
-    from pondage.simulate import whatif
-    from pondage.views.words import duration_text
-
     chosen = intervals or whatif.cron_intervals(question.pipeline)
     with _progress(2 + len(chosen)) as progress:
         ours = whatif.play_pondage(question, progress=progress)
@@ -259,8 +254,6 @@ def _view(
     is_local: bool,
     notes: list[str],
 ) -> SimulationView:
-    from pondage.views.plans.simulation import RippleTiming, SimulationView
-
     pipeline = question.pipeline
     return SimulationView(
         project=found.project,
@@ -290,9 +283,6 @@ def _view(
 
 
 def _asked(question: Question) -> tuple[str, ...]:
-    from pondage.kernel.demand.events import Tide, Wave
-    from pondage.views.words import count_text, duration_text
-
     found: dict[str, int] = {}
     for _, verb in question.actions:
         words = f"{type(verb).__name__.lower()} {verb.pond}"
@@ -308,9 +298,6 @@ def _asked(question: Question) -> tuple[str, ...]:
 
 
 def _draw(path: Path, question: Question, ours: Played, view: SimulationView) -> None:
-    from pondage.errors import PondageError
-    from pondage.simulate.plot import svg
-
     title = f"{view.project}: {', '.join(view.triggers)}"
     drawn = svg(question.pipeline, ours.recorder, start=question.start, end=question.end, title=title)
     try:
@@ -320,9 +307,6 @@ def _draw(path: Path, question: Question, ours: Played, view: SimulationView) ->
 
 
 def _save(settings: Settings, name: str, ours: Played, view: SimulationView) -> None:
-    from pondage.cli.asks import simulating
-    from pondage.views.plans.saved_simulations import kept_of
-
     kept = kept_of(name, view, [run for runs in ours.recorder.runs.values() for run in runs])
     with desk(settings) as opened:
         opened.ask(

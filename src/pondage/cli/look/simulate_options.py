@@ -13,6 +13,7 @@ from pondage.define.values.names import PondKey
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.demand import PondShape
 from pondage.kernel.demand.events import Pulse, Tap, Tide, Verb, Wave
+from pondage.kernel.demand.state import Pacing
 from pondage.simulate.consumption import ConsumptionVerb, read_trace
 from pondage.simulate.pipeline import Place, Timing
 from pondage.views.plans.simulation import Recorded
@@ -111,8 +112,6 @@ def actions(
     tides: Sequence[str],
 ) -> list[tuple[int, Verb]]:
     """Answer the triggers that were given, by absolute time."""
-    from pondage.kernel.demand.state import Pacing
-
     found: list[tuple[int, Verb]] = []
     for text in taps:
         pond, at = _timed(names, text)

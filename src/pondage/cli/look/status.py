@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.follow.screen import Quietly, follow, screen
+from pondage.cli.printing.output import is_terminal, print_json, print_table
+from pondage.cli.printing.ponds import REACTOR_COLUMNS, STATUS_COLUMNS, process_text, reactor_rows, status_rows
 
 if TYPE_CHECKING:
     from pondage.views.ponds.status import StatusView
+
+
 MOST_PONDS = 500
 """So many are shown when nobody says which: more than anybody reads, and quickly read however many there are."""
 
@@ -26,10 +32,6 @@ def status(settings: Settings, ponds: tuple[str, ...], once: bool, is_all: bool,
 
     STATE is idle (nobody asks), queued (asked for, waiting), running, failed, blocked (by a Source) or killed.
     """
-    from pondage.cli.asks import looking
-    from pondage.cli.follow.screen import Quietly, follow, screen
-    from pondage.cli.printing.output import is_terminal, print_json
-
     named = ",".join(ponds) or None
     most = None if is_all or is_json or named is not None else MOST_PONDS
     with desk(settings) as opened:
@@ -46,9 +48,6 @@ def status(settings: Settings, ponds: tuple[str, ...], once: bool, is_all: bool,
 
 
 def _print_status(settings: Settings, view: StatusView) -> None:
-    from pondage.cli.printing.output import print_table
-    from pondage.cli.printing.ponds import REACTOR_COLUMNS, STATUS_COLUMNS, process_text, reactor_rows, status_rows
-
     if not view.ponds and not view.reactors:
         click.echo(f"nothing is deployed in environment {view.environment}; try: pondage deploy")
         return

@@ -8,7 +8,11 @@ import msgspec
 from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
 from pondage.cli.files.known import listed_types
 from pondage.cli.printing.output import print_json, print_pairs, print_table
-from pondage.define.types.type_registry import TypeEntry, TypeRegistry
+from pondage.define.types.type_json import spark_json
+from pondage.define.types.type_registry import TypeEntry, TypeRegistry, structures_of
+from pondage.define.types.types import parse_type
+from pondage.define.values.meant import nearest
+from pondage.errors import NotFound
 
 
 @click.group("type")
@@ -35,9 +39,6 @@ def list_types(settings: Settings, is_json: bool) -> None:
 @pass_settings
 def show(settings: Settings, name: str, is_json: bool) -> None:
     """Show one type: what it means, what it consists of, how it becomes octets. NAME may have a version: Order@2."""
-    from pondage.define.values.meant import nearest
-    from pondage.errors import NotFound
-
     known = {one.key: one for one in listed_types()}
     fitting = [one for key, one in known.items() if name in (key, one.name, f"{one.name}@{one.version}")]
     if not fitting:
@@ -54,10 +55,6 @@ def show(settings: Settings, name: str, is_json: bool) -> None:
 
 
 def _as_json(entry: TypeEntry, known: TypeRegistry) -> dict[str, object]:
-    from pondage.define.types.type_json import spark_json
-    from pondage.define.types.type_registry import structures_of
-    from pondage.define.types.types import parse_type
-
     found: dict[str, object] = msgspec.to_builtins(entry)
     is_row = bool(entry.definition) and (not entry.is_built_in or entry.name == "Panic")
     found["schema"] = spark_json(parse_type(entry.definition), structures_of(known)) if is_row else None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
-
-if TYPE_CHECKING:
-    from pondage.views.ponds.why import WhyView
+from pondage.cli.operate.reactor import print_why_reactor
+from pondage.cli.printing.output import print_json, styled
+from pondage.views.ponds.why import WhyView
+from pondage.views.words import duration_text
 
 
 @verb
@@ -22,11 +22,6 @@ def why(settings: Settings, pond: str, is_json: bool) -> None:
 
     The name of a reactor explains why it does not fire.
     """
-    from pondage.cli.asks import looking
-    from pondage.cli.operate.reactor import print_why_reactor
-    from pondage.cli.printing.output import print_json
-    from pondage.views.ponds.why import WhyView
-
     with desk(settings) as opened:
         view = opened.ask(looking.why, name=pond)
     if is_json:
@@ -39,9 +34,6 @@ def why(settings: Settings, pond: str, is_json: bool) -> None:
 
 def print_why(settings: Settings, view: WhyView) -> None:
     """Print the gates of a Pond as sentences."""
-    from pondage.cli.printing.output import styled
-    from pondage.views.words import duration_text
-
     age = "it has never run" if view.staleness is None else f"its data is {duration_text(view.staleness)} old"
     click.echo(f"{styled(view.pond, settings, bold=True)} is {view.state}; {age}.")
     for gate in view.gates:

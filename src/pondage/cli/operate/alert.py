@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import click
 
+from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.printing.output import print_json, print_table
+from pondage.views.words import age_text
 
 
 @click.group()
@@ -20,10 +23,6 @@ def alert() -> None:
 @pass_settings
 def list_(settings: Settings, is_open: bool, limit: int, is_json: bool) -> None:
     """List the newest alerts: one for each root cause."""
-    from pondage.cli.asks import keeping
-    from pondage.cli.printing.output import print_json, print_table
-    from pondage.views.words import age_text
-
     with desk(settings) as opened:
         view = opened.ask(keeping.alerts, limit=limit, is_open=is_open)
     if is_json:
@@ -52,9 +51,6 @@ def list_(settings: Settings, is_open: bool, limit: int, is_json: bool) -> None:
 @pass_settings
 def test(settings: Settings, rule: str, is_json: bool) -> None:
     """Send a message that means nothing to the webhook of a rule. A running `pondage dev` or worker delivers it."""
-    from pondage.cli.asks import keeping
-    from pondage.cli.printing.output import print_json
-
     with desk(settings) as opened:
         made = opened.ask(keeping.test_alert, rule=rule)
     if is_json:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from pondage.cli.client.session import session
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
-
-if TYPE_CHECKING:
-    pass
+from pondage.cli.printing.output import print_json
+from pondage.views.words import size_text
 
 
 @verb
@@ -23,9 +21,7 @@ def backup(settings: Settings, file: Path, is_json: bool) -> None:
 
     A ledger on PostgreSQL is copied with PostgreSQL's own tools; the error says how.
     """
-    from pondage.cli.printing.output import print_json
     from pondage.engine.services.backup import backup as copy
-    from pondage.views.words import size_text
 
     with session(settings) as opened:
         size = copy(opened.ledger, file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import ponds_argument, send
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 @pass_settings
 def clear(settings: Settings, ponds: tuple[str, ...]) -> None:
     """Acknowledge a failure, a kill or a halt: demand that was kept runs again, and the Sinks are unblocked."""
-    from pondage.cli.asks import demanding
 
     def done(old: PondView, _new: PondView) -> str:
         if old.halted is not None or old.state in ("failed", "killed"):

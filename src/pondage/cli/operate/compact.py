@@ -9,6 +9,7 @@ from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
 from pondage.cli.follow.answer import answer_of
 from pondage.cli.printing.output import print_json
+from pondage.views.words import count_text, size_text
 
 
 class CompactedTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +34,6 @@ def compact(settings: Settings, pond: str, timeout_s: float, is_json: bool) -> N
     has more than 64 small batches.
     """
     from pondage.cli.asks import questions
-    from pondage.views.words import count_text, size_text
 
     tables: list[CompactedTable] = []
     with desk(settings) as opened:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.printing.output import print_json, styled
 
 if TYPE_CHECKING:
     from pondage.views.answers import DoctorView
@@ -28,8 +30,6 @@ def doctor(settings: Settings, is_replaying: bool, has_cluster: bool, is_json: b
     Looks for claims that nobody ends, work that nobody can do, silent processes and halted Ponds. Exit code 1 when
     something is not well; each of these says what to do.
     """
-    from pondage.cli.printing.output import print_json, styled
-
     if has_cluster and not is_json:
         click.echo("starting Spark on the cluster, which may take a minute", err=True)
     view = _looked(settings, is_replaying=is_replaying, has_cluster=has_cluster)
@@ -51,7 +51,5 @@ def _looked(settings: Settings, *, is_replaying: bool, has_cluster: bool) -> Doc
         from pondage.views.installation.doctor import examined
 
         return examined(settings.project or Path.cwd(), is_replaying=is_replaying, has_cluster=has_cluster)
-    from pondage.cli.asks import keeping
-
     with desk(settings) as opened:
         return opened.ask(keeping.doctor, replay=is_replaying, cluster=has_cluster)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import note_option, ponds_argument, send
 
@@ -24,7 +25,6 @@ def force(settings: Settings, ponds: tuple[str, ...], full: bool, note: str) -> 
     Waits for a Run that is active. Sinks see what it gives with their next Run; its freshness grows only when the
     Sources are ahead. With --full a Pond that appends or merges begins its table anew: `run.is_full` is true.
     """
-    from pondage.cli.asks import demanding
 
     def done(old: PondView, new: PondView) -> str:
         if new.runs > old.runs:

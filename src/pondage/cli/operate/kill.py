@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.asks import demanding
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import note_option, send
-
-if TYPE_CHECKING:
-    pass
-
+from pondage.cli.follow.run import kill_run
 
 _RUN = re.compile("j[0-9a-f]{16}")
 """The id of a run of a job or a flow."""
@@ -29,9 +26,6 @@ def kill(settings: Settings, names: tuple[str, ...], note: str) -> None:
     Published data stays as it is. A RUN is one of a job or a flow (j1a2b…): nothing more of it starts, and what runs
     has 30 s to end; the second time it ends at once.
     """
-    from pondage.cli.asks import demanding
-    from pondage.cli.follow.run import kill_run
-
     runs = [name for name in names if _RUN.fullmatch(name)]
     ponds = tuple(name for name in names if name not in runs)
     if runs:

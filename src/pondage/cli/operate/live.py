@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import click
+import msgspec
 
 from pondage.cli.client.session import open_project, refuse_server
 from pondage.cli.client.settings import Settings, pass_settings, verb
+from pondage.errors import ProjectError
 
 
 @verb
@@ -25,10 +27,7 @@ def live(settings: Settings, ledger: str | None, state: Path | None) -> None:
     Several machines may: each reactor has one owner, and when that dies another takes over with its state. What is not
     said is taken from the project file here, if there is one. `pondage dev` runs reactors by itself.
     """
-    import msgspec
-
     from pondage.engine.supervise.machine import WorkerOptions, run_worker, worker_config
-    from pondage.errors import ProjectError
 
     try:
         refuse_server(settings)

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from pondage.cli.asks import reactors
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
 from pondage.cli.operate.reactor_commands import fire, fire_with, pause, push, redrive, resume, revive
+from pondage.cli.printing.output import print_json, print_pairs, print_table, styled
+from pondage.views.words import moment_text
 
 if TYPE_CHECKING:
     from pondage.views.reactors.reactors import ReactorView, ReactorWhyView
+
 
 _NAME = click.argument("name", metavar="REACTOR")
 
@@ -31,9 +35,6 @@ for _verb in (fire, fire_with, pause, resume, push, revive, redrive):
 @pass_settings
 def list_reactors(settings: Settings, is_json: bool) -> None:
     """List every deployed reactor, its state, and whether a live host owns it."""
-    from pondage.cli.asks import reactors
-    from pondage.cli.printing.output import print_json, print_table
-
     with desk(settings) as opened:
         views = opened.ask(reactors.reactors)
         environment = "" if views else opened.environment
@@ -61,9 +62,6 @@ def _line(view: ReactorView) -> tuple[str, ...]:
 @pass_settings
 def state(settings: Settings, name: str, is_json: bool) -> None:
     """Show what a reactor knows: values, queues, health, offsets, the last fire, dead letters."""
-    from pondage.cli.asks import reactors
-    from pondage.cli.printing.output import print_json, print_pairs, print_table
-
     with desk(settings) as opened:
         found = opened.ask(reactors.state, reactor=name)
     if is_json:
@@ -119,9 +117,6 @@ def _offset_text(offset: object) -> str:
 @pass_settings
 def dead(settings: Settings, name: str, is_json: bool) -> None:
     """List dead letters: the inputs of fires that were given up, and events that could not be decoded."""
-    from pondage.cli.asks import reactors
-    from pondage.cli.printing.output import print_json, print_table
-
     with desk(settings) as opened:
         letters = opened.ask(reactors.dead, reactor=name)
     if is_json:
@@ -150,10 +145,6 @@ def _letter_line(letter: dict[str, object]) -> tuple[str, ...]:
 @pass_settings
 def history(settings: Settings, name: str, limit: int, is_json: bool) -> None:
     """List what happened to a reactor: recoveries, holds, starts that failed."""
-    from pondage.cli.asks import reactors
-    from pondage.cli.printing.output import print_json
-    from pondage.views.words import moment_text
-
     with desk(settings) as opened:
         lines = opened.ask(reactors.history, reactor=name, limit=limit)
     if is_json:
@@ -171,8 +162,6 @@ def history(settings: Settings, name: str, limit: int, is_json: bool) -> None:
 @pass_settings
 def watch(settings: Settings, name: str, is_json: bool) -> None:
     """Follow a reactor until Ctrl-C: its health as it changes, its fires at most four times a second."""
-    from pondage.cli.asks import reactors
-
     with desk(settings) as opened:
         for said in opened.follow(reactors.watch, reactor=name):
             said.pop("id", None)
@@ -190,8 +179,6 @@ def watch(settings: Settings, name: str, is_json: bool) -> None:
 
 def print_why_reactor(settings: Settings, view: ReactorWhyView) -> None:
     """Print the reasons as sentences."""
-    from pondage.cli.printing.output import styled
-
     click.echo(f"reactor {styled(view.reactor, settings, bold=True)} is {view.state}.")
     for reason in view.reasons:
         click.echo(f"  - {reason.text}")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections.abc import Iterable
 
 import click
 import msgspec
 
+from pondage.cli.asks import reactors
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.printing.output import print_json
 from pondage.errors import PondageError
+from pondage.views.reactors.words import hold_text
 
 _NAME = click.argument("name", metavar="REACTOR")
 _TIMEOUT = click.option(
@@ -96,8 +100,6 @@ def push(settings: Settings, name: str, source: str, value: str | None, timeout_
 
     Exit code 1 when one is refused.
     """
-    from pondage.cli.asks import reactors
-
     lines: Iterable[str] = sys.stdin if value is None else [value]
     refused = 0
     with desk(settings) as opened:
@@ -125,11 +127,6 @@ def _push_text(answer: dict[str, object]) -> str:
 
 def _command(settings: Settings, name: str, command: str, argument: object, *, timeout_s: float, is_json: bool) -> None:
     """Give a command under an id of its own, so that a lost answer does not do it twice; exit code 1 when refused."""
-    import secrets
-
-    from pondage.cli.asks import reactors
-    from pondage.cli.printing.output import print_json
-
     cid = f"cli-{secrets.token_hex(8)}"
     with desk(settings) as opened:
         reply = opened.ask(reactors.command, reactor=name, command=command, arg=argument, cid=cid, patience_s=timeout_s)
@@ -149,8 +146,6 @@ def _command(settings: Settings, name: str, command: str, argument: object, *, t
 
 
 def _reply_text(reply: dict[str, object]) -> str:
-    from pondage.views.reactors.words import hold_text
-
     if "revived" in reply:
         return "started again" if reply["revived"] else "nothing of it had failed"
     words = [f"{key} {value}" for key, value in reply.items() if key != "hold" and value not in (None, False)]

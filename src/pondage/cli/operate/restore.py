@@ -9,6 +9,8 @@ import click
 
 from pondage.cli.client.session import Session, session
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.printing.output import print_json
+from pondage.views.words import count_text
 
 if TYPE_CHECKING:
     from pondage.engine.services.backup import Checked
@@ -27,7 +29,6 @@ def restore(settings: Settings, file: Path | None, is_check: bool, is_json: bool
 
     Nothing may work for the ledger meanwhile. Exit code 1 when data is missing: a Pond that is forced makes it anew.
     """
-    from pondage.cli.printing.output import print_json
     from pondage.engine.services.backup import check_snapshots
     from pondage.engine.services.backup import restore as put_back
 
@@ -48,8 +49,6 @@ def restore(settings: Settings, file: Path | None, is_check: bool, is_json: bool
 
 
 def _tell(opened: Session, checked: Checked | None) -> None:
-    from pondage.views.words import count_text
-
     if checked is None:
         click.echo(f"the warehouse {opened.project.warehouse} is not on this machine: its data was not looked at")
         return

@@ -6,8 +6,11 @@ import sys
 
 import click
 
+from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.printing.output import print_json
+from pondage.define.values.names import checked_name
 
 _NAME = click.argument("name")
 
@@ -26,10 +29,6 @@ def secret() -> None:
 @pass_settings
 def set_(settings: Settings, name: str, is_json: bool) -> None:
     """Store a value under NAME, in place of the one before. It is read from stdin, or asked for on a terminal."""
-    from pondage.cli.asks import keeping
-    from pondage.cli.printing.output import print_json
-    from pondage.define.values.names import checked_name
-
     checked_name(name, what="secret")
     value = _value(name)
     with desk(settings) as opened:
@@ -45,9 +44,6 @@ def set_(settings: Settings, name: str, is_json: bool) -> None:
 @pass_settings
 def list_(settings: Settings, is_json: bool) -> None:
     """Print the names of the stored secrets. Values are never shown."""
-    from pondage.cli.asks import keeping
-    from pondage.cli.printing.output import print_json
-
     with desk(settings) as opened:
         view = opened.ask(keeping.secrets)
     found = view.secrets
@@ -66,9 +62,6 @@ def list_(settings: Settings, is_json: bool) -> None:
 @pass_settings
 def remove(settings: Settings, name: str, is_json: bool) -> None:
     """Delete a secret. Ripples that ask for it fail from then on, and say so."""
-    from pondage.cli.asks import keeping
-    from pondage.cli.printing.output import print_json
-
     with desk(settings) as opened:
         gone = opened.ask(keeping.remove_secret, name=name)
     if is_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from pondage.errors import PondageError
 if TYPE_CHECKING:
     from pondage.project.project import Project
     from pondage.server.table import Service
+
 
 PORT = 8642
 
@@ -92,8 +94,6 @@ def service_of(opened: Session) -> Service:
 
 def require_server() -> None:
     """Raise `PondageError` when the server's packages are not installed."""
-    from importlib.util import find_spec
-
     missing = [name for name in ("starlette", "uvicorn", "websockets") if find_spec(name) is None]
     if missing:
         raise PondageError(

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import ponds_argument, send
-
-if TYPE_CHECKING:
-    pass
 
 
 @verb
@@ -22,7 +18,5 @@ def sleep(settings: Settings, ponds: tuple[str, ...], upstream: bool) -> None:
 
     A Sink that wants something asks again with its next demand. With --upstream the Ponds above sleep too.
     """
-    from pondage.cli.asks import demanding
-
     done = "sleeps, and so does everything above it" if upstream else "sleeps"
     send(settings, ponds, lambda to, key: to.ask(demanding.sleep, pond=key, upstream=upstream), done)

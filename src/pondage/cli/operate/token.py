@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.asks import keeping
 from pondage.cli.client.desk import about, desk
 from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.printing.output import print_json, print_table
+from pondage.define.values.duration import parsed_duration
+from pondage.define.values.names import checked_name
+from pondage.views.words import age_text
 
 if TYPE_CHECKING:
     from pondage.ledger.tables.api_tokens import TokenRow
+
 
 LEVELS = ("read", "demand", "operate", "admin")
 
@@ -42,11 +48,6 @@ def create(
     is_json: bool,
 ) -> None:
     """Make a token and print it, for the only time. The ledger keeps its hash."""
-    from pondage.cli.asks import keeping
-    from pondage.cli.printing.output import print_json
-    from pondage.define.values.duration import parsed_duration
-    from pondage.define.values.names import checked_name
-
     with desk(settings) as opened:
         chosen = tuple(checked_name(each, what="environment") for each in environments) or (opened.environment,)
         bound = ("*",) if everywhere else chosen
@@ -70,10 +71,6 @@ def create(
 @pass_settings
 def list_(settings: Settings, is_json: bool) -> None:
     """List the tokens: what each may do and where, never what it is made of."""
-    from pondage.cli.asks import keeping
-    from pondage.cli.printing.output import print_json, print_table
-    from pondage.views.words import age_text
-
     with desk(settings) as opened:
         rows = opened.ask(keeping.tokens)
         now = opened.ask(about).at
@@ -98,8 +95,6 @@ def list_(settings: Settings, is_json: bool) -> None:
 
 
 def _state(row: TokenRow, now: int) -> str:
-    from pondage.views.words import age_text
-
     if row.revoked_at is not None:
         return f"revoked {age_text(row.revoked_at, now)}"
     if row.expires_at is None:
@@ -113,9 +108,6 @@ def _state(row: TokenRow, now: int) -> str:
 @pass_settings
 def revoke(settings: Settings, token_id: str, is_json: bool) -> None:
     """End a token at once: the server refuses it from the next request on."""
-    from pondage.cli.asks import keeping
-    from pondage.cli.printing.output import print_json
-
     with desk(settings) as opened:
         row = opened.ask(keeping.revoke_token, token=token_id)
     if is_json:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
-
-if TYPE_CHECKING:
-    pass
+from pondage.cli.printing.output import print_json
+from pondage.views.words import count_text, size_text
 
 
 @verb
@@ -22,10 +20,6 @@ def vacuum(settings: Settings, dry_run: bool, is_json: bool) -> None:
 
     Snapshots are marked first and their files go with a later call, so that nobody reads what vanishes.
     """
-    from pondage.cli.asks import keeping
-    from pondage.cli.printing.output import print_json
-    from pondage.views.words import count_text, size_text
-
     with desk(settings) as opened:
         report = opened.ask(keeping.vacuum, dry_run=dry_run)
     if is_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import ponds_argument, send
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 @pass_settings
 def wake(settings: Settings, ponds: tuple[str, ...]) -> None:
     """Clear, and run once if the Sources are ahead right now. Asks nothing of them, and is not kept for later."""
-    from pondage.cli.asks import demanding
 
     def done(old: PondView, new: PondView) -> str:
         return "was woken" if new.runs > old.runs else "was woken, but its Sources have nothing newer: it does not run"

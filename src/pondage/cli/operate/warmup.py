@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
 from pondage.cli.client.settings import verb
 from pondage.errors import PondageError
-
-if TYPE_CHECKING:
-    pass
-
+from pondage.views.installation.doctor import child_environment
 
 # The first argument of the answer says whether it was warm before; phases go to stderr as they begin.
 _WARM = """
@@ -38,8 +34,6 @@ def warmup(if_needed: bool, is_json: bool) -> None:
 
     What was prepared before is kept: a second call does nothing.
     """
-    from pondage.views.installation.doctor import child_environment
-
     done = subprocess.run(
         [sys.executable, "-c", _WARM], stdout=subprocess.PIPE, text=True, check=False, env=child_environment()
     )

@@ -10,6 +10,8 @@ import click
 
 from pondage.cli.client.session import open_project, refuse_server
 from pondage.cli.client.settings import Settings, pass_settings, verb
+from pondage.errors import ProjectError
+from pondage.project.project import is_label
 
 
 @verb
@@ -51,8 +53,6 @@ def worker(
     What is not said is taken from the project file here, if there is one. Deployed code comes from the ledger.
     """
     from pondage.engine.supervise.machine import WorkerOptions, run_worker, worker_config
-    from pondage.errors import ProjectError
-    from pondage.project.project import is_label
 
     given = None if labels is None else tuple(each.strip() for each in labels.split(",") if each.strip())
     for label in given or ():

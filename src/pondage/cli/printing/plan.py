@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import click
 
 from pondage.cli.client.settings import Settings
+from pondage.cli.printing.output import styled
 
 if TYPE_CHECKING:
     from pondage.views.plans.plan import PlannedPond, PlanView, SchemaView
+
 
 _SIGNS = {"added": ("+", "green"), "changed": ("~", "yellow"), "removed": ("-", "red"), "unchanged": (" ", "dim")}
 
 
 def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False) -> None:
     """Print a plan: each Pond in one line, then what is worth reading, then what is wrong."""
-    from pondage.cli.printing.output import styled
-
     click.echo(f"project {view.project}, environment {view.environment}")
     for pond in view.ponds:
         sign, color = _SIGNS[pond.change]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,11 +11,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
+import pondage
+from pondage.cli.ask.run import everything_of, tables_of
 from pondage.cli.client.desk import Here
 from pondage.cli.client.session import Session, session, workers
 from pondage.cli.client.settings import Settings, pass_settings, verb
+from pondage.cli.follow.answer import ask, print_answer
+from pondage.cli.follow.event import find_ponds
+from pondage.cli.follow.ponds import pulse_and_follow
+from pondage.cli.follow.screen import follow, screen
+from pondage.cli.look.why import print_why
+from pondage.cli.printing.output import print_table, print_title
+from pondage.cli.printing.plan import print_plan
+from pondage.cli.start.deploy import deploy_project
 from pondage.errors import ProjectError
+from pondage.kernel.demand.events import Sleep, Wave
+from pondage.kernel.demand.shape import PondKey
+from pondage.ledger.act.verbs import send
+from pondage.project.project import load_project
+from pondage.views import find
+from pondage.views.ponds.rhythm import rhythm
+from pondage.views.ponds.show import show_pond
+from pondage.views.ponds.why import why
+from pondage.views.words import duration_text
 
 if TYPE_CHECKING:
     from pondage.views.ponds.rhythm import RhythmView
@@ -58,8 +79,6 @@ def _directory(into: Path | None, *, is_temporary: bool) -> Iterator[Path]:
     if not is_temporary:
         yield (into or Path("pondage-demo")).absolute()
         return
-    import tempfile
-
     with tempfile.TemporaryDirectory(prefix="pondage-demo-", ignore_cleanup_errors=True) as name:
         yield Path(name) / "shop"
 
@@ -70,18 +89,10 @@ def _copy(directory: Path) -> None:
 
 
 def _deploy(settings: Settings, opened: Session) -> None:
-    from pondage.cli.printing.plan import print_plan
-    from pondage.cli.start.deploy import deploy_project
-
     print_plan(settings, deploy_project(Here(opened)))
 
 
 def _walk(settings: Settings, opened: Session, seconds: float) -> None:
-    from pondage.cli.ask.run import everything_of, tables_of
-    from pondage.cli.follow.answer import ask, print_answer
-    from pondage.cli.follow.event import find_ponds
-    from pondage.cli.follow.ponds import pulse_and_follow
-
     near = Here(opened)
     key = find_ponds(near, (OUTLET,))[0]
     _step(settings, 3, f"Pulse {OUTLET}: be as fresh as now. Everything it needs runs first, once. (Spark starts too.)")
@@ -98,12 +109,6 @@ def _walk(settings: Settings, opened: Session, seconds: float) -> None:
 
 
 def _wave(settings: Settings, opened: Session, key: str, seconds: float) -> None:
-    from pondage.cli.follow.screen import follow, screen
-    from pondage.kernel.demand.events import Sleep, Wave
-    from pondage.kernel.demand.shape import PondKey
-    from pondage.ledger.act.verbs import send
-    from pondage.views.ponds.rhythm import rhythm
-
     with opened.ledger.reading() as tx:
         since = tx.now
     send(opened.ledger, opened.environment, Wave(pond=PondKey(key)))
@@ -124,9 +129,6 @@ def _is_quiet(view: StatusView) -> bool:
 
 def print_rhythm(settings: Settings, view: RhythmView) -> None:
     """Print how every Pond settled on the slowest one's rhythm, and what a schedule would have done instead."""
-    from pondage.cli.printing.output import print_table
-    from pondage.views.words import duration_text
-
     if view.bottleneck is None:
         click.echo("no Run began and completed in this time; try: pondage demo --seconds 60")
         return
@@ -162,9 +164,6 @@ def _idle_pond(view: StatusView) -> str:
 
 
 def _why(settings: Settings, opened: Session, name: str) -> None:
-    from pondage.cli.look.why import print_why
-    from pondage.views.ponds.why import why
-
     click.echo(f"$ pondage why {name}")
     with opened.ledger.reading() as tx:
         view = why(tx, opened.ledger, opened.environment, name)
@@ -183,8 +182,6 @@ def _read_outside(settings: Settings, opened: Session, key: str) -> None:
         click.echo(f"DuckDB is not installed. The table is here: {link}")
         click.echo("  try: pip install duckdb, and then the same command again")
         return
-    from pondage.cli.printing.output import print_table
-
     question = "SELECT country, round(sum(amount), 2) AS amount FROM {} GROUP BY country ORDER BY amount DESC"
     files = f"{link}/*.parquet"
     click.echo(question.format(f"'{files}'"))
@@ -197,10 +194,6 @@ def _read_outside(settings: Settings, opened: Session, key: str) -> None:
 
 def _published(opened: Session, key: str) -> PublishedView | None:
     """Wait until the outbox has let the stable name show the newest snapshot; None when it takes too long."""
-    import msgspec
-
-    from pondage.views import find
-    from pondage.views.ponds.show import show_pond
 
     class Current(msgspec.Struct):
         snapshot: str
@@ -222,14 +215,10 @@ def _published(opened: Session, key: str) -> PublishedView | None:
 
 
 def _step(settings: Settings, number: int, text: str) -> None:
-    from pondage.cli.printing.output import print_title
-
     print_title(f"{number}. {text}", settings)
 
 
 def _next(settings: Settings, directory: Path, *, is_temporary: bool) -> None:
-    from pondage.cli.printing.output import print_title
-
     print_title("Next", settings)
     if is_temporary:
         click.echo("  pondage demo                  the same in a directory that stays")
@@ -254,8 +243,6 @@ _LEFT_BEHIND = ("__pycache__", ".pondage", "spark-warehouse", "metastore_db", ".
 
 def example_directory(name: str = "retail") -> Path:
     """Answer the example: inside the installed package, or in the checkout that this code runs from."""
-    import pondage
-
     package = Path(pondage.__file__).parent
     for place in (package / "examples" / name, package.parent.parent / "examples" / name):
         if (place / "pondage.toml").is_file():
@@ -284,6 +271,4 @@ def copy_example(target: Path, name: str = "retail") -> bool:
 
 
 def _is_same_project(target: Path, source: Path) -> bool:
-    from pondage.project.project import load_project
-
     return load_project(target).name == load_project(source).name

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.asks import demanding, deploying, looking
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
 from pondage.cli.files.project import chosen, read_project
 from pondage.cli.follow.ponds import NothingShown, failure_of, is_stuck, short_name
 from pondage.cli.follow.screen import follow, screen
+from pondage.cli.printing.output import print_json
 from pondage.cli.printing.plan import print_plan
+from pondage.ledger.act.branching import Choice
+from pondage.plan.deploy.planner import refuse
 
 if TYPE_CHECKING:
-    from pondage.ledger.act.branching import Choice
     from pondage.views.plans.plan import PlanView
     from pondage.views.ponds.status import PondView, StatusView
 
@@ -50,9 +53,6 @@ def deploy(
     Into an environment below another one (--env dev, which is below main) go only the Ponds that compute something
     else than there, and those that read them; or the named ones. Everything else is read from above.
     """
-    from pondage.cli.printing.output import print_json
-    from pondage.ledger.act.branching import Choice
-
     with desk(settings) as opened:
         choice = Choice(parent=parent, names=ponds, is_all=is_all, is_empty=is_empty)
         view = deploy_project(opened, choice, is_dry=dry_run)
@@ -73,10 +73,6 @@ def deploy(
 
 def deploy_project(opened: Desk, choice: Choice | None = None, *, is_dry: bool = False) -> PlanView:
     """Carry out the plan of the project and answer it; raises `PlanError` and changes nothing when it has problems."""
-    from pondage.cli.asks import deploying
-    from pondage.ledger.act.branching import Choice
-    from pondage.plan.deploy.planner import refuse
-
     project = opened.project
     said = chosen(project, choice or Choice())
     read = read_project(project, has_jobs=not said.names)
@@ -88,8 +84,6 @@ def deploy_project(opened: Desk, choice: Choice | None = None, *, is_dry: bool =
 
 
 def _next_command(opened: Desk, view: PlanView) -> str:
-    from pondage.cli.asks import looking
-
     found = opened.ask(looking.status)
     if not found.ponds and view.reactors:
         return "pondage reactor list" if found.processes else "pondage dev (in another terminal)"
@@ -107,8 +101,6 @@ def force_in_order(
 
     Raises what went wrong with the first that failed. Whoever stops waiting stops the rest from being forced.
     """
-    from pondage.cli.asks import demanding
-
     skipped: list[str] = []
     left = list(keys)
     while left:
@@ -125,8 +117,6 @@ def force_in_order(
 
 
 def _status(opened: Desk) -> StatusView:
-    from pondage.cli.asks import looking
-
     return opened.ask(looking.status)
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import nullcontext
 
 import click
 
 from pondage.cli.client.session import open_project, refuse_server
 from pondage.cli.client.settings import Settings, pass_settings, verb
-
-if TYPE_CHECKING:
-    pass
+from pondage.cli.operate.serve import beside
 
 
 @verb
@@ -25,9 +23,6 @@ def dev(settings: Settings, quiet: bool, port: int, no_api: bool) -> None:
 
     Ctrl-C waits for what runs; a second one gives it back at once. Nothing is lost either way.
     """
-    from contextlib import nullcontext
-
-    from pondage.cli.operate.serve import beside
     from pondage.engine.supervise.dev import run_dev
 
     refuse_server(settings)

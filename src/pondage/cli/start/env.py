@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import click
 
+from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.printing.output import print_json, print_table
+from pondage.views.words import count_text, size_text
 
 
 @click.group()
@@ -21,10 +24,6 @@ def env() -> None:
 @pass_settings
 def list_(settings: Settings, is_json: bool) -> None:
     """Print every environment: what is above it, its own Ponds, the size of its own data."""
-    from pondage.cli.asks import keeping
-    from pondage.cli.printing.output import print_json, print_table
-    from pondage.views.words import size_text
-
     with desk(settings) as opened:
         view = opened.ask(keeping.environments)
     if is_json:
@@ -46,9 +45,6 @@ def list_(settings: Settings, is_json: bool) -> None:
 @pass_settings
 def show(settings: Settings, name: str, is_json: bool) -> None:
     """Print where each Pond that can be read in an environment comes from."""
-    from pondage.cli.asks import keeping
-    from pondage.cli.printing.output import print_json, print_table
-
     with desk(settings) as opened:
         view = opened.ask(keeping.environment, name=name)
     if is_json:
@@ -73,10 +69,6 @@ def remove(settings: Settings, name: str, is_sure: bool, is_json: bool) -> None:
 
     What runs in it is stopped. The data is marked at once and deleted by the next `pondage vacuum`.
     """
-    from pondage.cli.asks import keeping
-    from pondage.cli.printing.output import print_json
-    from pondage.views.words import count_text, size_text
-
     with desk(settings) as opened:
         own = opened.ask(keeping.environment, name=name).environment.own
         if not is_sure and name != "main":  # which is refused anyway

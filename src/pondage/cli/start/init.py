@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from pondage.cli.client.settings import verb
-
-if TYPE_CHECKING:
-    pass
+from pondage.project.starter import create_project
 
 
 @verb
@@ -21,8 +18,6 @@ def init(directory: Path, name: str | None) -> None:
 
     Nothing that exists is overwritten.
     """
-    from pondage.project.starter import create_project
-
     for path in create_project(directory, name):
         click.echo(f"wrote {path}")
     where = "" if directory == Path() else f"cd {directory} && "

@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
+from pondage.cli.asks import deploying
 from pondage.cli.asks.uploads import Read
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
 from pondage.cli.files.project import chosen, read_project
 from pondage.cli.follow.answer import answer_of
+from pondage.cli.printing.output import print_json
 from pondage.cli.printing.plan import print_plan
+from pondage.ledger.act.branching import Choice
+from pondage.views.plans.analysis import InferredSchema
 
 if TYPE_CHECKING:
-    from pondage.ledger.act.branching import Choice
     from pondage.views.plans.plan import PlanView
 
 
@@ -31,10 +35,6 @@ def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> 
     the plan shows columns that come and go and contracts that would break. Inlets whose code is as it was are not
     called.
     """
-    from pondage.cli.asks import deploying
-    from pondage.cli.printing.output import print_json
-    from pondage.ledger.act.branching import Choice
-
     with desk(settings) as opened:
         project = opened.project
         read, choice = read_project(project), chosen(project, Choice())
@@ -51,11 +51,6 @@ def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> 
 
 def analyzed(opened: Desk, read: Read, choice: Choice, view: PlanView, *, timeout_s: float) -> PlanView:
     """Answer the plan with the schemas of everything that computes anew. Nothing is deployed or written."""
-    import msgspec
-
-    from pondage.cli.asks import deploying
-    from pondage.views.plans.analysis import InferredSchema
-
     asked = opened.ask(deploying.analysis, **read, choice=choice, timeout_s=timeout_s).answer
     if asked is None:
         return msgspec.structs.replace(view, is_analyzed=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
+from pondage.cli.asks import deploying
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.printing.output import print_json
 
 
 @verb
@@ -20,9 +22,6 @@ def promote(settings: Settings, ponds: tuple[str, ...], to: str | None, is_deplo
     Refused when the code there is not the code that made it; all Ponds are promoted, or none. Like a rollback it lasts
     until the next Run there.
     """
-    from pondage.cli.asks import deploying
-    from pondage.cli.printing.output import print_json
-
     with desk(settings) as opened:
         done = opened.ask(deploying.promote, ponds=ponds, to=to, is_deployed=is_deployed)
     if is_json:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import click
 
+from pondage.cli.asks import deploying
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.follow.event import what_follows
+from pondage.cli.printing.output import print_json
+from pondage.cli.printing.plan import print_plan
+from pondage.views.words import age_text
 
 
 @verb
@@ -33,10 +38,6 @@ def rollback(settings: Settings, pond: str | None, run: str | None, dry_run: boo
 
 
 def _roll_back_pond(opened: Desk, name: str, given: str, *, is_json: bool) -> None:
-    from pondage.cli.asks import deploying
-    from pondage.cli.follow.event import what_follows
-    from pondage.cli.printing.output import print_json
-
     back = opened.ask(deploying.roll_back_pond, pond=name, run=given)
     if is_json:
         print_json(back.older)
@@ -56,11 +57,6 @@ def _roll_back_pond(opened: Desk, name: str, given: str, *, is_json: bool) -> No
 
 
 def _roll_back_project(settings: Settings, opened: Desk, *, is_dry: bool, is_json: bool) -> None:
-    from pondage.cli.asks import deploying
-    from pondage.cli.printing.output import print_json
-    from pondage.cli.printing.plan import print_plan
-    from pondage.views.words import age_text
-
     project = opened.project
     back = opened.ask(deploying.roll_back, project=project.name, is_dry=is_dry, pools=project.pools)
     if is_json:

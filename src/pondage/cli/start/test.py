@@ -7,12 +7,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from xml.etree import ElementTree as Tree
 
 import click
 import msgspec
 
 from pondage.cli.client.session import open_project
 from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.printing.output import print_json
 from pondage.errors import PondageError
 
 _NOTHING_COLLECTED = 5
@@ -72,10 +74,6 @@ def test(settings: Settings, arguments: tuple[str, ...], is_json: bool) -> None:
 
 
 def _print_json(report: Path, code: int) -> None:
-    from xml.etree import ElementTree as Tree
-
-    from pondage.cli.printing.output import print_json
-
     tests = []
     for case in Tree.parse(report).iter("testcase"):
         bad = next((each for each in case if each.tag in ("failure", "error", "skipped")), None)

@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 import click
 
+from pondage.cli.asks import flows
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, Verb, pass_settings
 
@@ -30,8 +31,6 @@ def extract(settings: Settings, run_id: str, name: str, output: Path | None, off
 
     It waits until the output has ended. Whoever was cut off goes on with --offset: the same bytes come again.
     """
-    from pondage.cli.asks import flows
-
     with desk(settings) as opened:
         size, what = 0, _known(opened, run_id, name, no_wait=no_wait)
         with _target(output, offset) as target:
@@ -45,8 +44,6 @@ def extract(settings: Settings, run_id: str, name: str, output: Path | None, off
 
 def _known(opened: Desk, run_id: str, name: str, *, no_wait: bool) -> str:
     """Answer the format of an extract, having said when it must be waited for."""
-    from pondage.cli.asks import flows
-
     view = opened.ask(flows.flow, run=run_id)
     found = next((one for one in view.extracts if one.name == name), None)
     if found is not None and found.state == "waiting" and not no_wait:

@@ -8,11 +8,23 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.asks import flows, jobs
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.files.inference import asking_first
+from pondage.cli.files.tree import refuse, stored_tree
+from pondage.cli.follow.run import started_run, watch_run
+from pondage.cli.printing.jobs import COMPONENT_COLUMNS, RUN_COLUMNS, component_rows, headline, print_streams, run_rows
+from pondage.cli.printing.output import print_json, print_table, print_title, styled
+from pondage.cli.printing.stages import print_stages
+from pondage.define.job.flow import FlowRefused
+from pondage.define.values.names import checked_name
+from pondage.ledger.act.flow_constants import MAX_BYTES
+from pondage.views.words import moment_text
 
 if TYPE_CHECKING:
     from pondage.views.jobs.flows import FlowDetail
+
 
 _WAIT = click.option("--wait", "is_followed", is_flag=True, help="Wait for its end and show how it goes.")
 _RUN = click.argument("run_id", metavar="RUN")
@@ -29,12 +41,7 @@ def submit(settings: Settings, file: str, name: str | None, is_followed: bool, i
 
     Prints the id of the flow. Exit code 4 when the tree is refused; with --wait, 1 when the flow failed.
     """
-    from pondage.cli.asks import jobs
-    from pondage.cli.files.inference import asking_first
     from pondage.cli.files.registry import this_project
-    from pondage.cli.files.tree import refuse, stored_tree
-    from pondage.define.job.flow import FlowRefused
-    from pondage.define.values.names import checked_name
 
     with desk(settings) as opened, asking_first(opened, is_followed=is_followed) as inferring:
         try:
@@ -62,10 +69,6 @@ def store(settings: Settings, file: Path, is_json: bool) -> None:
 
     It is the octets of a `Bytes`, the JSON of a `Value`, or the Arrow IPC stream of a `Table`.
     """
-    from pondage.cli.asks import flows
-    from pondage.cli.printing.output import print_json
-    from pondage.ledger.act.flow_constants import MAX_BYTES
-
     with desk(settings) as opened, file.open("rb") as source:
         stored = opened.ask(flows.store, data=source.read(MAX_BYTES + 1))
     if is_json:
@@ -81,10 +84,6 @@ def store(settings: Settings, file: Path, is_json: bool) -> None:
 @pass_settings
 def list_runs(settings: Settings, name: str | None, limit: int, is_json: bool) -> None:
     """List the newest flows, of one name or of all."""
-    from pondage.cli.asks import flows
-    from pondage.cli.printing.jobs import RUN_COLUMNS, run_rows
-    from pondage.cli.printing.output import print_json, print_table
-
     with desk(settings) as opened:
         view = opened.ask(flows.newest, name=name, limit=limit)
     if is_json:
@@ -113,8 +112,6 @@ def show(settings: Settings, run_id: str, is_json: bool) -> None:
 @pass_settings
 def watch(settings: Settings, run_id: str, is_json: bool) -> None:
     """Follow a flow until it is over, and say how it ended. Ctrl-C ends the watching, not the flow."""
-    from pondage.cli.follow.run import watch_run
-
     with desk(settings) as opened:
         run = _read(opened, run_id).flow.run.id
         watch_run(settings, opened, run, is_quiet=is_json)
@@ -132,8 +129,6 @@ def stop(settings: Settings, run_id: str, node: str | None) -> None:
     A node that returns is OK, one that has not begun is skipped, any other ends in ERROR with the code STOPPED.
     To end a run without its verdict: pondage kill RUN.
     """
-    from pondage.cli.asks import flows
-
     with desk(settings) as opened:
         view = opened.ask(flows.stop, run=run_id, node=node)
     run = view.flow.run
@@ -149,8 +144,6 @@ def stop(settings: Settings, run_id: str, node: str | None) -> None:
 @pass_settings
 def resume(settings: Settings, run_id: str, is_followed: bool, is_json: bool) -> None:
     """Go on with a flow that failed or was killed: a new run that repeats nothing that is finished and still holds."""
-    from pondage.cli.asks import jobs
-
     with desk(settings) as opened:
         old = _read(opened, run_id).flow.run.id
 
@@ -169,9 +162,6 @@ def cleanup(settings: Settings, run_id: str, is_json: bool) -> None:
 
     Its extracts stay for their own retention. The files go with the next `pondage vacuum`, or by themselves.
     """
-    from pondage.cli.asks import flows
-    from pondage.cli.printing.output import print_json
-
     with desk(settings) as opened:
         done = opened.ask(flows.clean_up, run=run_id)
     if is_json:
@@ -181,8 +171,6 @@ def cleanup(settings: Settings, run_id: str, is_json: bool) -> None:
 
 
 def _carry_on(settings: Settings, opened: Desk, start: Callable[[], str], *, is_followed: bool, is_json: bool) -> None:
-    from pondage.cli.follow.run import started_run
-
     begun = "was submitted; follow it: pondage flow watch"
     ended = started_run(settings, opened, start, begun=begun, is_followed=is_followed, is_json=is_json)
     if ended is not None:
@@ -190,15 +178,10 @@ def _carry_on(settings: Settings, opened: Desk, start: Callable[[], str], *, is_
 
 
 def _read(opened: Desk, run_id: str) -> FlowDetail:
-    from pondage.cli.asks import flows
-
     return opened.ask(flows.flow, run=run_id)
 
 
 def _print_end(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:
-    from pondage.cli.printing.jobs import headline
-    from pondage.cli.printing.output import print_json, styled
-
     run = view.flow.run
     if is_json:
         print_json(view)
@@ -216,11 +199,6 @@ def _print_end(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:
 
 
 def _print(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:
-    from pondage.cli.printing.jobs import COMPONENT_COLUMNS, component_rows, headline, print_streams
-    from pondage.cli.printing.output import print_json, print_table, print_title
-    from pondage.cli.printing.stages import print_stages
-    from pondage.views.words import moment_text
-
     if is_json:
         print_json(view)
         return

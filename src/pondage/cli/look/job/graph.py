@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,10 +13,6 @@ from pondage.cli.printing.drawing import drawing
 from pondage.cli.printing.output import print_json
 from pondage.kernel.control import JobPlan
 from pondage.kernel.control.shape import EdgeKind, Virtual
-
-if TYPE_CHECKING:
-    pass
-
 
 _FILLS = ("#e3f2fd", "#e8f5e9", "#fff3e0", "#f3e5f5", "#fce4ec", "#e0f7fa", "#f9fbe7", "#efebe9")
 _STROKES = {

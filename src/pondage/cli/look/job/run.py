@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pondage.cli.asks import jobs
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.files.inference import asking_first
+from pondage.cli.files.job import stored_file
+from pondage.cli.follow.run import started_run
 from pondage.cli.look.job.options import values
+from pondage.cli.printing.jobs import headline
+from pondage.cli.printing.output import print_json, styled
 
 if TYPE_CHECKING:
     from pondage.ledger.tables.job_plans import StoredJob
     from pondage.views.jobs.jobs import JobRunDetail
+
+
 FAILED, ABORTED = 1, 3
 
 
@@ -42,10 +50,6 @@ def run(
     Types that only Spark knows are inferred first. Ctrl-C kills the run: what runs may end within 30 s, and a resume
     goes on from there. Exit code 1 when it failed, 3 when it was killed, 4 when it is refused and does not begin.
     """
-    from pondage.cli.asks import jobs
-    from pondage.cli.files.inference import asking_first
-    from pondage.cli.files.job import stored_file
-
     with desk(settings) as opened, asking_first(opened, is_followed=is_followed) as inferring:
         given = values(context)
         if Path(job).is_file():
@@ -85,10 +89,6 @@ def resume(
 
     With --file the job may have been edited: what changed is shown first, and --yes goes on. Exit codes as of `run`.
     """
-    from pondage.cli.asks import jobs
-    from pondage.cli.files.inference import asking_first
-    from pondage.cli.files.job import stored_file
-
     with desk(settings) as opened, asking_first(opened, is_followed=is_followed) as inferring:
         old = opened.ask(jobs.job_run, run=run_id).run.id
         stored, archive = (
@@ -106,8 +106,6 @@ def resume(
 
 
 def _print_difference(opened: Desk, run_id: str, stored: StoredJob) -> None:
-    from pondage.cli.asks import jobs
-
     found = opened.ask(jobs.difference, run=run_id, job=stored)
     for title, names in (("changed", found.changed), ("added", found.added), ("removed", found.removed)):
         if names:
@@ -123,9 +121,6 @@ def _carry_on(
     is_followed: bool,
     is_json: bool,
 ) -> None:
-    from pondage.cli.follow.run import started_run
-    from pondage.cli.printing.output import print_json
-
     begun = "has started; see it: pondage job show"
     view = started_run(settings, opened, start, begun=begun, is_followed=is_followed, is_json=is_json)
     if view is None:
@@ -139,9 +134,6 @@ def _carry_on(
 
 
 def _print_end(settings: Settings, view: JobRunDetail, file: Path | None) -> None:
-    from pondage.cli.printing.jobs import headline
-    from pondage.cli.printing.output import styled
-
     click.echo(styled(headline(view), settings, fg="green" if view.run.state == "OK" else "red"))
     for component in view.components:
         if component.state == "ERROR":

@@ -5,10 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
+from pondage.cli.asks import jobs
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
 from pondage.cli.follow.run import kill_run
+from pondage.cli.printing.jobs import (
+    COMPONENT_COLUMNS,
+    JOB_COLUMNS,
+    RUN_COLUMNS,
+    component_rows,
+    headline,
+    job_rows,
+    print_streams,
+    run_rows,
+)
+from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title
+from pondage.cli.printing.stages import print_stages
+from pondage.views.words import size_text
 
 if TYPE_CHECKING:
     from pondage.views.jobs.jobs import JobRunDetail, SubjobView
@@ -21,10 +36,6 @@ if TYPE_CHECKING:
 @pass_settings
 def list_jobs(settings: Settings, job: str | None, limit: int, is_json: bool) -> None:
     """List the deployed jobs and the newest runs, of one job or of all."""
-    from pondage.cli.asks import jobs
-    from pondage.cli.printing.jobs import JOB_COLUMNS, RUN_COLUMNS, job_rows, run_rows
-    from pondage.cli.printing.output import print_json, print_table
-
     with desk(settings) as opened:
         view = opened.ask(jobs.jobs, job=job, limit=limit)
     if is_json:
@@ -45,8 +56,6 @@ def list_jobs(settings: Settings, job: str | None, limit: int, is_json: bool) ->
 @pass_settings
 def show(settings: Settings, run_id: str, is_json: bool) -> None:
     """Show a run, or the newest run of a job: every component with its state, its cause and what it wrote."""
-    from pondage.cli.asks import jobs
-
     with desk(settings) as opened:
         view = opened.ask(jobs.job_run, run=run_id)
     _print(settings, view, is_json=is_json)
@@ -62,11 +71,6 @@ def kill(settings: Settings, run_id: str) -> None:
 
 
 def _print(settings: Settings, view: JobRunDetail, *, is_json: bool) -> None:
-    from pondage.cli.printing.jobs import COMPONENT_COLUMNS, component_rows, headline, print_streams
-    from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title
-    from pondage.cli.printing.stages import print_stages
-    from pondage.views.words import size_text
-
     if is_json:
         print_json(view)
         return
@@ -99,6 +103,4 @@ def _subjob(sub: SubjobView) -> str:
 
 
 def _text(value: object) -> str:
-    import msgspec
-
     return msgspec.json.encode(value).decode()

@@ -15,6 +15,8 @@ from pondage.cli.look.job.options import endings, file_argument, milliseconds, v
 from pondage.cli.printing.output import print_json
 from pondage.kernel.control.events import Start
 from pondage.kernel.control.state import JobState
+from pondage.simulate.control_drive import play
+from pondage.simulate.control_virtual import VirtualControlHost
 
 if TYPE_CHECKING:
     from pondage.kernel.control import JobPlan
@@ -63,9 +65,6 @@ def trace(
     is_json: bool,
 ) -> None:
     """Print the exact timeline of a job for any outcomes and durations, without running anything."""
-    from pondage.simulate.control_drive import play
-    from pondage.simulate.control_virtual import VirtualControlHost
-
     planned = planned_or_refused(file)
     behave = endings(planned.plan, fails=fails, takes=takes, after=after, writes=writes, items=items)
     known = {"env": "trace", "run_id": "trace", **planned.plan.context, **values(context)}

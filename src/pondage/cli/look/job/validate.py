@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,9 +14,7 @@ from pondage.cli.files.job import REFUSED, planned_file, problem_line
 from pondage.cli.look.job.options import file_argument
 from pondage.cli.printing.output import print_json
 from pondage.define.job.job import JobRefused
-
-if TYPE_CHECKING:
-    pass
+from pondage.views.words import count_text
 
 
 @click.command("validate", cls=Verb)
@@ -30,8 +27,6 @@ def validate(settings: Settings, file: Path, is_inferred: bool, is_json: bool) -
 
     Exits 0 when the job can run (warnings do not matter), 4 when it is refused.
     """
-    from pondage.views.words import count_text
-
     try:
         if is_inferred:
             with desk(settings) as opened, asking(opened) as inferring:
