@@ -7,7 +7,7 @@ from pondage.define.types.port import Port
 from pondage.kernel.control import Index, JobState, State, collect, difference
 from pondage.kernel.control.effects import Cancel, EdgeFired, GlobalDropped, Run, StopInstance, Timer
 from pondage.kernel.control.events import GraceOver, Kill, Settled, Start, Stop, Timeout
-from pondage.simulate.control_drive import Ending
+from pondage.simulate.control_drive import Ending, Play
 from pondage.simulate.control_virtual import VirtualControlHost
 from tests.kernel.control.jobs import job, plan_of, run, shown
 
@@ -301,3 +301,32 @@ def test_a_stream_consumer_that_has_not_begun_when_its_producer_fails_is_skipped
     plan = plan_of(job("p:feed t:table c:eat", data=["p.out -> c.in", "t.out -> c.other"]), registry=stream)
     host, _ = run(plan, {"p": Ending(takes=2, raises="boom"), "t": Ending(takes=5)})
     assert host.states()["c"] is State.SKIPPED
+
+
+def runs_of(play_: Play) -> list[str]:
+    return [line.removesuffix(" RUNNING") for line in shown(play_) if line.endswith(" RUNNING") and line[0] in "xyn"]
+
+
+def test_failed_iterations_that_were_let_pass_are_executed_again_by_a_resume() -> None:
+    """A4: the iterator as a whole was OK, and what read it is executed again with what the iterations give now."""
+    plan = plan_of(iterator("{fail_strategy: continue}"))
+    host, play = run(plan, {**FOUR, "x[#2]": BOOM, "n": BOOM})
+    assert (play.state, host.states()["it"]) == (JobState.ERROR, State.OK)
+    host, again = run(plan, FOUR, host=host, is_resumed=True)
+    assert again.state is JobState.OK
+    assert runs_of(again) == ["x[#2]", "n"]
+    assert {host.states()[f"x[#{number}]"] for number in range(1, 5)} == {State.OK}
+
+
+def test_an_iteration_around_a_failed_one_is_executed_again_as_a_whole() -> None:
+    plan = plan_of(
+        "components: [{name: it, type: iterator}, {name: in, type: iterator, params: {fail_strategy: continue}},"
+        " {name: x, type: transform}, {name: n, type: task}]\n"
+        "connections: {data: [it.item -> in.input, in.item -> x.input], control: [it (ok) n]}\n"
+    )
+    items = {"it": Ending(items=[1, 2]), "in": Ending(items=[1, 2])}
+    host, play = run(plan, {**items, "x[#2][#1]": BOOM, "n": BOOM})
+    assert (play.state, host.states()["it"], host.states()["in[#2]"]) == (JobState.ERROR, State.OK, State.OK)
+    host, again = run(plan, items, host=host, is_resumed=True)
+    assert again.state is JobState.OK
+    assert runs_of(again) == ["x[#2][#1]", "x[#2][#2]", "n"]

@@ -90,7 +90,13 @@ class _Collection:
             if sub.name in before
             and self.old.plan.subs[before[sub.name]].digest == sub.digest
             and self.work.sub(self.old, before[sub.name]).state is State.OK
+            and not any(self._has_failed_iterations(member) for member in sub.members)
         }
+
+    def _has_failed_iterations(self, at: int) -> bool:
+        """Did iterations fail that the iterator let pass? They are executed again, so it is not finished (A4)."""
+        place = self._place(at)
+        return place is not None and not _is_whole(self.work, self.old, place)
 
     def _sources(self, at: int) -> set[int]:
         found: set[int] = set()
@@ -134,7 +140,11 @@ class _Collection:
         for at in range(len(self.plan.components)):
             if self._is_reached_entry(at):
                 found |= {
-                    one for one in self._ancestors(at) if (row := self._row(one)) is not None and row.state is State.OK
+                    one
+                    for one in self._ancestors(at)
+                    if (row := self._row(one)) is not None
+                    and row.state is State.OK
+                    and not self._has_failed_iterations(one)
                 }
         return found
 
@@ -225,7 +235,7 @@ class _Collection:
                 elements[name] = ElementsRow(items=self.work.elements(self.old, place))
             for number in range(1, row.next):
                 level = self.work.level(f"{name}#{number}")
-                if level is None or not level.row.is_over or level.row.verdict is State.ERROR:
+                if level is None or not _went_well(self.work, level):
                     continue
                 iterations[level.key] = level.row
                 for inner in range(len(level.plan.components)):
@@ -247,6 +257,24 @@ class _Collection:
                 versions[entry.version] = version
                 stack += [version.previous] if version.previous is not None else []
         return msgspec.structs.replace(event, views=views, versions=versions)
+
+
+def _is_whole(work: Work, level: Level, at: int) -> bool:
+    """Did every iteration of an iterator go well, and every one of an iterator inside? True of what is no iterator."""
+    row = work.iterator(level, at)
+    if row is None:
+        return True
+    body = level.index.bodies[level.plan.components[at].name].plan
+    if row.failed or not body.bodies:
+        return not row.failed
+    opened = (work.level(f"{level.instance(at)}#{number}") for number in range(1, row.next))
+    return all(_went_well(work, each) for each in opened if each is not None)
+
+
+def _went_well(work: Work, level: Level) -> bool:
+    if not level.row.is_over or level.row.verdict is State.ERROR:
+        return False
+    return all(_is_whole(work, level, at) for at in range(len(level.plan.components)))
 
 
 def _without(row: ComponentRow) -> ComponentRow:
