@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pondage.conform.control_compare import differences, normal_value
 from pondage.conform.control_registry import TEST_REGISTRY
 from pondage.conform.control_scenario import Behaviour, ControlScenario
-from pondage.conform.demand import Mismatch, Verdict
+from pondage.conform.verdict import Mismatch, Verdict
 from pondage.define.job.job import JobRefused
 from pondage.kernel.control import Index, JobPlan, JobState
 from pondage.kernel.control.events import Start

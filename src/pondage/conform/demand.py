@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from pondage.conform.demand_scenario import Expected, GateField, Scenario
+from pondage.conform.verdict import Mismatch, Verdict
 from pondage.kernel.demand import NEVER, PondKey, PondState
 from pondage.kernel.demand.events import Report
 from pondage.simulate.drive import Delivery, Execution, Simulation, Workers
@@ -14,28 +15,6 @@ from pondage.simulate.host import Host
 
 BATCH_ORDERS = 4
 SINGLE_ORDERS = 12
-
-
-class Mismatch(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that came out differently; `order` names the order of reports in which it did."""
-
-    order: str
-    what: str
-    expected: object
-    got: object
-
-
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """How a scenario went: it passed when nothing differs."""
-
-    id: str
-    title: str
-    mismatches: list[Mismatch]
-
-    @property
-    def has_passed(self) -> bool:
-        """Is everything as expected?"""
-        return not self.mismatches
 
 
 def check(scenario: Scenario, make_host: Callable[[], Host]) -> Verdict:

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from pondage.conform.demand import Mismatch, Verdict
 from pondage.conform.reaction_host import MakeReactorHost
 from pondage.conform.reaction_scenario import Expected, ReactionScenario
 from pondage.conform.reaction_trace import ReactionTrace
 from pondage.conform.reaction_world import ReactionWorld
+from pondage.conform.verdict import Mismatch, Verdict
 
 _KEYS = {"replies": 1, "acc_health": 1, "recovery": 1, "ponds": 2}
 """Where an entry names its cid, source, component or Pond: only those of one are in order within an instant."""
