@@ -47,7 +47,7 @@ def gather(rows, batch):
     return Taken(batch, values)
 
 def _die_after_the_commit():
-    from pondage.ledger import reactor_results
+    from pondage.ledger.commit import reactor_results
     commit = reactor_results.commit_batch
     def commit_and_die(*args, **kwargs):
         commit(*args, **kwargs)

@@ -69,7 +69,7 @@ def test_an_execution_is_a_span_with_what_was_done(
 
 def test_nothing_is_traced_and_nothing_imported_unless_it_is_asked_for() -> None:
     code = (
-        "import sys; from pondage import tracing; from pondage.ledger import advance\n"
+        "import sys; from pondage import tracing; from pondage.ledger.step import advance\n"
         "with tracing.span('x'): tracing.note(a=1)\n"
         "assert not tracing.begin('server') and not any('opentelemetry' in name for name in sys.modules)"
     )
