@@ -9,7 +9,7 @@ import click
 from pondage.cli.ask.moment import parsed_moment
 from pondage.cli.asks import demanding, looking
 from pondage.cli.client.desk import Desk, about, desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.answer import ask, print_answer
 from pondage.cli.follow.ponds import pulse_and_follow
 from pondage.cli.printing.output import print_json
@@ -30,8 +30,7 @@ from pondage.ledger.act.questions import words_of
 )
 @click.option("--limit", "-n", type=click.IntRange(1, 100_000), default=100, show_default=True, help="Rows at most.")
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), default=300.0, show_default=True)
-@json_option
-@pass_settings
+@settings_and_json
 def query(
     settings: Settings,
     sql: str,

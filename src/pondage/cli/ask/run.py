@@ -7,7 +7,7 @@ import msgspec
 
 from pondage.cli.asks import looking
 from pondage.cli.client.desk import Desk, desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.files.project import read_project
 from pondage.cli.follow.answer import answer_of, ask, print_answer
 from pondage.cli.follow.event import find_ponds
@@ -30,8 +30,7 @@ from pondage.views.words import count_text
 )
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), help="Stop waiting after so many seconds.")
 @click.option("--limit", "-n", type=click.IntRange(0, 10_000), default=20, show_default=True, help="Rows to print.")
-@json_option
-@pass_settings
+@settings_and_json
 def run(
     settings: Settings, pond: str, sample: bool, rows: int, timeout_s: float | None, limit: int, is_json: bool
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import click
 
@@ -32,59 +32,21 @@ def _remember(name: str) -> Callable[[click.Context, click.Parameter, object], N
 
 def global_options(*, is_hidden: bool) -> list[click.Parameter]:
     """Answer the options that the program and each of its verbs understand."""
+
+    def option(flag: str, name: str, text: str, **given: Any) -> click.Parameter:
+        return click.Option([flag], help=text, callback=_remember(name), expose_value=False, hidden=is_hidden, **given)
+
+    directory = click.Path(file_okay=False, path_type=Path)
+    where = "The project's directory (else: this one or the nearest above it)."
+    server = "Ask this server, and not the ledger of the project (or set PONDAGE_SERVER)."
+    token = "With --server (or set PONDAGE_TOKEN, which no other user of the machine sees)."
     return [
-        click.Option(
-            ["--project"],
-            type=click.Path(file_okay=False, path_type=Path),
-            metavar="DIR",
-            help="The project's directory (else: this one or the nearest above it).",
-            callback=_remember("project"),
-            expose_value=False,
-            hidden=is_hidden,
-        ),
-        click.Option(
-            ["--env"],
-            metavar="NAME",
-            help="The environment (else: that of the project file).",
-            callback=_remember("environment"),
-            expose_value=False,
-            hidden=is_hidden,
-        ),
-        click.Option(
-            ["--server"],
-            metavar="URL",
-            envvar="PONDAGE_SERVER",
-            help="Ask this server, and not the ledger of the project (or set PONDAGE_SERVER).",
-            callback=_remember("server"),
-            expose_value=False,
-            hidden=is_hidden,
-        ),
-        click.Option(
-            ["--token"],
-            metavar="TOKEN",
-            help="With --server (or set PONDAGE_TOKEN, which no other user of the machine sees).",
-            callback=_remember("token"),
-            expose_value=False,
-            hidden=is_hidden,
-        ),
-        click.Option(
-            ["--trace"],
-            is_flag=True,
-            default=None,
-            help="Show the whole traceback of an error.",
-            callback=_remember("is_traced"),
-            expose_value=False,
-            hidden=is_hidden,
-        ),
-        click.Option(
-            ["--no-color"],
-            is_flag=True,
-            default=None,
-            help="Never use colours.",
-            callback=_remember("is_colorless"),
-            expose_value=False,
-            hidden=is_hidden,
-        ),
+        option("--project", "project", where, type=directory, metavar="DIR"),
+        option("--env", "environment", "The environment (else: that of the project file).", metavar="NAME"),
+        option("--server", "server", server, metavar="URL", envvar="PONDAGE_SERVER"),
+        option("--token", "token", token, metavar="TOKEN"),
+        option("--trace", "is_traced", "Show the whole traceback of an error.", is_flag=True, default=None),
+        option("--no-color", "is_colorless", "Never use colours.", is_flag=True, default=None),
     ]
 
 
@@ -96,17 +58,15 @@ class Verb(click.Command):
         return [*super().get_params(ctx), *global_options(is_hidden=True)]
 
 
-Function = TypeVar("Function", bound=Callable[..., object])
-
-
 def verb(function: Callable[..., object]) -> click.Command:
     """Make a verb of a function. (click's own decorator keeps the help of the first function that it is given.)"""
     return click.command(cls=Verb)(function)
 
 
-def json_option(function: Function) -> Function:
-    """Give a reading verb its `--json`."""
-    return click.option("--json", "is_json", is_flag=True, help="Print the object as JSON.")(function)
-
-
 pass_settings = click.make_pass_decorator(Settings, ensure=True)
+json_option = click.option("--json", "is_json", is_flag=True, help="Print the object as JSON.")
+
+
+def settings_and_json(function: Callable[..., object]) -> Callable[..., object]:
+    """Give a verb the settings of its call, and a `--json` of its own."""
+    return json_option(pass_settings(function))

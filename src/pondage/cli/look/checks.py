@@ -7,7 +7,7 @@ import msgspec
 
 from pondage.cli.asks import looking
 from pondage.cli.client.desk import Desk, desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.answer import answer_of, print_answer
 from pondage.cli.printing.output import Cell, print_json, print_table, print_title, state_cell
 from pondage.errors import NotFound
@@ -24,8 +24,7 @@ SAMPLE = 20
 @click.option("--rule", metavar="NAME", help="With --sample: only this rule.")
 @click.option("--limit", "-n", type=click.IntRange(1, 1000), default=10, show_default=True, help="Judgements to list.")
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), default=300.0, show_default=True)
-@json_option
-@pass_settings
+@settings_and_json
 def checks(
     settings: Settings, pond: str | None, sample: bool, rule: str | None, limit: int, timeout_s: float, is_json: bool
 ) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from pondage.cli.asks import components
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
 from pondage.cli.files.known import listed_components
 from pondage.cli.files.registry import known_components
 from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title
@@ -35,8 +35,7 @@ def component() -> None:
 
 
 @component.command("list", cls=Verb)
-@json_option
-@pass_settings
+@settings_and_json
 def list_components(settings: Settings, is_json: bool) -> None:
     """List all components with their ports: the library's, those that are deployed for trees, and this project's."""
     found = listed_components()
@@ -53,8 +52,7 @@ def list_components(settings: Settings, is_json: bool) -> None:
 
 @component.command("show", cls=Verb)
 @click.argument("name")
-@json_option
-@pass_settings
+@settings_and_json
 def show(settings: Settings, name: str, is_json: bool) -> None:
     """Show one component: what it does, its ports, its parameters."""
     found = _known({one.name: one for one in listed_components()}, name)
@@ -77,8 +75,7 @@ def show(settings: Settings, name: str, is_json: bool) -> None:
 
 @component.command("queues", cls=Verb)
 @click.option("--all", "is_all", is_flag=True, help="Also those in which there is nothing now.")
-@json_option
-@pass_settings
+@settings_and_json
 def queues(settings: Settings, is_all: bool, is_json: bool) -> None:
     """Show what waits for which code. What is left over of old code can be bound to the new one."""
     with desk(settings) as opened:
@@ -98,8 +95,7 @@ def queues(settings: Settings, is_all: bool, is_json: bool) -> None:
     "--to", metavar="CODE", help="The digest of the code, or its beginning; left out: what was deployed last."
 )
 @click.option("--note", default="", metavar="TEXT", help="Why, for the audit trail.")
-@json_option
-@pass_settings
+@settings_and_json
 def rebind(settings: Settings, queue: int, to: str | None, note: str, is_json: bool) -> None:
     """Let another code serve QUEUE: what waits in it, and what still comes."""
     with desk(settings) as opened:

@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.answer import answer_of, value_text
 from pondage.cli.printing.output import print_json, print_table, print_title
 from pondage.operations.questions import diff_view
@@ -20,8 +20,7 @@ from pondage.views.words import count_text
 @click.option("--key", "keys", multiple=True, metavar="COLUMN", help="What identifies a row; may be given repeatedly.")
 @click.option("--limit", "-n", type=click.IntRange(0, 1000), default=20, show_default=True, help="Rows to show.")
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), default=600.0, show_default=True)
-@json_option
-@pass_settings
+@settings_and_json
 def diff(
     settings: Settings, pond: str, against: str, keys: tuple[str, ...], limit: int, timeout_s: float, is_json: bool
 ) -> None:

@@ -8,7 +8,7 @@ import click
 
 from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.drawing import drawing
 from pondage.cli.printing.output import print_json, print_table, print_title, styled
 from pondage.views.ponds.lineage_data import Direction, LineageTable, LineageView
@@ -23,8 +23,7 @@ _FILLS = {"start": "#fff3e0", "other": "#e3f2fd", "missing": "#ffffff"}
 @click.option("--down", "way", flag_value="down", help="Only what is made of it.")
 @click.option("--columns", "has_columns", is_flag=True, help="Also which columns come from which.")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw the tables into this file.")
-@json_option
-@pass_settings
+@settings_and_json
 def lineage(
     settings: Settings, subject: str, way: Direction | None, has_columns: bool, svg: Path | None, is_json: bool
 ) -> None:

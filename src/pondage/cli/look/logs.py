@@ -8,7 +8,7 @@ import click
 
 from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.screen import Quietly
 from pondage.cli.printing.output import print_json, styled
 from pondage.views.words import moment_text
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 @click.option("-f", "--follow", is_flag=True, help="Go on with new lines and new attempts, until Ctrl-C.")
 @click.option("--ripple", help="Only this Ripple (of a reactor: this source or graph).")
 @click.option("--lines", "-n", type=click.IntRange(0, 100_000), default=200, show_default=True, help="The last lines.")
-@json_option
-@pass_settings
+@settings_and_json
 def logs(settings: Settings, subject: str | None, follow: bool, ripple: str | None, lines: int, is_json: bool) -> None:
     """Print what Ripples logged: of a Pond's newest Run, of a Run, or of everything that ran lately.
 

@@ -6,7 +6,7 @@ import click
 
 from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json, print_table
 from pondage.cli.printing.ponds import RUNS_COLUMNS, run_row
 
@@ -15,8 +15,7 @@ from pondage.cli.printing.ponds import RUNS_COLUMNS, run_row
 @click.argument("pond", required=False, metavar="[POND]")
 @click.option("--state", help="Only Runs in this state: running, completed, failed, subsumed, killed.")
 @click.option("--limit", "-n", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many.")
-@json_option
-@pass_settings
+@settings_and_json
 def runs(settings: Settings, pond: str | None, state: str | None, limit: int, is_json: bool) -> None:
     """List the newest Runs, of one Pond or of all.
 

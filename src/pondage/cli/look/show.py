@@ -9,7 +9,7 @@ import click
 
 from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title, state_cell
 from pondage.cli.printing.ponds import run_notes
 from pondage.cli.printing.stages import print_stages
@@ -22,8 +22,7 @@ from pondage.work.snapshot import ExpectationResult
 
 @verb
 @click.argument("subject", metavar="POND|RUN|SNAPSHOT")
-@json_option
-@pass_settings
+@settings_and_json
 def show(settings: Settings, subject: str, is_json: bool) -> None:
     """Print everything about a Pond (sales, sales@2), a Run (its id, or sales#12) or a snapshot (its id).
 

@@ -14,7 +14,7 @@ import msgspec
 
 from pondage.cli.asks import simulating
 from pondage.cli.client.desk import Desk, desk
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.look import simulate_options as options
 from pondage.cli.look.simulate_tables import print_tables
 from pondage.cli.printing.output import print_json
@@ -92,8 +92,7 @@ class _Found:
 @click.option("--changes", metavar="TIME", help="How often a live Inlet's outside changes (else: as fast as it reads).")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.svg", help="Draw it.")
 @click.option("--save", "save_as", metavar="NAME", help="Keep it, to see it on the page beside what really happens.")
-@json_option
-@pass_settings
+@settings_and_json
 def simulate(
     settings: Settings,
     is_local: bool,

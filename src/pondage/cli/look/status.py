@@ -8,7 +8,7 @@ import click
 
 from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.screen import Quietly, follow, screen
 from pondage.cli.printing.output import is_terminal, print_json, print_table
 from pondage.cli.printing.ponds import REACTOR_COLUMNS, STATUS_COLUMNS, process_text, reactor_rows, status_rows
@@ -25,8 +25,7 @@ MOST_PONDS = 500
 @click.argument("ponds", nargs=-1, metavar="[POND]...")
 @click.option("--once", is_flag=True, help="Print it once (as always when the output is not a terminal).")
 @click.option("--all", "is_all", is_flag=True, help=f"Every Pond, also when there are more than {MOST_PONDS}.")
-@json_option
-@pass_settings
+@settings_and_json
 def status(settings: Settings, ponds: tuple[str, ...], once: bool, is_all: bool, is_json: bool) -> None:
     """Show every Pond (or some): how fresh, who asks for it, what it does. Live until Ctrl-C.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.files.known import listed_types
 from pondage.cli.printing.output import print_json, print_pairs, print_table
 from pondage.define.types.type_json import spark_json
@@ -21,8 +21,7 @@ def type() -> None:  # noqa: A001 - the name of the verb
 
 
 @type.command("list", cls=Verb)
-@json_option
-@pass_settings
+@settings_and_json
 def list_types(settings: Settings, is_json: bool) -> None:
     """List all types: built in, deployed, and of this project."""
     found = {one.key: one for one in listed_types()}
@@ -35,8 +34,7 @@ def list_types(settings: Settings, is_json: bool) -> None:
 
 @type.command("show", cls=Verb)
 @click.argument("name")
-@json_option
-@pass_settings
+@settings_and_json
 def show(settings: Settings, name: str, is_json: bool) -> None:
     """Show one type: what it means, what it consists of, how it becomes octets. NAME may have a version: Order@2."""
     known = {one.key: one for one in listed_types()}

@@ -6,7 +6,7 @@ import click
 
 from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.operate.reactor import print_why_reactor
 from pondage.cli.printing.output import print_json, styled
 from pondage.views.ponds.why import WhyView
@@ -15,8 +15,7 @@ from pondage.views.words import duration_text
 
 @verb
 @click.argument("pond", metavar="POND")
-@json_option
-@pass_settings
+@settings_and_json
 def why(settings: Settings, pond: str, is_json: bool) -> None:
     """Explain why a Pond runs or does not: each gate between it and its next Run, in plain sentences.
 

@@ -6,7 +6,7 @@ import click
 
 from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json, print_table
 from pondage.views.words import age_text
 
@@ -19,8 +19,7 @@ def alert() -> None:
 @alert.command("list", cls=Verb)
 @click.option("--open", "is_open", is_flag=True, help="Only what is not over.")
 @click.option("--limit", "-n", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many.")
-@json_option
-@pass_settings
+@settings_and_json
 def list_(settings: Settings, is_open: bool, limit: int, is_json: bool) -> None:
     """List the newest alerts: one for each root cause."""
     with desk(settings) as opened:
@@ -47,8 +46,7 @@ def list_(settings: Settings, is_open: bool, limit: int, is_json: bool) -> None:
 
 @alert.command("test", cls=Verb)
 @click.argument("rule")
-@json_option
-@pass_settings
+@settings_and_json
 def test(settings: Settings, rule: str, is_json: bool) -> None:
     """Send a message that means nothing to the webhook of a rule. A running `pondage dev` or worker delivers it."""
     with desk(settings) as opened:

@@ -7,15 +7,14 @@ from pathlib import Path
 import click
 
 from pondage.cli.client.session import session
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json
 from pondage.views.words import size_text
 
 
 @verb
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@json_option
-@pass_settings
+@settings_and_json
 def backup(settings: Settings, file: Path, is_json: bool) -> None:
     """Copy the ledger to FILE while it is in use. The copy shows one moment; an existing file is not overwritten.
 

@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.answer import answer_of
 from pondage.cli.printing.output import print_json
 from pondage.views.words import count_text, size_text
@@ -25,8 +25,7 @@ class CompactedTable(msgspec.Struct, frozen=True, kw_only=True):
 @verb
 @click.argument("pond")
 @click.option("--timeout", "timeout_s", type=float, default=600.0, show_default=True, help="Seconds to wait.")
-@json_option
-@pass_settings
+@settings_and_json
 def compact(settings: Settings, pond: str, timeout_s: float, is_json: bool) -> None:
     """Put the small batches of a Pond that appends or merges into few files, so that reading it is fast.
 

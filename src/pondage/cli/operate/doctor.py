@@ -9,7 +9,7 @@ import click
 
 from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json, styled
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 @verb
 @click.option("--replay", "is_replaying", is_flag=True, help="Step the recorded history again and compare.")
 @click.option("--cluster", "has_cluster", is_flag=True, help="Start Spark and look around on its executors.")
-@json_option
-@pass_settings
+@settings_and_json
 def doctor(settings: Settings, is_replaying: bool, has_cluster: bool, is_json: bool) -> None:
     """Check what Pondage needs: Python, Java, Spark, the project, its ledger, its warehouse, running processes.
 

@@ -9,7 +9,7 @@ import msgspec
 
 from pondage.cli.asks import reactors
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.operate.reactor_commands import fire, fire_with, pause, push, redrive, resume, revive
 from pondage.cli.printing.output import print_json, print_pairs, print_table, styled
 from pondage.views.words import moment_text
@@ -31,8 +31,7 @@ for _verb in (fire, fire_with, pause, resume, push, revive, redrive):
 
 
 @reactor.command("list", cls=Verb)
-@json_option
-@pass_settings
+@settings_and_json
 def list_reactors(settings: Settings, is_json: bool) -> None:
     """List every deployed reactor, its state, and whether a live host owns it."""
     with desk(settings) as opened:
@@ -58,8 +57,7 @@ def _line(view: ReactorView) -> tuple[str, ...]:
 
 @reactor.command("state", cls=Verb)
 @_NAME
-@json_option
-@pass_settings
+@settings_and_json
 def state(settings: Settings, name: str, is_json: bool) -> None:
     """Show what a reactor knows: values, queues, health, offsets, the last fire, dead letters."""
     with desk(settings) as opened:
@@ -113,8 +111,7 @@ def _offset_text(offset: object) -> str:
 
 @reactor.command("dead", cls=Verb)
 @_NAME
-@json_option
-@pass_settings
+@settings_and_json
 def dead(settings: Settings, name: str, is_json: bool) -> None:
     """List dead letters: the inputs of fires that were given up, and events that could not be decoded."""
     with desk(settings) as opened:
@@ -141,8 +138,7 @@ def _letter_line(letter: dict[str, object]) -> tuple[str, ...]:
 @reactor.command("history", cls=Verb)
 @_NAME
 @click.option("--limit", "-n", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many.")
-@json_option
-@pass_settings
+@settings_and_json
 def history(settings: Settings, name: str, limit: int, is_json: bool) -> None:
     """List what happened to a reactor: recoveries, holds, starts that failed."""
     with desk(settings) as opened:
@@ -158,8 +154,7 @@ def history(settings: Settings, name: str, limit: int, is_json: bool) -> None:
 
 @reactor.command("watch", cls=Verb)
 @_NAME
-@json_option
-@pass_settings
+@settings_and_json
 def watch(settings: Settings, name: str, is_json: bool) -> None:
     """Follow a reactor until Ctrl-C: its health as it changes, its fires at most four times a second."""
     with desk(settings) as opened:

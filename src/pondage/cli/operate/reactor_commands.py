@@ -11,7 +11,7 @@ import msgspec
 
 from pondage.cli.asks import reactors
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json
 from pondage.errors import PondageError
 from pondage.views.reactors.words import hold_text
@@ -25,8 +25,7 @@ _TIMEOUT = click.option(
 @click.command("fire", cls=Verb)
 @_NAME
 @_TIMEOUT
-@json_option
-@pass_settings
+@settings_and_json
 def fire(settings: Settings, name: str, timeout_s: float, is_json: bool) -> None:
     """Fire now, with what is there, whatever the criteria say. While paused: a single step."""
     _command(settings, name, "force_fire", None, timeout_s=timeout_s, is_json=is_json)
@@ -36,8 +35,7 @@ def fire(settings: Settings, name: str, timeout_s: float, is_json: bool) -> None
 @_NAME
 @click.argument("values", metavar="SOURCE=JSON...", nargs=-1, required=True)
 @_TIMEOUT
-@json_option
-@pass_settings
+@settings_and_json
 def fire_with(settings: Settings, name: str, values: tuple[str, ...], timeout_s: float, is_json: bool) -> None:
     """Fire with exactly these values; they stay in the cache. What waits of other sources stays pending."""
     cache: dict[str, object] = {}
@@ -51,8 +49,7 @@ def fire_with(settings: Settings, name: str, values: tuple[str, ...], timeout_s:
 
 @click.command("pause", cls=Verb)
 @_NAME
-@json_option
-@pass_settings
+@settings_and_json
 def pause(settings: Settings, name: str, is_json: bool) -> None:
     """Start nothing by itself from now on, retries included. A running fire ends; it survives crashes."""
     _command(settings, name, "pause", None, timeout_s=30.0, is_json=is_json)
@@ -60,8 +57,7 @@ def pause(settings: Settings, name: str, is_json: bool) -> None:
 
 @click.command("resume", cls=Verb)
 @_NAME
-@json_option
-@pass_settings
+@settings_and_json
 def resume(settings: Settings, name: str, is_json: bool) -> None:
     """Go on after a pause or a halt, at once with what waits."""
     _command(settings, name, "resume", None, timeout_s=30.0, is_json=is_json)
@@ -69,8 +65,7 @@ def resume(settings: Settings, name: str, is_json: bool) -> None:
 
 @click.command("revive", cls=Verb)
 @_NAME
-@json_option
-@pass_settings
+@settings_and_json
 def revive(settings: Settings, name: str, is_json: bool) -> None:
     """Start a reactor that has failed, or its failed sources, again: counters at zero, the same durable state."""
     _command(settings, name, "revive", None, timeout_s=30.0, is_json=is_json)
@@ -80,8 +75,7 @@ def revive(settings: Settings, name: str, is_json: bool) -> None:
 @_NAME
 @click.argument("letter", metavar="LETTER")
 @_TIMEOUT
-@json_option
-@pass_settings
+@settings_and_json
 def redrive(settings: Settings, name: str, letter: str, timeout_s: float, is_json: bool) -> None:
     """Fire once more with the inputs of a dead letter; on success the letter is removed."""
     argument: object = int(letter) if letter.isdigit() else letter
@@ -93,8 +87,7 @@ def redrive(settings: Settings, name: str, letter: str, timeout_s: float, is_jso
 @click.argument("source", metavar="SOURCE")
 @click.argument("value", metavar="[JSON]", required=False)
 @_TIMEOUT
-@json_option
-@pass_settings
+@settings_and_json
 def push(settings: Settings, name: str, source: str, value: str | None, timeout_s: float, is_json: bool) -> None:
     """Push one value, or with no value each line of the standard input, and wait until each is durable.
 

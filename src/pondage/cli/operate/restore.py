@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pondage.cli.client.session import Session, session
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json
 from pondage.views.words import count_text
 
@@ -22,8 +22,7 @@ MOST_NAMED = 20
 @verb
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
 @click.option("--check", "is_check", is_flag=True, help="Restore nothing: only look for the data the ledger names.")
-@json_option
-@pass_settings
+@settings_and_json
 def restore(settings: Settings, file: Path | None, is_check: bool, is_json: bool) -> None:
     """Put the copy FILE in the place of the ledger, keep what was there beside it, and look for the data it names.
 

@@ -8,7 +8,7 @@ import click
 
 from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json
 from pondage.define.values.names import checked_name
 
@@ -25,8 +25,7 @@ def secret() -> None:
 
 @secret.command("set", cls=Verb)
 @_NAME
-@json_option
-@pass_settings
+@settings_and_json
 def set_(settings: Settings, name: str, is_json: bool) -> None:
     """Store a value under NAME, in place of the one before. It is read from stdin, or asked for on a terminal."""
     checked_name(name, what="secret")
@@ -40,8 +39,7 @@ def set_(settings: Settings, name: str, is_json: bool) -> None:
 
 
 @secret.command("list", cls=Verb)
-@json_option
-@pass_settings
+@settings_and_json
 def list_(settings: Settings, is_json: bool) -> None:
     """Print the names of the stored secrets. Values are never shown."""
     with desk(settings) as opened:
@@ -58,8 +56,7 @@ def list_(settings: Settings, is_json: bool) -> None:
 
 @secret.command("remove", cls=Verb)
 @_NAME
-@json_option
-@pass_settings
+@settings_and_json
 def remove(settings: Settings, name: str, is_json: bool) -> None:
     """Delete a secret. Ripples that ask for it fail from then on, and say so."""
     with desk(settings) as opened:

@@ -8,7 +8,7 @@ import click
 
 from pondage.cli.asks import keeping
 from pondage.cli.client.desk import about, desk
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json, print_table
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.names import checked_name
@@ -36,8 +36,7 @@ def token() -> None:
 @click.option("--everywhere", is_flag=True, help="Bound to every environment, future ones too.")
 @click.option("--name", default="", help="Who or what it is for: the audit says it.")
 @click.option("--expires", metavar="DURATION", help="After this it is refused: 12h, 30d. Left out: never.")
-@json_option
-@pass_settings
+@settings_and_json
 def create(
     settings: Settings,
     level: str,
@@ -67,8 +66,7 @@ def create(
 
 
 @token.command("list", cls=Verb)
-@json_option
-@pass_settings
+@settings_and_json
 def list_(settings: Settings, is_json: bool) -> None:
     """List the tokens: what each may do and where, never what it is made of."""
     with desk(settings) as opened:
@@ -104,8 +102,7 @@ def _state(row: TokenRow, now: int) -> str:
 
 @token.command("revoke", cls=Verb)
 @click.argument("token_id", metavar="TOKEN")
-@json_option
-@pass_settings
+@settings_and_json
 def revoke(settings: Settings, token_id: str, is_json: bool) -> None:
     """End a token at once: the server refuses it from the next request on."""
     with desk(settings) as opened:

@@ -6,15 +6,14 @@ import click
 
 from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json
 from pondage.views.words import count_text, size_text
 
 
 @verb
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
-@json_option
-@pass_settings
+@settings_and_json
 def vacuum(settings: Settings, dry_run: bool, is_json: bool) -> None:
     """Delete data that nobody needs: snapshots out of retention, files of attempts that never completed, old logs.
 

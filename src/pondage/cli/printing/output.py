@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import click
 import msgspec
 
-from pondage.cli.client.settings import Settings
+from pondage.cli.client.desk import Desk, desk
+from pondage.cli.client.settings import Settings, settings_and_json
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+
+Given = ParamSpec("Given")
+View = TypeVar("View")
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -61,6 +67,27 @@ def console(settings: Settings) -> Console:
 def print_json(view: object) -> None:
     """Print exactly the view."""
     click.echo(msgspec.json.format(msgspec.json.encode(view)).decode())
+
+
+def shows(
+    text: Callable[[Settings, View], object],
+) -> Callable[[Callable[Concatenate[Desk, Given], View]], Callable[..., object]]:
+    """Make a verb of what asks the desk for a view: the view itself is printed with `--json`, else its `text`."""
+
+    def shown(read: Callable[Concatenate[Desk, Given], View]) -> Callable[..., object]:
+        @settings_and_json
+        @wraps(read)
+        def call(settings: Settings, is_json: bool, *given: Given.args, **named: Given.kwargs) -> None:
+            with desk(settings) as opened:
+                view = read(opened, *given, **named)
+            if is_json:
+                print_json(view)
+            else:
+                text(settings, view)
+
+        return call
+
+    return shown
 
 
 def print_table(

@@ -8,7 +8,7 @@ import click
 
 from pondage.cli.asks import demanding, deploying, looking
 from pondage.cli.client.desk import Desk, desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.files.project import chosen, read_project
 from pondage.cli.follow.ponds import NothingShown, failure_of, is_stuck, short_name
 from pondage.cli.follow.screen import follow, screen
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 @click.option("--from", "parent", metavar="ENV", help="A new environment reads this one where it has no Ponds [main].")
 @click.option("--empty", "is_empty", is_flag=True, help="A new environment reads no other one.")
 @click.option("--all", "is_all", is_flag=True, help="Every Pond of the project, also those that are as in --from.")
-@json_option
-@pass_settings
+@settings_and_json
 def deploy(
     settings: Settings,
     dry_run: bool,

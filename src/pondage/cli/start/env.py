@@ -6,7 +6,7 @@ import click
 
 from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json, print_table
 from pondage.views.words import count_text, size_text
 
@@ -20,8 +20,7 @@ def env() -> None:
 
 
 @env.command("list", cls=Verb)
-@json_option
-@pass_settings
+@settings_and_json
 def list_(settings: Settings, is_json: bool) -> None:
     """Print every environment: what is above it, its own Ponds, the size of its own data."""
     with desk(settings) as opened:
@@ -41,8 +40,7 @@ def list_(settings: Settings, is_json: bool) -> None:
 
 @env.command("show", cls=Verb)
 @click.argument("name")
-@json_option
-@pass_settings
+@settings_and_json
 def show(settings: Settings, name: str, is_json: bool) -> None:
     """Print where each Pond that can be read in an environment comes from."""
     with desk(settings) as opened:
@@ -62,8 +60,7 @@ def show(settings: Settings, name: str, is_json: bool) -> None:
 @env.command("remove", cls=Verb)
 @click.argument("name")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
-@json_option
-@pass_settings
+@settings_and_json
 def remove(settings: Settings, name: str, is_sure: bool, is_json: bool) -> None:
     """Remove an environment: its Ponds, their triggers and Runs, and the data that no other environment shows.
 

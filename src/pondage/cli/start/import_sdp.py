@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json, print_table, print_title
 from pondage.connect.sdp.files import find_specification, read_specification
 from pondage.connect.sdp.graph import Imported
@@ -26,8 +26,7 @@ COPIED = "pipeline"
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--to", "target", type=click.Path(file_okay=False, path_type=Path), help="Where the project goes.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be carried over.")
-@json_option
-@pass_settings
+@settings_and_json
 def import_sdp(settings: Settings, directory: Path, target: Path | None, dry_run: bool, is_json: bool) -> None:
     """Make a project of the Spark Declarative Pipeline in DIRECTORY.
 

@@ -10,7 +10,7 @@ import msgspec
 from pondage.cli.asks import deploying
 from pondage.cli.asks.uploads import Read
 from pondage.cli.client.desk import Desk, desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.files.project import chosen, read_project
 from pondage.cli.follow.answer import answer_of
 from pondage.cli.printing.output import print_json
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 @verb
 @click.option("--analyze", is_flag=True, help="Let a worker call the Ripples on empty tables to find their schemas.")
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), default=300.0, show_default=True)
-@json_option
-@pass_settings
+@settings_and_json
 def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> None:
     """Show what a deploy would change, what then computes anew, and the version that the change calls for.
 

@@ -6,7 +6,7 @@ import click
 
 from pondage.cli.asks import deploying
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json
 
 
@@ -14,8 +14,7 @@ from pondage.cli.printing.output import print_json
 @click.argument("ponds", nargs=-1, required=True, metavar="POND...")
 @click.option("--to", "to", metavar="ENV", help="The environment to show them (else: the one above).")
 @click.option("--deploy", "is_deployed", is_flag=True, help="Deploy the code that made them there first.")
-@json_option
-@pass_settings
+@settings_and_json
 def promote(settings: Settings, ponds: tuple[str, ...], to: str | None, is_deployed: bool, is_json: bool) -> None:
     """Make what an environment (--env) has made the current data of the one above, without computing anything.
 

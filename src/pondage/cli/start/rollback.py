@@ -6,7 +6,7 @@ import click
 
 from pondage.cli.asks import deploying
 from pondage.cli.client.desk import Desk, desk
-from pondage.cli.client.settings import Settings, json_option, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.event import what_follows
 from pondage.cli.printing.output import print_json
 from pondage.cli.printing.plan import print_plan
@@ -17,8 +17,7 @@ from pondage.views.words import age_text
 @click.argument("pond", required=False, metavar="[POND]")
 @click.option("--to", "run", metavar="RUN", help="The completed Run of the Pond to show again: its id, or sales#12.")
 @click.option("--dry-run", is_flag=True, help="Without POND: only show what would change.")
-@json_option
-@pass_settings
+@settings_and_json
 def rollback(settings: Settings, pond: str | None, run: str | None, dry_run: bool, is_json: bool) -> None:
     """Go back. Without POND: deploy what this project had deployed before, code and declarations.
 

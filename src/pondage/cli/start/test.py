@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from pondage.cli.client.session import open_project
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json
 from pondage.errors import PondageError
 
@@ -42,8 +42,7 @@ class TestsView(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command(cls=Verb, context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PYTEST ARGUMENTS]...")
-@json_option
-@pass_settings
+@settings_and_json
 def test(settings: Settings, arguments: tuple[str, ...], is_json: bool) -> None:
     """Run the tests of the project with pytest: `pondage test`, `pondage test tests/test_sales.py -k clean -x`.
 

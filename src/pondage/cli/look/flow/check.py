@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.files.inference import asking, infer_option, unresolved_line
 from pondage.cli.files.tree import planned_tree, refuse
 from pondage.cli.printing.output import print_json, print_table
@@ -15,8 +15,7 @@ from pondage.define.job.flow import FlowRefused
 @click.command("check", cls=Verb)
 @click.argument("file", metavar="FILE|-")
 @infer_option
-@json_option
-@pass_settings
+@settings_and_json
 def check(settings: Settings, file: str, is_inferred: bool, is_json: bool) -> None:
     """Check a tree and print everything that is wrong with it, or the types on its edges.
 

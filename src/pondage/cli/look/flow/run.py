@@ -10,7 +10,7 @@ import click
 
 from pondage.cli.asks import flows, jobs
 from pondage.cli.client.desk import Desk, desk
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
 from pondage.cli.files.inference import asking_first
 from pondage.cli.files.tree import refuse, stored_tree
 from pondage.cli.follow.run import started_run, watch_run
@@ -34,8 +34,7 @@ _RUN = click.argument("run_id", metavar="RUN")
 @click.argument("file", metavar="FILE|-")
 @click.option("--name", metavar="NAME", help="What the flow is called (else: the name of the file).")
 @_WAIT
-@json_option
-@pass_settings
+@settings_and_json
 def submit(settings: Settings, file: str, name: str | None, is_followed: bool, is_json: bool) -> None:
     """Check a tree as `flow check --infer` does and run it; `-` reads it from standard input.
 
@@ -62,8 +61,7 @@ def submit(settings: Settings, file: str, name: str | None, is_followed: bool, i
 
 @click.command("store", cls=Verb)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@json_option
-@pass_settings
+@settings_and_json
 def store(settings: Settings, file: Path, is_json: bool) -> None:
     """Keep a file of at most 8 MiB as a constant, and print what a tree calls it: `"const": {"ref": "sha256:…"}`.
 
@@ -80,8 +78,7 @@ def store(settings: Settings, file: Path, is_json: bool) -> None:
 @click.command("list", cls=Verb)
 @click.argument("name", required=False)
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
-@json_option
-@pass_settings
+@settings_and_json
 def list_runs(settings: Settings, name: str | None, limit: int, is_json: bool) -> None:
     """List the newest flows, of one name or of all."""
     with desk(settings) as opened:
@@ -97,8 +94,7 @@ def list_runs(settings: Settings, name: str | None, limit: int, is_json: bool) -
 
 @click.command("show", cls=Verb)
 @_RUN
-@json_option
-@pass_settings
+@settings_and_json
 def show(settings: Settings, run_id: str, is_json: bool) -> None:
     """Show a flow: every node with its state, why nodes failed, and what can be extracted."""
     with desk(settings) as opened:
@@ -108,8 +104,7 @@ def show(settings: Settings, run_id: str, is_json: bool) -> None:
 
 @click.command("watch", cls=Verb)
 @_RUN
-@json_option
-@pass_settings
+@settings_and_json
 def watch(settings: Settings, run_id: str, is_json: bool) -> None:
     """Follow a flow until it is over, and say how it ended. Ctrl-C ends the watching, not the flow."""
     with desk(settings) as opened:
@@ -140,8 +135,7 @@ def stop(settings: Settings, run_id: str, node: str | None) -> None:
 @click.command("resume", cls=Verb)
 @_RUN
 @_WAIT
-@json_option
-@pass_settings
+@settings_and_json
 def resume(settings: Settings, run_id: str, is_followed: bool, is_json: bool) -> None:
     """Go on with a flow that failed or was killed: a new run that repeats nothing that is finished and still holds."""
     with desk(settings) as opened:
@@ -155,8 +149,7 @@ def resume(settings: Settings, run_id: str, is_followed: bool, is_json: bool) ->
 
 @click.command("cleanup", cls=Verb)
 @_RUN
-@json_option
-@pass_settings
+@settings_and_json
 def cleanup(settings: Settings, run_id: str, is_json: bool) -> None:
     """Let what a finished flow left between its nodes go now, not after its retention.
 

@@ -10,7 +10,7 @@ import click
 
 from pondage.cli.asks import jobs
 from pondage.cli.client.desk import Desk, desk
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.files.inference import asking_first
 from pondage.cli.files.job import stored_file
 from pondage.cli.follow.run import started_run
@@ -40,8 +40,7 @@ _NO_FUSE = click.option("--no-fuse", is_flag=True, help="Run every component by 
 @_CONTEXT
 @_NO_FUSE
 @_FOLLOW
-@json_option
-@pass_settings
+@settings_and_json
 def run(
     settings: Settings, job: str, context: tuple[str, ...], no_fuse: bool, is_followed: bool, is_json: bool
 ) -> None:
@@ -73,8 +72,7 @@ def run(
 @click.option("--fresh-globals", is_flag=True, help="Keep states and data, but no globals.")
 @_NO_FUSE
 @_FOLLOW
-@json_option
-@pass_settings
+@settings_and_json
 def resume(
     settings: Settings,
     run_id: str,

@@ -9,7 +9,7 @@ import msgspec
 
 from pondage.cli.asks import jobs
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
 from pondage.cli.follow.run import kill_run
 from pondage.cli.printing.jobs import (
     COMPONENT_COLUMNS,
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 @click.command("list", cls=Verb)
 @click.argument("job", required=False)
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
-@json_option
-@pass_settings
+@settings_and_json
 def list_jobs(settings: Settings, job: str | None, limit: int, is_json: bool) -> None:
     """List the deployed jobs and the newest runs, of one job or of all."""
     with desk(settings) as opened:
@@ -52,8 +51,7 @@ def list_jobs(settings: Settings, job: str | None, limit: int, is_json: bool) ->
 
 @click.command("show", cls=Verb)
 @click.argument("run_id", metavar="RUN|JOB")
-@json_option
-@pass_settings
+@settings_and_json
 def show(settings: Settings, run_id: str, is_json: bool) -> None:
     """Show a run, or the newest run of a job: every component with its state, its cause and what it wrote."""
     with desk(settings) as opened:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, Verb, json_option, pass_settings
+from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.files.inference import asking, infer_option, unresolved_line
 from pondage.cli.files.job import REFUSED, planned_file, problem_line
 from pondage.cli.look.job.options import file_argument
@@ -20,8 +20,7 @@ from pondage.views.words import count_text
 @click.command("validate", cls=Verb)
 @file_argument
 @infer_option
-@json_option
-@pass_settings
+@settings_and_json
 def validate(settings: Settings, file: Path, is_inferred: bool, is_json: bool) -> None:
     """Check a job file and its joblets, and print everything that is wrong, not only the first thing.
 
