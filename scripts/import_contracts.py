@@ -7,7 +7,8 @@ yet and check it from the day it appears. Both are given in pyproject.toml; room
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from grimp import ImportGraph
@@ -68,8 +69,10 @@ class HouseContract(Contract):
 class RoomContract(HouseContract):
     """What a room may import (`only_packages` and `only_rooms`, beside the standard library) or never imports.
 
-    Modules that lie directly in the package, such as its errors, belong to no room: every room may use them, and
-    then they have to keep the room's rule too. With `through_others` a chain of imports breaks the rule as well.
+    A contract with a `purpose` is the one of its room: the table of rooms in ARCHITECTURE.md is written from these
+    (`scripts/rooms.py`). Modules that lie directly in the package, such as its errors, belong to no room: every room
+    may use them, and then they have to keep the room's rule too. With `through_others` a chain of imports breaks the
+    rule as well.
     """
 
     type_name = "room"
@@ -79,12 +82,13 @@ class RoomContract(HouseContract):
     only_rooms = fields.ListField(subfield=fields.StringField(), required=False)
     never = fields.ListField(subfield=fields.StringField(), required=False)
     through_others = fields.BooleanField(required=False, default=False)
+    purpose = fields.StringField(required=False)
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: ARG002
         """Called by import-linter with the graph of all imports."""
         violations: list[str] = []
         for room in self.names("rooms"):
-            if self.names("only_packages"):
+            if getattr(self, "only_rooms", None) is not None:
                 violations += self._outside_of_allowed(graph, room)
             for forbidden in self.names("never"):
                 violations += self._forbidden(graph, room, forbidden)
@@ -142,3 +146,52 @@ class HomeContract(HouseContract):
             if importer not in at_home
         ]
         return self.judge(violations)
+
+
+class AcyclicContract(HouseContract):
+    """No two rooms, no two folders of a room and no two modules import each other, not in a longer circle either.
+
+    The modules that lie directly in a room are a folder of their own, as are those that lie directly in the package.
+    """
+
+    type_name = "acyclic"
+
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: ARG002
+        """Called by import-linter with the graph of all imports."""
+        imports = [
+            (importer, imported)
+            for importer in sorted(graph.modules)
+            if is_ours(importer)
+            for imported in sorted(graph.find_modules_directly_imported_by(importer))
+            if is_ours(imported)
+        ]
+        within = [(one, other) for one, other in imports if room_of(one) == room_of(other)]
+        rooms = [(one, other) for one, other in imports if is_in_a_room(graph, one) and is_in_a_room(graph, other)]
+        return self.judge(
+            [
+                *_circle(graph, {(one, other): (one, other) for one, other in imports}),
+                *_circle(
+                    graph, {(folder_of(graph, one), folder_of(graph, other)): (one, other) for one, other in within}
+                ),
+                *_circle(graph, {(room_of(one), room_of(other)): (one, other) for one, other in rooms}),
+            ]
+        )
+
+
+def folder_of(graph: ImportGraph, module: str) -> str:
+    """Answer the package that a module lies in; a package is its own."""
+    return module if graph.find_children(module) else module.rpartition(".")[0]
+
+
+def _circle(graph: ImportGraph, imports: Mapping[tuple[str, str], tuple[str, str]]) -> list[str]:
+    """Say where the imports of one circle are written; nothing when there is none."""
+    below: dict[str, set[str]] = {}
+    for one, other in imports:
+        if one != other:
+            below.setdefault(one, set()).add(other)
+    try:
+        TopologicalSorter(below).prepare()
+    except CycleError as error:
+        circle = reversed(error.args[1])  # told with what is imported first
+        return ["a circle: " + ", ".join(where(graph, *imports[step]) for step in pairwise(circle))]
+    return []

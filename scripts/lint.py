@@ -21,6 +21,8 @@ CHECKS = {
     "format": [str(BIN / "ruff"), "format", "--check"],
     "types": [sys.executable, "-m", "mypy", "--strict"],
     "import rules": [str(BIN / "lint-imports"), "--no-cache"],
+    "rules of the house": [sys.executable, "-m", "scripts.house"],
+    "table of rooms": [sys.executable, "-m", "scripts.rooms", "--check"],
     "types of the API": [sys.executable, "-m", "scripts.page_types", "--check"],
     "lock files": [sys.executable, str(ROOT / "scripts" / "addresses.py")],
 }

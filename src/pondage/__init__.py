@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from pondage.define.reactor.accumulator import Accumulator
     from pondage.define.reactor.boundary import SnapshotRef
     from pondage.define.reactor.graph import Fire, Graph
-    from pondage.define.reactor.reactor import OnFailure, Publish, Reactor
+    from pondage.define.reactor.reactor import OnFailure, Publish
     from pondage.define.reactor.topology import Route
     from pondage.define.types.port import Port
+    from pondage.reactors import Reactor
 
 # Reactors are imported when somebody asks for one: most projects have none.
 _LATER = {
@@ -38,7 +39,7 @@ _LATER = {
     "Publish": "pondage.define.reactor.reactor",
     "ComponentRun": "pondage.define.job.component_run",
     "Port": "pondage.define.types.port",
-    "Reactor": "pondage.define.reactor.reactor",
+    "Reactor": "pondage.reactors",
     "Resources": "pondage.define.job.component",
     "Route": "pondage.define.reactor.topology",
     "Scaling": "pondage.define.job.component",

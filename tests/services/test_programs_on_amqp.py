@@ -11,14 +11,14 @@ from pathlib import Path
 import aio_pika
 import pytest
 
-from pondage.connect.program_amqp.bridge import AmqpQueue
-from pondage.connect.program_amqp.transport import AmqpTransport
 from pondage.engine.attempt.attempt import Attempt
 from pondage.engine.attempt.executor import Crashed
 from pondage.engine.programs.hosting import Host, run_program
 from pondage.engine.programs.session import ProgramSession
 from pondage.ledger.upkeep import reap
 from pondage.program import Job, serve
+from pondage.program.amqp_bridge import AmqpQueue
+from pondage.program.amqp_transport import AmqpTransport
 from pondage.program.transport import JobDesc, Refused, Transport
 from pondage.work.component import ComponentResult, MemberResult
 from tests.engine.programs.harness import ProgramWorld

@@ -1,7 +1,8 @@
-"""`serve`: take jobs and work on them, until there are no more or somebody says SIGTERM."""
+"""`serve`: find the worker, take jobs and work on them, until there are no more or somebody says SIGTERM."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import traceback
@@ -10,7 +11,7 @@ from contextlib import suppress
 
 from pondage.errors import PondageError
 from pondage.program.job import Job, JobOver
-from pondage.program.transport import Transport, transport_of
+from pondage.program.transport import JobDesc, Transport, UnixTransport
 
 
 def serve(work: Callable[[Job], None], *, transport: Transport | None = None) -> int:
@@ -30,6 +31,25 @@ def serve(work: Callable[[Job], None], *, transport: Transport | None = None) ->
     finally:
         link.end()
     return done
+
+
+def transport_of(description: JobDesc | None = None) -> Transport:
+    """Answer the transport that the environment names: `unix:PATH` or `amqp://…` in PONDAGE_QUEUE.
+
+    Over a broker, `description` is the job that was taken before.
+    """
+    address = os.environ.get("PONDAGE_QUEUE", "")
+    if address.startswith("unix:"):
+        return UnixTransport(address.removeprefix("unix:"))
+    if address.startswith(("amqp://", "amqps://")):
+        from pondage.program.amqp_transport import AmqpTransport
+
+        return AmqpTransport(address, os.environ.get("PONDAGE_JOBS", ""), description)
+    raise PondageError(
+        "PONDAGE_QUEUE names no queue of a worker" if not address else "PONDAGE_QUEUE is neither unix: nor amqp:",
+        code="NO_QUEUE",
+        hint="programs are started by a worker, which sets it",
+    )
 
 
 def _work_on(job: Job, work: Callable[[Job], None]) -> None:

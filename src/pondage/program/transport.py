@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 from typing import Protocol
@@ -63,25 +62,6 @@ class Transport(Protocol):
 
     def end(self) -> None:
         """Let go of the worker."""
-
-
-def transport_of(description: JobDesc | None = None) -> Transport:
-    """Answer the transport that the environment names: `unix:PATH` or `amqp://…` in PONDAGE_QUEUE.
-
-    Over a broker, `description` is the job that was taken before.
-    """
-    address = os.environ.get("PONDAGE_QUEUE", "")
-    if address.startswith("unix:"):
-        return UnixTransport(address.removeprefix("unix:"))
-    if address.startswith(("amqp://", "amqps://")):
-        from pondage.connect.program_amqp.transport import AmqpTransport
-
-        return AmqpTransport(address, os.environ.get("PONDAGE_JOBS", ""), description)
-    raise PondageError(
-        "PONDAGE_QUEUE names no queue of a worker" if not address else "PONDAGE_QUEUE is neither unix: nor amqp:",
-        code="NO_QUEUE",
-        hint="programs are started by a worker, which sets it",
-    )
 
 
 class UnixTransport:

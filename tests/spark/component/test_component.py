@@ -14,7 +14,8 @@ from pondage.components.registry import built_in, built_in_function
 from pondage.define.job.component import component, definition_of
 from pondage.define.types.port import Port
 from pondage.errors import PondageError
-from pondage.spark.component.component import ComponentWork, run_components
+from pondage.spark.component.call import ComponentWork
+from pondage.spark.component.component import run_components
 from pondage.spark.files.read import read_snapshot
 from pondage.spark.session.driver import SparkDriver
 from pondage.work.component import ComponentResult, ComponentTask, Given, Made, Member, Stored

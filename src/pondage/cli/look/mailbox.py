@@ -11,7 +11,8 @@ import click
 import msgspec
 
 from pondage.cli.client.settings import Verb
-from pondage.program.transport import JobDesc, transport_of
+from pondage.program.serving import transport_of
+from pondage.program.transport import JobDesc
 
 if TYPE_CHECKING:
     from pondage.program.transport import Transport

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TypeVar, overload
 
 import msgspec
 
@@ -23,9 +21,6 @@ from pondage.define.values.duration import parsed_duration
 from pondage.define.values.names import checked_name, parsed_version
 from pondage.define.values.place import place_of_caller, place_of_function
 from pondage.errors import DefinitionError
-
-if TYPE_CHECKING:
-    from pondage.engine.live.embedded import LiveReactor
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -77,11 +72,9 @@ class Publish:
 
 
 class Reactor:
-    """Fires its graphs when data arrives: with `criteria="any"` on any new boundary, with `"all"` when all have one.
+    """A declared reactor: its sources, its graphs and what it publishes. Authors get it with `run` (`pondage.Reactor`).
 
-    `strategy="latest"` shows the newest of each source, `"sequential"` takes every boundary in order. A declaration is
-    checked when it is made; a wrong one raises an error that names everything that is wrong. In a test or a script,
-    `async with reactor.run() as live:` runs it in this process, without a ledger.
+    A declaration is checked when it is made; a wrong one raises an error that names everything that is wrong.
     """
 
     def __init__(
@@ -188,14 +181,6 @@ class Reactor:
         self._require_journal("a Job")
         job = JobDeclaration(file=file, when=when)
         self._declared = msgspec.structs.replace(self._declared, jobs=(*self._declared.jobs, job))
-
-    def run(self, *, drain: str = "10s") -> AbstractAsyncContextManager[LiveReactor]:
-        """Run the reactor in this process, in memory: no ledger, no lease; its state ends with the block."""
-        # By name: declarations import nothing but the standard library and msgspec.
-        embedded = importlib.import_module("pondage.engine.live.embedded")
-        seconds = parsed_duration(drain, what="drain", place=place_of_caller())
-        live: AbstractAsyncContextManager[LiveReactor] = embedded.LiveReactor(self, drain=seconds)
-        return live
 
     def _require_journal(self, what: str) -> None:
         if self._declared.durable is False:

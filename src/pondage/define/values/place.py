@@ -6,13 +6,15 @@ import os
 import sys
 from collections.abc import Callable
 
-_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - compared with raw code file names
+# Strings, because they are compared with the raw file names of code.
+_DEFINE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+_OURS = (_DEFINE, os.path.join(os.path.dirname(_DEFINE), "reactors.py"))  # noqa: PTH118, PTH120
 
 
 def place_of_caller() -> str:
     """Answer `file:line` of the nearest caller outside of `define`: the line that the author wrote."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 

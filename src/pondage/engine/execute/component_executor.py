@@ -26,7 +26,8 @@ from pondage.engine.programs.session import ProgramSession
 from pondage.engine.programs.unix import UnixQueue
 from pondage.errors import PondageError
 from pondage.ledger.ledger import Ledger
-from pondage.spark.component.component import ComponentWork, run_components
+from pondage.spark.component.call import ComponentWork
+from pondage.spark.component.component import run_components
 from pondage.work.component import ComponentResult, ComponentTask, MemberResult
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _queue(session: ProgramSession, config: EngineConfig, secrets: SecretStore) 
         raise PondageError(
             "this project names no broker", code="NO_BROKER", hint='write [programs], below it amqp = "env:BROKER_URL"'
         )
-    from pondage.connect.program_amqp.bridge import AmqpQueue
+    from pondage.program.amqp_bridge import AmqpQueue
 
     return AmqpQueue(session, amqp if amqp.startswith("amqp") else secrets[amqp])
 

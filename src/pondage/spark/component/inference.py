@@ -15,7 +15,7 @@ from pondage.define.job.component_run import Globals
 from pondage.define.types.type_json import from_spark_json, spark_json
 from pondage.define.types.types import TypeSyntax, parse_type
 from pondage.errors import PondageError
-from pondage.spark.component.component import NOT_OURS, Call, ComponentWork
+from pondage.spark.component.call import NOT_OURS, Call, ComponentWork
 from pondage.spark.component.inputs import Frames
 from pondage.spark.session.errors import explained
 from pondage.work.component import ComponentTask, Made, Member

@@ -17,7 +17,7 @@ from pondage.define.types.port import Port, declared_port, natural_order
 from pondage.define.types.segment import ORDER, Segment
 from pondage.define.types.types import Type, is_ordered
 from pondage.errors import PondageError
-from pondage.spark.component.component import Call, Streams, WrongComponent, only_port
+from pondage.spark.component.call import Call, Streams, WrongComponent, only_port
 from pondage.spark.component.inputs import Frames, arguments, converted
 from pondage.spark.component.segment_types import check_table, port_type
 from pondage.spark.files.segments import DecodeError, frame_in, packed

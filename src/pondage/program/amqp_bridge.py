@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 
-from pondage.connect.program_amqp.link import ANSWER_S, LOOK_S, SENT, Loop, connected, declare, publish
 from pondage.errors import PondageError
+from pondage.program.amqp_link import ANSWER_S, LOOK_S, SENT, Loop, connected, declare, publish
 from pondage.program.frames import END, framed
 from pondage.program.transport import JobDesc
 from pondage.work.component import Program

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pondage.connect.program_amqp.link import LOOK_S, Loop, connected, publish
 from pondage.errors import PondageError
+from pondage.program.amqp_link import LOOK_S, Loop, connected, publish
 from pondage.program.frames import END, framed, unframed
 from pondage.program.transport import JobDesc, Refused
 

@@ -1,0 +1,69 @@
+"""The table of rooms in ARCHITECTURE.md, written from the import contracts in pyproject.toml.
+
+`python -m scripts.rooms` writes it, `--check` only tells whether it is current (`make lint`). A folder of the package
+without a contract that says its purpose is an error.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BEGIN, END = "<!-- rooms: python -m scripts.rooms -->\n", "<!-- end of rooms -->\n"
+HEAD = "| room | what is in it | may import | and the packages |\n|---|---|---|---|\n"
+
+
+def contracts(configuration: str) -> dict[str, dict[str, object]]:
+    """Answer the contract of each room, in the order of pyproject.toml."""
+    found = tomllib.loads(configuration)["tool"]["importlinter"]["contracts"]
+    return {room: one for one in found if one.get("purpose") for room in one["rooms"]}
+
+
+def table(of: dict[str, dict[str, object]]) -> str:
+    """Answer the table, a row for each room."""
+    rows = (
+        f"| `{room}/` | {one['purpose']} | {_names(one['only_rooms'])} | {_names(one['only_packages'])} |\n"
+        for room, one in of.items()
+    )
+    return HEAD + "".join(rows)
+
+
+def _names(of: object) -> str:
+    return ", ".join(map(str, of)) if isinstance(of, list) and of else "–"
+
+
+def rooms_in(package: Path) -> set[str]:
+    """Answer the folders of the package that hold modules."""
+    return {each.name for each in package.iterdir() if each.is_dir() and any(each.rglob("*.py"))}
+
+
+def written(document: str, rooms: str) -> str:
+    """Answer the document with this table between its two marks; raises ValueError when they are missing."""
+    before, mark, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not mark or not end:
+        raise ValueError(f"ARCHITECTURE.md lacks {BEGIN.strip()} or {END.strip()}")
+    return f"{before}{BEGIN}\n{rooms}\n{END}{after}"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the table, or check it; the exit code is 1 when a room has no contract or the table is not current."""
+    of = contracts((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    missing = sorted(rooms_in(ROOT / "src" / "pondage") - of.keys())
+    for room in missing:
+        print(f"{room}/ has no contract with a purpose in pyproject.toml ([[tool.importlinter.contracts]])")
+    path = ROOT / "ARCHITECTURE.md"
+    document = path.read_text(encoding="utf-8")
+    wanted = written(document, table(of))
+    if "--check" in arguments:
+        if document != wanted:
+            print("the table of rooms in ARCHITECTURE.md is not current: python -m scripts.rooms")
+        return int(bool(missing) or document != wanted)
+    path.write_text(wanted, encoding="utf-8")
+    return int(bool(missing))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
