@@ -48,3 +48,18 @@ def test_the_plan_of_a_flow_that_runs_has_the_types_that_were_inferred(client: A
     edges = asking.get(f"/v1/jobs/runs/{run}/graph").json["edges"]
     row = "Table<{id: bigint, amount: double}>"
     assert [(edge["label"], edge["type"]) for edge in edges] == [("out → input", row), ("reject → input", row)]
+
+
+def test_a_tree_that_is_not_whole_is_told_its_types_and_what_fits(client: As) -> None:
+    nodes = {**TREE["nodes"], "hello": {"prog": "greet@1"}}  # type: ignore[dict-item]
+    said = (
+        client("read")
+        .post("/v1/flows/check", {"text": text(nodes=nodes, edges=TREE["edges"]), "port": "big.main"})
+        .json
+    )
+    assert not said["ok"]
+    row = "Table<{id: bigint, amount: double}>"
+    assert said["types"]["big.main"] == row
+    assert said["fits"]["rest.input"] == {"got": row, "want": "Any", "why": ""}
+    assert "the column is missing" in said["fits"]["hello.input"]["why"]
+    assert client("read").post("/v1/flows/check", {"text": "{", "port": "big.main"}).json["fits"] == {}

@@ -298,6 +298,12 @@ export interface FeedDefinition {
   schema: string;
 }
 
+export interface Fit {
+  got: string;
+  want: string;
+  why: string;
+}
+
 export interface FlowCheckView {
   ok: boolean;
   plan: string;
@@ -306,6 +312,8 @@ export interface FlowCheckView {
   edges: FlowEdge[];
   extracts: Record<string, FlowExtract>;
   unresolved: string[];
+  types: Record<string, string>;
+  fits: Record<string, Fit>;
 }
 
 export interface FlowDetail {

@@ -1,4 +1,7 @@
-"""`POST /v1/flows/check`: everything that is wrong with a tree, each with its place; or the types on its edges."""
+"""`POST /v1/flows/check`: everything that is wrong with a tree, each with its place; or the types on its edges.
+
+A tree that is not whole yet is told what is known of it, and what may be connected with one of its ports.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ import msgspec
 
 from pondage.define.job.flow import MAX_DOCUMENT, FlowRefused
 from pondage.define.job.job import JobProblem
+from pondage.plan.flow.draft import Draft, Fit
 from pondage.plan.flow.planner import PlannedFlow
-from pondage.server.flows import planned_tree
+from pondage.server.flows import drafted_tree, planned_tree
 from pondage.server.levels import Level
 from pondage.server.table import Call, Route
 
@@ -19,6 +23,8 @@ class CheckBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     text: Annotated[str, msgspec.Meta(max_length=MAX_DOCUMENT)]
     name: str = "flow"
+    port: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    """An output or an input (`node.port`) that somebody wants to connect."""
 
 
 class FlowProblem(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +60,10 @@ class FlowExtract(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FlowCheckView(msgspec.Struct, frozen=True, kw_only=True):
-    """A tree that fits (`plan` is its digest), or the problems that it has. `unresolved` is known only to Spark."""
+    """A tree that fits (`plan` is its digest), or the problems that it has. `unresolved` is known only to Spark.
+
+    `types` has what is known of outputs even so, and `fits` what may be connected with the port that was asked about.
+    """
 
     ok: bool
     plan: str = ""
@@ -63,22 +72,27 @@ class FlowCheckView(msgspec.Struct, frozen=True, kw_only=True):
     edges: tuple[FlowEdge, ...] = ()
     extracts: dict[str, FlowExtract] = {}
     unresolved: tuple[str, ...] = ()
+    types: dict[str, str] = {}
+    fits: dict[str, Fit] = {}
 
 
 def _check(call: Call) -> FlowCheckView:
     sent = call.sent(CheckBody)
+    document = sent.text.encode()
+    known = drafted_tree(call, document, port=sent.port)
     try:
-        planned = planned_tree(call, sent.text.encode(), name=sent.name)
+        planned = planned_tree(call, document, name=sent.name)
     except FlowRefused as error:
-        return FlowCheckView(ok=False, problems=tuple(_problem(one) for one in error.problems))
-    return _fits(planned.flow)
+        problems = tuple(_problem(one) for one in error.problems)
+        return FlowCheckView(ok=False, problems=problems, types=known.types, fits=known.fits)
+    return _fits(planned.flow, known)
 
 
 def _problem(one: JobProblem) -> FlowProblem:
     return FlowProblem(code=one.code, pointer=one.path or "", message=one.message)
 
 
-def _fits(planned: PlannedFlow) -> FlowCheckView:
+def _fits(planned: PlannedFlow, known: Draft) -> FlowCheckView:
     return FlowCheckView(
         ok=True,
         plan=planned.plan.hash,
@@ -92,6 +106,8 @@ def _fits(planned: PlannedFlow) -> FlowCheckView:
             for name, one in planned.extracts.items()
         },
         unresolved=planned.unresolved,
+        types=known.types,
+        fits=known.fits,
     )
 
 

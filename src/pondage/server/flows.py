@@ -18,6 +18,7 @@ from pondage.ledger.act.exposed import given
 from pondage.ledger.commit import inferred_types
 from pondage.ledger.tables.job_plans import StoredJob
 from pondage.plan.flow.code import code_of
+from pondage.plan.flow.draft import Draft, draft
 from pondage.plan.flow.planner import PlannedFlow, plan_flow
 from pondage.plan.job.inference import Inference, planned_with_answers
 from pondage.plan.job.stored import stored_job
@@ -145,6 +146,23 @@ def planned_tree(call: Call, document: bytes, *, name: str) -> PlannedTree:
             return inferred_types.known(tx, call.environment, [one.key for one in questions])
 
     return PlannedTree(flow=planned_with_answers(plan, known), registry=registry, code=code)
+
+
+def drafted_tree(call: Call, document: bytes, *, port: str) -> Draft:
+    """Answer what is known of a tree that need not be whole; nothing of what is no tree."""
+    project, loaded = call.service.project, load_tree(document, file="the tree")
+    if loaded.tree is None:
+        return Draft()
+    with call.ledger.reading() as tx:
+        deployed = given(tx, call.environment)
+    return draft(
+        loaded.tree,
+        {**deployed.components, **built_in()},
+        port=port,
+        schemas=built_in_schemas(),
+        types={**BUILT_IN, **({} if project is None else project.types), **deployed.types},
+        locations={} if project is None else project.locations,
+    )
 
 
 def _refused(problems: list[JobProblem] | tuple[JobProblem, ...]) -> Refused:

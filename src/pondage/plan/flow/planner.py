@@ -86,7 +86,7 @@ def plan_flow(
     if not check_circles(tree, graph, findings):
         raise FlowRefused(findings.problems)
     structures = structures_of(types)
-    known = {**(schemas or {}), CONST.name: _const_schema}
+    known = {**(schemas or {}), CONST.name: const_schema}
     found = check_types(graph, findings, known, structures, doubtful, inference)
     _check_extracts(tree, found, structures, findings)
     if findings.problems:
@@ -117,7 +117,8 @@ def plan_flow(
     )
 
 
-def _const_schema(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+def const_schema(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
+    """Answer what a constant gives: what its type says."""
     del inputs
     return {"out": str(params["type"])} if "type" in params else {}
 
