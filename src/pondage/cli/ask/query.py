@@ -12,7 +12,7 @@ from pondage.cli.client.desk import Desk, about, desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.answer import ask, print_answer
 from pondage.cli.follow.ponds import pulse_and_follow
-from pondage.cli.printing.output import print_json
+from pondage.cli.printing.output import print_view
 from pondage.ledger.act.questions import words_of
 
 
@@ -64,10 +64,7 @@ def query(
             elif keys:
                 pulse_and_follow(settings, opened, *keys, timeout_s=timeout_s, is_quiet=is_json)
         answer = ask(opened, text, limit=limit, timeout_s=timeout_s, as_of=as_of)
-    if is_json:
-        print_json(answer)
-    else:
-        print_answer(settings, answer)
+    print_view(answer, lambda: print_answer(settings, answer), is_json=is_json)
 
 
 def _ponds(opened: Desk, sql: str, tables: frozenset[str] | None) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-import msgspec
 
 from pondage.cli.asks import looking
 from pondage.cli.client.desk import Desk, desk
@@ -12,7 +11,7 @@ from pondage.cli.files.project import read_project
 from pondage.cli.follow.answer import answer_of, ask, print_answer
 from pondage.cli.follow.event import find_ponds
 from pondage.cli.follow.ponds import pulse_and_follow
-from pondage.cli.printing.output import print_json, styled
+from pondage.cli.printing.output import print_json, print_view, styled
 from pondage.views.answers import SampleTable, SampleView
 from pondage.views.ponds.show import PondShow
 from pondage.views.words import count_text
@@ -89,17 +88,13 @@ def run_sample(
         read = read_project(opened.project, has_jobs=False)
         version = {pond.name: pond.version for pond in sorted(read["ponds"], key=lambda pond: pond.major)}
         wait_s = 300.0 if timeout_s is None else timeout_s
-        with opened.workers():
-            asked = opened.ask(questions.sample, **read, pond=name, ripple=ripple or None, rows=rows, limit=limit)
-            hint = f"mend it and try again: pondage run {given} --sample"
-            answer = answer_of(opened, asked.id, timeout_s=wait_s, hint=hint, settings=settings)
-        tables = msgspec.json.decode(answer, type=tuple[SampleTable, ...])
+        asked = opened.ask(questions.sample, **read, pond=name, ripple=ripple or None, rows=rows, limit=limit).id
+        hint = f"mend it and try again: pondage run {given} --sample"
+        kind = tuple[SampleTable, ...]
+        tables = answer_of(opened, asked, kind, timeout_s=wait_s, hint=hint, settings=settings)
         plain = name.partition("@")[0]
         view = SampleView(pond=plain, version=version[plain], rows=rows, tables=tables)
-        if is_json:
-            print_json(view)
-        else:
-            _print(settings, opened, view)
+        print_view(view, lambda: _print(settings, opened, view), is_json=is_json)
 
 
 def _print(settings: Settings, opened: Desk, view: SampleView) -> None:

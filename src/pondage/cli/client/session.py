@@ -53,6 +53,19 @@ def open_project(settings: Settings) -> Project:
     return msgspec.structs.replace(project, environment=checked_name(settings.environment, what="environment"))
 
 
+def project_if_any(settings: Settings) -> Project | None:
+    """Answer the project here; None where there is none and none was named. Raises when the call names a server."""
+    from pondage.errors import ProjectError
+
+    try:
+        refuse_server(settings)
+        return open_project(settings)
+    except ProjectError as error:
+        if error.code != "NO_PROJECT" or settings.project is not None:
+            raise
+        return None
+
+
 def open_ledger(project: Project) -> Ledger:
     """Open the project's ledger, making it when this is the first time; raises `LedgerError`."""
     from pondage.ledger.ledger import Ledger

@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import click
-import msgspec
 
 from pondage.cli.asks import inferring
 from pondage.cli.client.desk import Desk
@@ -57,8 +56,8 @@ class Asker:
             return list(asked.known)
         self._stack.enter_context(self._opened.workers())
         hint = "declare the types of the ports that are to be inferred, or a schema function"
-        answer = answer_of(self._opened, asked.answer, timeout_s=TIMEOUT_S, hint=hint)
-        return [*asked.known, *msgspec.json.decode(answer, type=tuple[Inferred, ...])]
+        kind = tuple[Inferred, ...]
+        return [*asked.known, *answer_of(self._opened, asked.answer, kind, timeout_s=TIMEOUT_S, hint=hint)]
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import suppress
+from typing import TypeVar
 
 import click
 import msgspec
@@ -19,6 +20,8 @@ from pondage.errors import PondageError
 from pondage.views.answers import QueryView
 from pondage.views.words import count_text
 
+Answer = TypeVar("Answer")
+
 
 def ask(opened: Desk, sql: str, *, limit: int, timeout_s: float = 300.0, as_of: int | str | None = None) -> QueryView:
     """Let a worker answer a question; raises what the worker said, or `TookTooLong`. Ctrl-C withdraws it."""
@@ -26,14 +29,13 @@ def ask(opened: Desk, sql: str, *, limit: int, timeout_s: float = 300.0, as_of: 
 
     asked = opened.ask(questions.query, sql=sql, limit=limit, as_of=as_of)
     try:
-        answer = answer_of(opened, asked.id, timeout_s=timeout_s, hint="pondage show POND")
+        return answer_of(opened, asked.id, QueryView, timeout_s=timeout_s, hint="pondage show POND")
     except PondageError as error:
         if error.code == "NO_SUCH_TABLE":
             error.hint = _meant(opened, sql)
         elif "PATH_NOT_FOUND" in error.message:
             error.hint = "its files are gone; which, and what makes them anew: pondage restore --check"
         raise
-    return msgspec.json.decode(answer, type=QueryView)
 
 
 def _meant(opened: Desk, sql: str) -> str:
@@ -52,32 +54,33 @@ def _meant(opened: Desk, sql: str) -> str:
 
 
 def answer_of(
-    opened: Desk, asked: str, *, timeout_s: float, hint: str, settings: Settings | None = None
-) -> msgspec.Raw:
-    """Wait for the answer of a question and answer its JSON; raises what the worker said, or `TookTooLong`."""
+    opened: Desk, asked: str, kind: type[Answer], *, timeout_s: float, hint: str, settings: Settings | None = None
+) -> Answer:
+    """Wait for the answer of a question, with somebody who works; raises what the worker said, or `TookTooLong`."""
     from pondage.cli.asks import questions
 
     changes = opened.changes()
-    deadline = time.monotonic() + timeout_s
-    try:
-        while True:
-            left_s = max(0.0, deadline - time.monotonic())
-            answer = opened.ask(questions.look, answer=asked, wait=min(20.0, left_s))
-            if answer.state in ("done", "failed"):
-                break
-            if left_s == 0.0:
-                raise TookTooLong(f"no answer within {timeout_s:g} s", hint="pondage status --once")
-            changes.wait(1.0)
-    except BaseException:
-        with suppress(PondageError):
-            opened.ask(questions.withdraw, answer=asked)
-        raise
+    with opened.workers():
+        deadline = time.monotonic() + timeout_s
+        try:
+            while True:
+                left_s = max(0.0, deadline - time.monotonic())
+                answer = opened.ask(questions.look, answer=asked, wait=min(20.0, left_s))
+                if answer.state in ("done", "failed"):
+                    break
+                if left_s == 0.0:
+                    raise TookTooLong(f"no answer within {timeout_s:g} s", hint="pondage status --once")
+                changes.wait(1.0)
+        except BaseException:
+            with suppress(PondageError):
+                opened.ask(questions.withdraw, answer=asked)
+            raise
     if answer.error is not None:
         if settings is not None and settings.is_traced and answer.trace:
             click.echo(answer.trace, err=True)
         failure = answer.error
         raise PondageError(failure.message, place=failure.place, code=failure.code, hint=hint)
-    return answer.result
+    return msgspec.json.decode(answer.result, type=kind)
 
 
 _NUMBERS = ("int", "bigint", "smallint", "tinyint", "long", "integer", "short", "byte", "float", "double", "decimal")

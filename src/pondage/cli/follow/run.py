@@ -15,7 +15,7 @@ from pondage.cli.client.desk import Desk
 from pondage.cli.client.settings import Settings
 from pondage.cli.follow.screen import DRAW_EVERY_S, READ_AGAIN_S
 from pondage.cli.printing.jobs import COMPONENT_COLUMNS, component_rows, doing_text, headline
-from pondage.cli.printing.output import console, is_terminal, print_json, rich_table
+from pondage.cli.printing.output import console, is_terminal, print_view, rich_table
 from pondage.views.jobs.jobs import JobRunDetail
 from pondage.views.words import moment_text
 
@@ -37,10 +37,7 @@ def started_run(
     if is_followed:
         with opened.workers():
             return follow_run(settings, opened, run, is_quiet=is_json)
-    if is_json:
-        print_json({"run": run})
-    else:
-        click.echo(f"{run} {begun} {run}")
+    print_view({"run": run}, f"{run} {begun} {run}", is_json=is_json)
     return None
 
 

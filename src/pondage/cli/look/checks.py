@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import click
-import msgspec
 
 from pondage.cli.asks import looking
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.answer import answer_of, print_answer
-from pondage.cli.printing.output import Cell, print_json, print_table, print_title, state_cell
+from pondage.cli.printing.output import Cell, print_json, print_table, print_title, print_view, state_cell
 from pondage.errors import NotFound
 from pondage.views.ponds.checks import BreakingView, BrokenRule, ChecksView, RuleOutcome, RuleView
 from pondage.views.words import age_text
@@ -40,10 +39,7 @@ def checks(
         return
     with desk(settings) as opened:
         view = opened.ask(looking.checks, subject=pond, most=limit)
-    if is_json:
-        print_json(view)
-    else:
-        _print(settings, view, pond)
+    print_view(view, lambda: _print(settings, view, pond), is_json=is_json)
 
 
 def _print(settings: Settings, view: ChecksView, pond: str | None) -> None:
@@ -103,12 +99,12 @@ def _asked(settings: Settings, opened: Desk, pond: str, rule: str | None, timeou
         return found
     with opened.workers():
         for each in begun:
-            hint = f"pondage checks {pond}"
-            answer = answer_of(opened, each.answer, timeout_s=timeout_s, hint=hint, settings=settings)
+            hint, kind = f"pondage checks {pond}", list[BrokenRule]
+            broken = answer_of(opened, each.answer, kind, timeout_s=timeout_s, hint=hint, settings=settings)
             found += [
                 BreakingView(
                     table=each.table, run=each.run, is_published=each.is_published, rule=one.rule, rows=one.rows
                 )
-                for one in msgspec.json.decode(answer, type=list[BrokenRule])
+                for one in broken
             ]
     return found

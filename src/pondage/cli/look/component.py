@@ -13,7 +13,7 @@ from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
 from pondage.cli.files.known import listed_components
 from pondage.cli.files.registry import known_components
-from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title
+from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title, print_view
 from pondage.connect import kubernetes
 from pondage.define.job.component import ComponentDefinition
 from pondage.define.types.port import Port
@@ -100,10 +100,7 @@ def rebind(settings: Settings, queue: int, to: str | None, note: str, is_json: b
     """Let another code serve QUEUE: what waits in it, and what still comes."""
     with desk(settings) as opened:
         done = opened.ask(components.rebind, queue=queue, to=to, note=note)
-    if is_json:
-        print_json(done)
-    else:
-        click.echo(f"queue {queue} is served by code {done.served_by[:12]} now")
+    print_view(done, f"queue {queue} is served by code {done.served_by[:12]} now", is_json=is_json)
 
 
 @component.command("manifest", cls=Verb)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import click
-import msgspec
 
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.answer import answer_of, value_text
-from pondage.cli.printing.output import print_json, print_table, print_title
+from pondage.cli.printing.output import print_table, print_title, print_view
 from pondage.operations.questions import diff_view
 from pondage.views.ponds.diff import DiffView, StateView, TableDifference
 from pondage.views.words import count_text
@@ -35,15 +34,10 @@ def diff(
         begun = opened.ask(questions.diff, pond=pond, against=against, keys=keys, limit=limit)
         tables = begun.tables
         if begun.answer is not None:
-            hint = f"pondage diff {pond} --against {against} --key COLUMN"
-            with opened.workers():
-                answer = answer_of(opened, begun.answer, timeout_s=timeout_s, hint=hint, settings=settings)
-            tables = msgspec.json.decode(answer, type=tuple[TableDifference, ...])
+            hint, kind = f"pondage diff {pond} --against {against} --key COLUMN", tuple[TableDifference, ...]
+            tables = answer_of(opened, begun.answer, kind, timeout_s=timeout_s, hint=hint, settings=settings)
     view = diff_view(begun, tables or ())
-    if is_json:
-        print_json(view)
-    else:
-        _print(settings, view)
+    print_view(view, lambda: _print(settings, view), is_json=is_json)
 
 
 def _print(settings: Settings, view: DiffView) -> None:

@@ -10,7 +10,7 @@ from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.screen import Quietly, follow, screen
-from pondage.cli.printing.output import is_terminal, print_json, print_table
+from pondage.cli.printing.output import is_terminal, print_table, print_view
 from pondage.cli.printing.ponds import REACTOR_COLUMNS, STATUS_COLUMNS, process_text, reactor_rows, status_rows
 
 if TYPE_CHECKING:
@@ -40,10 +40,7 @@ def status(settings: Settings, ponds: tuple[str, ...], once: bool, is_all: bool,
             with Quietly(), screen(settings, chosen) as shown:
                 follow(opened, shown, lambda _: False, ponds=named, most=most)
             return
-        if is_json:
-            print_json(view)
-        else:
-            _print_status(settings, view)
+        print_view(view, lambda: _print_status(settings, view), is_json=is_json)
 
 
 def _print_status(settings: Settings, view: StatusView) -> None:

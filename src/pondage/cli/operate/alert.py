@@ -7,7 +7,7 @@ import click
 from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
-from pondage.cli.printing.output import print_json, print_table
+from pondage.cli.printing.output import print_json, print_table, print_view
 from pondage.views.words import age_text
 
 
@@ -51,7 +51,4 @@ def test(settings: Settings, rule: str, is_json: bool) -> None:
     """Send a message that means nothing to the webhook of a rule. A running `pondage dev` or worker delivers it."""
     with desk(settings) as opened:
         made = opened.ask(keeping.test_alert, rule=rule)
-    if is_json:
-        print_json(made)
-    else:
-        click.echo(f"{made.alert} waits to be delivered; what does not arrive: pondage doctor")
+    print_view(made, f"{made.alert} waits to be delivered; what does not arrive: pondage doctor", is_json=is_json)

@@ -8,7 +8,7 @@ import click
 
 from pondage.cli.client.session import session
 from pondage.cli.client.settings import Settings, settings_and_json, verb
-from pondage.cli.printing.output import print_json
+from pondage.cli.printing.output import print_view
 from pondage.views.words import size_text
 
 
@@ -24,7 +24,4 @@ def backup(settings: Settings, file: Path, is_json: bool) -> None:
 
     with session(settings) as opened:
         size = copy(opened.ledger, file)
-    if is_json:
-        print_json({"file": str(file), "bytes": size})
-    else:
-        click.echo(f"copied the ledger to {file}: {size_text(size)}")
+    print_view({"file": str(file), "bytes": size}, f"copied the ledger to {file}: {size_text(size)}", is_json=is_json)

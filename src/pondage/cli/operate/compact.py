@@ -35,15 +35,16 @@ def compact(settings: Settings, pond: str, timeout_s: float, is_json: bool) -> N
     from pondage.cli.asks import questions
 
     tables: list[CompactedTable] = []
+    hint = f"pondage compact {pond}"
     with desk(settings) as opened:
         begun = opened.ask(questions.compact, pond=pond)
         key = begun.pond
         if begun.tables:
             with opened.workers():
                 for each in begun.tables:
-                    hint = f"pondage compact {pond}"
-                    answer = answer_of(opened, each.answer, timeout_s=timeout_s, hint=hint, settings=settings)
-                    sizes = msgspec.json.decode(answer, type=dict[str, int])
+                    sizes = answer_of(
+                        opened, each.answer, dict[str, int], timeout_s=timeout_s, hint=hint, settings=settings
+                    )
                     tables.append(CompactedTable(ripple=each.ripple, batches=each.batches, **sizes))
     if is_json:
         print_json({"pond": key, "tables": tables})

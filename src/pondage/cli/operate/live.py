@@ -9,9 +9,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from pondage.cli.client.session import open_project, refuse_server
+from pondage.cli.client.session import project_if_any
 from pondage.cli.client.settings import Settings, pass_settings, verb
-from pondage.errors import ProjectError
 
 
 @verb
@@ -29,13 +28,7 @@ def live(settings: Settings, ledger: str | None, state: Path | None) -> None:
     """
     from pondage.engine.supervise.machine import WorkerOptions, run_worker, worker_config
 
-    try:
-        refuse_server(settings)
-        project = open_project(settings)
-    except ProjectError as error:
-        if error.code != "NO_PROJECT" or settings.project is not None:
-            raise
-        project = None
+    project = project_if_any(settings)
     warehouse = None if project is not None or state is None else str(state.absolute() / "warehouse")
     config = worker_config(WorkerOptions(ledger=ledger, warehouse=warehouse, state=state), project)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)

@@ -9,7 +9,7 @@ import click
 from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
-from pondage.cli.printing.output import print_json
+from pondage.cli.printing.output import print_json, print_view
 from pondage.define.values.names import checked_name
 
 _NAME = click.argument("name")
@@ -32,10 +32,7 @@ def set_(settings: Settings, name: str, is_json: bool) -> None:
     value = _value(name)
     with desk(settings) as opened:
         kept = opened.ask(keeping.put_secret, name=name, value=value)
-    if is_json:
-        print_json(kept)
-    else:
-        click.echo(f"{'stored' if kept.is_new else 'replaced'} the secret {name}")
+    print_view(kept, f"{'stored' if kept.is_new else 'replaced'} the secret {name}", is_json=is_json)
 
 
 @secret.command("list", cls=Verb)
@@ -61,10 +58,7 @@ def remove(settings: Settings, name: str, is_json: bool) -> None:
     """Delete a secret. Ripples that ask for it fail from then on, and say so."""
     with desk(settings) as opened:
         gone = opened.ask(keeping.remove_secret, name=name)
-    if is_json:
-        print_json(gone)
-    else:
-        click.echo(f"removed the secret {name}")
+    print_view(gone, f"removed the secret {name}", is_json=is_json)
 
 
 def _value(name: str) -> str:

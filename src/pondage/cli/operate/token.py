@@ -9,7 +9,7 @@ import click
 from pondage.cli.asks import keeping
 from pondage.cli.client.desk import about, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
-from pondage.cli.printing.output import print_json, print_table
+from pondage.cli.printing.output import print_json, print_table, print_view
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.names import checked_name
 from pondage.views.words import age_text
@@ -107,7 +107,4 @@ def revoke(settings: Settings, token_id: str, is_json: bool) -> None:
     """End a token at once: the server refuses it from the next request on."""
     with desk(settings) as opened:
         row = opened.ask(keeping.revoke_token, token=token_id)
-    if is_json:
-        print_json(row)
-    else:
-        click.echo(f"revoked {row.id} ({row.name})")
+    print_view(row, f"revoked {row.id} ({row.name})", is_json=is_json)

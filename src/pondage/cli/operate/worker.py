@@ -8,9 +8,8 @@ from pathlib import Path
 
 import click
 
-from pondage.cli.client.session import open_project, refuse_server
+from pondage.cli.client.session import project_if_any
 from pondage.cli.client.settings import Settings, pass_settings, verb
-from pondage.errors import ProjectError
 from pondage.project.project import is_label
 
 
@@ -58,13 +57,7 @@ def worker(
     for label in given or ():
         if not is_label(label):
             raise click.UsageError(f"{label!r} is no label: give words, with commas between them")
-    try:
-        refuse_server(settings)
-        project = open_project(settings)
-    except ProjectError as error:
-        if error.code != "NO_PROJECT" or settings.project is not None:
-            raise
-        project = None
+    project = project_if_any(settings)
     options = WorkerOptions(
         ledger=ledger, warehouse=warehouse, state=state, slots=slots, workers=workers, labels=given,
         components=components or None, memory=memory, master=master,

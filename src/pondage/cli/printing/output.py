@@ -5,22 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from pondage.cli.client.desk import Desk, desk
-from pondage.cli.client.settings import Settings, settings_and_json
+from pondage.cli.client.settings import Settings
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-
-
-Given = ParamSpec("Given")
-View = TypeVar("View")
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -69,25 +63,14 @@ def print_json(view: object) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(view)).decode())
 
 
-def shows(
-    text: Callable[[Settings, View], object],
-) -> Callable[[Callable[Concatenate[Desk, Given], View]], Callable[..., object]]:
-    """Make a verb of what asks the desk for a view: the view itself is printed with `--json`, else its `text`."""
-
-    def shown(read: Callable[Concatenate[Desk, Given], View]) -> Callable[..., object]:
-        @settings_and_json
-        @wraps(read)
-        def call(settings: Settings, is_json: bool, *given: Given.args, **named: Given.kwargs) -> None:
-            with desk(settings) as opened:
-                view = read(opened, *given, **named)
-            if is_json:
-                print_json(view)
-            else:
-                text(settings, view)
-
-        return call
-
-    return shown
+def print_view(view: object, text: str | Callable[[], object], *, is_json: bool) -> None:
+    """Print the view itself with `--json`, else its text: one line, or what prints it."""
+    if is_json:
+        print_json(view)
+    elif isinstance(text, str):
+        click.echo(text)
+    else:
+        text()
 
 
 def print_table(

@@ -12,7 +12,7 @@ from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.files.project import chosen, read_project
 from pondage.cli.follow.ponds import NothingShown, failure_of, is_stuck, short_name
 from pondage.cli.follow.screen import follow, screen
-from pondage.cli.printing.output import print_json
+from pondage.cli.printing.output import print_view
 from pondage.cli.printing.plan import print_plan
 from pondage.ledger.act.branching import Choice
 from pondage.plan.deploy.planner import refuse
@@ -55,10 +55,7 @@ def deploy(
     with desk(settings) as opened:
         choice = Choice(parent=parent, names=ponds, is_all=is_all, is_empty=is_empty)
         view = deploy_project(opened, choice, is_dry=dry_run)
-        if is_json:
-            print_json(view)
-        else:
-            print_plan(settings, view, is_deployed=not dry_run)
+        print_view(view, lambda: print_plan(settings, view, is_deployed=not dry_run), is_json=is_json)
         if view.is_empty or dry_run:
             return
         if is_run:

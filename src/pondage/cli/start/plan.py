@@ -13,7 +13,7 @@ from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.files.project import chosen, read_project
 from pondage.cli.follow.answer import answer_of
-from pondage.cli.printing.output import print_json
+from pondage.cli.printing.output import print_view
 from pondage.cli.printing.plan import print_plan
 from pondage.ledger.act.branching import Choice
 from pondage.views.plans.analysis import InferredSchema
@@ -40,10 +40,7 @@ def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> 
         view = opened.ask(deploying.plan, **read, choice=choice)
         if analyze and not view.problems:
             view = analyzed(opened, read, choice, view, timeout_s=timeout_s)
-    if is_json:
-        print_json(view)
-    else:
-        print_plan(settings, view)
+    print_view(view, lambda: print_plan(settings, view), is_json=is_json)
     if view.problems:
         click.get_current_context().exit(1)
 
@@ -54,7 +51,5 @@ def analyzed(opened: Desk, read: Read, choice: Choice, view: PlanView, *, timeou
     if asked is None:
         return msgspec.structs.replace(view, is_analyzed=True)
     hint = "pondage plan shows the rest without a worker"
-    with opened.workers():
-        answer = answer_of(opened, asked, timeout_s=timeout_s, hint=hint)
-    inferred = msgspec.json.decode(answer, type=tuple[InferredSchema, ...])
+    inferred = answer_of(opened, asked, tuple[InferredSchema, ...], timeout_s=timeout_s, hint=hint)
     return opened.ask(deploying.plan, **read, choice=choice, inferred=inferred)

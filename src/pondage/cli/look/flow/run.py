@@ -15,7 +15,7 @@ from pondage.cli.files.inference import asking_first
 from pondage.cli.files.tree import refuse, stored_tree
 from pondage.cli.follow.run import started_run, watch_run
 from pondage.cli.printing.jobs import COMPONENT_COLUMNS, RUN_COLUMNS, component_rows, headline, print_streams, run_rows
-from pondage.cli.printing.output import print_json, print_table, print_title, styled
+from pondage.cli.printing.output import print_json, print_table, print_title, print_view, styled
 from pondage.cli.printing.stages import print_stages
 from pondage.define.job.flow import FlowRefused
 from pondage.define.values.names import checked_name
@@ -157,10 +157,9 @@ def cleanup(settings: Settings, run_id: str, is_json: bool) -> None:
     """
     with desk(settings) as opened:
         done = opened.ask(flows.clean_up, run=run_id)
-    if is_json:
-        print_json(done)
-    else:
-        click.echo(f"{done.tables} table(s) between nodes will be removed; what can be extracted stays")
+    print_view(
+        done, f"{done.tables} table(s) between nodes will be removed; what can be extracted stays", is_json=is_json
+    )
 
 
 def _carry_on(settings: Settings, opened: Desk, start: Callable[[], str], *, is_followed: bool, is_json: bool) -> None:

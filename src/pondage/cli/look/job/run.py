@@ -16,7 +16,7 @@ from pondage.cli.files.job import stored_file
 from pondage.cli.follow.run import started_run
 from pondage.cli.look.job.options import values
 from pondage.cli.printing.jobs import headline
-from pondage.cli.printing.output import print_json, styled
+from pondage.cli.printing.output import print_view, styled
 
 if TYPE_CHECKING:
     from pondage.ledger.tables.job_plans import StoredJob
@@ -123,10 +123,7 @@ def _carry_on(
     view = started_run(settings, opened, start, begun=begun, is_followed=is_followed, is_json=is_json)
     if view is None:
         return
-    if is_json:
-        print_json(view)
-    else:
-        _print_end(settings, view, file)
+    print_view(view, lambda: _print_end(settings, view, file), is_json=is_json)
     if view.run.state != "OK":
         click.get_current_context().exit(ABORTED if view.run.state == "ABORTED" else FAILED)
 
