@@ -46,7 +46,7 @@ def test_code_is_packed_and_nothing_else(project_of: Write):
             "venv/lib/x.py": "",
         }
     )
-    assert pack_project(project).names == ("pondage.toml", "jobs/c.yaml", "ponds/a.py", "ponds/sql/b.sql")
+    assert pack_project(project).names == ("pondage.toml", "ponds/a.py", "ponds/sql/b.sql")
 
 
 def test_an_edited_tree_is_no_other_code(project_of: Write):
@@ -88,7 +88,7 @@ def test_a_link_in_the_project_is_refused(project_of: Write):
 
 
 def test_a_project_that_is_too_large_is_refused(project_of: Write):
-    with pytest.raises(ProjectError, match="larger than"):
+    with pytest.raises(ProjectError, match="more than"):
         pack_project(project_of(CODE), limit_bytes=10)
 
 
@@ -169,3 +169,39 @@ def test_external_programs_are_packed_whatever_they_are_called_and_can_be_starte
     place = unpack(archive.data, tmp_path / "code")
     assert os.access(place / "programs" / "run", os.X_OK)
     assert not os.access(place / "ponds" / "a.py", os.X_OK)
+
+
+def test_what_a_job_writes_into_the_project_is_no_other_code(project_of: Write):
+    before = pack_project(project_of({**CODE, "notes.toml": ""}))
+    output = {"out/by_region/part-0.json": "{}" * 40_000_000, "out/x.yaml": "", "jobs/c.yaml": "c: 2\n"}
+    after = pack_project(project_of({**CODE, **output}))
+    assert (after.digest, after.names) == (before.digest, before.names)
+
+
+def test_files_that_a_module_names_are_code(project_of: Write):
+    code = """
+        HERE = Path(__file__).parent
+        LIMITS = json.loads((HERE / "limits.json").read_text())
+        ZONES = yaml.safe_load(open(f"{ROOT}/conf/zones.yaml"))
+    """
+    files = {"ponds/b.py": "\n".join(line.strip() for line in code.splitlines())}
+    data = {"ponds/limits.json": "{}", "conf/zones.yaml": "", "other/limits.json": "{}", "conf/others.yaml": ""}
+    names = pack_project(project_of({**CODE, **files, **data})).names
+    assert {"ponds/limits.json", "conf/zones.yaml"} <= set(names)
+    assert {"other/limits.json", "conf/others.yaml"}.isdisjoint(names)
+
+
+def test_more_can_be_named_in_the_project_file(project_of: Write):
+    project = project_of({**CODE, "pondage.toml": 'code = ["lists/*.csv"]', "lists/a.csv": "", "lists/b.txt": ""})
+    assert "lists/a.csv" in pack_project(project).names
+    assert "lists/b.txt" not in pack_project(project).names
+    with pytest.raises(ProjectError, match=r"'lists/\*.tsv' fits no file"):
+        project_of({**CODE, "pondage.toml": 'code = ["lists/*.tsv"]'})
+    with pytest.raises(ProjectError, match="outside the project"):
+        project_of({**CODE, "pondage.toml": 'code = ["../*.csv"]'})
+
+
+def test_a_file_that_is_too_large_is_named(project_of: Write):
+    files = {**CODE, "programs/model.bin": "x" * 3_000, "programs/small.bin": "x"}
+    with pytest.raises(ProjectError, match=r"largest: programs/model.bin \(3,000 bytes\)"):
+        pack_project(project_of(files), limit_bytes=2_000)

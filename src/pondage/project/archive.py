@@ -6,6 +6,7 @@ the digest, the size and every name again, and the directory appears whole or no
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import io
 import os
@@ -14,7 +15,7 @@ import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -27,11 +28,12 @@ LIMIT_FILES = 10_000
 LONGEST_NAME = 500
 LONGEST_PART = 255
 """In bytes, as a file system counts them."""
-TREES = "flows"
-"""Where a project keeps its trees: they are data, so that an edited one needs no other worker."""
 PROGRAMS = "programs"
 """Where a project keeps external programs: everything in it is packed, and can be started once it is unpacked."""
-_SUFFIXES = {".py", ".sql", ".yaml", ".yml", ".json", ".toml", ".pyi", ".typed"}
+_MODULES = {".py", ".pyi", ".typed", ".sql"}
+_NAMED = {".yaml", ".yml", ".json", ".toml"}
+"""They are code when a module names them, as it names its settings. Jobs and trees are planned before, and are data."""
+_SETTINGS = ("pondage.toml", "pyproject.toml")
 _SKIPPED = {"__pycache__", "tests", "test", "data", "node_modules", "venv", "env", "dist", "build", "spark-warehouse"}
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, LookupError, RuntimeError, ValueError)
 """All that the library raises for bytes that are no zip file, or one that lies."""
@@ -49,25 +51,26 @@ class Archive(msgspec.Struct, frozen=True, kw_only=True):
 def pack_project(project: Project, *, limit_bytes: int = LIMIT_BYTES) -> Archive:
     """Answer the archive of the project's code; raises `ProjectError` when it is too large or holds a link.
 
-    In it are Python, SQL, job and settings files, and all of `programs/`. Left out are hidden directories (`.pondage`,
-    `.git`, …), caches, virtual environments, tests, data, trees in `flows/`, and the warehouse wherever it is.
+    In it are modules and SQL files, the JSON, YAML and TOML files that a module names in a text of its own, what
+    `code = […]` of the project file names, and all of `programs/`. Left out are hidden directories (`.pondage`, `.git`,
+    …), caches, virtual environments, tests, data, and the warehouse wherever it is: what a job writes is not code.
     """
-    names: list[str] = []
-    size = 0
+    sizes: dict[str, int] = {}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as file:
         for path in _code_files(project):
+            name = path.relative_to(project.root).as_posix()
+            sizes[name] = path.stat().st_size
+            if sum(sizes.values()) > limit_bytes or len(sizes) > LIMIT_FILES:
+                raise _too_large(sizes, limit_bytes)
             data = path.read_bytes()
-            size += len(data)
-            names.append(path.relative_to(project.root).as_posix())
-            _check_size(size, len(names), limit_bytes)
-            info = zipfile.ZipInfo(names[-1], date_time=_TIME)
+            info = zipfile.ZipInfo(name, date_time=_TIME)
             info.create_system = 3
             info.external_attr = (stat.S_IFREG | 0o644) << 16
             info.compress_type = zipfile.ZIP_DEFLATED
             file.writestr(info, data)
     packed = buffer.getvalue()
-    return Archive(data=packed, digest=hashlib.sha256(packed).hexdigest(), names=tuple(names))
+    return Archive(data=packed, digest=hashlib.sha256(packed).hexdigest(), names=tuple(sizes))
 
 
 def unpack(data: bytes, into: Path, *, digest: str | None = None, limit_bytes: int = LIMIT_BYTES) -> Path:
@@ -157,6 +160,19 @@ def _checked_name(info: zipfile.ZipInfo) -> PurePosixPath:
 
 
 def _code_files(project: Project) -> Iterator[Path]:
+    asked = {path for pattern in project.code for path in project.root.glob(pattern) if not path.is_dir()}
+    asked |= {project.root / name for name in _SETTINGS}
+    walked = list(_walked(project))
+    named = _Named(project.root, [path for path in walked if path.suffix == ".py"])
+    data = {path for path in walked if path.suffix in _NAMED and path not in asked and path not in named}
+    data = {path for path in data if not path.is_relative_to(project.root / PROGRAMS)}
+    for path in sorted({*walked, *(path for path in asked if path.exists())} - data):
+        if path.is_symlink() or not path.is_file():
+            raise _refused(f"{path.relative_to(project.root).as_posix()!r} is a link or no plain file")
+        yield path
+
+
+def _walked(project: Project) -> Iterator[Path]:
     wanted = {project.root / module for module in project.modules}
     left_out = {Path(project.warehouse), project.state}
     for directory, directories, files in os.walk(project.root):
@@ -165,16 +181,34 @@ def _code_files(project: Project) -> Iterator[Path]:
         for name in directories:
             if (here / name).is_symlink():
                 raise _refused(f"{(here / name).relative_to(project.root).as_posix()!r} is a link")
-        for name in sorted(files):
+        for name in files:
             path = here / name
-            if here == project.root / TREES and path.suffix == ".json":
-                continue
-            is_known = path.suffix in _SUFFIXES or here.is_relative_to(project.root / PROGRAMS)
-            if path not in wanted and (name.startswith((".", "test_")) or not is_known):
-                continue
-            if path.is_symlink() or not path.is_file():
-                raise _refused(f"{path.relative_to(project.root).as_posix()!r} is a link or no plain file")
-            yield path
+            is_known = path.suffix in _MODULES | _NAMED or here.is_relative_to(project.root / PROGRAMS)
+            if path in wanted or (is_known and not name.startswith((".", "test_"))):
+                yield path
+
+
+class _Named:
+    """The files that modules name in their texts: `"settings.json"` beside the module, or a path from the root."""
+
+    def __init__(self, root: Path, modules: list[Path]) -> None:
+        self._root = root
+        self._texts: dict[Path, set[str]] = {}
+        for module in modules:
+            try:
+                tree = ast.parse(module.read_bytes())
+            except (SyntaxError, ValueError):
+                continue  # written for another Python, or no module at all
+            texts = {each.value for each in ast.walk(tree) if isinstance(each, ast.Constant)}
+            ends = {text.lstrip("./") for text in texts if isinstance(text, str) and text.endswith(tuple(_NAMED))}
+            self._texts.setdefault(module.parent, set()).update(ends)
+
+    def __contains__(self, path: Path) -> bool:
+        from_root = path.relative_to(self._root).as_posix()
+        return any(
+            from_root in texts or (path.is_relative_to(here) and path.relative_to(here).as_posix() in texts)
+            for here, texts in self._texts.items()
+        )
 
 
 def program_files(root: Path) -> Iterator[Path]:
@@ -191,6 +225,17 @@ def _is_skipped(name: str) -> bool:
 def _check_size(size: int, count: int, limit_bytes: int) -> None:
     if size > limit_bytes or count > LIMIT_FILES:
         raise _refused(f"it is larger than {limit_bytes:,} bytes or {LIMIT_FILES:,} files")
+
+
+def _too_large(sizes: Mapping[str, int], limit_bytes: int) -> ProjectError:
+    """Name the largest files: one of them is most likely no code."""
+    largest = sorted(sizes.items(), key=lambda each: -each[1])[:3]
+    shown = ", ".join(f"{name} ({size:,} bytes)" for name, size in largest)
+    return ProjectError(
+        f"the code archive is refused: more than {limit_bytes:,} bytes or {LIMIT_FILES:,} files; largest: {shown}",
+        hint="keep what is no code below data/, or outside of the project",
+        code="BAD_ARCHIVE",
+    )
 
 
 def _refused(what: str) -> ProjectError:

@@ -77,6 +77,8 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     environment: str
     modules: tuple[str, ...]
+    code: tuple[str, ...] = ()
+    """Patterns of further files that belong to the code archive."""
     warehouse: str
     ledger: str
     spark: SparkTable = SparkTable()
@@ -163,6 +165,7 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         name=_name(str(chosen.get("name", _name_of_directory(root))), "name", errors),
         environment=_name(str(chosen.get("environment", "main")), "environment", errors),
         modules=_modules(root, chosen.get("modules"), errors),
+        code=_code(root, chosen.get("code", []), errors),
         warehouse=_location(root, str(chosen.get("warehouse", f"{STATE_DIRECTORY}/warehouse"))),
         ledger=_location(root, str(chosen.get("ledger", f"{STATE_DIRECTORY}/ledger.db"))),
         spark=msgspec.convert(spark, SparkTable),
@@ -215,6 +218,7 @@ def _parents(given: object, errors: list[ProjectError]) -> dict[str, str]:
 class _ProjectTable(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     modules: list[str] = []
+    code: list[str] = []
     environment: str = "main"
     warehouse: str = ""
     ledger: str = ""
@@ -257,6 +261,19 @@ def _check_numbers(project: Project, errors: list[ProjectError]) -> None:
         for label in project.worker.labels
         if not is_label(label)
     )
+
+
+def _code(root: Path, given: object, errors: list[ProjectError]) -> tuple[str, ...]:
+    patterns = tuple(str(each) for each in given) if isinstance(given, list) else ()
+    for index, pattern in enumerate(patterns):
+        key = f"project.code[{index}]"
+        if not pattern or pattern.startswith("/") or ".." in Path(pattern).parts:
+            errors.append(
+                _refused(key, f"{pattern!r} is outside the project", "name files below the project's directory")
+            )
+        elif not any(root.glob(pattern)):
+            errors.append(_refused(key, f"{pattern!r} fits no file", "write a path, or a pattern: ponds/*.json"))
+    return patterns
 
 
 def _modules(root: Path, given: object, errors: list[ProjectError]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ _FILES = {
 [project]
 name = "{name}"
 # modules = ["ponds"]              # files and directories with Ponds
+# code = ["lists/*.csv"]           # files that workers need beside the modules and what these name
 # environment = "main"
 # warehouse = ".pondage/warehouse"
 # ledger = ".pondage/ledger.db"    # or "postgresql://…"
