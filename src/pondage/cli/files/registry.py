@@ -1,14 +1,18 @@
-"""The components that job files may name: the library's, and those of the project that the call is about."""
+"""What jobs and trees may name: the library, what is deployed, and what the project of the call declares."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
+from pondage.cli.asks import components
+from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings
 from pondage.components.registry import built_in, built_in_schemas
 from pondage.define.job.component import Registry, Schema
@@ -17,11 +21,14 @@ from pondage.errors import DefinitionError, ProjectError
 from pondage.project.archive import pack_project
 from pondage.project.project import find_project, load_project
 from pondage.project.reader import Declared, read_declared, schema_function
+from pondage.views.jobs.components import known_component, known_type
 
 if TYPE_CHECKING:
+    from pondage.cli.client.desk import Desk
     from pondage.define.job.component import ComponentDefinition
     from pondage.define.types.type_registry import TypeRegistry
     from pondage.project.project import Project
+    from pondage.views.jobs.components import KnownComponent, KnownType
 
 
 def known_components() -> Registry:
@@ -90,3 +97,56 @@ def not_of_library(components: Iterable[ComponentDefinition]) -> tuple[Component
                 hint="give it another name: @component(\"my_name\", …)",
             )  # fmt: skip
     return own
+
+
+def listed_components() -> list[KnownComponent]:
+    """Answer every component by name. What the files of this folder say comes before what is deployed."""
+    with _opened() as opened:
+        asked = [] if opened is None else opened.ask(components.components)
+    found = {one.name: one for one in asked}
+    project = this_project()
+    for name, one in known_components().items():
+        view = known_component(one, "" if project is None or name in built_in() else project.name)
+        known = found.get(name)
+        if known is None or msgspec.structs.replace(known, archive="") != view:
+            found[name] = view
+    return [found[name] for name in sorted(found)]
+
+
+def listed_types() -> list[KnownType]:
+    """Answer every type, those that are built in first. What this folder declares comes before what is deployed."""
+    with _opened() as opened:
+        found = {one.key: one for one in ([] if opened is None else opened.ask(components.types))}
+    project = this_project()
+    for key, one in known_types().items():
+        found[key] = known_type(one, "" if project is None or one.is_built_in else project.name)
+    return sorted(found.values(), key=lambda one: not one.is_built_in)
+
+
+def deployed(opened: Desk | None = None) -> tuple[Registry, TypeRegistry] | None:
+    """Answer the components and types that are deployed; None when there is nobody to ask."""
+    if opened is None:
+        with _opened() as other:
+            return None if other is None else deployed(other)
+    found = {one.name: one.definition for one in opened.ask(components.components) if one.archive}
+    return found, {one.key: one for one in opened.ask(components.types) if not one.is_built_in}
+
+
+@contextmanager
+def _opened() -> Iterator[Desk | None]:
+    """Open what can be asked: the server that the call names, or a ledger that is there already; None without one."""
+    context = click.get_current_context(silent=True)
+    settings = context.find_object(Settings) if context is not None else None
+    if settings is None or not (settings.server is not None or _has_ledger()):
+        yield None
+        return
+    with desk(settings) as opened:
+        yield opened
+
+
+def _has_ledger() -> bool:
+    project = this_project()
+    if project is None:
+        return False
+    place = project.ledger.removeprefix("sqlite://")
+    return "://" in place or Path(place).is_file()

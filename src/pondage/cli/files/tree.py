@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from pondage.cli.files.known import deployed
+from pondage.cli.files.registry import deployed
 from pondage.cli.printing.output import print_json
 from pondage.define.job.flow import MAX_DOCUMENT, FlowRefused
 from pondage.define.job.job import JobProblem

@@ -44,11 +44,8 @@ def pulse_and_follow(
         ponds = [view.pond(key) for key in keys]
         return all(_is_fresh(view.pond(key), wanted[key]) for key in keys) or any(is_stuck(pond) for pond in ponds)
 
-    if is_quiet:
-        view = follow(opened, NothingShown(), is_over, timeout_s=timeout_s)
-    else:
-        with screen(settings, frozenset().union(*(above(before, key) for key in keys))) as shown:
-            view = follow(opened, shown, is_over, timeout_s=timeout_s)
+    with screen(settings, frozenset().union(*(above(before, key) for key in keys)), is_quiet=is_quiet) as shown:
+        view = follow(opened, shown, is_over, timeout_s=timeout_s)
     if view is None:
         raise TookTooLong(
             f"{' and '.join(keys)} is not fresh after {timeout_s:g} s; it goes on without us",
@@ -58,13 +55,6 @@ def pulse_and_follow(
         if not _is_fresh(view.pond(key), wanted[key]):
             raise failure_of(settings, opened, view, key)
     return view
-
-
-class NothingShown:
-    """A screen for calls that print only their result."""
-
-    def show(self, view: StatusView, now: int, *, is_last: bool = False) -> None:
-        """Show nothing."""
 
 
 def is_stuck(pond: PondView | None) -> bool:

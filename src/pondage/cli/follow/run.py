@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ import click
 from pondage.cli.asks import jobs
 from pondage.cli.client.desk import Desk
 from pondage.cli.client.settings import Settings
-from pondage.cli.follow.screen import DRAW_EVERY_S, READ_AGAIN_S
+from pondage.cli.follow.screen import views
 from pondage.cli.printing.jobs import COMPONENT_COLUMNS, component_rows, doing_text, headline
 from pondage.cli.printing.output import console, is_terminal, print_view, rich_table
 from pondage.views.jobs.jobs import JobRunDetail
@@ -66,22 +65,11 @@ def watch_run(settings: Settings, opened: Desk, run: str, *, is_quiet: bool = Fa
 
 
 def _wait(opened: Desk, run: str, show: Show) -> JobRunDetail:
-    changes = opened.changes()
-    try:
-        view, read_s = _read(opened, run), time.monotonic()
-        while True:
-            show(view)
-            if view.run.ended_at is not None:
-                return view
-            drawn_s = time.monotonic()
-            has_changed = changes.wait(DRAW_EVERY_S)
-            pause_s = DRAW_EVERY_S / 2 - (time.monotonic() - drawn_s)
-            if pause_s > 0:
-                time.sleep(pause_s)
-            if has_changed or time.monotonic() - read_s >= READ_AGAIN_S:
-                view, read_s = _read(opened, run), time.monotonic()
-    finally:
-        changes.close()
+    for view, _ in views(opened, lambda: _read(opened, run)):
+        show(view)
+        if view.run.ended_at is not None:
+            return view
+    raise AssertionError("views go on for ever")
 
 
 def _read(opened: Desk, run: str) -> JobRunDetail:

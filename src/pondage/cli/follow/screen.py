@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import click
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 
+View = TypeVar("View")
 DRAW_EVERY_S = 0.25
 LINE_EVERY_US = 2_000_000
 READ_AGAIN_S = 2.0
@@ -103,16 +104,42 @@ class TableScreen:
         self._live.update(Group(*tables, line), refresh=True)
 
 
+class NothingShown:
+    """A screen for calls that print only their result."""
+
+    def show(self, view: StatusView, now: int, *, is_last: bool = False) -> None:
+        """Show nothing."""
+
+
 @contextmanager
-def screen(settings: Settings, ponds: frozenset[str] | None = None) -> Iterator[Screen]:
+def screen(settings: Settings, ponds: frozenset[str] | None = None, *, is_quiet: bool = False) -> Iterator[Screen]:
     """Open the screen that fits to the output, for some Ponds or for all."""
-    if not is_terminal():
-        yield LinesScreen(ponds)
+    if is_quiet or not is_terminal():
+        yield NothingShown() if is_quiet else LinesScreen(ponds)
         return
     from rich.live import Live
 
     with Live(console=console(settings), auto_refresh=False, transient=False) as live:
         yield TableScreen(live, ponds)
+
+
+def views(opened: Desk, read: Callable[[], View]) -> Iterator[tuple[View, float]]:
+    """Answer what is read, and how many seconds ago, for ever: anew only when something was committed since."""
+    changes = opened.changes()
+    try:
+        view, read_s = read(), time.monotonic()
+        while True:
+            drawn_s = time.monotonic()
+            yield view, drawn_s - read_s
+            # A busy ledger commits hundreds of times a second; nobody reads faster than a few times.
+            has_changed = changes.wait(DRAW_EVERY_S)
+            pause_s = DRAW_EVERY_S / 2 - (time.monotonic() - drawn_s)
+            if pause_s > 0:
+                time.sleep(pause_s)
+            if has_changed or time.monotonic() - read_s >= READ_AGAIN_S:
+                view, read_s = read(), time.monotonic()
+    finally:
+        changes.close()
 
 
 def follow(
@@ -126,30 +153,16 @@ def follow(
 ) -> StatusView | None:
     """Show the status until `stop` says so and answer that view, or None when the time was up before.
 
-    `ponds` and `most` say which Ponds `stop` and the screen need. One look for all, and only when something was
-    committed since the last.
+    `ponds` and `most` say which Ponds `stop` and the screen need. One look for all.
     """
-    changes = opened.changes()
     began_s = time.monotonic()
-    view, read_s = _read(opened, ponds, most), time.monotonic()
-    while True:
-        drawn_s = time.monotonic()
+    for view, age_s in views(opened, lambda: opened.ask(looking.status, ponds=ponds, most=most)):
         is_over = stop(view)
-        is_late = timeout_s is not None and drawn_s - began_s >= timeout_s
-        shown.show(view, view.at + int((drawn_s - read_s) * 1_000_000), is_last=is_over or is_late)
+        is_late = timeout_s is not None and time.monotonic() - began_s >= timeout_s
+        shown.show(view, view.at + int(age_s * 1_000_000), is_last=is_over or is_late)
         if is_over or is_late:
             return view if is_over else None
-        # A busy ledger commits hundreds of times a second; nobody reads faster than a few times.
-        has_changed = changes.wait(DRAW_EVERY_S)
-        pause_s = DRAW_EVERY_S / 2 - (time.monotonic() - drawn_s)
-        if pause_s > 0:
-            time.sleep(pause_s)
-        if has_changed or time.monotonic() - read_s >= READ_AGAIN_S:
-            view, read_s = _read(opened, ponds, most), time.monotonic()
-
-
-def _read(opened: Desk, ponds: str | None, most: int | None) -> StatusView:
-    return opened.ask(looking.status, ponds=ponds, most=most)
+    raise AssertionError("views go on for ever")
 
 
 class Quietly:

@@ -11,8 +11,7 @@ import msgspec
 from pondage.cli.asks import components
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
-from pondage.cli.files.known import listed_components
-from pondage.cli.files.registry import known_components
+from pondage.cli.files.registry import known_components, listed_components
 from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title, print_view
 from pondage.connect import kubernetes
 from pondage.define.job.component import ComponentDefinition

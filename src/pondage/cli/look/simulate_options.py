@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from pondage.define.values.duration import parsed_duration
@@ -113,18 +114,10 @@ def actions(
 ) -> list[tuple[int, Verb]]:
     """Answer the triggers that were given, by absolute time."""
     found: list[tuple[int, Verb]] = []
-    for text in taps:
-        pond, at = _timed(names, text)
-        found.append((start + at, Tap(pond=pond)))
-    for text in pulses:
-        pond, at = _timed(names, text)
-        found.append((start + at, Pulse(pond=pond)))
-    for text in waves:
-        pond, at = _timed(names, text)
-        found.append((start + at, Wave(pond=pond)))
-    for text in just_in_time:
-        pond, at = _timed(names, text)
-        found.append((start + at, Wave(pond=pond, pacing=Pacing.JUST_IN_TIME)))
+    paced = partial(Wave, pacing=Pacing.JUST_IN_TIME)
+    for make, texts in ((Tap, taps), (Pulse, pulses), (Wave, waves), (paced, just_in_time)):
+        for pond, at in (_timed(names, text) for text in texts):
+            found.append((start + at, make(pond=pond)))
     for text in tides:
         name, is_given, limit = text.partition("=")
         if not is_given:

@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
-from pondage.cli.files.known import listed_types
+from pondage.cli.files.registry import listed_types
 from pondage.cli.printing.output import print_json, print_pairs, print_table
 from pondage.define.types.type_json import spark_json
 from pondage.define.types.type_registry import TypeEntry, TypeRegistry, structures_of

@@ -7,9 +7,9 @@ import click
 from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
-from pondage.cli.operate.reactor import print_why_reactor
-from pondage.cli.printing.output import print_json, styled
+from pondage.cli.printing.output import print_view, styled
 from pondage.views.ponds.why import WhyView
+from pondage.views.reactors.reactors import ReactorWhyView
 from pondage.views.words import duration_text
 
 
@@ -23,19 +23,17 @@ def why(settings: Settings, pond: str, is_json: bool) -> None:
     """
     with desk(settings) as opened:
         view = opened.ask(looking.why, name=pond)
-    if is_json:
-        print_json(view)
-    elif isinstance(view, WhyView):
-        print_why(settings, view)
+    print_view(view, lambda: print_why(settings, view), is_json=is_json)
+
+
+def print_why(settings: Settings, view: WhyView | ReactorWhyView) -> None:
+    """Print the gates of a Pond, or what keeps a reactor from firing, as sentences."""
+    if isinstance(view, WhyView):
+        age = "it has never run" if view.staleness is None else f"its data is {duration_text(view.staleness)} old"
+        click.echo(f"{styled(view.pond, settings, bold=True)} is {view.state}; {age}.")
     else:
-        print_why_reactor(settings, view)
-
-
-def print_why(settings: Settings, view: WhyView) -> None:
-    """Print the gates of a Pond as sentences."""
-    age = "it has never run" if view.staleness is None else f"its data is {duration_text(view.staleness)} old"
-    click.echo(f"{styled(view.pond, settings, bold=True)} is {view.state}; {age}.")
-    for gate in view.gates:
-        click.echo(f"  - {gate.text}")
-        if gate.hint:
-            click.echo(styled(f"    try: {gate.hint}", settings, dim=True))
+        click.echo(f"reactor {styled(view.reactor, settings, bold=True)} is {view.state}.")
+    for reason in view.gates if isinstance(view, WhyView) else view.reasons:
+        click.echo(f"  - {reason.text}")
+        if reason.hint:
+            click.echo(styled(f"    try: {reason.hint}", settings, dim=True))

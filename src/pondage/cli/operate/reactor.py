@@ -11,11 +11,11 @@ from pondage.cli.asks import reactors
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.operate.reactor_commands import fire, fire_with, pause, push, redrive, resume, revive
-from pondage.cli.printing.output import print_json, print_pairs, print_table, styled
+from pondage.cli.printing.output import print_json, print_pairs, print_table
 from pondage.views.words import moment_text
 
 if TYPE_CHECKING:
-    from pondage.views.reactors.reactors import ReactorView, ReactorWhyView
+    from pondage.views.reactors.reactors import ReactorView
 
 
 _NAME = click.argument("name", metavar="REACTOR")
@@ -170,12 +170,3 @@ def watch(settings: Settings, name: str, is_json: bool) -> None:
                 click.echo(f"health: {said['health']} {said['sources'] or ''}".rstrip())
             elif "recovery" in said:
                 click.echo(f"recovery of {said['recovery'] or 'the reactor'}: attempt {said['attempt']}")
-
-
-def print_why_reactor(settings: Settings, view: ReactorWhyView) -> None:
-    """Print the reasons as sentences."""
-    click.echo(f"reactor {styled(view.reactor, settings, bold=True)} is {view.state}.")
-    for reason in view.reasons:
-        click.echo(f"  - {reason.text}")
-        if reason.hint:
-            click.echo(styled(f"    try: {reason.hint}", settings, dim=True))

@@ -20,9 +20,7 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
     """Print a plan: each Pond in one line, then what is worth reading, then what is wrong."""
     click.echo(f"project {view.project}, environment {view.environment}")
     for pond in view.ponds:
-        sign, color = _SIGNS[pond.change]
-        fg = None if color == "dim" else color
-        click.echo(styled(f"  {sign} {_planned_text(pond)}", settings, fg=fg, dim=color == "dim"))
+        _print_change(settings, pond.change, _planned_text(pond))
         for line in _fusion_lines(pond):
             click.echo(f"      {line}")
         for schema in pond.schemas:
@@ -32,21 +30,15 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
         shown = ", ".join(view.borrowed[:8]) + (" …" if len(view.borrowed) > 8 else "")
         click.echo(styled(f"    read from {view.parent}: {shown}", settings, dim=True))
     for job in view.jobs:
-        sign, color = _SIGNS[job.change]
-        fg = None if color == "dim" else color
-        click.echo(styled(f"  {sign} job {job.name} {job.change}", settings, fg=fg, dim=color == "dim"))
+        _print_change(settings, job.change, f"job {job.name} {job.change}")
     for reactor in view.reactors:
-        sign, color = _SIGNS[reactor.change]
-        fg = None if color == "dim" else color
         version = reactor.version_to or reactor.version_from
         how = " (its graphs, while it runs)" if reactor.is_rebound else ""
-        line = f"  {sign} reactor {reactor.name} {version} {reactor.change}{how}"
-        click.echo(styled(line, settings, fg=fg, dim=color == "dim"))
+        _print_change(settings, reactor.change, f"reactor {reactor.name} {version} {reactor.change}{how}")
     for one in view.exposed:
         if one.change != "unchanged":
-            sign, color = _SIGNS[one.change]
-            line = f"  {sign} {one.kind} {one.name} {one.version_to or one.version_from} {one.change}"
-            click.echo(styled(line, settings, fg=color))
+            version = one.version_to or one.version_from
+            _print_change(settings, one.change, f"{one.kind} {one.name} {version} {one.change}")
     for message in view.messages:
         click.echo(f"  note: {message.text}")
     for line in _afterwards(view, is_deployed=is_deployed):
@@ -58,6 +50,12 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
             click.echo(f"    try: {problem.hint}")
     if view.is_empty and not view.problems:
         click.echo("nothing to deploy: everything is as it is in the project")
+
+
+def _print_change(settings: Settings, change: str, text: str) -> None:
+    sign, color = _SIGNS[change]
+    is_dim = color == "dim"
+    click.echo(styled(f"  {sign} {text}", settings, fg=None if is_dim else color, dim=is_dim))
 
 
 def _planned_text(pond: PlannedPond) -> str:

@@ -15,8 +15,9 @@ import msgspec
 
 import pondage
 from pondage.cli.ask.run import everything_of, tables_of
-from pondage.cli.client.desk import Here
-from pondage.cli.client.session import Session, session, workers
+from pondage.cli.asks import demanding, looking
+from pondage.cli.client.desk import Here, about
+from pondage.cli.client.session import Session, session
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.answer import ask, print_answer
 from pondage.cli.follow.event import find_ponds
@@ -27,14 +28,9 @@ from pondage.cli.printing.output import print_table, print_title
 from pondage.cli.printing.plan import print_plan
 from pondage.cli.start.deploy import deploy_project
 from pondage.errors import ProjectError
-from pondage.kernel.demand.events import Sleep, Wave
-from pondage.kernel.demand.shape import PondKey
-from pondage.ledger.act.verbs import send
 from pondage.project.project import load_project
-from pondage.views import find
 from pondage.views.ponds.rhythm import rhythm
-from pondage.views.ponds.show import show_pond
-from pondage.views.ponds.why import why
+from pondage.views.ponds.show import PondShow
 from pondage.views.words import duration_text
 
 if TYPE_CHECKING:
@@ -65,12 +61,14 @@ def demo(settings: Settings, into: Path | None, temporary: bool, seconds: float)
     with _directory(into, is_temporary=temporary) as directory:
         settings.project = directory
         _step(settings, 1, f"The example is a small shop. It is copied to {directory}")
-        _copy(directory)
+        if not copy_example(directory):
+            click.echo("it is there already and is used as it is")
         with session(settings) as opened:
             _step(settings, 2, "Deploy: the Ponds and their code go into the ledger. Nothing runs yet: nobody asks.")
-            _deploy(settings, opened)
-            with workers(opened):
-                _walk(settings, opened, seconds)
+            near = Here(opened)
+            print_plan(settings, deploy_project(near))
+            with near.workers():
+                _walk(settings, opened, near, seconds)
         _next(settings, directory, is_temporary=temporary)
 
 
@@ -83,17 +81,7 @@ def _directory(into: Path | None, *, is_temporary: bool) -> Iterator[Path]:
         yield Path(name) / "shop"
 
 
-def _copy(directory: Path) -> None:
-    if not copy_example(directory):
-        click.echo("it is there already and is used as it is")
-
-
-def _deploy(settings: Settings, opened: Session) -> None:
-    print_plan(settings, deploy_project(Here(opened)))
-
-
-def _walk(settings: Settings, opened: Session, seconds: float) -> None:
-    near = Here(opened)
+def _walk(settings: Settings, opened: Session, near: Here, seconds: float) -> None:
     key = find_ponds(near, (OUTLET,))[0]
     _step(settings, 3, f"Pulse {OUTLET}: be as fresh as now. Everything it needs runs first, once. (Spark starts too.)")
     view = pulse_and_follow(settings, near, key, timeout_s=FIRST_RUN_S)
@@ -101,24 +89,24 @@ def _walk(settings: Settings, opened: Session, seconds: float) -> None:
     for table in tables_of(near, key):
         print_answer(settings, ask(near, everything_of(table), limit=10))
     _step(settings, 5, f"A Wave for {seconds:g} s: {OUTLET} wants more as soon as it has some.")
-    _wave(settings, opened, key, seconds)
+    _wave(settings, opened, near, key, seconds)
     _step(settings, 6, "Why does a Pond not run?")
-    _why(settings, opened, _idle_pond(view))
+    idle = _idle_pond(view)
+    click.echo(f"$ pondage why {idle}")
+    print_why(settings, near.ask(looking.why, name=idle))
     _step(settings, 7, "Other programs read the published table by its stable name. DuckDB, for example:")
-    _read_outside(settings, opened, key)
+    _read_outside(settings, near, key)
 
 
-def _wave(settings: Settings, opened: Session, key: str, seconds: float) -> None:
-    with opened.ledger.reading() as tx:
-        since = tx.now
-    send(opened.ledger, opened.environment, Wave(pond=PondKey(key)))
+def _wave(settings: Settings, opened: Session, near: Here, key: str, seconds: float) -> None:
+    since = near.ask(about).at
+    near.ask(demanding.wave, pond=key, pacing="eager")
     with screen(settings) as shown:
-        follow(Here(opened), shown, lambda _: False, timeout_s=seconds)
-        with opened.ledger.reading() as tx:
-            until = tx.now
+        follow(near, shown, lambda _: False, timeout_s=seconds)
+        until = near.ask(about).at
         # Not only calm: what the Wave asked of the Sources is taken back too, so that the demo can end.
-        send(opened.ledger, opened.environment, Sleep(pond=PondKey(key), upstream=True))
-        follow(Here(opened), shown, _is_quiet, timeout_s=SETTLE_S)
+        near.ask(demanding.sleep, pond=key, upstream=True)
+        follow(near, shown, _is_quiet, timeout_s=SETTLE_S)
     with opened.ledger.reading() as tx:
         print_rhythm(settings, rhythm(tx, opened.environment, since=since, until=until))
 
@@ -163,19 +151,12 @@ def _idle_pond(view: StatusView) -> str:
     return "products" if "products" in names or not names else names[0]
 
 
-def _why(settings: Settings, opened: Session, name: str) -> None:
-    click.echo(f"$ pondage why {name}")
-    with opened.ledger.reading() as tx:
-        view = why(tx, opened.ledger, opened.environment, name)
-    print_why(settings, view)
-
-
-def _read_outside(settings: Settings, opened: Session, key: str) -> None:
-    published = _published(opened, key)
+def _read_outside(settings: Settings, near: Here, key: str) -> None:
+    published = _published(near, key)
     if published is None:
         click.echo(f"the outbox has not published the newest snapshot yet; look later: pondage show {OUTLET}")
         return
-    link = opened.warehouse / (published.link or published.stable)
+    link = near.warehouse / (published.link or published.stable)
     try:
         import duckdb
     except ImportError:
@@ -192,21 +173,20 @@ def _read_outside(settings: Settings, opened: Session, key: str) -> None:
     )
 
 
-def _published(opened: Session, key: str) -> PublishedView | None:
+def _published(near: Here, key: str) -> PublishedView | None:
     """Wait until the outbox has let the stable name show the newest snapshot; None when it takes too long."""
 
     class Current(msgspec.Struct):
         snapshot: str
 
-    changes = opened.ledger.driver.changes()
+    changes = near.changes()
     deadline = time.monotonic() + PUBLISH_S
     while True:
-        with opened.ledger.reading() as tx:
-            row = find.pond(tx, find.environment_id(tx, opened.environment), key)
-            ripples = show_pond(tx, opened.environment, row).ripples
-        published = next((each.published for each in ripples if each.is_outlet), None)
+        shown = near.ask(looking.show, subject=key)
+        assert isinstance(shown, PondShow), key
+        published = next((each.published for each in shown.ripples if each.is_outlet), None)
         if published is not None:
-            file = opened.warehouse / published.stable
+            file = near.warehouse / published.stable
             if file.is_file() and msgspec.json.decode(file.read_bytes(), type=Current).snapshot == published.snapshot:
                 return published
         if time.monotonic() >= deadline:

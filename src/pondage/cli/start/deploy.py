@@ -10,7 +10,7 @@ from pondage.cli.asks import demanding, deploying, looking
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.files.project import chosen, read_project
-from pondage.cli.follow.ponds import NothingShown, failure_of, is_stuck, short_name
+from pondage.cli.follow.ponds import failure_of, is_stuck, short_name
 from pondage.cli.follow.screen import follow, screen
 from pondage.cli.printing.output import print_view
 from pondage.cli.printing.plan import print_plan
@@ -138,11 +138,8 @@ def _wait(settings: Settings, opened: Desk, before: StatusView, keys: list[str],
 
     if not keys:
         return
-    if is_quiet:
-        view = follow(opened, NothingShown(), is_over)
-    else:
-        with screen(settings, frozenset(keys)) as shown:
-            view = follow(opened, shown, is_over)
+    with screen(settings, frozenset(keys), is_quiet=is_quiet) as shown:
+        view = follow(opened, shown, is_over)
     assert view is not None, "without a limit it is waited for"
     for key in keys:
         pond = view.pond(key)
