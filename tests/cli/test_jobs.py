@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.cli.follow.run import Lines
+from pondage.cli.follow.job_run import Lines
 from pondage.cli.printing.jobs import component_rows
 from pondage.conform.control_registry import TEST_REGISTRY
 from pondage.views.jobs.jobs import JobRunDetail

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pondage.plan.job.inference import Inference
     from pondage.work.inference import Question
 
-
 Planned = TypeVar("Planned")
 TIMEOUT_S = 300.0
 infer_option = click.option(

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pondage.ledger.tables.job_plans import StoredJob
     from pondage.project.project import Project
 
-
 REFUSED = REFUSED_EXIT
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pondage.plan.job.stored import StoredJob
     from pondage.project.project import Project
 
-
 REFUSED = 4
 STANDARD_INPUT = "-"
 _UNKNOWN = ("UNKNOWN_PROG", "SCHEMA", "PARAMS_SCHEMA")

@@ -29,7 +29,6 @@ from pondage.views.words import moment_text
 if TYPE_CHECKING:
     from rich.live import Live
 
-
 View = TypeVar("View")
 DRAW_EVERY_S = 0.25
 LINE_EVERY_US = 2_000_000

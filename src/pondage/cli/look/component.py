@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pondage.views.jobs.components import KnownComponent
     from pondage.views.jobs.queues import QueueView
 
-
 _Component = TypeVar("_Component", bound=ComponentDefinition)
 
 

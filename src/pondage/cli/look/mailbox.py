@@ -17,7 +17,6 @@ from pondage.program.transport import JobDesc
 if TYPE_CHECKING:
     from pondage.program.transport import Transport
 
-
 NO_MORE = 3
 """The exit code at the end of a stream, and when there is no other job."""
 

@@ -16,8 +16,8 @@ from pondage.cli.asks import simulating
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.look import simulate_options as options
-from pondage.cli.look.simulate_tables import print_tables
 from pondage.cli.printing.output import print_json
+from pondage.cli.printing.simulation import print_tables
 from pondage.define.values.duration import parsed_duration
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.demand.events import Tide, Wave

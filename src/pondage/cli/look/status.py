@@ -16,7 +16,6 @@ from pondage.cli.printing.ponds import REACTOR_COLUMNS, STATUS_COLUMNS, process_
 if TYPE_CHECKING:
     from pondage.views.ponds.status import StatusView
 
-
 MOST_PONDS = 500
 """So many are shown when nobody says which: more than anybody reads, and quickly read however many there are."""
 

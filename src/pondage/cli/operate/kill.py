@@ -10,7 +10,7 @@ from pondage.cli.asks import demanding
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import note_option, send
-from pondage.cli.follow.run import kill_run
+from pondage.cli.follow.job_run import kill_run
 
 _RUN = re.compile("j[0-9a-f]{16}")
 """The id of a run of a job or a flow."""

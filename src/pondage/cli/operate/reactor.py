@@ -17,7 +17,6 @@ from pondage.views.words import moment_text
 if TYPE_CHECKING:
     from pondage.views.reactors.reactors import ReactorView
 
-
 _NAME = click.argument("name", metavar="REACTOR")
 
 

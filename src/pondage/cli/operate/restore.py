@@ -15,7 +15,6 @@ from pondage.views.words import count_text
 if TYPE_CHECKING:
     from pondage.engine.services.backup import Checked
 
-
 MOST_NAMED = 20
 
 

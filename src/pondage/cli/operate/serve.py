@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pondage.project.project import Project
     from pondage.server.table import Service
 
-
 PORT = 8642
 
 

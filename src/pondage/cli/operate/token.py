@@ -17,7 +17,6 @@ from pondage.views.words import age_text
 if TYPE_CHECKING:
     from pondage.ledger.tables.api_tokens import TokenRow
 
-
 LEVELS = ("read", "demand", "operate", "admin")
 
 

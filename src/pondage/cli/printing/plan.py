@@ -12,7 +12,6 @@ from pondage.cli.printing.output import styled
 if TYPE_CHECKING:
     from pondage.views.plans.plan import PlannedPond, PlanView, SchemaView
 
-
 _SIGNS = {"added": ("+", "green"), "changed": ("~", "yellow"), "removed": ("-", "red"), "unchanged": (" ", "dim")}
 
 

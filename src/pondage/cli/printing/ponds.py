@@ -11,8 +11,6 @@ from pondage.views.words import age_text, count_text, duration_text, moment_text
 STATUS_COLUMNS = ("POND", "STATE", "FRESH", "ASKED FOR BY", "NOW", "LAST RUN")
 REACTOR_COLUMNS = ("REACTOR", "VERSION", "STATE", "WAITS FOR")
 RUNS_COLUMNS = ("RUN", "POND", "STATE", "STARTED", "TOOK", "FRESHNESS", "REASON", "NOTE")
-
-
 MOST_OF_AN_ERROR = 120
 """Characters of an error in a table."""
 

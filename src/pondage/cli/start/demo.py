@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from pondage.views.ponds.show import PublishedView
     from pondage.views.ponds.status import StatusView
 
-
 OUTLET = "reports"
 FIRST_RUN_S = 900.0
 """A machine that is slow to start Spark gets this long; then the demo fails instead of waiting for ever."""

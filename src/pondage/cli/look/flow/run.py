@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
 from pondage.cli.files.inference import asking_first
 from pondage.cli.files.tree import refuse, stored_tree
-from pondage.cli.follow.run import started_run, watch_run
+from pondage.cli.follow.job_run import started_run, watch_run
 from pondage.cli.printing.jobs import COMPONENT_COLUMNS, RUN_COLUMNS, component_rows, headline, print_streams, run_rows
 from pondage.cli.printing.output import print_json, print_table, print_title, print_view, styled
 from pondage.cli.printing.stages import print_stages
@@ -24,7 +23,6 @@ from pondage.views.words import moment_text
 
 if TYPE_CHECKING:
     from pondage.views.jobs.flows import FlowDetail
-
 
 _WAIT = click.option("--wait", "is_followed", is_flag=True, help="Wait for its end and show how it goes.")
 _RUN = click.argument("run_id", metavar="RUN")
@@ -47,16 +45,10 @@ def submit(settings: Settings, file: str, name: str | None, is_followed: bool, i
             chosen = None if name is None else checked_name(name, what="flow")
             project = opened.project if settings.server is None else this_project()
             stored, archive = stored_tree(project, file, name=chosen, opened=opened, inferring=inferring)
+            begun = opened.ask(jobs.start_file, job=stored, archive=archive, context={}, reason="submitted")
         except FlowRefused as error:
             refuse(error, is_json=is_json)
-
-        def start() -> str:
-            try:
-                return opened.ask(jobs.start_file, job=stored, archive=archive, context={}, reason="submitted").run
-            except FlowRefused as error:
-                refuse(error, is_json=is_json)
-
-        _carry_on(settings, opened, start, is_followed=is_followed, is_json=is_json)
+        _carry_on(settings, opened, begun.run, is_followed=is_followed, is_json=is_json)
 
 
 @click.command("store", cls=Verb)
@@ -69,10 +61,7 @@ def store(settings: Settings, file: Path, is_json: bool) -> None:
     """
     with desk(settings) as opened, file.open("rb") as source:
         stored = opened.ask(flows.store, data=source.read(MAX_BYTES + 1))
-    if is_json:
-        print_json(stored)
-    else:
-        click.echo(stored.ref)
+    print_view(stored, stored.ref, is_json=is_json)
 
 
 @click.command("list", cls=Verb)
@@ -140,11 +129,8 @@ def resume(settings: Settings, run_id: str, is_followed: bool, is_json: bool) ->
     """Go on with a flow that failed or was killed: a new run that repeats nothing that is finished and still holds."""
     with desk(settings) as opened:
         old = _read(opened, run_id).flow.run.id
-
-        def start() -> str:
-            return opened.ask(jobs.resume, run=old, fresh_globals=False).run
-
-        _carry_on(settings, opened, start, is_followed=is_followed, is_json=is_json)
+        begun = opened.ask(jobs.resume, run=old, fresh_globals=False)
+        _carry_on(settings, opened, begun.run, is_followed=is_followed, is_json=is_json)
 
 
 @click.command("cleanup", cls=Verb)
@@ -162,9 +148,9 @@ def cleanup(settings: Settings, run_id: str, is_json: bool) -> None:
     )
 
 
-def _carry_on(settings: Settings, opened: Desk, start: Callable[[], str], *, is_followed: bool, is_json: bool) -> None:
+def _carry_on(settings: Settings, opened: Desk, run_id: str, *, is_followed: bool, is_json: bool) -> None:
     begun = "was submitted; follow it: pondage flow watch"
-    ended = started_run(settings, opened, start, begun=begun, is_followed=is_followed, is_json=is_json)
+    ended = started_run(settings, opened, run_id, begun=begun, is_followed=is_followed, is_json=is_json)
     if ended is not None:
         _print_end(settings, _read(opened, ended.run.id), is_json=is_json)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.files.inference import asking_first
 from pondage.cli.files.job import stored_file
-from pondage.cli.follow.run import started_run
+from pondage.cli.follow.job_run import started_run
 from pondage.cli.look.job.options import values
 from pondage.cli.printing.jobs import headline
 from pondage.cli.printing.output import print_view, styled
@@ -27,11 +26,7 @@ FAILED, ABORTED = 1, 3
 
 
 _CONTEXT = click.option("--context", metavar="K=V", multiple=True, help="A variable of the context, as JSON or text.")
-
-
 _FOLLOW = click.option("--follow/--no-follow", "is_followed", default=True, help="Wait and show how it goes (default).")
-
-
 _NO_FUSE = click.option("--no-fuse", is_flag=True, help="Run every component by itself, writing every table between.")
 
 
@@ -51,18 +46,13 @@ def run(
     """
     with desk(settings) as opened, asking_first(opened, is_followed=is_followed) as inferring:
         given = values(context)
-        if Path(job).is_file():
-            stored, archive = stored_file(opened.project, Path(job), fuses=not no_fuse, inferring=inferring)
-
-            def start() -> str:
-                return opened.ask(jobs.start_file, job=stored, archive=archive, context=given).run
-        else:
-
-            def start() -> str:
-                return opened.ask(jobs.start, job=job, context=given).run
-
         file = Path(job) if Path(job).is_file() else None
-        _carry_on(settings, opened, start, file=file, is_followed=is_followed, is_json=is_json)
+        if file is None:
+            begun = opened.ask(jobs.start, job=job, context=given)
+        else:
+            stored, archive = stored_file(opened.project, file, fuses=not no_fuse, inferring=inferring)
+            begun = opened.ask(jobs.start_file, job=stored, archive=archive, context=given)
+        _carry_on(settings, opened, begun.run, file=file, is_followed=is_followed, is_json=is_json)
 
 
 @click.command("resume", cls=Verb)
@@ -94,13 +84,10 @@ def resume(
         )
         if stored is not None and not is_json:
             _print_difference(opened, old, stored)
-
-        def start() -> str:
-            return opened.ask(
-                jobs.resume, run=old, job=stored, archive=archive, is_edited=is_edited, fresh_globals=fresh_globals
-            ).run
-
-        _carry_on(settings, opened, start, file=file, is_followed=is_followed, is_json=is_json)
+        begun = opened.ask(
+            jobs.resume, run=old, job=stored, archive=archive, is_edited=is_edited, fresh_globals=fresh_globals
+        )
+        _carry_on(settings, opened, begun.run, file=file, is_followed=is_followed, is_json=is_json)
 
 
 def _print_difference(opened: Desk, run_id: str, stored: StoredJob) -> None:
@@ -111,16 +98,10 @@ def _print_difference(opened: Desk, run_id: str, stored: StoredJob) -> None:
 
 
 def _carry_on(
-    settings: Settings,
-    opened: Desk,
-    start: Callable[[], str],
-    *,
-    file: Path | None,
-    is_followed: bool,
-    is_json: bool,
+    settings: Settings, opened: Desk, run_id: str, *, file: Path | None, is_followed: bool, is_json: bool
 ) -> None:
     begun = "has started; see it: pondage job show"
-    view = started_run(settings, opened, start, begun=begun, is_followed=is_followed, is_json=is_json)
+    view = started_run(settings, opened, run_id, begun=begun, is_followed=is_followed, is_json=is_json)
     if view is None:
         return
     print_view(view, lambda: _print_end(settings, view, file), is_json=is_json)

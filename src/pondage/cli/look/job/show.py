@@ -10,7 +10,7 @@ import msgspec
 from pondage.cli.asks import jobs
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
-from pondage.cli.follow.run import kill_run
+from pondage.cli.follow.job_run import kill_run
 from pondage.cli.printing.jobs import (
     COMPONENT_COLUMNS,
     JOB_COLUMNS,

@@ -22,22 +22,11 @@ if TYPE_CHECKING:
     from pondage.kernel.control import JobPlan
     from pondage.simulate.control_drive import Ending
 
-
 _FAIL = click.option("--fail", "fails", metavar="NAME[=TEXT]", multiple=True, help="Let a component (x, x[#2]) fail.")
-
-
 _TAKES = click.option("--takes", metavar="NAME=10s", multiple=True, help="How long a component takes; else 1s.")
-
-
 _AFTER = click.option("--after", metavar="NAME.VAR=VALUE", multiple=True, help="An after-variable, as JSON.")
-
-
 _WRITES = click.option("--writes", metavar="NAME.KEY=VALUE", multiple=True, help="A global that it writes, as JSON.")
-
-
 _ITEMS = click.option("--items", metavar="NAME=3", multiple=True, help="How many elements an iterator finds; else 2.")
-
-
 _CONTEXT = click.option("--context", metavar="K=V", multiple=True, help="A variable of the context.")
 
 

@@ -21,7 +21,6 @@ from pondage.views.words import moment_text
 if TYPE_CHECKING:
     from types import FrameType
 
-
 Show = Callable[[JobRunDetail], None]
 
 STARTING = "starting spark"
@@ -29,10 +28,9 @@ STARTING = "starting spark"
 
 
 def started_run(
-    settings: Settings, opened: Desk, start: Callable[[], str], *, begun: str, is_followed: bool, is_json: bool
+    settings: Settings, opened: Desk, run: str, *, begun: str, is_followed: bool, is_json: bool
 ) -> JobRunDetail | None:
-    """Start a run and follow it to its end; one that nobody follows is only said to have `begun`, and None answered."""
-    run = start()  # before workers begin, which takes its time: what is refused is refused at once
+    """Follow a run to its end; one that nobody follows is only said to have `begun`, and None answered."""
     if is_followed:
         with opened.workers():
             return follow_run(settings, opened, run, is_quiet=is_json)
