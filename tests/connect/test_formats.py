@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pondage import Delta, Iceberg, Pond
-from pondage.connect.iceberg_schema import iceberg_schema
+from pondage.connect.iceberg import iceberg_schema
 from pondage.errors import PondageError
 from pondage.ledger.upkeep import health
 from tests.connect.conformance import *  # noqa: F403 - the suite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pondage.project.misspelt import instead
+from pondage.project.inspect import instead
 
 
 @pytest.mark.parametrize(

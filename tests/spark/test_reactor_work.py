@@ -151,7 +151,7 @@ class Desk(Hosting):
 def made(tmp_path: Path, driver: SparkDriver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Desk]]:
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(SparkDriver, "start", lambda *_, **__: driver)
-    monkeypatch.setattr(reactor_executor, "MOST_WAITING", 2)
+    monkeypatch.setattr(reactor_executor, "MOST_SIGNALS", 2)
     sys.modules.pop("ponds", None)
     desks: list[Desk] = []
 
@@ -206,13 +206,13 @@ def test_a_flood_waits_for_the_reactor_and_a_silent_stream_degrades_it(made: Cal
         nonlocal most
         with desk.ledger.reading() as tx:
             most = max(most, reactor_work.waiting(tx, actor))
-        return most >= reactor_executor.MOST_WAITING
+        return most >= reactor_executor.MOST_SIGNALS
 
     desk.until(is_crowded, what="the stream does not get ahead")
     desk.client().ask(op="command", command="resume")
     desk.until(lambda: is_crowded() and len(desk.fires()) == 6, what="what waited is lost")
     # One batch may be on its way when the room is gone, and signals about the stream itself come too.
-    assert most <= reactor_executor.MOST_WAITING + 2
+    assert most <= reactor_executor.MOST_SIGNALS + 2
     assert [line.split(" ")[1] for line in desk.fires()] == list("012345")
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from pondage.define.job.component import WrongInput
 from pondage.define.types.types import ANY, Field, Type, parse_type
 from pondage.expr.kinds import UNKNOWN, KindClash, Shape, shape_of
+from pondage.expr.lexemes import ExprSyntax
 from pondage.expr.nodes import Name, Node, children
 from pondage.expr.parse import compile_text
-from pondage.expr.tokens import ExprSyntax
 
 NAME: dict[str, object] = {"type": "string", "minLength": 1}
 NAMES: dict[str, object] = {"type": "array", "items": NAME, "minItems": 1}

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from pondage.expr.lexemes import MAX_INT_BITS
 from pondage.expr.nodes import Binary, Call, Compare, Constant, Dot, Item, Logic, Name, Node, Sequence, Unary
-from pondage.expr.tokens import MAX_INT_BITS
 
 MAX_TEXT = 10_000
 MAX_DIGITS = 400

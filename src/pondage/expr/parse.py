@@ -1,12 +1,12 @@
-"""A hand-written parser: precedence climbing over the tokens, with limits on size and depth."""
+"""A hand-written parser: precedence climbing over the lexemes, with limits on size and depth."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
+from pondage.expr.lexemes import ExprSyntax, Lexeme, lexemes
 from pondage.expr.nodes import Binary, Call, Compare, Constant, Dot, Item, Logic, Name, Node, Sequence, Unary
-from pondage.expr.tokens import ExprSyntax, Token, tokens
 
 __all__ = ["FUNCTIONS", "MAX_CHARACTERS", "MAX_DEPTH", "MAX_NODES", "ExprSyntax", "compile_text"]
 
@@ -44,32 +44,32 @@ def compile_text(text: str) -> Node:
     """Parse and check an expression; raises ExprSyntax with the column of the first thing that is not allowed."""
     if len(text) > MAX_CHARACTERS:
         raise ExprSyntax(f"an expression has at most {MAX_CHARACTERS} characters", MAX_CHARACTERS + 1)
-    parser = _Parser(tokens(text))
+    parser = _Parser(lexemes(text))
     tree = parser.choice()
     parser.expect_end()
     return tree
 
 
 class _Parser:
-    def __init__(self, found: list[Token]) -> None:
-        self.tokens = found
+    def __init__(self, found: list[Lexeme]) -> None:
+        self.lexemes = found
         self.at = 0
         self.depth = 0
         self.nodes = 0
 
     @property
-    def next(self) -> Token:
-        return self.tokens[self.at]
+    def next(self) -> Lexeme:
+        return self.lexemes[self.at]
 
-    def take(self) -> Token:
-        token = self.next
-        if token.kind != "end":
+    def take(self) -> Lexeme:
+        lexeme = self.next
+        if lexeme.kind != "end":
             self.at += 1
-        return token
+        return lexeme
 
-    def accept(self, *texts: str) -> Token | None:
-        token = self.next
-        if token.kind in ("sign", "name") and token.text in texts:
+    def accept(self, *texts: str) -> Lexeme | None:
+        lexeme = self.next
+        if lexeme.kind in ("sign", "name") and lexeme.text in texts:
             return self.take()
         return None
 
@@ -119,9 +119,9 @@ class _Parser:
         return self.made(Compare(tuple(operators), tuple(values))) if operators else values[0]
 
     def comparison_operator(self) -> str | None:
-        if (token := self.accept(*_COMPARISONS, "in")) is not None:
-            return token.text
-        following = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+        if (lexeme := self.accept(*_COMPARISONS, "in")) is not None:
+            return lexeme.text
+        following = self.lexemes[min(self.at + 1, len(self.lexemes) - 1)]
         if self.next.text == "not" and self.next.kind == "name" and following.text == "in":
             self.at += 2
             return "not in"
@@ -129,22 +129,22 @@ class _Parser:
 
     def sum(self) -> Node:
         tree = self.product()
-        while (token := self.accept("+", "-")) is not None:
-            tree = self.made(Binary(token.text, tree, self.product()))
+        while (lexeme := self.accept("+", "-")) is not None:
+            tree = self.made(Binary(lexeme.text, tree, self.product()))
         return tree
 
     def product(self) -> Node:
         tree = self.sign()
-        while (token := self.accept("*", "/", "//", "%")) is not None:
-            tree = self.made(Binary(token.text, tree, self.sign()))
+        while (lexeme := self.accept("*", "/", "//", "%")) is not None:
+            tree = self.made(Binary(lexeme.text, tree, self.sign()))
         if self.next.text == "**":
             raise ExprSyntax("powers are not allowed", self.next.column)
         return tree
 
     def sign(self) -> Node:
         signs = []
-        while (token := self.accept("-", "+")) is not None:
-            signs.append(token.text)
+        while (lexeme := self.accept("-", "+")) is not None:
+            signs.append(lexeme.text)
         self.check_depth(len(signs))
         tree = self.trailers()
         for sign in reversed(signs):
@@ -158,12 +158,12 @@ class _Parser:
     def trailers(self) -> Node:
         tree = self.atom()
         length = 0
-        while (token := self.accept(".", "[", "(")) is not None:
+        while (lexeme := self.accept(".", "[", "(")) is not None:
             length += 1
             self.check_depth(length)
-            if token.text == "(":
-                raise ExprSyntax("only the allowed functions can be called", token.column)
-            if token.text == ".":
+            if lexeme.text == "(":
+                raise ExprSyntax("only the allowed functions can be called", lexeme.column)
+            if lexeme.text == ".":
                 tree = self.made(Dot(tree, self.field()))
                 continue
             tree = self.made(Item(tree, self.choice()))
@@ -171,24 +171,24 @@ class _Parser:
         return tree
 
     def field(self) -> str:
-        token = self.take()
-        if token.kind != "name":
-            raise ExprSyntax("a name is expected after the dot", token.column)
-        if token.text.startswith("_"):
-            raise ExprSyntax("attribute access to '_' names", token.column)
-        return token.text
+        lexeme = self.take()
+        if lexeme.kind != "name":
+            raise ExprSyntax("a name is expected after the dot", lexeme.column)
+        if lexeme.text.startswith("_"):
+            raise ExprSyntax("attribute access to '_' names", lexeme.column)
+        return lexeme.text
 
     def atom(self) -> Node:
-        token = self.take()
-        if token.kind in ("number", "string"):
-            return self.made(Constant(token.value))
-        if token.kind == "name":
-            return self.named(token)
-        if token.text == "(":
+        lexeme = self.take()
+        if lexeme.kind in ("number", "string"):
+            return self.made(Constant(lexeme.value))
+        if lexeme.kind == "name":
+            return self.named(lexeme)
+        if lexeme.text == "(":
             return self.group()
-        if token.text == "[":
+        if lexeme.text == "[":
             return self.made(Sequence(self.arguments("]")))
-        raise ExprSyntax(f"unexpected {token.text or 'end'!r}", token.column)
+        raise ExprSyntax(f"unexpected {lexeme.text or 'end'!r}", lexeme.column)
 
     def group(self) -> Node:
         if self.accept(")"):
@@ -200,26 +200,26 @@ class _Parser:
         self.expect(")")
         return tree
 
-    def named(self, token: Token) -> Node:
-        if token.text in _CONSTANTS:
-            return self.made(Constant(_CONSTANTS[token.text]))
-        if self.next.text == "(" and token.text not in _RESERVED:
-            return self.call(token)
-        if token.text in _RESERVED:
-            raise ExprSyntax(f"{token.text!r} is not allowed here", token.column)
-        if token.text.startswith("_"):
-            raise ExprSyntax("names that begin with '_' are not allowed", token.column)
-        return self.made(Name(token.text))
+    def named(self, lexeme: Lexeme) -> Node:
+        if lexeme.text in _CONSTANTS:
+            return self.made(Constant(_CONSTANTS[lexeme.text]))
+        if self.next.text == "(" and lexeme.text not in _RESERVED:
+            return self.call(lexeme)
+        if lexeme.text in _RESERVED:
+            raise ExprSyntax(f"{lexeme.text!r} is not allowed here", lexeme.column)
+        if lexeme.text.startswith("_"):
+            raise ExprSyntax("names that begin with '_' are not allowed", lexeme.column)
+        return self.made(Name(lexeme.text))
 
-    def call(self, token: Token) -> Node:
-        if token.text not in FUNCTIONS:
-            raise ExprSyntax("function not whitelisted", token.column)
+    def call(self, lexeme: Lexeme) -> Node:
+        if lexeme.text not in FUNCTIONS:
+            raise ExprSyntax("function not whitelisted", lexeme.column)
         self.take()
         arguments = self.arguments(")")
-        least, most = FUNCTIONS[token.text]
+        least, most = FUNCTIONS[lexeme.text]
         if not least <= len(arguments) <= most:
-            raise ExprSyntax(f"{token.text} takes {least} to {most} arguments", token.column)
-        return self.made(Call(token.text, arguments))
+            raise ExprSyntax(f"{lexeme.text} takes {least} to {most} arguments", lexeme.column)
+        return self.made(Call(lexeme.text, arguments))
 
     def arguments(self, end: str) -> tuple[Node, ...]:
         values: list[Node] = []

@@ -24,7 +24,7 @@ from pondage.work.component import Program
 if TYPE_CHECKING:
     from aio_pika.abc import AbstractIncomingMessage
 
-MOST_WAITING = 64
+MOST_QUEUED = 64
 """So many messages may lie in a queue: then whoever writes waits."""
 LAST = "pondage-last"
 """The header of a message of our own: everything that the program sent lies before it."""
@@ -127,7 +127,7 @@ class AmqpQueue:
             await self._make(name)
             self._spawn(self._feed(port, name))
         for port, name in described.outputs.items():
-            await self._make(name, read_here=True, **{"x-max-length": MOST_WAITING, "x-overflow": "reject-publish"})
+            await self._make(name, read_here=True, **{"x-max-length": MOST_QUEUED, "x-overflow": "reject-publish"})
             self._takers[name] = self._spawn(self._consume(name, partial(self._on_output, port)))
         for name, take in ((described.panic, self._on_panic), (described.health, self._on_health)):
             await self._make(name, read_here=True)
@@ -183,7 +183,7 @@ class AmqpQueue:
         frame = b""
         while frame != END:
             frame = await self._aside(lambda: self._session.pop(port))
-            while (await self._waiting(name)) >= MOST_WAITING:
+            while (await self._waiting(name)) >= MOST_QUEUED:
                 await asyncio.sleep(LOOK_S)
             await publish(self._channel, name, frame)
 

@@ -6,11 +6,14 @@ back with the author's file, line and message.
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import importlib.util
+import inspect
+import re
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -24,15 +27,16 @@ from pondage.define.pond.pond import Pond
 from pondage.define.pond.ripple import Ripple, SqlInputs
 from pondage.define.reactor.reaction import ReactorDefinition
 from pondage.define.types.type_registry import TypeRegistry
-from pondage.errors import PondageError
-from pondage.project.component_digest import with_digest
-from pondage.project.digest import Digests, digest_of
+from pondage.define.values.meant import nearest
+from pondage.errors import DefinitionError, PondageError
+from pondage.project.digest import Digests, digest_of, with_digest
 from pondage.project.exchange import Answer, Problem, Request, SchemaCall, Wrong
 from pondage.project.job_ripple import job_body
-from pondage.project.lost import lost_ponds
-from pondage.project.misspelt import instead
 from pondage.project.reactors import found_reactors, published_pond, reactor_definition
 from pondage.project.source import SourceFiles, module_name
+
+_ARGUMENT = re.compile(r"(?P<function>\w+)\(\) got an unexpected keyword argument '(?P<name>\w+)'")
+_IMPORT = re.compile(r"cannot import name '(?P<name>\w+)'")
 
 _PARSER = "sqlglot"
 """To load it takes as long as everything else here, and most projects have no SQL."""
@@ -266,6 +270,62 @@ def main(arguments: list[str]) -> None:
     sys.path.insert(0, request.root)
     answer = inspected(request)
     Path(arguments[1]).write_bytes(msgspec.json.encode(answer))
+
+
+def lost_ponds(declared: Sequence[Pond], found: Sequence[Pond]) -> list[PondageError]:
+    """Answer an error for each declared Pond that no module has any more, though another line declares its name."""
+    errors: list[PondageError] = []
+    kept = {id(pond) for pond in found}
+    for lost in declared:
+        others = (pond for pond in found if pond.name == lost.name and _is_other_line(pond.place, lost.place))
+        other = None if id(lost) in kept else next(others, None)
+        if other is not None:
+            file = _file(other.place).rpartition("/")[2]
+            errors.append(
+                DefinitionError(
+                    f"Pond {lost.name!r} is declared twice in {file}, and Python keeps only the last",
+                    hint=f"the other one is at {lost.place}; rename one, or put it into another file",
+                    place=other.place,
+                    code="DUPLICATE_POND",
+                )
+            )
+    return errors
+
+
+def _is_other_line(place: str, other: str) -> bool:
+    """Answer if both are lines of one file. The same line is one declaration that ran again: a loop, a reload."""
+    return place != other and _file(place) == _file(other)
+
+
+def _file(place: str) -> str:
+    return place.rpartition(":")[0]
+
+
+def instead(error: BaseException) -> str | None:
+    """Answer the hint for an error of an imported module; None when nothing near is known."""
+    text = str(error)
+    if isinstance(error, ImportError) and (found := _IMPORT.match(text)):
+        return _near(found["name"], dir(sys.modules.get(error.name or "")))
+    if isinstance(error, NameError) and error.name:
+        return _near(error.name, _visible(error))
+    if isinstance(error, TypeError) and (found := _ARGUMENT.search(text)):
+        function = getattr(sys.modules["pondage"], found["function"], None)
+        return _near(found["name"], inspect.signature(function).parameters) if callable(function) else None
+    return None
+
+
+def _visible(error: BaseException) -> set[str]:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    frame = None if trace is None else trace.tb_frame
+    names = set(dir(builtins))
+    return names if frame is None else names | set(frame.f_globals) | set(frame.f_locals)
+
+
+def _near(wrong: str, known: Iterable[str]) -> str | None:
+    found = nearest(wrong, known, likeness=0.7)
+    return None if found is None else f"did you mean {found!r}?"
 
 
 if __name__ == "__main__":

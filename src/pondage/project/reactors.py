@@ -14,8 +14,8 @@ from pondage.define.reactor.reactor import Reactor
 from pondage.define.types.type_registry import TypeRegistry
 from pondage.define.values.row_type import columns_of, spark_schema
 from pondage.errors import DefinitionError
+from pondage.expr.lexemes import ExprSyntax
 from pondage.expr.parse import compile_text
-from pondage.expr.tokens import ExprSyntax
 from pondage.project.digest import Digests, digest_of
 from pondage.project.job_ripple import OwnComponents, reactor_job
 

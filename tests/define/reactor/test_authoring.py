@@ -13,8 +13,8 @@ import pondage
 from pondage import Accumulator, Fire, OnFailure, Publish, Reactor, Source
 from pondage.define.reactor import reaction, topology
 from pondage.define.reactor.boundary import BoundaryType, InvalidBoundary
+from pondage.define.reactor.graph import problem_text
 from pondage.define.reactor.reaction import Problem
-from pondage.define.reactor.reactor_words import problem_text
 from pondage.errors import DefinitionError
 
 

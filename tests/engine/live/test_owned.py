@@ -245,7 +245,7 @@ def test_a_journal_that_fails_degrades_holds_answers_throttles_and_recovers(
         await owned.drain(1_000_000)
 
     monkeypatch.setattr(FileJournal, "write", failing)
-    monkeypatch.setattr(journal_module, "MOST_WAITING", 10)
+    monkeypatch.setattr(journal_module, "MOST_UNWRITTEN", 10)
     desk = Desk(tmp_path, "process")
     asyncio.run(asyncio.wait_for(play(desk), PATIENCE_S))
     desk.ledger.close()

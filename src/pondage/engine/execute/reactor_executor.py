@@ -32,7 +32,7 @@ LOOK_S = 1
 """How often a stream looks whether it is still wanted."""
 NOT_OURS = ("SPARK_LOST", "CANCELLED")
 """What ends a stream without being a fault of it: Spark itself went, or somebody ended the work."""
-MOST_WAITING = 64
+MOST_SIGNALS = 64
 """So many signals may wait for the reactor before a stream waits for it."""
 
 
@@ -188,7 +188,7 @@ class _Stream:
             raise
 
     def _wait_for_room(self) -> None:
-        while reactor_results.is_crowded(self._ledger, self._attempt.work, MOST_WAITING):
+        while reactor_results.is_crowded(self._ledger, self._attempt.work, MOST_SIGNALS):
             if self._is_unwanted() or self._is_over.wait(LOOK_S):
                 raise RuntimeError("this stream was told to end")
 

@@ -47,7 +47,7 @@ FULL_EVERY = 1000
 """After so many records the full state is written and the rows before it go."""
 ROWS_WAIT_S = 0.05
 """How long something for the ledger waits for records to go with."""
-MOST_WAITING = 64 << 20
+MOST_UNWRITTEN = 64 << 20
 """So many bytes may wait for a journal that cannot be written before the sources are throttled."""
 
 Written = Callable[[LedgerError | None], None]
@@ -341,7 +341,7 @@ class JournalOutput:
 
     def _press(self, number: int) -> None:
         self._waiting_bytes += number
-        if (self._waiting_bytes > MOST_WAITING) != self._is_pressed:
+        if (self._waiting_bytes > MOST_UNWRITTEN) != self._is_pressed:
             self._is_pressed = not self._is_pressed
             self.on_pressure(self._is_pressed)
 

@@ -15,10 +15,9 @@ from pondage.define.types.port import INFER, PANIC_PORT, STOP_PORT, Port, declar
 from pondage.define.types.type_registry import BUILT_IN, TypeRegistry, structures_of
 from pondage.define.types.types import TypeSyntax, parse_type
 from pondage.define.types.unify import Bindings, Mismatch, unify
-from pondage.plan.flow.check import check_sources
 from pondage.plan.flow.graph import tree_graph
 from pondage.plan.flow.params import check_node_params
-from pondage.plan.flow.planner import const_schema
+from pondage.plan.flow.planner import check_sources, const_schema
 from pondage.plan.job.graph import Data, Findings, Graph, Vertex, successors
 from pondage.plan.job.types import PANIC_TABLE, GraphTypes, check_types
 

@@ -10,11 +10,13 @@ import msgspec
 
 from pondage.define.job.flow import MAX_PROBLEMS, Tree
 from pondage.define.job.job import TypeClash
+from pondage.define.types.checking import Wrong, is_base64, wrong_value
 from pondage.define.types.type_json import spark_json
 from pondage.define.types.type_registry import TypeRegistry, structures_of, unknown_names
-from pondage.define.types.types import TypeSyntax, has_any, parse_type
+from pondage.define.types.types import Type, TypeSyntax, has_any, parse_type
+from pondage.define.types.unify import Structures
+from pondage.define.values.pointer import trail
 from pondage.define.values.schema import pointed, shown
-from pondage.plan.flow.constants import wrong_constant
 from pondage.plan.flow.graph import at_pointer, node_pointer
 from pondage.plan.job.graph import Findings, Graph, Vertex
 from pondage.plan.job.params import formatted, wrong_column, wrong_params
@@ -145,3 +147,27 @@ class _Check:
             yield "SCHEMA", f"{shown(text)}: a constant is a table, whose rows have no order"
         elif has_any(found):
             yield "AMBIGUOUS_TYPE", f"{found}: a constant says its type in full"
+
+
+def wrong_constant(const: dict[str, object], type_: Type, structures: Structures, pointer: str) -> Iterator[Wrong]:
+    """Give everything in a constant that does not fit its type. What a `ref` leads to is looked at when it is read."""
+    path = trail(pointer)
+    if "ref" in const:
+        return
+    if "bytes" in const:
+        if type_.head != "Bytes":
+            yield path.below("bytes"), type_, "bytes"
+        elif not is_base64(const["bytes"]):
+            yield path.below("bytes"), type_, f"no base64: {shown(const['bytes'])}"
+        return
+    value, where = const["value"], path.below("value")
+    if type_.head in ("Table", "Stream"):
+        if not isinstance(value, list):
+            yield where, type_, shown(value)
+            return
+        for number, row in enumerate(value):
+            yield from wrong_value(row, type_.arguments[0], structures, where.below(number))
+    elif type_.head == "Value":
+        yield from wrong_value(value, type_.arguments[0], structures, where)
+    else:
+        yield where, type_, shown(value)

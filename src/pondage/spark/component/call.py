@@ -128,7 +128,7 @@ class Call:
         frames = returned if isinstance(returned, Mapping) else {only_port(definition): returned}
         from pyspark.sql import DataFrame
 
-        from pondage.spark.component.frame_types import difference
+        from pondage.spark.component.segment_types import difference
 
         for port, frame in frames.items():
             declared = declared_port(definition.outputs, port)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pondage.define.job.component_run import ComponentRun
 from pondage.work.component import ComponentTask, Member, Stored
 
-Rows = Iterator[dict[str, object]]
-
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
+
+ROWS_AT_ONCE = 10_000
+Rows = Iterator[dict[str, object]]
 
 
 class SparkRun(ComponentRun):
@@ -68,6 +71,22 @@ class SparkRun(ComponentRun):
 
         `schema` is Spark's, such as `id bigint, word string`. The generator sees one partition at a time.
         """
-        from pondage.spark.component.row_generator import each_row
 
         return each_row(frame, function, schema)
+
+
+def each_row(frame: DataFrame, function: Callable[[Rows], Rows], schema: str) -> DataFrame:
+    """Answer what a generator yields for the rows of each partition; no Spark job is run yet."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    wanted = frame.sparkSession.createDataFrame([], schema).schema
+    arrow = to_arrow_schema(wanted)
+
+    def batches(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        made = function(row for batch in given for row in batch.to_pylist())
+        while rows := list(islice(made, ROWS_AT_ONCE)):
+            yield pa.RecordBatch.from_pylist(rows, schema=arrow)
+
+    return frame.mapInArrow(batches, wanted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -13,11 +14,14 @@ from pyspark.sql.types import StructType
 from pondage.define.types.checking import wrong_value
 from pondage.define.types.port import INFER
 from pondage.define.types.segment import ORDER
-from pondage.define.types.type_json import spark_json
+from pondage.define.types.type_json import from_spark_json, spark_json
 from pondage.define.types.types import ANY, Field, Type, TypeSyntax, parse_type
 from pondage.define.types.unify import Mismatch, explained, unify
 from pondage.define.values.pointer import trail
 from pondage.spark.files.segments import DecodeError, ipc_bytes, unpacked, value_in
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 SHOWN = 5
 """How many wrong places of a value are told."""
@@ -122,3 +126,31 @@ def _type(kind: pa.DataType, column: pa.ChunkedArray) -> Type:
 def _inside(column: pa.ChunkedArray, kind: pa.DataType, part: str) -> pa.ChunkedArray:
     chunks = column.drop_null().chunks
     return pa.chunked_array([one.flatten() if part == "values" else getattr(one, part) for one in chunks], kind)
+
+
+def difference(frame: DataFrame, declared: str, variables: Mapping[str, str]) -> str | None:
+    """Answer both types and where they differ; None when the columns are those of the port.
+
+    Whether a column may be null is not judged: Spark says of most that they may.
+    """
+    want = port_type(declared, variables)
+    if want.head not in ("Table", "Stream") or want.arguments[0].head != "row":
+        return None
+    try:
+        row = from_spark_json(frame.schema.jsonValue())
+    except TypeSyntax:
+        return None  # a column of a type that ports have no word for
+    got = Type(want.head, arguments=(_never_null(row),), is_ordered=want.is_ordered)
+    try:
+        unify(got, want, {})
+    except Mismatch as error:
+        return f"wanted {want}, got {plainly(got)}: {error}"
+    return None
+
+
+def _never_null(given: Type) -> Type:
+    return msgspec.structs.replace(
+        given,
+        arguments=tuple(map(_never_null, given.arguments)),
+        fields=tuple(Field(one.name, _never_null(one.type), is_nullable=False) for one in given.fields),
+    )

@@ -9,9 +9,8 @@ import msgspec
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 
 from pondage.errors import PondageError
-from pondage.spark.files.connect_footers import told_footers
 from pondage.spark.files.footers import LONGEST_TEXT, Footer, read_footers
-from pondage.spark.files.storage import secure, spark_path
+from pondage.spark.files.storage import readable_path, secure, spark_path
 from pondage.spark.session.connect import is_connect
 from pondage.work.snapshot import SnapshotContent
 
@@ -101,3 +100,16 @@ def _has_void(type_: DataType) -> bool:
     if isinstance(type_, MapType):
         return _has_void(type_.keyType) or _has_void(type_.valueType)
     return isinstance(type_, NullType)
+
+
+def told_footers(frame: DataFrame, place: str) -> list[Footer]:
+    """Answer name, rows and bytes of each file with rows that was just written, without statistics of columns.
+
+    It costs one small job that reads footers only: no metric of the write tells the names of the files, which every
+    reader is given.
+    """
+    written = frame.sparkSession.read.schema(frame.schema).option("recursiveFileLookup", "true")
+    files = written.parquet(readable_path(place)).select("_metadata.file_name", "_metadata.file_size")
+    rows = files.groupBy("file_name", "file_size").count().collect()
+    footers = [Footer(name=row["file_name"], rows=row["count"], bytes=row["file_size"], columns={}) for row in rows]
+    return sorted(footers, key=lambda footer: footer.name)

@@ -1,4 +1,4 @@
-"""Texts to tokens. Columns count from 1."""
+"""Texts to lexemes. Columns count from 1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 MAX_INT_BITS = 256
 
-_TOKEN = re.compile(
+_LEXEME = re.compile(
     r"""\s*(?:
     (?P<number>\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+)
   | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
@@ -29,8 +29,8 @@ class ExprSyntax(ValueError):
         self.column = column
 
 
-class Token(msgspec.Struct, frozen=True):
-    """One token: `kind` is name, number, string, sign or end."""
+class Lexeme(msgspec.Struct, frozen=True):
+    """One lexeme: `kind` is name, number, string, sign or end."""
 
     kind: str
     text: str
@@ -38,21 +38,21 @@ class Token(msgspec.Struct, frozen=True):
     value: int | float | str | None = None
 
 
-def tokens(text: str) -> list[Token]:
-    """Split a text; raises ExprSyntax at the first character that belongs to no token."""
-    found: list[Token] = []
+def lexemes(text: str) -> list[Lexeme]:
+    """Split a text; raises ExprSyntax at the first character that belongs to no lexeme."""
+    found: list[Lexeme] = []
     at = 0
     while text[at:].strip():
-        match = _TOKEN.match(text, at)
+        match = _LEXEME.match(text, at)
         start = at + len(text[at:]) - len(text[at:].lstrip())
         if match is None or match.lastgroup is None:
             raise ExprSyntax(f"unexpected character {text[start]!r}", start + 1)
         kind, word = match.lastgroup, match[match.lastgroup]
-        found.append(Token(kind, word, start + 1, _value(kind, word, start + 1)))
+        found.append(Lexeme(kind, word, start + 1, _value(kind, word, start + 1)))
         at = match.end()
         if kind == "number" and at < len(text) and (text[at].isalnum() or text[at] == "_"):
             raise ExprSyntax("a number is followed by a letter", at + 1)
-    found.append(Token("end", "", len(text) + 1))
+    found.append(Lexeme("end", "", len(text) + 1))
     return found
 
 
