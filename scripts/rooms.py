@@ -1,11 +1,12 @@
-"""The table of rooms in ARCHITECTURE.md, written from the import contracts in pyproject.toml.
+"""The tables of rooms in ARCHITECTURE.md: from the import contracts in pyproject.toml, and what packages say they are.
 
-`python -m scripts.rooms` writes it, `--check` only tells whether it is current (`make lint`). A folder of the package
-without a contract that says its purpose is an error.
+`python -m scripts.rooms` writes them, `--check` only tells whether they are current (`make lint`). A folder of the
+package without a contract that says its purpose is an error.
 """
 
 from __future__ import annotations
 
+import ast
 import sys
 import tomllib
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- rooms: python -m scripts.rooms -->\n", "<!-- end of rooms -->\n"
 HEAD = "| room | what is in it | may import | and the packages |\n|---|---|---|---|\n"
+INNER_HEAD = "| inside | what is in it |\n|---|---|\n"
 
 
 def contracts(configuration: str) -> dict[str, dict[str, object]]:
@@ -28,6 +30,17 @@ def table(of: dict[str, dict[str, object]]) -> str:
         for room, one in of.items()
     )
     return HEAD + "".join(rows)
+
+
+def inner_table(package: Path) -> str:
+    """Answer the table of folders in rooms: the first sentence of each."""
+    rows = []
+    for path in sorted(package.glob("*/**/__init__.py")):
+        folder = path.parent.relative_to(package).as_posix()
+        if "/" in folder:
+            said = ast.get_docstring(ast.parse(path.read_bytes())) or ""
+            rows.append(f"| `{folder}/` | {' '.join(said.partition(chr(10) * 2)[0].split())} |\n")
+    return INNER_HEAD + "".join(rows)
 
 
 def _names(of: object) -> str:
@@ -51,15 +64,16 @@ def written(document: str, rooms: str) -> str:
 def main(arguments: list[str]) -> int:
     """Write the table, or check it; the exit code is 1 when a room has no contract or the table is not current."""
     of = contracts((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    missing = sorted(rooms_in(ROOT / "src" / "pondage") - of.keys())
+    package = ROOT / "src" / "pondage"
+    missing = sorted(rooms_in(package) - of.keys())
     for room in missing:
         print(f"{room}/ has no contract with a purpose in pyproject.toml ([[tool.importlinter.contracts]])")
     path = ROOT / "ARCHITECTURE.md"
     document = path.read_text(encoding="utf-8")
-    wanted = written(document, table(of))
+    wanted = written(document, f"{table(of)}\n{inner_table(package)}")
     if "--check" in arguments:
         if document != wanted:
-            print("the table of rooms in ARCHITECTURE.md is not current: python -m scripts.rooms")
+            print("the tables of rooms in ARCHITECTURE.md are not current: python -m scripts.rooms")
         return int(bool(missing) or document != wanted)
     path.write_text(wanted, encoding="utf-8")
     return int(bool(missing))

@@ -99,3 +99,10 @@ def test_the_table_is_written_between_its_marks_and_nothing_else_changes() -> No
     assert rooms.written(document, table) == document
     with pytest.raises(ValueError, match=r"ARCHITECTURE\.md lacks"):
         rooms.written("no marks\n", table)
+
+
+def test_the_folders_of_rooms_are_shown_by_the_first_sentence_of_their_package(tmp_path: Path) -> None:
+    for folder, said in (("spark", "The data plane."), ("spark/jvm", "The JVM:\nhow it is started.\n\nMore.")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").write_text(f'"""{said}"""\n')
+    assert rooms.inner_table(tmp_path) == f"{rooms.INNER_HEAD}| `spark/jvm/` | The JVM: how it is started. |\n"
