@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pondage.ledger.tables.job_plans import StoredJob
     from pondage.project.project import Project
 
-REFUSED = REFUSED_EXIT
-
 
 def problem_line(problem: JobProblem) -> str:
     """Answer a problem in one line: where, what, and its code."""
@@ -44,7 +42,7 @@ def planned_or_refused(
     except JobRefused as error:
         for problem in error.problems:
             click.echo(problem_line(problem), err=True)
-        sys.exit(REFUSED)
+        sys.exit(REFUSED_EXIT)
 
 
 def stored_file(

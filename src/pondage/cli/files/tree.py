@@ -6,10 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-import click
-
-from pondage.cli.files.registry import deployed
-from pondage.cli.printing.output import print_json
+from pondage.cli.files import registry
+from pondage.cli.printing.errors import refuse
 from pondage.define.job.flow import MAX_DOCUMENT, FlowRefused
 from pondage.define.job.job import JobProblem
 from pondage.plan.flow.code import code_of
@@ -17,7 +15,6 @@ from pondage.plan.flow.planner import plan_flow
 from pondage.plan.job.stored import stored_job
 from pondage.project.archive import pack_project
 from pondage.project.tree import load_tree, load_tree_file
-from pondage.views.words import count_text
 
 if TYPE_CHECKING:
     from pondage.cli.client.desk import Desk
@@ -30,7 +27,6 @@ if TYPE_CHECKING:
     from pondage.plan.job.stored import StoredJob
     from pondage.project.project import Project
 
-REFUSED = 4
 STANDARD_INPUT = "-"
 _UNKNOWN = ("UNKNOWN_PROG", "SCHEMA", "PARAMS_SCHEMA")
 """Problems that may be none with what is deployed: a program, or the name of a type."""
@@ -48,8 +44,6 @@ def planned_tree(
 def _planned(
     file: str, name: str | None, opened: Desk | None, inferring: Asker | None
 ) -> tuple[PlannedFlow, Registry, str]:
-    from pondage.cli.files.registry import known_components, known_types
-
     if file == STANDARD_INPUT:
         loaded = load_tree(sys.stdin.buffer.read(MAX_DOCUMENT + 1), file="standard input")
     else:
@@ -57,28 +51,27 @@ def _planned(
     if loaded.tree is None:
         raise FlowRefused(loaded.problems)
     chosen = name or ("flow" if file == STANDARD_INPUT else Path(file).stem)
+    components, types = registry.known_components(), registry.known_types()
     try:
-        return _plan(loaded.tree, known_components(), known_types(), chosen, inferring)
+        return _plan(loaded.tree, components, types, chosen, inferring)
     except FlowRefused as error:
-        found = deployed(opened) if any(one.code in _UNKNOWN for one in error.problems) else None
+        found = registry.deployed(opened) if any(one.code in _UNKNOWN for one in error.problems) else None
         if found is None:
             raise
-    return _plan(loaded.tree, {**found[0], **known_components()}, {**found[1], **known_types()}, chosen, inferring)
+    return _plan(loaded.tree, {**found[0], **components}, {**found[1], **types}, chosen, inferring)
 
 
 def _plan(
-    tree: Tree, registry: Registry, types: TypeRegistry, name: str, inferring: Asker | None
+    tree: Tree, components: Registry, types: TypeRegistry, name: str, inferring: Asker | None
 ) -> tuple[PlannedFlow, Registry, str]:
-    from pondage.cli.files.registry import known_schemas, this_code, this_project
-
-    project = this_project()
-    registry, code = code_of(tree, registry)
-    schemas = known_schemas()
+    project = registry.this_project()
+    components, code = code_of(tree, components)
+    schemas = registry.known_schemas()
 
     def plan(inference: Inference | None) -> PlannedFlow:
         return plan_flow(
             tree,
-            registry,
+            components,
             schemas=schemas,
             types=types,
             locations=project.locations if project is not None else {},
@@ -89,8 +82,8 @@ def _plan(
 
     planned = plan(None)
     if inferring is not None and planned.unresolved:
-        planned = inferring.planned(plan, code=code, archive=this_code)
-    return planned, registry, code
+        planned = inferring.planned(plan, code=code, archive=registry.this_code)
+    return planned, components, code
 
 
 def stored_tree(
@@ -105,11 +98,11 @@ def stored_tree(
 
     No code comes with a tree whose programs are all deployed, nor outside of a project.
     """
-    planned, registry, code = _planned(file, name, opened, inferring)
+    planned, components, code = _planned(file, name, opened, inferring)
     source = "" if file == STANDARD_INPUT else Path(file).name
     archive = None if code or project is None else pack_project(project)
     digest = code if archive is None else archive.digest
-    stored = stored_job(planned.plan, registry, archive=digest, file=source, flow=planned.facts)
+    stored = stored_job(planned.plan, components, archive=digest, file=source, flow=planned.facts)
     return stored, b"" if archive is None else archive.data
 
 
@@ -126,12 +119,7 @@ def problem_json(problem: JobProblem) -> dict[str, object]:
     return found
 
 
-def refuse(error: FlowRefused, *, is_json: bool) -> NoReturn:
+def refuse_tree(error: FlowRefused, *, is_json: bool) -> NoReturn:
     """Print everything that is wrong with a tree, and end with exit code 4."""
-    if is_json:
-        print_json({"ok": False, "problems": [problem_json(one) for one in error.problems]})
-    else:
-        for problem in error.problems:
-            click.echo(problem_line(problem))
-        click.echo(count_text(len(error.problems), "problem"))
-    sys.exit(REFUSED)
+    view = {"ok": False, "problems": [problem_json(one) for one in error.problems]}
+    refuse([problem_line(one) for one in error.problems], view, is_json=is_json)

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import traceback
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -44,6 +45,15 @@ def report(error: BaseException, settings: Settings, *, is_json: bool) -> int:
         case _:
             _unexpected(error, settings, is_json=is_json)
             return 1
+
+
+def refuse(lines: list[str], view: dict[str, object], *, is_json: bool) -> NoReturn:
+    """Print everything that is wrong with what cannot run, and end with exit code 4."""
+    from pondage.cli.printing.output import print_view
+    from pondage.views.words import count_text
+
+    print_view(view, "\n".join([*lines, count_text(len(lines), "problem")]), is_json=is_json)
+    sys.exit(REFUSED_EXIT)
 
 
 def _pondage(error: PondageError, settings: Settings, *, is_json: bool) -> None:

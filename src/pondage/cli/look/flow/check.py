@@ -7,7 +7,7 @@ import click
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.files.inference import asking, infer_option, unresolved_line
-from pondage.cli.files.tree import planned_tree, refuse
+from pondage.cli.files.tree import planned_tree, refuse_tree
 from pondage.cli.printing.output import print_json, print_table
 from pondage.define.job.flow import FlowRefused
 
@@ -28,7 +28,7 @@ def check(settings: Settings, file: str, is_inferred: bool, is_json: bool) -> No
         else:
             planned = planned_tree(file)
     except FlowRefused as error:
-        refuse(error, is_json=is_json)
+        refuse_tree(error, is_json=is_json)
     if is_json:
         print_json(
             {

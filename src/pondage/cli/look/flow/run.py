@@ -10,8 +10,9 @@ import click
 from pondage.cli.asks import flows, jobs
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
+from pondage.cli.files import registry
 from pondage.cli.files.inference import asking_first
-from pondage.cli.files.tree import refuse, stored_tree
+from pondage.cli.files.tree import refuse_tree, stored_tree
 from pondage.cli.follow.job_run import started_run, watch_run
 from pondage.cli.printing.jobs import COMPONENT_COLUMNS, RUN_COLUMNS, component_rows, headline, print_streams, run_rows
 from pondage.cli.printing.output import print_json, print_table, print_title, print_view, styled
@@ -38,16 +39,14 @@ def submit(settings: Settings, file: str, name: str | None, is_followed: bool, i
 
     Prints the id of the flow. Exit code 4 when the tree is refused; with --wait, 1 when the flow failed.
     """
-    from pondage.cli.files.registry import this_project
-
     with desk(settings) as opened, asking_first(opened, is_followed=is_followed) as inferring:
         try:
             chosen = None if name is None else checked_name(name, what="flow")
-            project = opened.project if settings.server is None else this_project()
+            project = opened.project if settings.server is None else registry.this_project()
             stored, archive = stored_tree(project, file, name=chosen, opened=opened, inferring=inferring)
             begun = opened.ask(jobs.start_file, job=stored, archive=archive, context={}, reason="submitted")
         except FlowRefused as error:
-            refuse(error, is_json=is_json)
+            refuse_tree(error, is_json=is_json)
         _carry_on(settings, opened, begun.run, is_followed=is_followed, is_json=is_json)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -10,11 +9,11 @@ import click
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.files.inference import asking, infer_option, unresolved_line
-from pondage.cli.files.job import REFUSED, planned_file, problem_line
+from pondage.cli.files.job import planned_file, problem_line
 from pondage.cli.look.job.options import file_argument
+from pondage.cli.printing.errors import refuse
 from pondage.cli.printing.output import print_json
 from pondage.define.job.job import JobRefused
-from pondage.views.words import count_text
 
 
 @click.command("validate", cls=Verb)
@@ -33,13 +32,8 @@ def validate(settings: Settings, file: Path, is_inferred: bool, is_json: bool) -
         else:
             planned = planned_file(file)
     except JobRefused as error:
-        if is_json:
-            print_json({"ok": False, "problems": error.problems, "warnings": []})
-        else:
-            for problem in error.problems:
-                click.echo(problem_line(problem))
-            click.echo(count_text(len(error.problems), "problem"))
-        sys.exit(REFUSED)
+        view = {"ok": False, "problems": error.problems, "warnings": []}
+        refuse([problem_line(one) for one in error.problems], view, is_json=is_json)
     if is_json:
         print_json(
             {
