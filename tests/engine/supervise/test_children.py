@@ -118,3 +118,11 @@ def test_a_worker_that_lived_is_replaced_at_once_and_one_that_dies_at_once_waits
         restarts.died("a", lived_s=1.0, now_s=10.0)
     assert restarts.held_back(39.9) == {"a"}
     assert restarts.held_back(40.0) == frozenset()
+
+
+def test_a_worker_may_die_at_once_for_days_and_its_hold_stays_the_longest() -> None:
+    restarts = Restarts()
+    for _ in range(2_000):
+        restarts.died("a", lived_s=1.0, now_s=0.0)
+    assert restarts.held_back(29.9) == {"a"}
+    assert restarts.held_back(30.0) == frozenset()

@@ -10,6 +10,12 @@ def jittered(seconds: float) -> float:
     return seconds * random.uniform(0.9, 1.0)
 
 
+def doubled(first_s: float, failures: int, longest_s: float) -> float:
+    """Answer the wait after so many failures in a row: `first_s` doubled each time, up to `longest_s`."""
+    # 2 ** 20 is longer than anything we wait for; the exponent itself must not grow for ever.
+    return min(first_s * 2.0 ** min(failures - 1, 20), longest_s)
+
+
 class Backoff:
     """How long to wait after the n-th failure in a row: `first_s` doubled each time, up to `longest_s`."""
 
@@ -21,8 +27,7 @@ class Backoff:
     def failed(self) -> float:
         """Count a failure and answer how long to wait."""
         self.failures += 1
-        # 2 ** 20 is longer than anything we wait for; the exponent itself must not grow for ever.
-        return jittered(min(self._first_s * 2 ** min(self.failures - 1, 20), self._longest_s))
+        return jittered(doubled(self._first_s, self.failures, self._longest_s))
 
     def succeeded(self) -> None:
         """Forget the failures."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from pondage.engine.process.backoff import doubled
 from pondage.engine.services.formats import FormatPublisher
 from pondage.engine.services.stable_names import publish, unpublish
 from pondage.errors import PondageError
@@ -134,7 +135,7 @@ class Outbox:
             self._act(row)
         except Exception as error:  # noqa: BLE001 - recorded in the row, and tried again
             _log.exception("outbox row %d (%s) failed", row.id, row.kind)
-            retry_s = min(FIRST_RETRY_S * 2 ** min(row.attempts - 1, 20), LONGEST_RETRY_S)
+            retry_s = doubled(FIRST_RETRY_S, row.attempts, LONGEST_RETRY_S)
             said = _said(error)
             self._write(lambda tx: history.outbox_failed(tx, row.id, error=said, retry_in_us=int(retry_s * 1e6)))
             return

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from pondage.engine.process.backoff import doubled
 from pondage.ledger.queue.queues import Need
 
 QUICK_DEATH_S = 10.0
+FIRST_HOLD_S = 1.0
 LONGEST_HOLD_S = 30.0
 IDLE_S = 60.0
 """How long a worker that was started because a queue was long may have nothing to do."""
@@ -136,7 +138,7 @@ class Restarts:
         deaths = self._quick[code] = self._quick.get(code, 0) + 1
         # The first one is free: it may have been killed by hand.
         if deaths > 1:
-            self._until_s[code] = now_s + min(2.0 ** (deaths - 2), LONGEST_HOLD_S)
+            self._until_s[code] = now_s + doubled(FIRST_HOLD_S, deaths - 1, LONGEST_HOLD_S)
 
     def held_back(self, now_s: float) -> frozenset[str]:
         """Answer the codes that must still wait."""

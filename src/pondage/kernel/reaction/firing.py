@@ -9,7 +9,7 @@ from pondage.kernel.reaction.events import Done
 from pondage.kernel.reaction.facts import Command, Entry, Fire
 from pondage.kernel.reaction.ingest import flush
 from pondage.kernel.reaction.shape import Failing, Kind
-from pondage.kernel.reaction.state import RUNNING, Condition, State
+from pondage.kernel.reaction.state import RUNNING, Condition, State, backoff
 
 _KINDS = {"force_fire": "force", "fire_with": "with", "redrive": "redrive"}
 
@@ -274,7 +274,7 @@ def _follow_policy(state: State, fire: Fire, done: list[str], error: str) -> Non
     if failing.policy is Failing.RETRY and tries <= failing.retries:
         base = state.shape.second if failing.base is None else failing.base
         cap = 60 * state.shape.second if failing.cap is None else failing.cap
-        wait = min(base << min(tries - 1, 62), cap)
+        wait = backoff(base, tries, cap)
         fail_attempt(state, fire, done, error, retry_at=state.now + wait)
         return
     policy = failing.then if failing.policy is Failing.RETRY else failing.policy

@@ -10,7 +10,7 @@ from pondage.kernel.reaction.ingest import flush
 from pondage.kernel.reaction.parking import refuse_parked
 from pondage.kernel.reaction.settling import fail_reactor, finish_stop
 from pondage.kernel.reaction.shape import Kind
-from pondage.kernel.reaction.state import RUNNING, Condition, SourceCondition, State, backoff
+from pondage.kernel.reaction.state import RUNNING, Condition, SourceCondition, State, restart_wait
 from pondage.kernel.reaction.supervise import (
     MAX_RECOVERIES,
     crash_source,
@@ -84,7 +84,7 @@ def on_reactor_crashed(state: State) -> None:
         state.out.append(RecoveryNote(None, attempt, None))
         fail_reactor(state)
         return
-    wait = backoff(state.shape.second, attempt)
+    wait = restart_wait(state.shape.second, attempt)
     state.record(r.Recovery(None, attempt))
     state.out.append(RecoveryNote(None, attempt, wait))
     cancel(state, is_given_up=False)

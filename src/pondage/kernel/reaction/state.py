@@ -181,6 +181,11 @@ def next_deadline(state: State) -> int | None:
     return state.next_at
 
 
-def backoff(second: int, attempt: int) -> int:
+def backoff(base: int, failures: int, cap: int) -> int:
+    """Give the wait after so many failures in a row: `base` doubled each time, up to `cap`."""
+    return min(base << min(failures - 1, 62), cap)
+
+
+def restart_wait(second: int, crashes: int) -> int:
     """Give the wait before the n-th restart: 1, 2, 4, ... up to 60 seconds."""
-    return second * min(1 << min(attempt - 1, 6), 60)
+    return backoff(second, crashes, 60 * second)

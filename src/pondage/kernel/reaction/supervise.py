@@ -20,7 +20,7 @@ from pondage.kernel.reaction.state import (
     SourceCondition,
     SourceLife,
     State,
-    backoff,
+    restart_wait,
 )
 
 MAX_RECOVERIES = 5
@@ -73,7 +73,7 @@ def on_lost(state: State, source: SourceLife) -> None:
         return
     source.lost += 1
     set_health(state, source, SourceCondition.DISCONNECTED)
-    state.arm("reconnect", source.name, state.now + backoff(state.shape.second, source.lost))
+    state.arm("reconnect", source.name, state.now + restart_wait(state.shape.second, source.lost))
 
 
 def crash_source(state: State, source: SourceLife) -> None:
@@ -91,7 +91,7 @@ def crash_source(state: State, source: SourceLife) -> None:
     if attempt > MAX_RECOVERIES:
         _fail_source(state, source, attempt)
         return
-    wait = backoff(state.shape.second, attempt)
+    wait = restart_wait(state.shape.second, attempt)
     state.record(r.Recovery(source.name, attempt))
     set_health(state, source, SourceCondition.CRASHED)
     state.out.append(RecoveryNote(source.name, attempt, wait))
