@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from pondage.cli.ask.moment import required_moment
@@ -11,9 +9,7 @@ from pondage.cli.asks import demanding
 from pondage.cli.client.desk import about, desk
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import if_taken, ponds_argument, send
-
-if TYPE_CHECKING:
-    from pondage.views.ponds.status import PondView
+from pondage.views.ponds.status import PondView
 
 
 @verb

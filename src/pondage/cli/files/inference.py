@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import click
 
 from pondage.cli.asks import inferring
 from pondage.cli.client.desk import Desk
 from pondage.cli.follow.answer import answer_of
-from pondage.plan.job.inference import planned_with_answers
-from pondage.work.inference import Inferred
-
-if TYPE_CHECKING:
-    from pondage.plan.job.inference import Inference
-    from pondage.work.inference import Question
+from pondage.plan.job.inference import Inference, planned_with_answers
+from pondage.work.inference import Inferred, Question
 
 Planned = TypeVar("Planned")
 TIMEOUT_S = 300.0

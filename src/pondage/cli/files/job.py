@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -14,15 +13,12 @@ from pondage.cli.files.inference import Asker
 from pondage.cli.printing.errors import REFUSED_EXIT
 from pondage.define.job.job import JobProblem, JobRefused
 from pondage.errors import ProjectError
-from pondage.ledger.tables.job_plans import stored_job
+from pondage.ledger.tables.job_plans import StoredJob, stored_job
 from pondage.plan.job.inference import Inference
 from pondage.plan.job.planner import PlannedJob, plan_job
 from pondage.project.archive import pack_project
 from pondage.project.job import load_job_file
-
-if TYPE_CHECKING:
-    from pondage.ledger.tables.job_plans import StoredJob
-    from pondage.project.project import Project
+from pondage.project.project import Project
 
 
 def problem_line(problem: JobProblem) -> str:

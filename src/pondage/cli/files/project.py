@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from pondage.cli.asks.uploads import Read
 from pondage.cli.files.job import project_jobs
 from pondage.define.job.exposed import exposed_by
+from pondage.ledger.act.branching import Choice
 from pondage.project.archive import pack_project
+from pondage.project.project import Project
 from pondage.project.reader import read_declared
-
-if TYPE_CHECKING:
-    from pondage.ledger.act.branching import Choice
-    from pondage.project.project import Project
 
 
 def read_project(project: Project, *, has_jobs: bool = True) -> Read:

@@ -6,29 +6,21 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from pondage.cli.asks import components
-from pondage.cli.client.desk import desk
+from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings
 from pondage.components.registry import built_in, built_in_schemas
-from pondage.define.job.component import Registry, Schema
-from pondage.define.types.type_registry import BUILT_IN
+from pondage.define.job.component import ComponentDefinition, Registry, Schema
+from pondage.define.types.type_registry import BUILT_IN, TypeRegistry
 from pondage.errors import DefinitionError, ProjectError
 from pondage.project.archive import pack_project
-from pondage.project.project import find_project, load_project
+from pondage.project.project import Project, find_project, load_project
 from pondage.project.reader import Declared, read_declared, schema_function
-from pondage.views.jobs.components import known_component, known_type
-
-if TYPE_CHECKING:
-    from pondage.cli.client.desk import Desk
-    from pondage.define.job.component import ComponentDefinition
-    from pondage.define.types.type_registry import TypeRegistry
-    from pondage.project.project import Project
-    from pondage.views.jobs.components import KnownComponent, KnownType
+from pondage.views.jobs.components import KnownComponent, KnownType, known_component, known_type
 
 
 def known_components() -> Registry:

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
+from pondage.cli.client.desk import Desk
 from pondage.cli.files import registry
+from pondage.cli.files.inference import Asker
 from pondage.cli.printing.errors import refuse
-from pondage.define.job.flow import MAX_DOCUMENT, FlowRefused
+from pondage.define.job.component import Registry
+from pondage.define.job.flow import MAX_DOCUMENT, FlowRefused, Tree
 from pondage.define.job.job import JobProblem
+from pondage.define.types.type_registry import TypeRegistry
 from pondage.plan.flow.code import code_of
-from pondage.plan.flow.planner import plan_flow
-from pondage.plan.job.stored import stored_job
+from pondage.plan.flow.planner import PlannedFlow, plan_flow
+from pondage.plan.job.inference import Inference
+from pondage.plan.job.stored import StoredJob, stored_job
 from pondage.project.archive import pack_project
+from pondage.project.project import Project
 from pondage.project.tree import load_tree, load_tree_file
-
-if TYPE_CHECKING:
-    from pondage.cli.client.desk import Desk
-    from pondage.cli.files.inference import Asker
-    from pondage.define.job.component import Registry
-    from pondage.define.job.flow import Tree
-    from pondage.define.types.type_registry import TypeRegistry
-    from pondage.plan.flow.planner import PlannedFlow
-    from pondage.plan.job.inference import Inference
-    from pondage.plan.job.stored import StoredJob
-    from pondage.project.project import Project
 
 STANDARD_INPUT = "-"
 _UNKNOWN = ("UNKNOWN_PROG", "SCHEMA", "PARAMS_SCHEMA")

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import click
 
 from pondage.cli.asks import looking
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings
+from pondage.views.ponds.status import PondView, StatusView
 from pondage.views.words import age_text
-
-if TYPE_CHECKING:
-    from pondage.views.ponds.status import PondView, StatusView
-
 
 ponds_argument = click.argument("ponds", nargs=-1, required=True, metavar="POND...")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from types import FrameType
 
 import click
 
@@ -17,9 +17,6 @@ from pondage.cli.printing.jobs import COMPONENT_COLUMNS, component_rows, doing_t
 from pondage.cli.printing.output import console, is_terminal, print_view, rich_table
 from pondage.views.jobs.jobs import JobRunDetail
 from pondage.views.words import moment_text
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 Show = Callable[[JobRunDetail], None]
 

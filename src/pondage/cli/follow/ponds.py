@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from pondage.cli.asks import demanding, looking
@@ -11,9 +9,7 @@ from pondage.cli.client.desk import Desk
 from pondage.cli.client.settings import Settings
 from pondage.cli.follow.screen import follow, screen
 from pondage.errors import PondageError
-
-if TYPE_CHECKING:
-    from pondage.views.ponds.status import PondView, StatusView
+from pondage.views.ponds.status import PondView, StatusView
 
 
 class RunFailed(PondageError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import click
 import msgspec
@@ -18,11 +18,9 @@ from pondage.define.job.component import ComponentDefinition
 from pondage.define.types.port import Port
 from pondage.define.values.meant import nearest
 from pondage.errors import NotFound
+from pondage.views.jobs.components import KnownComponent
+from pondage.views.jobs.queues import QueueView
 from pondage.views.words import duration_text
-
-if TYPE_CHECKING:
-    from pondage.views.jobs.components import KnownComponent
-    from pondage.views.jobs.queues import QueueView
 
 _Component = TypeVar("_Component", bound=ComponentDefinition)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from pondage.cli.asks import looking
@@ -11,10 +9,8 @@ from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.screen import Quietly
 from pondage.cli.printing.output import print_json, styled
+from pondage.views.runs.logs import LogLine, LogsView
 from pondage.views.words import moment_text
-
-if TYPE_CHECKING:
-    from pondage.views.runs.logs import LogLine, LogsView
 
 
 @verb

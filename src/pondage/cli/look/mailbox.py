@@ -5,17 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from pondage.cli.client.settings import Verb
 from pondage.program.serving import transport_of
-from pondage.program.transport import JobDesc
-
-if TYPE_CHECKING:
-    from pondage.program.transport import Transport
+from pondage.program.transport import JobDesc, Transport
 
 NO_MORE = 3
 """The exit code at the end of a stream, and when there is no other job."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -18,8 +17,11 @@ from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.look import simulate_options as options
 from pondage.cli.printing.output import print_json
 from pondage.cli.printing.simulation import print_tables
+from pondage.define.pond.definition import PondDefinition
 from pondage.define.values.duration import parsed_duration
+from pondage.define.values.names import PondKey
 from pondage.errors import NotFound, PondageError
+from pondage.kernel.demand import events
 from pondage.kernel.demand.events import Tide, Wave
 from pondage.ledger.act.branching import with_foreign
 from pondage.ledger.tables.pond_shape import shape_of
@@ -27,22 +29,20 @@ from pondage.plan.deploy.planner import checked, make_plan
 from pondage.plan.deploy.reactors import reactor_changes
 from pondage.project.reader import read_declared
 from pondage.simulate import whatif
+from pondage.simulate.measure import Figures
 from pondage.simulate.pipeline import Pipeline
 from pondage.simulate.plot import svg
-from pondage.simulate.whatif import Question
+from pondage.simulate.whatif import Played, Progress, Question
 from pondage.views.plans.saved_simulations import kept_of
-from pondage.views.plans.simulation import RippleTiming, SimulationView, standing_actions
+from pondage.views.plans.simulation import (
+    Recorded,
+    RippleTiming,
+    SimulationFacts,
+    SimulationView,
+    Standing,
+    standing_actions,
+)
 from pondage.views.words import count_text, duration_text
-
-if TYPE_CHECKING:
-    from pondage.define.pond.definition import PondDefinition
-    from pondage.define.values.names import PondKey
-    from pondage.kernel.demand import events
-    from pondage.simulate.measure import Figures
-    from pondage.simulate.whatif import Played, Progress
-    from pondage.views.plans.simulation import Recorded, SimulationFacts, Standing
-
-    Actions = list[tuple[int, events.Verb]]
 
 
 class SimulateVerb(Verb):

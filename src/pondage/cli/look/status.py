@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from pondage.cli.asks import looking
@@ -12,9 +10,7 @@ from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.screen import Quietly, follow, screen
 from pondage.cli.printing.output import is_terminal, print_table, print_view
 from pondage.cli.printing.ponds import REACTOR_COLUMNS, STATUS_COLUMNS, process_text, reactor_rows, status_rows
-
-if TYPE_CHECKING:
-    from pondage.views.ponds.status import StatusView
+from pondage.views.ponds.status import StatusView
 
 MOST_PONDS = 500
 """So many are shown when nobody says which: more than anybody reads, and quickly read however many there are."""

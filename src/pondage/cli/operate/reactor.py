@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 import msgspec
 
@@ -12,10 +10,8 @@ from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.operate.reactor_commands import fire, fire_with, pause, push, redrive, resume, revive
 from pondage.cli.printing.output import print_json, print_pairs, print_table
+from pondage.views.reactors.reactors import ReactorView
 from pondage.views.words import moment_text
-
-if TYPE_CHECKING:
-    from pondage.views.reactors.reactors import ReactorView
 
 _NAME = click.argument("name", metavar="REACTOR")
 

@@ -13,10 +13,11 @@ import click
 from pondage.cli.client.session import Session, session
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.errors import PondageError
+from pondage.project.project import Project
 
 if TYPE_CHECKING:
-    from pondage.project.project import Project
     from pondage.server.table import Service
+
 
 PORT = 8642
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from pondage.cli.asks import keeping
@@ -12,10 +10,8 @@ from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json, print_table, print_view
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.names import checked_name
+from pondage.ledger.tables.api_tokens import TokenRow
 from pondage.views.words import age_text
-
-if TYPE_CHECKING:
-    from pondage.ledger.tables.api_tokens import TokenRow
 
 LEVELS = ("read", "demand", "operate", "admin")
 

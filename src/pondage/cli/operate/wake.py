@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import ponds_argument, send
-
-if TYPE_CHECKING:
-    from pondage.views.ponds.status import PondView
+from pondage.views.ponds.status import PondView
 
 
 @verb

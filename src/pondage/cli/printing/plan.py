@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from pondage.cli.client.settings import Settings
 from pondage.cli.printing.output import styled
-
-if TYPE_CHECKING:
-    from pondage.views.plans.plan import PlannedPond, PlanView, SchemaView
+from pondage.views.plans.plan import PlannedPond, PlanView, SchemaView
 
 _SIGNS = {"added": ("+", "green"), "changed": ("~", "yellow"), "removed": ("-", "red"), "unchanged": (" ", "dim")}
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -29,14 +28,10 @@ from pondage.cli.printing.plan import print_plan
 from pondage.cli.start.deploy import deploy_project
 from pondage.errors import ProjectError
 from pondage.project.project import load_project
-from pondage.views.ponds.rhythm import rhythm
-from pondage.views.ponds.show import PondShow
+from pondage.views.ponds.rhythm import RhythmView, rhythm
+from pondage.views.ponds.show import PondShow, PublishedView
+from pondage.views.ponds.status import StatusView
 from pondage.views.words import duration_text
-
-if TYPE_CHECKING:
-    from pondage.views.ponds.rhythm import RhythmView
-    from pondage.views.ponds.show import PublishedView
-    from pondage.views.ponds.status import StatusView
 
 OUTLET = "reports"
 FIRST_RUN_S = 900.0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from pondage.cli.asks import demanding, deploying, looking
@@ -16,10 +14,8 @@ from pondage.cli.printing.output import print_view
 from pondage.cli.printing.plan import print_plan
 from pondage.ledger.act.branching import Choice
 from pondage.plan.deploy.planner import refuse
-
-if TYPE_CHECKING:
-    from pondage.views.plans.plan import PlanView
-    from pondage.views.ponds.status import PondView, StatusView
+from pondage.views.plans.plan import PlanView
+from pondage.views.ponds.status import PondView, StatusView
 
 
 @verb

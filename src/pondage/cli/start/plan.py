@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 import msgspec
 
@@ -17,9 +15,7 @@ from pondage.cli.printing.output import print_view
 from pondage.cli.printing.plan import print_plan
 from pondage.ledger.act.branching import Choice
 from pondage.views.plans.analysis import InferredSchema
-
-if TYPE_CHECKING:
-    from pondage.views.plans.plan import PlanView
+from pondage.views.plans.plan import PlanView
 
 
 @verb

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -20,10 +19,8 @@ from pondage.cli.printing.stages import print_stages
 from pondage.define.job.flow import FlowRefused
 from pondage.define.values.names import checked_name
 from pondage.ledger.act.flow_constants import MAX_BYTES
+from pondage.views.jobs.flows import FlowDetail
 from pondage.views.words import moment_text
-
-if TYPE_CHECKING:
-    from pondage.views.jobs.flows import FlowDetail
 
 _WAIT = click.option("--wait", "is_followed", is_flag=True, help="Wait for its end and show how it goes.")
 _RUN = click.argument("run_id", metavar="RUN")

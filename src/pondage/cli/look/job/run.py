@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,11 +15,8 @@ from pondage.cli.follow.job_run import started_run
 from pondage.cli.look.job.options import values
 from pondage.cli.printing.jobs import headline
 from pondage.cli.printing.output import print_view, styled
-
-if TYPE_CHECKING:
-    from pondage.ledger.tables.job_plans import StoredJob
-    from pondage.views.jobs.jobs import JobRunDetail
-
+from pondage.ledger.tables.job_plans import StoredJob
+from pondage.views.jobs.jobs import JobRunDetail
 
 FAILED, ABORTED = 1, 3
 

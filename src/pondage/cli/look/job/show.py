@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 import msgspec
 
@@ -23,10 +21,8 @@ from pondage.cli.printing.jobs import (
 )
 from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title
 from pondage.cli.printing.stages import print_stages
+from pondage.views.jobs.jobs import JobRunDetail, SubjobView
 from pondage.views.words import size_text
-
-if TYPE_CHECKING:
-    from pondage.views.jobs.jobs import JobRunDetail, SubjobView
 
 
 @click.command("list", cls=Verb)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -13,14 +12,11 @@ from pondage.cli.client.settings import Verb, json_option
 from pondage.cli.files.job import planned_or_refused
 from pondage.cli.look.job.options import endings, file_argument, milliseconds, values
 from pondage.cli.printing.output import print_json
+from pondage.kernel.control import JobPlan
 from pondage.kernel.control.events import Start
 from pondage.kernel.control.state import JobState
-from pondage.simulate.control_drive import play
+from pondage.simulate.control_drive import Ending, play
 from pondage.simulate.control_virtual import VirtualControlHost
-
-if TYPE_CHECKING:
-    from pondage.kernel.control import JobPlan
-    from pondage.simulate.control_drive import Ending
 
 _FAIL = click.option("--fail", "fails", metavar="NAME[=TEXT]", multiple=True, help="Let a component (x, x[#2]) fail.")
 _TAKES = click.option("--takes", metavar="NAME=10s", multiple=True, help="How long a component takes; else 1s.")
