@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pondage.errors import PondageError, ProjectError
 from pondage.project.problems import ProjectErrors
@@ -141,10 +144,44 @@ def test_broken_toml_is_refused_with_its_line(tmp_path: Path):
     assert error.place == "pondage.toml:2"
 
 
-@pytest.mark.parametrize(("heartbeat", "reap"), [(20, 60), (5, 15)])
-def test_a_process_must_be_able_to_miss_two_beats(tmp_path: Path, heartbeat: int, reap: int):
+@pytest.mark.parametrize(("heartbeat", "reap", "least"), [(20, 60, 70), (5, 15, 25), (1, 5, 13)])
+def test_a_process_must_be_able_to_miss_two_beats(tmp_path: Path, heartbeat: int, reap: int, least: int):
     (error,) = refused(tmp_path, f"[durability]\nheartbeat_s = {heartbeat}\nreap_after_s = {reap}")
-    assert "reap_after_s" in error.message
+    assert f"is {reap}, and reap_after_s ≥ 3 × heartbeat_s + child_margin_s = {least} must hold" in error.message
+
+
+def test_progress_is_told_with_the_heartbeats(tmp_path: Path):
+    (error,) = refused(tmp_path, "[durability]\nprogress_lease_s = 10")
+    assert "progress_lease_s ≥ 3 × heartbeat_s = 15 must hold" in error.message
+
+
+@pytest.mark.parametrize("line", ["drain_s = nan", "reap_after_s = inf", "retention_days = 1e300", "poll_s = -inf"])
+def test_no_setting_is_endless(tmp_path: Path, line: str):
+    (error,) = refused(tmp_path, f"[durability]\n{line}")
+    assert f"durability.{line.partition(' ')[0]}" in error.message
+
+
+NUMBERS = st.one_of(st.floats(), st.floats(0, 100), st.integers(0, 100), st.integers())
+
+
+SETTINGS = ("heartbeat_s", "reap_after_s", "child_margin_s", "progress_lease_s", "drain_s")
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(SETTINGS, NUMBERS)))
+@settings(max_examples=300, deadline=None)
+def test_settings_are_refused_or_let_processes_live(given: dict[str, float]):
+    """Whoever beats in time is neither ended by its supervisor nor reaped, and everything can be added up."""
+    with tempfile.TemporaryDirectory() as directory:
+        lines = [f"{key} = {value!r}" for key, value in given.items()]
+        (Path(directory) / "pondage.toml").write_text("\n".join(["[durability]", *lines]))
+        try:
+            durability = load_project(Path(directory)).durability
+        except ProjectError:
+            return
+    assert durability.heartbeat_s > 0
+    assert 2 * durability.heartbeat_s < durability.fence_after_s <= durability.reap_after_s
+    assert int(durability.reap_after_s * 1e6) < 2**62
+    assert durability.progress_lease_s is None or durability.progress_lease_s > 2 * durability.heartbeat_s
 
 
 def test_a_machine_says_what_it_offers(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from pondage.define.pond.window import checked_zone
 from pondage.define.project.alert import AlertRule
-from pondage.define.project.durability import MOST_SLOTS, Durability
+from pondage.define.project.durability import LONGEST_S, MOST_SLOTS, Durability
 from pondage.define.types.type_registry import TypeEntry
 from pondage.define.values.cron import checked_cron
 from pondage.define.values.names import checked_name
@@ -22,6 +22,8 @@ from pondage.project.problems import raise_all
 
 PROJECT_FILE = "pondage.toml"
 STATE_DIRECTORY = ".pondage"
+MOST_SIDE_BY_SIDE = 1_000
+"""No machine has more slots, workers or cores."""
 
 
 class SparkTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -240,22 +242,18 @@ def _check_numbers(project: Project, errors: list[ProjectError]) -> None:
             continue
         if value < 0 or (value == 0 and key in _ABOVE_ZERO):
             errors.append(_refused(f"durability.{key}", f"is {value:g}", "give a number above zero"))
-    if not durability.can_miss_two_beats:
-        errors.append(
-            _refused(
-                "durability.reap_after_s",
-                f"is {durability.reap_after_s:g}, not above 3 x heartbeat_s ({durability.heartbeat_s:g})",
-                "a process must be able to miss two beats: raise reap_after_s or lower heartbeat_s",
-            )
-        )
+        elif not value <= LONGEST_S:  # which NaN is not
+            errors.append(_refused(f"durability.{key}", f"is {value:g}", f"give a number up to {LONGEST_S:,}"))
+    if min(durability.heartbeat_s, durability.reap_after_s) > 0:
+        errors.extend(_refused(f"durability.{key}", what, hint) for key, what, hint in durability.contradictions())
     counts = {
         "worker.slots": project.worker.slots,
         "worker.workers": project.worker.workers,
         "spark.cores": project.spark.cores,
     }
     for key, number in counts.items():
-        if number is not None and number < 1:
-            errors.append(_refused(key, f"is {number}", "give a number from 1"))
+        if number is not None and not 1 <= number <= MOST_SIDE_BY_SIDE:
+            errors.append(_refused(key, f"is {number}", f"give a number from 1 to {MOST_SIDE_BY_SIDE:,}"))
     errors.extend(
         _refused("worker.labels", f"has {label!r}", 'give words without spaces: labels = ["gpu", "eu"]')
         for label in project.worker.labels

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 MOST_SLOTS = 10_000
 """The largest pool: each slot is a row."""
+LONGEST_S = 10 * 365 * 86_400
+"""No setting is longer than ten years: times are added up in microseconds of 64 bits."""
 
 
 class Durability(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +35,20 @@ class Durability(msgspec.Struct, frozen=True, kw_only=True):
     def can_miss_two_beats(self) -> bool:
         """Answer whether a process that loses two heartbeats is still alive for the others: less is refused."""
         return 3 * self.heartbeat_s < self.reap_after_s
+
+    def contradictions(self) -> Iterator[tuple[str, str, str]]:
+        """Give settings that cannot work together: which one, the inequality that does not hold, what to do."""
+        beats_s = 3 * self.heartbeat_s
+        least = beats_s + self.child_margin_s
+        if self.reap_after_s < least or not self.can_miss_two_beats:
+            what = (
+                f"is {self.reap_after_s:g}, and reap_after_s ≥ 3 × heartbeat_s + child_margin_s = {least:g} must hold"
+            )
+            hint = "two beats may be missed before a supervisor ends a process: raise it, or lower one of the others"
+            yield "reap_after_s", what, hint
+        if self.progress_lease_s is not None and self.progress_lease_s < beats_s:
+            what = f"is {self.progress_lease_s:g}, and progress_lease_s ≥ 3 × heartbeat_s = {beats_s:g} must hold"
+            yield "progress_lease_s", what, "progress is told with the heartbeats: raise it"
 
     @property
     def fence_after_s(self) -> float:
