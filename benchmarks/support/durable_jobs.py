@@ -6,7 +6,7 @@ import msgspec
 
 from pondage.ledger.act import jobs
 from pondage.ledger.ledger import Ledger
-from pondage.plan.job.stored import StoredJob
+from pondage.plan.job.stored_job import StoredJob
 from tests.ledger.jobs import job
 
 

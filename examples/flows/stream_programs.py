@@ -12,7 +12,7 @@ from pondage import component, external_program
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component.injected import SparkRun
+    from pondage.spark.component.spark_run import SparkRun
 
 SALE = "{id: bigint, region: string, amount: double}"
 BATCH = {"type": "object", "properties": {"size": {"type": "integer", "minimum": 1}}, "required": ["size"]}

@@ -10,7 +10,7 @@ from pondage.errors import LedgerError
 from pondage.ledger.act import jobs
 from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.plan.job.planner import plan_job
-from pondage.plan.job.stored import stored_job
+from pondage.plan.job.stored_job import stored_job
 from pondage.project.archive import pack_project
 from pondage.project.job import load_job
 from tests.chaos.arena import PONDS, Arena, sent

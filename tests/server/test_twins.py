@@ -30,7 +30,7 @@ from pondage.ledger.act.jobs import start_job
 from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
-from pondage.plan.job.stored import stored_job
+from pondage.plan.job.stored_job import stored_job
 from pondage.project.archive import pack_project
 from pondage.project.project import load_project
 from pondage.server.serving import ServeOptions, bound, serving

@@ -2,7 +2,7 @@ from datetime import UTC
 
 import pytest
 
-from pondage.define.values.meant import nearest
+from pondage.define.values.suggestion import nearest
 from pondage.views.words import age_text, count_text, duration_text, list_text, moment_text, size_text
 
 SECOND = 1_000_000

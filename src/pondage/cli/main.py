@@ -152,7 +152,7 @@ class Program(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb that was typed; an unknown one is answered with the nearest."""
         if args and args[0] not in _ROOMS and not args[0].startswith("-"):
-            from pondage.define.values.meant import nearest
+            from pondage.define.values.suggestion import nearest
 
             close = _OTHER_WORDS.get(args[0]) or nearest(args[0], _ROOMS)
             meant = f" Did you mean: pondage {close}" if close else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import ANY_TABLE, COUNT, EXPRESSION, TEXT, parameters, same_as_input
+from pondage.components.declarations import ANY_TABLE, COUNT, EXPRESSION, TEXT, parameters, same_as_input
 from pondage.define.job.component import WrongInput, component
 from pondage.define.types.port import Port
 from pondage.define.types.types import parse_type
@@ -14,7 +14,7 @@ from pondage.errors import PondageError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component.injected import SparkRun
+    from pondage.spark.component.spark_run import SparkRun
 
 MAX_SHOWN = 100
 

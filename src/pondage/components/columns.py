@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import (
+from pondage.components.declarations import (
     ANY_TABLE,
     EXPRESSION,
     NAME,
@@ -27,7 +27,7 @@ from pondage.expr.kinds import Shape
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component.injected import SparkRun
+    from pondage.spark.component.spark_run import SparkRun
 
 
 def _selected(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from pondage.define.types.types import Type
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
-    from pondage.spark.component.injected import SparkRun
+    from pondage.spark.component.spark_run import SparkRun
 
 
 def const(*, params: Mapping[str, Any], run: SparkRun) -> dict[str, object]:

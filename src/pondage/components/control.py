@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import EXPRESSION, NAMES, TEXT, parameters
+from pondage.components.declarations import EXPRESSION, NAMES, TEXT, parameters
 from pondage.define.job.component import component
 from pondage.define.types.port import Port
 from pondage.errors import PondageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import (
+from pondage.components.declarations import (
     ANY_TABLE,
     FILE,
     LOCATION,
@@ -24,7 +24,7 @@ from pondage.errors import PondageError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component.injected import SparkRun
+    from pondage.spark.component.spark_run import SparkRun
 
 _FLAG = {"type": "boolean"}
 _ELEMENT = {"input": Port("Value<Any>", required=False, job_only=True)}

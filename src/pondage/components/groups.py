@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import ANY_TABLE, NAME, NAMES, choice, fields_of, parameters, require_fields, table_of
+from pondage.components.declarations import (
+    ANY_TABLE,
+    NAME,
+    NAMES,
+    choice,
+    fields_of,
+    parameters,
+    require_fields,
+    table_of,
+)
 from pondage.define.job.component import component
 from pondage.define.types.types import Field, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component.injected import SparkRun
+    from pondage.spark.component.spark_run import SparkRun
 
 FUNCTIONS = ("count", "count_distinct", "sum", "avg", "min", "max", "collect_set")
 _VALUE: dict[str, object] = {

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import ANY_TABLE, COUNT, EXPRESSION, NAME, TEXT, choice, parameters
+from pondage.components.declarations import ANY_TABLE, COUNT, EXPRESSION, NAME, TEXT, choice, parameters
 from pondage.define.job.component import component
 from pondage.define.types.port import Port, natural_order
 from pondage.errors import PondageError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from pondage.define.job.component_run import ComponentRun
-    from pondage.spark.component.injected import SparkRun
+    from pondage.spark.component.spark_run import SparkRun
 
 MAX_ITERATIONS = 10_000
 MAX_ROWS_OF_GROUPS = 100_000

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import ANY_TABLE, NAME, choice, parameters
+from pondage.components.declarations import ANY_TABLE, NAME, choice, parameters
 from pondage.define.job.component import component
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component.injected import SparkRun
+    from pondage.spark.component.spark_run import SparkRun
 
 _TABLE = {"type": "string", "pattern": r"^[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*){0,2}$"}
 """A parameter never becomes SQL: a table is a name, of at most three parts."""

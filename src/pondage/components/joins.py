@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import (
+from pondage.components.declarations import (
     ANY_TABLE,
     NAMES,
     choice,
@@ -21,7 +21,7 @@ from pondage.define.types.types import Field
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component.injected import SparkRun
+    from pondage.spark.component.spark_run import SparkRun
 
 
 def _joined(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import EXPRESSION, parameters, require_read
+from pondage.components.declarations import EXPRESSION, parameters, require_read
 from pondage.define.job.component import component
 from pondage.define.types.port import Port
 from pondage.define.types.types import ERROR
@@ -13,7 +13,7 @@ from pondage.define.types.types import ERROR
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component.injected import SparkRun
+    from pondage.spark.component.spark_run import SparkRun
 
 MAX_LOGGED = 100
 RESULTS = "Table<Result<R>>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declaring import (
+from pondage.components.declarations import (
     ANY_TABLE,
     EXPRESSION,
     NAMES,
@@ -27,7 +27,7 @@ from pondage.errors import PondageError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component.injected import SparkRun
+    from pondage.spark.component.spark_run import SparkRun
 
 
 @component(

@@ -36,7 +36,7 @@ from pondage.ledger.step import advance
 from pondage.ledger.tables import job_runs
 from pondage.ledger.tables.job_plans import StoredJob, stored_job
 from pondage.ledger.tables.job_runs import RunRows
-from pondage.plan.job.stored import shapes_of
+from pondage.plan.job.stored_job import shapes_of
 from pondage.work.component import ComponentResult, Member, MemberResult
 from pondage.work.snapshot import SnapshotContent
 

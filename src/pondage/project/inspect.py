@@ -21,13 +21,13 @@ from types import ModuleType
 import msgspec
 
 from pondage.define.job.component import ComponentDefinition, WrongInput, definition_of, schema_of
-from pondage.define.pond.declared import declared_ponds
+from pondage.define.pond.declarations import declared_ponds
 from pondage.define.pond.definition import ExpectationDefinition, PondDefinition, ReadDefinition, RippleDefinition
 from pondage.define.pond.pond import Pond
 from pondage.define.pond.ripple import Ripple, SqlInputs
 from pondage.define.reactor.reaction import ReactorDefinition
 from pondage.define.types.type_registry import TypeRegistry
-from pondage.define.values.meant import nearest
+from pondage.define.values.suggestion import nearest
 from pondage.errors import DefinitionError, PondageError
 from pondage.project.digest import Digests, digest_of, with_digest
 from pondage.project.exchange import Answer, Problem, Request, SchemaCall, Wrong

@@ -15,7 +15,7 @@ from pondage.define.types.type_registry import BUILT_IN, TypeRegistry
 from pondage.errors import DefinitionError
 from pondage.kernel.control import JobPlan
 from pondage.plan.job.planner import plan_job
-from pondage.plan.job.stored import StoredJob, stored_job
+from pondage.plan.job.stored_job import StoredJob, stored_job
 from pondage.project.digest import Digests, digest_of
 from pondage.project.job import load_job_file
 

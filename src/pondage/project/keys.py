@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.define.values.meant import nearest
+from pondage.define.values.suggestion import nearest
 from pondage.errors import ProjectError
 
 

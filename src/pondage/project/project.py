@@ -17,7 +17,7 @@ from pondage.define.values.names import checked_name
 from pondage.errors import DefinitionError, ProjectError
 from pondage.project.alerts import read_alerts
 from pondage.project.keys import checked_table
-from pondage.project.named import read_locations, read_secrets, read_types
+from pondage.project.name_tables import read_locations, read_secrets, read_types
 from pondage.project.problems import raise_all
 
 PROJECT_FILE = "pondage.toml"

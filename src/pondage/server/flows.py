@@ -21,7 +21,7 @@ from pondage.plan.flow.code import code_of
 from pondage.plan.flow.draft import Draft, draft
 from pondage.plan.flow.planner import PlannedFlow, plan_flow
 from pondage.plan.job.inference import Inference, planned_with_answers
-from pondage.plan.job.stored import stored_job
+from pondage.plan.job.stored_job import stored_job
 from pondage.project.tree import load_tree
 from pondage.server.demanding import Plain
 from pondage.server.jobs import Started

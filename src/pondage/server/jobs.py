@@ -9,7 +9,7 @@ from pondage.ledger.act import jobs
 from pondage.ledger.act.exposed import given
 from pondage.ledger.act.job_deploys import deployed_job
 from pondage.ledger.tables.job_plans import StoredJob
-from pondage.plan.job.sent import check_sent
+from pondage.plan.job.intake import check_sent
 from pondage.server.demanding import Plain
 from pondage.server.levels import Level
 from pondage.server.table import Call, Route

@@ -17,7 +17,7 @@ from pondage.define.reactor.reaction import ReactorDefinition, problems_of
 from pondage.define.values.names import checked_name
 from pondage.ledger.act.exposed import NOTHING
 from pondage.ledger.tables.job_plans import StoredJob
-from pondage.plan.job.sent import check_sent
+from pondage.plan.job.intake import check_sent
 from pondage.project.archive import check_archive
 from pondage.server.demanding import Plain
 from pondage.server.problems import Refused

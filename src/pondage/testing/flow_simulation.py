@@ -28,7 +28,7 @@ from pondage.ledger.act import extracts, jobs
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import advance
 from pondage.plan.flow.planner import PlannedFlow, plan_flow
-from pondage.plan.job.stored import StoredJob, stored_job
+from pondage.plan.job.stored_job import StoredJob, stored_job
 from pondage.simulate.control_drive import Ending, play
 from pondage.simulate.control_virtual import VirtualControlHost
 from pondage.spark.session.driver import SparkDriver

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from pondage.define.values.meant import nearest
 from pondage.define.values.names import pond_key
+from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 from pondage.ledger.database.driver import Transaction, number, text
 from pondage.ledger.tables import actors, environments, job_runs

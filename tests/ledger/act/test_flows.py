@@ -16,7 +16,7 @@ from pondage.ledger.queue import executions
 from pondage.ledger.step import advance
 from pondage.ledger.upkeep import job_pruning, reap
 from pondage.ledger.upkeep.job_replay import replay_runs
-from pondage.plan.job.stored import StoredJob, stored_job
+from pondage.plan.job.stored_job import StoredJob, stored_job
 from pondage.views.jobs.flows import flow_run
 from pondage.work.component import Panic, Panicked
 from tests.ledger.jobs import Jobs, component_result

@@ -14,7 +14,7 @@ from pondage.ledger.queue import executions, processes
 from pondage.ledger.tables import actors, reactors
 from pondage.ledger.tables.reactors import Lease, LedgerRow
 from pondage.ledger.upkeep import reap
-from pondage.plan.job.stored import StoredJob
+from pondage.plan.job.stored_job import StoredJob
 from tests.ledger import jobs as harness
 from tests.ledger.harness import MakeDriver, World
 

@@ -14,7 +14,7 @@ from pondage.ledger.commit.work import Work
 from pondage.ledger.data import segments
 from pondage.ledger.data.segments import Fenced, Reader, Stream
 from pondage.ledger.upkeep import job_pruning, reap
-from pondage.plan.job.stored import stored_job
+from pondage.plan.job.stored_job import stored_job
 from pondage.views.jobs.flows import flow_run
 from pondage.views.jobs.streams import ReaderView
 from pondage.work.component import ComponentResult, MemberResult, Streamed

@@ -11,7 +11,7 @@ from pondage.define.pond.definition import ScheduleDefinition
 from pondage.ledger.act import removal
 from pondage.ledger.act.job_deploys import deploy_jobs
 from pondage.ledger.step import advance
-from pondage.plan.job.stored import StoredJob
+from pondage.plan.job.stored_job import StoredJob
 from pondage.project.job import load_job
 from pondage.views.jobs.jobs import jobs
 from tests.ledger.harness import SECOND, World

@@ -15,7 +15,7 @@ from pondage.define.job.component import Schema
 from pondage.define.values.schema import violations
 from pondage.errors import PondageError
 from pondage.spark.component.columns import literal_table
-from pondage.spark.component.injected import SparkRun
+from pondage.spark.component.spark_run import SparkRun
 from pondage.spark.session.errors import explained
 from pondage.work.component import ComponentTask, Member
 
@@ -238,7 +238,7 @@ CASES: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_the_types_told_without_spark_are_those_of_spark(bench: Bench, orders: DataFrame, name: str) -> None:
-    from pondage.components.declaring import declared, fields_of, table_of
+    from pondage.components.declarations import declared, fields_of, table_of
 
     schema: Schema = built_in_schemas()[name]
     known = table_of(declared(COLUMNS))
@@ -253,7 +253,7 @@ def test_the_types_told_without_spark_are_those_of_spark(bench: Bench, orders: D
 
 
 def test_a_union_gives_the_types_that_are_told_without_spark(bench: Bench, spark: SparkSession) -> None:
-    from pondage.components.declaring import fields_of
+    from pondage.components.declarations import fields_of
 
     schema = built_in_schemas()["union"]
     kinds = ("tinyint", "smallint", "int", "bigint", "float", "double", "string", "date")

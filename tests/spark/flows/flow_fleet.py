@@ -24,7 +24,7 @@ from pondage.ledger.queue import processes
 from pondage.ledger.step import advance
 from pondage.ledger.upkeep import reap
 from pondage.plan.flow.planner import PlannedFlow
-from pondage.plan.job.stored import stored_job
+from pondage.plan.job.stored_job import stored_job
 from pondage.spark.session.driver import SparkDriver
 from pondage.testing.flow_simulation import Known, _LocalCode
 from pondage.views.jobs.flows import FlowDetail, flow_run

@@ -11,7 +11,7 @@ from typing import Any
 from pondage.cli.files.tree import stored_tree
 from pondage.connect.extraction import extracted
 from pondage.ledger.act import extracts, jobs
-from pondage.plan.job.stored import StoredJob
+from pondage.plan.job.stored_job import StoredJob
 from pondage.spark.session.driver import SparkDriver
 from pondage.views.jobs.flows import FlowDetail, flow_run
 from tests.spark.job_world import JobWorld

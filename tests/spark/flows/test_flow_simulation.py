@@ -15,7 +15,7 @@ from pondage.testing import simulate
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pondage.spark.component.injected import SparkRun
+    from pondage.spark.component.spark_run import SparkRun
 
 pytestmark = pytest.mark.spark
 

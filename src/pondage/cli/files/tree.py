@@ -17,7 +17,7 @@ from pondage.define.types.type_registry import TypeRegistry
 from pondage.plan.flow.code import code_of
 from pondage.plan.flow.planner import PlannedFlow, plan_flow
 from pondage.plan.job.inference import Inference
-from pondage.plan.job.stored import StoredJob, stored_job
+from pondage.plan.job.stored_job import StoredJob, stored_job
 from pondage.project.archive import pack_project
 from pondage.project.project import Project
 from pondage.project.tree import load_tree, load_tree_file

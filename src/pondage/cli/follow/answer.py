@@ -15,7 +15,7 @@ from pondage.cli.client.desk import Desk
 from pondage.cli.client.settings import Settings
 from pondage.cli.follow.ponds import TookTooLong
 from pondage.cli.printing.output import print_table
-from pondage.define.values.meant import nearest
+from pondage.define.values.suggestion import nearest
 from pondage.errors import PondageError
 from pondage.views.answers import QueryView
 from pondage.views.words import count_text

@@ -16,7 +16,7 @@ from pondage.cli.printing.output import print_json, print_pairs, print_table, pr
 from pondage.connect import kubernetes
 from pondage.define.job.component import ComponentDefinition
 from pondage.define.types.port import Port
-from pondage.define.values.meant import nearest
+from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 from pondage.views.jobs.components import KnownComponent
 from pondage.views.jobs.queues import QueueView

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from pondage.define.values.duration import parsed_duration
-from pondage.define.values.meant import nearest
 from pondage.define.values.names import PondKey
+from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.demand import PondShape
 from pondage.kernel.demand.events import Pulse, Tap, Tide, Verb, Wave

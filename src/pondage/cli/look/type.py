@@ -11,7 +11,7 @@ from pondage.cli.printing.output import print_json, print_pairs, print_table
 from pondage.define.types.type_json import spark_json
 from pondage.define.types.type_registry import TypeEntry, TypeRegistry, structures_of
 from pondage.define.types.types import parse_type
-from pondage.define.values.meant import nearest
+from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 
 

@@ -11,7 +11,7 @@ from typing import TypeVar, overload
 
 import msgspec
 
-from pondage.define.pond.declared import tell_declared
+from pondage.define.pond.declarations import tell_declared
 from pondage.define.pond.definition import (
     PondDefinition,
     ReadDefinition,

@@ -9,7 +9,7 @@ import msgspec
 
 from pondage.define.pond.definition import ExpectationDefinition, ReadDefinition, RippleDefinition
 from pondage.define.pond.ripple import Ripple, RippleReference, Source, SqlInputs
-from pondage.define.values.meant import nearest
+from pondage.define.values.suggestion import nearest
 from pondage.errors import DefinitionError
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from pondage.define.values.meant import meant
+from pondage.define.values.suggestion import meant
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),

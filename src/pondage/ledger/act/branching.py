@@ -12,7 +12,7 @@ from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, environments
 from pondage.ledger.tables.environments import MAIN
-from pondage.plan.deploy.narrowing import narrowed, own_ponds
+from pondage.plan.deploy.own_ponds import narrowed, own_ponds
 from pondage.plan.deploy.values import Deployed, Plan
 
 

@@ -16,7 +16,7 @@ from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, history
 from pondage.ledger.tables.history import Caller
-from pondage.plan.job.stored import StoredJob
+from pondage.plan.job.stored_job import StoredJob
 
 MAX_BYTES = 8 * 1_048_576
 """How large a constant may be: it travels with the plan."""

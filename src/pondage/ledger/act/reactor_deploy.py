@@ -14,7 +14,7 @@ from pondage.ledger.data import snapshots
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors, reactors
 from pondage.plan.deploy.reactors import DeployedReactor, check_reactors, is_same_but_for_graphs
-from pondage.plan.job.stored import StoredJob
+from pondage.plan.job.stored_job import StoredJob
 
 
 def deployed_reactors(tx: Transaction, environment: str) -> list[DeployedReactor]:

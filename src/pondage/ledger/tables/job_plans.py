@@ -15,9 +15,9 @@ from pondage.kernel.control.shape import DataEdge, PlanComponent, Virtual
 from pondage.kernel.streams import Limits
 from pondage.ledger.database.driver import Transaction, number, text
 from pondage.ledger.queue.queues import QueueKey
-from pondage.plan.job.stored import StoredJob as StoredJob
-from pondage.plan.job.stored import plans_of, shapes_of
-from pondage.plan.job.stored import stored_job as stored_job
+from pondage.plan.job.stored_job import StoredJob as StoredJob
+from pondage.plan.job.stored_job import plans_of, shapes_of
+from pondage.plan.job.stored_job import stored_job as stored_job
 
 
 class JobVersion:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from pondage.define.pond.definition import PondDefinition, ReadDefinition, RippleDefinition, SourceDefinition
-from pondage.define.values.meant import nearest
 from pondage.define.values.names import PondKey, parsed_version, pond_key
+from pondage.define.values.suggestion import nearest
 from pondage.plan.deploy.values import Message, Problem
 
 

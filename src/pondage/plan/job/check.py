@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from pondage.define.types.port import Port, declared_port
 from pondage.define.types.unify import Structures
-from pondage.define.values.meant import meant
+from pondage.define.values.suggestion import meant
 from pondage.expr import ExprSyntax, compile_text
 from pondage.expr.nodes import Dot, Name, Node, children
 from pondage.kernel.control.shape import EdgeKind, Virtual

@@ -10,8 +10,8 @@ from pondage.define.job.job import Call
 from pondage.define.types.type_json import spark_json
 from pondage.define.types.types import PRIMITIVES, TypeSyntax, parse_type
 from pondage.define.types.unify import Structures
-from pondage.define.values.meant import meant
 from pondage.define.values.schema import Step, dotted, shown, violations
+from pondage.define.values.suggestion import meant
 from pondage.expr import ExprSyntax, compile_text
 from pondage.plan.job.graph import Findings
 

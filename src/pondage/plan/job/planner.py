@@ -23,14 +23,14 @@ from pondage.kernel.control.shape import (
     PlanPort,
     Virtual,
 )
-from pondage.plan.job.before import warn_of_races
 from pondage.plan.job.bodies import cut
 from pondage.plan.job.check import check, input_port, is_startable
-from pondage.plan.job.expand import expand
 from pondage.plan.job.graph import Control, Data, Findings, Graph, Vertex, a_cycle, successors, topological
 from pondage.plan.job.groups import fused_groups
 from pondage.plan.job.inference import Inference
 from pondage.plan.job.iterators import iterator_shape
+from pondage.plan.job.joblets import expand
+from pondage.plan.job.moments import warn_of_races
 from pondage.plan.job.scopes import Layout, lay_out, planned_scopes, planned_subs
 from pondage.plan.job.types import GraphTypes, check_types
 from pondage.plan.job.waits import self_waiting

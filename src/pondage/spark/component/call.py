@@ -20,8 +20,8 @@ from pondage.define.job.flow import CONST
 from pondage.define.types.port import declared_port
 from pondage.define.types.segment import Segment
 from pondage.errors import PondageError
-from pondage.spark.component.injected import SparkRun
 from pondage.spark.component.inputs import Frames, arguments
+from pondage.spark.component.spark_run import SparkRun
 from pondage.spark.types.values import is_plain, plain_frame
 from pondage.work.component import ComponentTask, Input, Made, Member, MemberResult, Stored
 from pondage.work.snapshot import SnapshotContent
@@ -175,7 +175,7 @@ class Call:
     def written_table(self, port: str, frame: DataFrame) -> SnapshotContent:
         """Write one table; one that is published is checked too."""
         from pondage.spark.files.write import write_files
-        from pondage.spark.rules.checked import write_checked
+        from pondage.spark.rules.checked_write import write_checked
         from pondage.spark.rules.expectations import Facts
 
         published = self.member.publishes.get(port)

@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 from pondage.errors import PondageError
 from pondage.spark.files.read import read_snapshot
 from pondage.spark.files.storage import local_path
-from pondage.spark.query.allowed import require_question
+from pondage.spark.query.allow_list import require_question
 from pondage.spark.query.sql_names import ParsedSql, bound_sql
 from pondage.spark.session.classic import stopped_after
 from pondage.spark.session.errors import explained

@@ -18,7 +18,7 @@ from pondage.spark.files.read import read_snapshot
 from pondage.spark.query.sql_names import ParsedSql, bound_names, bound_sql
 from pondage.spark.ripple.fuse import FusedPlans
 from pondage.spark.ripple.merge import Merge, write_merged
-from pondage.spark.rules.checked import write_checked
+from pondage.spark.rules.checked_write import write_checked
 from pondage.spark.rules.expectations import Facts
 from pondage.spark.session.connect import is_connect
 from pondage.spark.session.errors import explained

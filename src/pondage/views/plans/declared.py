@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pondage.define.pond.definition import PondDefinition
-from pondage.define.values.meant import nearest
+from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 from pondage.plan.deploy.fusion import unfused
 from pondage.plan.deploy.values import Plan

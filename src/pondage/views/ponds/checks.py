@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from pondage.define.pond.definition import ExpectationDefinition, PondDefinition
-from pondage.define.values.meant import nearest
+from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 from pondage.ledger.data.checks import Judgement, judgements
 from pondage.ledger.database.driver import Transaction

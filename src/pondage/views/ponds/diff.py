@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from pondage.define.pond.definition import PondDefinition
-from pondage.define.values.meant import nearest
+from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 from pondage.ledger.act import inspections
 from pondage.ledger.data import snapshots

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import msgspec
 
 from pondage.define.pond.definition import PondDefinition
-from pondage.define.values.meant import nearest
 from pondage.define.values.names import pond_key, table_key
+from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 from pondage.ledger.data import lineage
 from pondage.ledger.database.driver import Transaction, number, text

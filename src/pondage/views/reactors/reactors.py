@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from pondage.define.reactor.reaction import ReactorDeclaration
-from pondage.define.values.meant import nearest
+from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 from pondage.ledger.commit import reactor_work
 from pondage.ledger.database.driver import Row, Transaction, number, text

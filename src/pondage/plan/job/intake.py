@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pondage.define.job.component import ComponentDefinition
 from pondage.errors import DefinitionError
 from pondage.kernel.control.shape import JobPlan, ScopeKind, Virtual
-from pondage.plan.job.stored import StoredJob
+from pondage.plan.job.stored_job import StoredJob
 
 
 def check_sent(job: StoredJob, place: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pondage.define.job.component import Registry
 from pondage.define.job.job import Call, ControlLink, DataLink, JobDefinition, Place
 from pondage.define.types.port import declared_port
-from pondage.define.values.meant import meant
+from pondage.define.values.suggestion import meant
 from pondage.kernel.control.shape import EdgeKind, Virtual
 from pondage.plan.job.graph import Control, Data, Findings, Graph, Vertex
 
