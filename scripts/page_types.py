@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from pondage.server.openapi import answers_of
 from pondage.server.routes import ROUTES
-from pondage.server.table import AnyOf
 from pondage.views.answers import QueryView
 from pondage.views.installation.feed import Changes, Reset, Snapshot
 from pondage.views.problems import Problem
@@ -30,10 +30,7 @@ def written() -> str:
 
 
 def _kinds() -> list[object]:
-    kinds: list[object] = [Problem, QueryView, Snapshot, Changes, Reset]
-    for route in ROUTES:
-        kinds += route.response.kinds if isinstance(route.response, AnyOf) else [route.response]
-    return kinds
+    return [Problem, QueryView, Snapshot, Changes, Reset, *(kind for route in ROUTES for kind in answers_of(route))]
 
 
 def _any(kind: type) -> dict[str, Any]:

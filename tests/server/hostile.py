@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 from msgspec import inspect
 
-from pondage.server.levels import Level
+from pondage.operations.operation import Level
 from pondage.server.table import Route, Socket
 from tests.server.client import Answer, Client
 

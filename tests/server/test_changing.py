@@ -179,7 +179,7 @@ def test_starting_spark_is_a_state_that_a_client_sees(client: As, world: World) 
 
 
 def test_at_most_so_many_questions_wait(client: As, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pondage.server.asking.OPEN_AT_MOST", 2)
+    monkeypatch.setattr("pondage.server.strangers.OPEN_AT_MOST", 2)
     asking = client("demand")
     got = [asking.post("/v1/queries", {"sql": "select 1"}).status for _ in range(3)]
     assert got == [202, 202, 429]

@@ -19,9 +19,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from pondage.server.mounts import LARGE
 from pondage.server.openapi import document
 from pondage.server.routes import ROUTES, SOCKETS
-from pondage.server.uploads import LARGE
 from tests.server.test_twins import Twins, twins
 
 EXAMPLES = int(os.environ.get("PONDAGE_EXAMPLES", "3"))

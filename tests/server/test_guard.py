@@ -9,9 +9,9 @@ from starlette.types import ASGIApp
 
 from pondage.errors import PondageError
 from pondage.ledger.tables import api_tokens
+from pondage.operations.operation import Level
 from pondage.server.app import make_app
 from pondage.server.guard import HEADERS
-from pondage.server.levels import Level
 from pondage.server.limits import FAILURES, TICKET_S, Failures, Tickets
 from pondage.server.routes import ROUTES, SOCKETS
 from pondage.server.table import Route, Service

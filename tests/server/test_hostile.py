@@ -18,7 +18,7 @@ from pondage.ledger.act.job_deploys import deploy_jobs
 from pondage.ledger.act.jobs import start_job
 from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.project.project import load_project
-from pondage.server import asking as asking_routes
+from pondage.server import strangers
 from pondage.server.app import make_app
 from pondage.server.routes import ROUTES
 from pondage.server.table import Route, Service, Socket
@@ -114,7 +114,7 @@ def target(root: Path, make_driver: MakeDriver) -> Iterator[Target]:
     failed = filled(world)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(doctor, "_checks", lambda *_, **given: [CheckView(check="java", ok=True, detail=str(given))])
-        patch.setattr(asking_routes, "OPEN_AT_MOST", 1_000_000)
+        patch.setattr(strangers, "OPEN_AT_MOST", 1_000_000)
         service = Service(
             ledger=world.ledger, environment="main", warehouse=root / "warehouse", project=load_project(root)
         )

@@ -311,14 +311,14 @@ def test_another_version_and_something_else_are_told_apart(
 
 
 def test_logs_are_followed_over_a_socket(far: Far) -> None:
-    from pondage.cli.asks import looking
+    from pondage.operations import runs
 
     deployed(far.world)
     settings = Settings()
     there = There(Server(far.url, far.token), settings)
     with pytest.raises(PondageError, match="nothing"):
-        next(iter(there.follow(looking.log_lines, subject="nothing", ripple=None, lines=5)))
+        next(iter(there.follow(runs.log_lines, subject="nothing", ripple=None, lines=5)))
     wrong = There(Server(far.url, "wrong"), settings)
     with pytest.raises(PondageError) as refused:
-        next(iter(wrong.follow(looking.log_lines, subject=None, ripple=None, lines=5)))
+        next(iter(wrong.follow(runs.log_lines, subject=None, ripple=None, lines=5)))
     assert refused.value.code == "BAD_TOKEN"

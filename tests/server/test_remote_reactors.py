@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from pondage.cli.asks import reactors
 from pondage.cli.client.desk import Here, There
 from pondage.cli.client.remote import Server
 from pondage.cli.client.session import Session
 from pondage.cli.client.settings import Settings
 from pondage.ledger.tables import api_tokens
+from pondage.operations import reactors
 from pondage.project.project import load_project
 from pondage.server.serving import ServeOptions, bound, serving
 from pondage.server.table import Service
@@ -77,5 +77,5 @@ def test_a_reactor_is_commanded_from_afar(
 def test_a_reactor_is_watched_from_near_and_far_alike(live: Hosting, far: list[str]) -> None:
     near = Here(Session(project=load_project(live.root), ledger=live.ledger))
     there = There(Server(far[1], far[3]), Settings())
-    first = [next(desk.follow(reactors.watch, reactor="quote")) for desk in (near, there)]
+    first = [next(desk.follow(reactors.reactor_watch, reactor="quote")) for desk in (near, there)]
     assert {str(each["state"]["state"]) for each in first} == {"Live"}  # type: ignore[index]

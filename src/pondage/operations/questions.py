@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -11,13 +11,20 @@ from pondage.errors import NotFound
 from pondage.ledger.act import questions
 from pondage.ledger.act.as_of import AsOf, as_of_run
 from pondage.ledger.act.inspections import submit_breaks, submit_diff
+from pondage.ledger.act.plan_basis import planned
 from pondage.ledger.commit import compaction
+from pondage.ledger.commit.trials import submit_sample
 from pondage.ledger.data import snapshots
 from pondage.ledger.database.driver import number, text, text_or_none
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables.environments import environment_id, resolve_pond
-from pondage.ledger.tables.history import Caller
+from pondage.operations.demand import PondRequest
+from pondage.operations.operation import Context, Level, Moment, NotedRequest, Request, operation
+from pondage.operations.uploads import Upload
+from pondage.plan.deploy.planner import checked
+from pondage.project.sql import tables_or_none
 from pondage.views import find
+from pondage.views.plans.declared import declared_pond
 from pondage.views.ponds.checks import breaking
 from pondage.views.ponds.diff import DiffView, StateView, TableDifference, comparison, unchanged
 from pondage.views.problems import Problem
@@ -34,6 +41,52 @@ class AnswerView(msgspec.Struct, frozen=True, kw_only=True):
     result: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"null"))
     error: Problem | None = None
     trace: str | None = None
+
+
+class QueryRequest(NotedRequest, frozen=True, kw_only=True):
+    """A question in SQL; `as_of` reads the past: a moment in microseconds, or a Run."""
+
+    sql: Annotated[str, msgspec.Meta(min_length=1, max_length=50_000)]
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
+    as_of: Moment | str | None = None
+
+
+class SampleRequest(Upload, frozen=True, kw_only=True):
+    """Code to try on a few published rows: a Pond of the upload, or one of its Ripples."""
+
+    pond: str
+    ripple: str | None = None
+    rows: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 1_000
+    limit: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 20
+
+
+class DiffRequest(NotedRequest, frozen=True, kw_only=True):
+    """A Pond as it is now, against a Run of it or an environment; rows are matched by the `keys`."""
+
+    pond: str
+    against: str
+    keys: Annotated[Sequence[str], msgspec.Meta(max_length=50)] = ()
+    limit: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 20
+
+
+class BreaksRequest(NotedRequest, frozen=True, kw_only=True):
+    """A Pond or one of its Ripples, and one rule of it, or all."""
+
+    subject: str
+    rule: str | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 20
+
+
+class AnswerRequest(Request, frozen=True, kw_only=True):
+    """A question that was asked."""
+
+    answer: str
+
+
+class WaitRequest(AnswerRequest, frozen=True, kw_only=True):
+    """Seconds to wait for the end."""
+
+    wait: Annotated[float, msgspec.Meta(ge=0, le=30)] = 0.0
 
 
 class Comparing(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +128,14 @@ def known_as(dispatch: int) -> str:
     return f"q{dispatch}"
 
 
+def number_of(answer: str) -> int:
+    """Answer the number of a question; raises `NotFound` for what is none."""
+    digits = answer.removeprefix("q")
+    if not digits.isascii() or not digits.isdecimal() or len(digits) > 18:
+        raise NotFound("there is no such question", code="NO_QUESTION")
+    return int(digits)
+
+
 def as_of(ledger: Ledger, environment: str, given: int | str) -> AsOf:
     """Answer what a question about the past sees: a moment, or a Run by its id; raises `NotFound`."""
     if isinstance(given, int):
@@ -93,28 +154,57 @@ def as_of(ledger: Ledger, environment: str, given: int | str) -> AsOf:
         return as_of_run(tx, run)
 
 
-def begin_diff(
-    ledger: Ledger, environment: str, pond: str, *, against: str, keys: Sequence[str], limit: int
-) -> Comparing:
-    """Find two states of a Pond; when they are not the same anyway, ask a worker what differs."""
+@operation("POST /v1/queries", Level.DEMAND, QueryRequest, status=202)
+def query(context: Context, asked: QueryRequest) -> AnswerView:
+    """Ask the published tables something in SQL."""
+    seen = None if asked.as_of is None else as_of(context.ledger, context.environment, asked.as_of)
+    tables = tables_or_none(asked.sql)
+    work = questions.submit(
+        context.ledger, context.environment, asked.sql, limit=asked.limit, as_of=seen, tables=tables
+    )
+    return AnswerView(id=known_as(work), kind="query", state="waiting")
+
+
+@operation("POST /v1/samples", Level.OPERATE, SampleRequest, status=202)
+def sample(context: Context, asked: SampleRequest) -> AnswerView:
+    """Try code on a few published rows; nothing is deployed."""
+    ledger, environment = context.ledger, context.environment
+    plan, _ = planned(ledger, environment, project=asked.project, ponds=asked.ponds, reactors=asked.reactors)
+    work = submit_sample(
+        ledger,
+        environment,
+        declared_pond(checked(plan), asked.pond, asked.ripple or ""),
+        archive=asked.archive,
+        ripple=asked.ripple or None,
+        rows=asked.rows,
+        limit=asked.limit,
+        by=context.by,
+    )
+    return AnswerView(id=known_as(work), kind="sample", state="waiting")
+
+
+@operation("POST /v1/diffs", Level.DEMAND, DiffRequest, status=202)
+def diff(context: Context, asked: DiffRequest) -> Comparing:
+    """Compare what a Pond shows with an older Run of it, or with another environment."""
+    ledger, environment = context.ledger, context.environment
     with ledger.reading() as tx:
-        found = comparison(tx, ledger, environment, pond, against=against, keys=keys)
+        found = comparison(tx, ledger, environment, asked.pond, against=asked.against, keys=asked.keys)
         sizes = snapshots.load(tx, [*found.old.values(), *found.new.values()])
     begun = Comparing(pond=found.pond.key, before=found.before, after=found.after)
     if found.is_same:
         view = unchanged(found, {each: row.content.rows for each, row in sizes.items()})
         return msgspec.structs.replace(begun, tables=view.tables)
     with ledger.transaction() as tx:
-        asked = submit_diff(
+        work = submit_diff(
             tx,
             ledger,
             environment_id(tx, environment),
             before=found.old,
             after=found.new,
             keys=found.keys,
-            limit=limit,
+            limit=asked.limit,
         )
-    return msgspec.structs.replace(begun, answer=known_as(asked))
+    return msgspec.structs.replace(begun, answer=known_as(work))
 
 
 def diff_view(begun: Comparing, tables: tuple[TableDifference, ...]) -> DiffView:
@@ -122,14 +212,16 @@ def diff_view(begun: Comparing, tables: tuple[TableDifference, ...]) -> DiffView
     return DiffView(pond=begun.pond, before=begun.before, after=begun.after, tables=tables)
 
 
-def begin_breaks(ledger: Ledger, environment: str, subject: str, *, rule: str | None, limit: int) -> list[Breaking]:
-    """Ask a worker for rows that break rules, a question for each table."""
+@operation("POST /v1/checks/rows", Level.DEMAND, BreaksRequest, status=202)
+def checks_rows(context: Context, asked: BreaksRequest) -> list[Breaking]:
+    """Ask for rows that break expectations."""
+    ledger, environment = context.ledger, context.environment
     with ledger.reading() as tx:
-        wanted = breaking(tx, ledger, environment, subject=subject, rule=rule)
+        wanted = breaking(tx, ledger, environment, subject=asked.subject, rule=asked.rule)
     found: list[Breaking] = []
     for each in wanted:
         with ledger.transaction() as tx:
-            asked = submit_breaks(
+            work = submit_breaks(
                 tx,
                 ledger,
                 environment_id(tx, environment),
@@ -137,33 +229,48 @@ def begin_breaks(ledger: Ledger, environment: str, subject: str, *, rule: str | 
                 each.ripple,
                 each.rules,
                 each.judged,
-                limit=limit,
+                limit=asked.limit,
             )
         found.append(
             Breaking(
                 table=f"{each.definition.name}.{each.ripple}",
                 run=each.judged.run_id,
                 is_published=each.judged.snapshot is not None,
-                answer=known_as(asked),
+                answer=known_as(work),
             )
         )
     return found
 
 
-def begin_compaction(ledger: Ledger, environment: str, pond: str, *, by: Caller) -> Compacting:
-    """Ask for the small batches of a Pond to be put together."""
-    with ledger.reading() as tx:
-        key = resolve_pond(tx, environment_id(tx, environment), pond)
-    begun = compaction.begin(ledger, environment, key, by=by)
+@operation("POST /v1/ponds/{pond}/compact", Level.OPERATE, PondRequest, status=202)
+def compact(context: Context, asked: PondRequest) -> Compacting:
+    """Put the small batches of a Pond into few files."""
+    with context.ledger.reading() as tx:
+        key = resolve_pond(tx, environment_id(tx, context.environment), asked.pond)
+    begun = compaction.begin(context.ledger, context.environment, key, by=context.by)
     tables = (
         CompactingTable(ripple=each.ripple, batches=each.batches, answer=known_as(each.dispatch)) for each in begun
     )
     return Compacting(pond=key, tables=tuple(tables))
 
 
-def question(ledger: Ledger, environment: str, dispatch: int, known: str) -> AnswerView | None:
-    """Answer how far a question is; None when there is none of this id here."""
-    with ledger.reading() as tx:
+@operation("GET /v1/answers/{answer}", Level.DEMAND, WaitRequest)
+def answer(context: Context, asked: WaitRequest) -> AnswerView:
+    """How far a question is, and its rows; `wait` waits for them."""
+    return _look(context, asked.answer)
+
+
+@operation("DELETE /v1/answers/{answer}", Level.DEMAND, AnswerRequest)
+def withdraw(context: Context, asked: AnswerRequest) -> AnswerView:
+    """Say that nobody waits for an answer any more."""
+    if _look(context, asked.answer).state not in ("done", "failed"):
+        questions.withdraw(context.ledger, number_of(asked.answer))
+    return _look(context, asked.answer)
+
+
+def _look(context: Context, known: str) -> AnswerView:
+    dispatch = number_of(known)
+    with context.ledger.reading() as tx:
         row = tx.row(
             """SELECT d.kind AS kind, d.outcome AS outcome,
                       (SELECT p.state FROM executions e JOIN processes p ON p.id = e.process
@@ -173,21 +280,21 @@ def question(ledger: Ledger, environment: str, dispatch: int, known: str) -> Ans
                FROM dispatches d WHERE d.id = :id AND d.environment = :environment
                     AND d.kind IN ('query', 'sample', 'infer', 'compact')""",
             id=dispatch,
-            environment=find.environment_id(tx, environment),
+            environment=find.environment_id(tx, context.environment),
         )
     if row is None:
-        return None
+        raise NotFound("there is no such question", code="NO_QUESTION")
     kind = text(row, "kind")
     if row["outcome"] is None:
         state = _waiting(text_or_none(row, "worker"), text_or_none(row, "others"), number(row, "alive"))
         return AnswerView(id=known, kind=kind, state=state)
-    answer = questions.result(ledger, dispatch)
-    assert answer is not None, "what has an outcome has an answer"
-    failure = answer.failure
+    found = questions.result(context.ledger, dispatch)
+    assert found is not None, "what has an outcome has an answer"
+    failure = found.failure
     if failure is not None:
         error = Problem(code=failure.code, message=failure.message, place=failure.place)
         return AnswerView(id=known, kind=kind, state="failed", error=error, trace=failure.trace)
-    return AnswerView(id=known, kind=kind, state="done", result=msgspec.Raw((answer.result or "{}").encode()))
+    return AnswerView(id=known, kind=kind, state="done", result=msgspec.Raw((found.result or "{}").encode()))
 
 
 def _waiting(worker: str | None, others: str | None, alive: int) -> State:

@@ -1,17 +1,31 @@
-"""`/metrics` for Prometheus: a small writer, and the numbers of one environment and of this server."""
+"""Whether the server is up, and `/metrics` for Prometheus: numbers of one environment and of this server."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
+import msgspec
+
 from pondage.ledger.database.driver import Transaction, number, number_or_none, text
 from pondage.ledger.tables import actors
+from pondage.operations.operation import Level
 from pondage.server.job_metrics import of_jobs
-from pondage.server.levels import Level
 from pondage.server.metric import Metric, written
 from pondage.server.table import Call, Route
 from pondage.views.ponds.status import StatusView, status
+
+
+class HealthView(msgspec.Struct, frozen=True, kw_only=True):
+    """The server is up and its ledger answers."""
+
+    ok: bool
+    at: int
+
+
+def _health(call: Call) -> HealthView:
+    with call.ledger.reading() as tx:
+        return HealthView(ok=True, at=tx.now)
 
 
 def _metrics(call: Call) -> str:
@@ -100,6 +114,14 @@ def _of_server(call: Call) -> Iterator[Metric]:
 
 
 ROUTES = (
+    Route(
+        method="GET",
+        path="/healthz",
+        level=Level.OPEN,
+        handler=_health,
+        response=HealthView,
+        summary="Whether the server is up and its ledger answers.",
+    ),
     Route(
         method="GET",
         path="/metrics",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from types import UnionType
+from typing import Union, get_args, get_origin
 
 import msgspec
 
 import pondage
-from pondage.server.levels import Level
-from pondage.server.table import AnyOf, Route, Socket
+from pondage.operations.operation import Level
+from pondage.server.table import Route, Socket
 from pondage.views.problems import Problem
 
 _REF = "#/components/schemas/{name}"
@@ -53,8 +55,13 @@ def _any(kind: type) -> Json:
 
 
 def _kinds(route: Route) -> list[object]:
-    answers: list[object] = list(route.response.kinds) if isinstance(route.response, AnyOf) else [route.response]
-    return [*answers, *([] if route.request is None else [route.request])]
+    return [*answers_of(route), *([] if route.request is None else [route.request])]
+
+
+def answers_of(route: Route) -> list[object]:
+    """Answer the types of what a route may answer."""
+    is_union = get_origin(route.response) in (Union, UnionType)
+    return list(get_args(route.response)) if is_union else [route.response]
 
 
 def _operation(route: Route, known: dict[int, Json]) -> Json:
@@ -80,9 +87,8 @@ def _operation(route: Route, known: dict[int, Json]) -> Json:
 
 
 def _answer(route: Route, known: dict[int, Json]) -> Json:
-    if isinstance(route.response, AnyOf):
-        return {"anyOf": [known[id(kind)] for kind in route.response.kinds]}
-    return known[id(route.response)]
+    found = [known[id(kind)] for kind in answers_of(route)]
+    return found[0] if len(found) == 1 else {"anyOf": found}
 
 
 def _parameters(route: Route) -> list[Json]:

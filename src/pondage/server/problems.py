@@ -26,6 +26,7 @@ _STATUS = {
     "AMBIGUOUS": 400,
     "NOT_LOADED": 404,
     "NO_LIVE_HOST": 503,
+    "NO_PROJECT": 503,
     "BAD_ARCHIVE": 422,
     "UNFIT_VALUE": 400,
 }

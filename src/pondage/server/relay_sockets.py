@@ -13,12 +13,11 @@ from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from pondage.errors import PondageError
-from pondage.ledger.tables import history
 from pondage.ledger.tables.reactors import ReactorRow
-from pondage.server.levels import Level
+from pondage.operations.operation import Level, Moment
+from pondage.operations.reactors import COMMANDS, ShortId, reactor_watch, told
 from pondage.server.problems import has_zero, problem_of
-from pondage.server.reactors import COMMANDS, ShortId
-from pondage.server.table import Call, Moment, Socket
+from pondage.server.table import Call, Socket
 from pondage.views.reactors.reactors import reactor_row
 
 RESTARTED = 1012
@@ -154,7 +153,7 @@ def _row(call: Call) -> ReactorRow:
 def _audit(call: Call, what: str) -> None:
     row = _row(call)
     with call.ledger.transaction() as tx:
-        history.audit(tx, call.by(), environment=row.environment, verb=f"reactor {what}", target=row.name)
+        told(tx, call.context.by, row, what)
 
 
 SOCKETS = (
@@ -165,9 +164,9 @@ SOCKETS = (
         summary="Push values to an accumulator; each is answered when it is durable.",
     ),
     Socket(
-        path="/v1/ws/reactors/{reactor}",
-        level=Level.READ,
+        path=reactor_watch.path,
+        level=reactor_watch.level,
         handler=command,
-        summary="Health and fires of a reactor; commands, which need the level operate.",
+        summary=reactor_watch.summary,
     ),
 )

@@ -5,44 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pondage.errors import PondageError
-from pondage.server import (
-    asking,
-    components,
-    demanding,
-    deploying,
-    feed,
-    flow_checks,
-    flows,
-    following,
-    inferring,
-    jobs,
-    keeping,
-    metrics,
-    reactors,
-    reading,
-    relay_sockets,
-    tokens,
-    watching,
-)
-from pondage.server.levels import Level
+from pondage.operations.operation import Level
+from pondage.operations.table import OPERATIONS
+from pondage.server import feed, following, metrics, relay_sockets, tickets
+from pondage.server.mounts import mounted
 from pondage.server.table import Route, Socket
 
-ROUTES: tuple[Route, ...] = (
-    *reading.ROUTES,
-    *demanding.ROUTES,
-    *deploying.ROUTES,
-    *asking.ROUTES,
-    *jobs.ROUTES,
-    *flow_checks.ROUTES,
-    *flows.ROUTES,
-    *inferring.ROUTES,
-    *components.ROUTES,
-    *watching.ROUTES,
-    *reactors.ROUTES,
-    *keeping.ROUTES,
-    *tokens.ROUTES,
-    *metrics.ROUTES,
-)
+ROUTES: tuple[Route, ...] = (*metrics.ROUTES, *(mounted(each) for each in OPERATIONS), *tickets.ROUTES)
 SOCKETS: tuple[Socket, ...] = (*feed.SOCKETS, *following.SOCKETS, *relay_sockets.SOCKETS)
 OPEN = frozenset({"/healthz"})
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 from starlette.websockets import WebSocket
@@ -14,26 +14,17 @@ from starlette.websockets import WebSocket
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables.api_tokens import TokenRow
 from pondage.ledger.tables.history import Caller
+from pondage.operations.operation import Context, Level
 from pondage.project.project import Project
 from pondage.server.hub import Feeds
-from pondage.server.levels import Level
 from pondage.server.limits import Tickets
 
 SMALL = 64 * 1024
-Moment = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-"""Microseconds, or a place in the ledger: as large as a column of it can be."""
 Kind = TypeVar("Kind")
 
 
 class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """No query parameters."""
-
-
-class AnyOf:
-    """A response that is one of several objects."""
-
-    def __init__(self, *kinds: type) -> None:
-        self.kinds = kinds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,28 +52,30 @@ class Call:
     body: object = None
 
     @property
+    def context(self) -> Context:
+        """Answer what an operation works with."""
+        service = self.service
+        return Context(
+            ledger=service.ledger,
+            environment=self.environment,
+            warehouse=service.warehouse,
+            by=Caller("nobody" if self.token is None else f"token {self.token.name} ({self.token.id})"),
+            project=service.project,
+        )
+
+    @property
     def ledger(self) -> Ledger:
         """Answer the ledger."""
         return self.service.ledger
 
-    @property
-    def who(self) -> str:
-        """Answer who asks, for the audit."""
-        return "nobody" if self.token is None else f"token {self.token.name} ({self.token.id})"
-
-    def by(self, note: str = "") -> Caller:
-        """Answer who asks and why, for the audit."""
-        return Caller(self.who, note)
+    def may_see(self, environment: str) -> bool:
+        """Answer whether the token is bound to an environment."""
+        return self.token is not None and self.token.may_see(environment)
 
     def asked(self, kind: type[Kind]) -> Kind:
         """Answer the query parameters as the struct that the route declares."""
         assert isinstance(self.query, kind), (kind, self.query)
         return self.query
-
-    def sent(self, kind: type[Kind]) -> Kind:
-        """Answer the body as the struct that the route declares."""
-        assert isinstance(self.body, kind), (kind, self.body)
-        return self.body
 
 
 Handler = Callable[[Call], object] | Callable[[Call], Awaitable[object]]

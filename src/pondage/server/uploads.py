@@ -4,41 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
-from typing import Annotated
-
-import msgspec
 
 from pondage.components.registry import built_in
 from pondage.define.job.exposed import Exposed, check_exposed
-from pondage.define.pond.definition import PondDefinition
 from pondage.define.pond.window import check_schedule
-from pondage.define.project.durability import MOST_SLOTS
 from pondage.define.reactor.reaction import ReactorDefinition, problems_of
 from pondage.define.values.names import checked_name
-from pondage.ledger.act.exposed import NOTHING
 from pondage.ledger.tables.job_plans import StoredJob
+from pondage.operations.uploads import Upload
 from pondage.plan.job.intake import check_sent
 from pondage.project.archive import check_archive
-from pondage.server.demanding import Plain
 from pondage.server.problems import Refused
 from pondage.server.sent import check_pond
 
-LARGE = 40 * 1024 * 1024
-Slots = Annotated[int, msgspec.Meta(ge=1, le=MOST_SLOTS)]
-"""How many executions of a pool may run at once: each is a row."""
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}\Z")
-
-
-class Upload(Plain, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A project as its author's machine read it; `archive` is the zip file of its code, base64."""
-
-    project: str
-    archive: bytes
-    ponds: list[PondDefinition] = msgspec.field(default_factory=list)
-    reactors: list[ReactorDefinition] = msgspec.field(default_factory=list)
-    jobs: dict[str, StoredJob] = msgspec.field(default_factory=dict)
-    pools: dict[str, Slots] = msgspec.field(default_factory=dict)
-    exposed: Exposed = NOTHING
 
 
 def check_upload(upload: Upload) -> None:

@@ -18,11 +18,11 @@ from pondage.ledger.data import snapshots
 from pondage.ledger.database.driver import number
 from pondage.ledger.step import advance
 from pondage.ledger.tables import actors
-from pondage.ledger.tables.history import Caller
-from pondage.operations.going_back import back_to_deployment
+from pondage.operations import rollbacks
 from pondage.plan.deploy.planner import PlanError
 from pondage.project.reader import read_declared
 from tests.engine.live.hosting import Hosting
+from tests.operations.calling import Here
 
 CODE = '''
 """A reactor that publishes every tick, and a reactor that hears of it."""
@@ -265,5 +265,5 @@ def test_a_deploy_that_would_narrow_the_rows_of_its_pond_is_refused(world: Publi
     world.until_published([1, 2])
     for is_dry in (True, False):
         with pytest.raises(PlanError, match=r"quotes of reactor quote breaks the contract.*more") as refused:
-            back_to_deployment(world.ledger, "main", "live", is_dry=is_dry, pools={}, by=Caller("anna"))
+            Here(world.ledger).ask(rollbacks.rollback, project="live", is_dry=is_dry)
         assert refused.value.code == "CONTRACT"

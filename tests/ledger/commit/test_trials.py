@@ -9,9 +9,10 @@ from pondage.kernel.demand.events import Pulse
 from pondage.ledger.act import questions
 from pondage.ledger.commit import inferred_types, trials, work
 from pondage.ledger.commit.work import Failure
-from pondage.operations.inferring import begin_inference
+from pondage.operations import inference
 from pondage.work.inference import Inferred, Question
 from tests.ledger.harness import SCHEMA, SECOND, Worker, World, pond
+from tests.operations.calling import Here
 
 SALES = pond("sales", sources={"orders": True, "rates": False}, ripples={"clean": [], "sales": ["clean"]}, code="new")
 
@@ -148,32 +149,32 @@ def test_types_that_spark_told_are_kept_for_the_environment_and_never_asked_for_
     world: World, published: Worker
 ) -> None:
     questions = [about("fits"), about("bad"), about("odd")]
-    begun, dispatch = begin_inference(world.ledger, "main", questions, archive=b"new")
+    begun = Here(world.ledger).ask(inference.infer, questions=questions, archive=b"new")
     assert begun.known == ()
-    assert dispatch is not None
+    assert begun.answer is not None
     fits = Inferred(key="fits", outputs={"out": "Table<{b: int}>"})
     others = Inferred(key="bad", problem="no such column"), Inferred(key="odd", why="it fails on nothing")
     assert answered(world, published, fits, *others) == tuple(questions)
     assert known_types(world) == {"fits": {"out": "Table<{b: int}>"}}, "what failed may not fail again"
     assert known_types(world, "elsewhere") == {}
-    begun, dispatch = begin_inference(world.ledger, "main", [about("fits")], archive=b"new")
-    assert (begun.known, begun.answer, dispatch) == ((fits,), None, None)
-    begun, dispatch = begin_inference(world.ledger, "main", [about("fits"), about("odd")], archive=b"new")
+    begun = Here(world.ledger).ask(inference.infer, questions=[about("fits")], archive=b"new")
+    assert (begun.known, begun.answer) == ((fits,), None)
+    begun = Here(world.ledger).ask(inference.infer, questions=[about("fits"), about("odd")], archive=b"new")
     assert begun.known == (fits,)
     assert answered(world, published) == (about("odd"),)
 
 
 def test_types_that_spark_told_go_with_the_retention_of_runs(world: World, published: Worker) -> None:
-    begin_inference(world.ledger, "main", [about("fits")], archive=b"new")
+    Here(world.ledger).ask(inference.infer, questions=[about("fits")], archive=b"new")
     answered(world, published, Inferred(key="fits", outputs={"out": "Table<{b: int}>"}))
     world.clock.time += int(world.ledger.durability.retention_days + 1) * 86_400 * SECOND
-    begin_inference(world.ledger, "main", [about("new")], archive=b"new")
+    Here(world.ledger).ask(inference.infer, questions=[about("new")], archive=b"new")
     answered(world, published, Inferred(key="new", outputs={"out": "Table<{c: int}>"}))
     assert known_types(world) == {"new": {"out": "Table<{c: int}>"}}
 
 
 def test_deployed_code_is_asked_by_its_digest(world: World, published: Worker) -> None:
     digest = str(world.one("SELECT digest FROM archives"))
-    begin_inference(world.ledger, "main", [about("fits")], archive=b"", code=digest)
+    Here(world.ledger).ask(inference.infer, questions=[about("fits")], archive=b"", code=digest)
     assert world.one("SELECT q.code FROM dispatches d JOIN queues q ON q.id = d.queue WHERE d.kind = 'infer'") == digest
     assert world.one("SELECT count(*) FROM archives") == 1

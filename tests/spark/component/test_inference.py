@@ -11,13 +11,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
-from pondage.cli.asks import inferring
 from pondage.cli.client.desk import Here
 from pondage.cli.files.inference import asking
 from pondage.cli.files.tree import planned_tree, stored_tree
 from pondage.define.job.component import component, definition_of
 from pondage.define.job.flow import FlowRefused
 from pondage.define.types.port import Port
+from pondage.operations import inference
 from pondage.spark.component.inference import infer_types
 from pondage.spark.session.driver import SparkDriver
 from pondage.work.inference import Inferred, Question
@@ -151,7 +151,7 @@ class Working(Here):
 
     def ask(self, what: Any, *given: Any, **named: Any) -> Any:
         answer = super().ask(what, *given, **named)
-        if what is inferring.inference:
+        if what is inference.infer:
             self._world.work()
         return answer
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import ponds_argument, send
+from pondage.operations import demand
 from pondage.views.ponds.status import PondView
 
 
@@ -28,4 +28,4 @@ def calm(settings: Settings, ponds: tuple[str, ...], name: str | None) -> None:
             return f"has nothing of that name: it has {', '.join(names)}" if names else "had neither Wave nor Tide"
         return f"is calm ({', '.join(each.name for each in gone)} taken away)"
 
-    send(settings, ponds, lambda to, key: to.ask(demanding.calm, pond=key, name=name), done)
+    send(settings, ponds, lambda to, key: to.ask(demand.calm, pond=key, name=name), done)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from pondage.cli.ask.moment import required_moment
-from pondage.cli.asks import demanding
-from pondage.cli.client.desk import about, desk
+from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import if_taken, ponds_argument, send
+from pondage.operations import demand, installation
 from pondage.views.ponds.status import PondView
 
 
@@ -29,9 +29,9 @@ def pulse(settings: Settings, ponds: tuple[str, ...], at: str | None) -> None:
             return "is as fresh as that already"
         return if_taken(old, "was pulsed")
 
-    send(settings, ponds, lambda to, key: to.ask(demanding.pulse, pond=key, at=target), done)
+    send(settings, ponds, lambda to, key: to.ask(demand.pulse, pond=key, at=target), done)
 
 
 def _moment(settings: Settings, text: str) -> int:
     with desk(settings) as opened:
-        return required_moment(text, opened.ask(about).at, option="--at")
+        return required_moment(text, opened.ask(installation.about).at, option="--at")

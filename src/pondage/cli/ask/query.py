@@ -7,13 +7,13 @@ import sys
 import click
 
 from pondage.cli.ask.moment import parsed_moment
-from pondage.cli.asks import demanding, looking
-from pondage.cli.client.desk import Desk, about, desk
+from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.answer import ask, print_answer
 from pondage.cli.follow.ponds import pulse_and_follow
 from pondage.cli.printing.output import print_view
 from pondage.ledger.act.questions import words_of
+from pondage.operations import demand, installation, ponds
 
 
 @verb
@@ -70,17 +70,17 @@ def query(
 def _ponds(opened: Desk, sql: str, tables: frozenset[str] | None) -> list[str]:
     """Answer the keys of the Ponds that a question reads, of each name the newest major version, as a query does."""
     names = words_of(sql) if tables is None else tables
-    found = {pond.name: pond.key for pond in opened.ask(looking.status).ponds if pond.name in names}
+    found = {pond.name: pond.key for pond in opened.ask(ponds.status).ponds if pond.name in names}
     return list(found.values())
 
 
 def _tap(opened: Desk, keys: list[str]) -> None:
     for key in keys:
-        opened.ask(demanding.tap, pond=key)
+        opened.ask(demand.tap, pond=key)
         click.echo(f"{key} was tapped; the rows here are those of before", err=True)
 
 
 def _as_of(opened: Desk, then: str) -> int | str:
     """Answer a moment, or else what must be a Run: whoever answers knows."""
-    at = parsed_moment(then, opened.ask(about).at)
+    at = parsed_moment(then, opened.ask(installation.about).at)
     return then if at is None else at

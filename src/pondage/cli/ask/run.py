@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import looking
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.files.project import read_project
@@ -12,6 +11,7 @@ from pondage.cli.follow.answer import answer_of, ask, print_answer
 from pondage.cli.follow.event import find_ponds
 from pondage.cli.follow.ponds import pulse_and_follow
 from pondage.cli.printing.output import print_json, print_view, styled
+from pondage.operations import ponds
 from pondage.views.answers import SampleTable, SampleView
 from pondage.views.ponds.show import PondShow
 from pondage.views.words import count_text
@@ -67,7 +67,7 @@ def run(
 
 def tables_of(opened: Desk, key: str) -> list[str]:
     """Answer how a query calls the results of a Pond."""
-    shown = opened.ask(looking.show, subject=key)
+    shown = opened.ask(ponds.show, subject=key)
     assert isinstance(shown, PondShow), key
     return [ripple.table for ripple in shown.ripples if ripple.is_outlet and ripple.published is not None]
 
@@ -81,7 +81,7 @@ def run_sample(
     settings: Settings, given: str, *, rows: int, limit: int, timeout_s: float | None, is_json: bool
 ) -> None:
     """Let a worker run the Ripples of a Pond, or one of them, and print their rows. Changes nothing."""
-    from pondage.cli.asks import questions
+    from pondage.operations import questions
 
     name, _, ripple = given.partition(".")
     with desk(settings) as opened:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import if_taken, ponds_argument, send
+from pondage.operations import demand
 
 
 @verb
@@ -15,4 +15,4 @@ def tap(settings: Settings, ponds: tuple[str, ...]) -> None:
 
     A Pond that runs already runs once more after it. Nothing is sent upwards that was asked for before.
     """
-    send(settings, ponds, lambda to, key: to.ask(demanding.tap, pond=key), lambda old, _: if_taken(old, "was tapped"))
+    send(settings, ponds, lambda to, key: to.ask(demand.tap, pond=key), lambda old, _: if_taken(old, "was tapped"))

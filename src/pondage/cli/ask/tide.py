@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import send
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.names import checked_name
+from pondage.operations import demand
 from pondage.views.words import duration_text
 
 
@@ -25,4 +25,4 @@ def tide(settings: Settings, pond: str, limit: str, name: str) -> None:
     length = parsed_duration(limit, what="limit")
     checked = checked_name(name, what="Tide")
     done = f"has Tide {checked!r} of {duration_text(length)}"
-    send(settings, (pond,), lambda to, key: to.ask(demanding.tide, pond=key, limit=limit, name=checked), done)
+    send(settings, (pond,), lambda to, key: to.ask(demand.tide, pond=key, limit=limit, name=checked), done)

@@ -6,9 +6,9 @@ from typing import Literal
 
 import click
 
-from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import ponds_argument, send
+from pondage.operations import demand
 
 
 @verb
@@ -31,4 +31,4 @@ def wave(settings: Settings, ponds: tuple[str, ...], pacing: str, just_in_time: 
     is_paced = just_in_time or pacing == "just-in-time"
     chosen: Literal["eager", "just-in-time"] = "just-in-time" if is_paced else "eager"
     done = "has a Wave, just in time" if is_paced else "has a Wave"
-    send(settings, ponds, lambda to, key: to.ask(demanding.wave, pond=key, pacing=chosen), done)
+    send(settings, ponds, lambda to, key: to.ask(demand.wave, pond=key, pacing=chosen), done)

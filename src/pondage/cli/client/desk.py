@@ -1,95 +1,27 @@
-"""Where a verb's answers come from: the project's ledger, or a server. Each ask is declared once, with both ways."""
+"""Where a verb's answers come from: the project's ledger, or a server. What can be asked is the table of operations."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, Protocol, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Protocol
 
-import pondage
+import msgspec
+
 from pondage.cli.client.session import Session, open_project, session, workers
 from pondage.cli.client.settings import Settings
+from pondage.ledger.tables.history import this_person
+from pondage.operations import installation
+from pondage.operations.operation import Answer, Context, Given, Operation, Stream
 from pondage.views.installation.about import AboutView
 
 if TYPE_CHECKING:
     from pondage.cli.client.remote import Server
     from pondage.project.project import Project
 
-Given = ParamSpec("Given")
-Answer = TypeVar("Answer")
 LOOK_EVERY_S = 0.5
-
-
-@dataclass(frozen=True)
-class Ask(Generic[Given, Answer]):
-    """Something to ask: `here` does it on the ledger; the route is where a server does the same.
-
-    What is `kept` is the caller's own business and not sent.
-    """
-
-    method: str
-    path: str
-    here: Callable[Concatenate[Session, Given], Answer]
-    kept: tuple[str, ...] = ()
-
-    @property
-    def kind(self) -> object:
-        """Answer what comes back: the return type of `here`."""
-        return get_type_hints(self.here)["return"]
-
-
-def asks(
-    route: str, *, kept: tuple[str, ...] = ()
-) -> Callable[[Callable[Concatenate[Session, Given], Answer]], Ask[Given, Answer]]:
-    """Declare an ask by its route (`GET /v1/why/{name}`): arguments are named like its places, parameters or fields."""
-    method, _, path = route.partition(" ")
-
-    def declared(here: Callable[Concatenate[Session, Given], Answer]) -> Ask[Given, Answer]:
-        return Ask(method, path, here, kept)
-
-    return declared
-
-
-@dataclass(frozen=True)
-class Stream(Generic[Given, Answer]):
-    """Something to follow: `here` yields it from the ledger's machine; the path is a WebSocket of a server."""
-
-    path: str
-    here: Callable[Concatenate[Session, Given], Iterator[Answer]]
-
-    @property
-    def kind(self) -> object:
-        """Answer what each message is."""
-        return get_args(get_type_hints(self.here)["return"])[0]
-
-
-def streams(path: str) -> Callable[[Callable[Concatenate[Session, Given], Iterator[Answer]]], Stream[Given, Answer]]:
-    """Declare what is followed by its WebSocket."""
-
-    def declared(here: Callable[Concatenate[Session, Given], Iterator[Answer]]) -> Stream[Given, Answer]:
-        return Stream(path, here)
-
-    return declared
-
-
-@dataclass(frozen=True)
-class Fetch(Generic[Given]):
-    """Bytes to fetch from an `offset` on: `here` reads them; the path is a route that answers them."""
-
-    path: str
-    here: Callable[Concatenate[Session, Given], Iterator[bytes]]
-
-
-def fetches(path: str) -> Callable[[Callable[Concatenate[Session, Given], Iterator[bytes]]], Fetch[Given]]:
-    """Declare what is fetched by its route."""
-
-    def declared(here: Callable[Concatenate[Session, Given], Iterator[bytes]]) -> Fetch[Given]:
-        return Fetch(path, here)
-
-    return declared
 
 
 class Changes(Protocol):
@@ -102,26 +34,18 @@ class Changes(Protocol):
         """Listen no longer."""
 
 
-@asks("GET /v1/about")
-def about(here: Session) -> AboutView:
-    """Say who answers."""
-    with here.ledger.reading() as tx:
-        at = tx.now
-    return AboutView(
-        version=str(pondage.__version__), environment=here.environment, warehouse=str(here.warehouse), at=at
-    )
-
-
 class Desk(Protocol):
     """What a verb works with: it asks, and does not know where the answers come from."""
 
-    def ask(self, what: Ask[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Answer:
+    def ask(self, what: Operation[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Answer:
         """Answer what was asked; raises `PondageError`, the same from near and far."""
 
     def follow(self, what: Stream[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Iterator[Answer]:
         """Answer what is said, as it is said, until the other side ends or the caller stops."""
 
-    def fetch(self, what: Fetch[Given], *given: Given.args, **named: Given.kwargs) -> Iterator[bytes]:
+    def fetch(
+        self, what: Operation[Given, Iterator[bytes]], *given: Given.args, **named: Given.kwargs
+    ) -> Iterator[bytes]:
         """Answer the bytes as they come."""
 
     def changes(self) -> Changes:
@@ -148,19 +72,28 @@ class Here:
 
     def __init__(self, opened: Session) -> None:
         self._opened = opened
+        self._context = Context(
+            ledger=opened.ledger,
+            environment=opened.environment,
+            warehouse=opened.warehouse,
+            by=this_person(),
+            project=opened.project,
+        )
         self._has_workers = False
 
-    def ask(self, what: Ask[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Answer:
+    def ask(self, what: Operation[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Answer:
         """Do it on the ledger."""
-        return what.here(self._opened, *given, **named)
+        return what.do(self._context, what.request(*given, **named))
 
     def follow(self, what: Stream[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Iterator[Answer]:
         """Follow it on this machine."""
-        return what.here(self._opened, *given, **named)
+        return what.act(self._context, what.request(*given, **named))
 
-    def fetch(self, what: Fetch[Given], *given: Given.args, **named: Given.kwargs) -> Iterator[bytes]:
+    def fetch(
+        self, what: Operation[Given, Iterator[bytes]], *given: Given.args, **named: Given.kwargs
+    ) -> Iterator[bytes]:
         """Read them on this machine."""
-        return what.here(self._opened, *given, **named)
+        return what.do(self._context, what.request(*given, **named))
 
     def changes(self) -> Changes:
         """Answer the ledger's own hints."""
@@ -203,21 +136,21 @@ class There:
         self._settings = settings
         self._about: AboutView | None = None
 
-    def ask(self, what: Ask[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Answer:
+    def ask(self, what: Operation[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Answer:
         """Send it, and read the answer as the type that the ledger would have given."""
-        assert not given, "what goes over HTTP has names"
-        sent = {name: value for name, value in named.items() if name not in what.kept}
-        return self._server.asked(what.method, what.path, sent, what.kind)  # type: ignore[return-value]
+        sent = _sent(what, what.request(*given, **named))
+        return self._server.asked(what.method, what.path, sent, what.response)  # type: ignore[return-value]
 
     def follow(self, what: Stream[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Iterator[Answer]:
         """Follow it over a WebSocket."""
-        assert not given, "what goes over HTTP has names"
-        return self._server.followed(what.path, dict(named), what.kind)  # type: ignore[return-value]
+        sent = _sent(what, what.request(*given, **named))
+        return self._server.followed(what.path, sent, what.message)  # type: ignore[return-value]
 
-    def fetch(self, what: Fetch[Given], *given: Given.args, **named: Given.kwargs) -> Iterator[bytes]:
+    def fetch(
+        self, what: Operation[Given, Iterator[bytes]], *given: Given.args, **named: Given.kwargs
+    ) -> Iterator[bytes]:
         """Read them over HTTP."""
-        assert not given, "what goes over HTTP has names"
-        return self._server.fetched(what.path, dict(named))
+        return self._server.fetched(what.path, _sent(what, what.request(*given, **named)))
 
     def changes(self) -> Changes:
         """Answer a clock: whoever is far away looks again now and then."""
@@ -244,8 +177,13 @@ class There:
 
     def _said(self) -> AboutView:
         if self._about is None:
-            self._about = self.ask(about)
+            self._about = self.ask(installation.about)
         return self._about
+
+
+def _sent(what: Operation[..., object] | Stream[..., object], asked: msgspec.Struct) -> dict[str, object]:
+    """Answer what goes to a server: everything that is asked but what is the caller's own business."""
+    return {name: getattr(asked, name) for name in asked.__struct_fields__ if name not in what.kept}
 
 
 class _NowAndThen:

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import click
 
-from pondage.cli.asks import inferring
 from pondage.cli.client.desk import Desk
 from pondage.cli.follow.answer import answer_of
+from pondage.operations import inference
 from pondage.plan.job.inference import Inference, planned_with_answers
 from pondage.work.inference import Inferred, Question
 
@@ -44,9 +44,7 @@ class Asker:
         return planned_with_answers(plan, ask)
 
     def _answers(self, questions: list[Question], *, code: str, archive: bytes) -> list[Inferred]:
-        asked = self._opened.ask(
-            inferring.inference, questions=questions, archive=archive, code=code, timeout_s=TIMEOUT_S
-        )
+        asked = self._opened.ask(inference.infer, questions=questions, archive=archive, code=code, timeout_s=TIMEOUT_S)
         if asked.answer is None:
             return list(asked.known)
         self._stack.enter_context(self._opened.workers())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.cli.asks.uploads import Read
 from pondage.cli.files.job import project_jobs
 from pondage.define.job.exposed import exposed_by
 from pondage.ledger.act.branching import Choice
+from pondage.operations.uploads import Read
 from pondage.project.archive import pack_project
 from pondage.project.project import Project
 from pondage.project.reader import read_declared

@@ -10,13 +10,13 @@ from pathlib import Path
 import click
 import msgspec
 
-from pondage.cli.asks import components
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings
 from pondage.components.registry import built_in, built_in_schemas
 from pondage.define.job.component import ComponentDefinition, Registry, Schema
 from pondage.define.types.type_registry import BUILT_IN, TypeRegistry
 from pondage.errors import DefinitionError, ProjectError
+from pondage.operations import components
 from pondage.project.archive import pack_project
 from pondage.project.project import Project, find_project, load_project
 from pondage.project.reader import Declared, read_declared, schema_function
@@ -94,7 +94,7 @@ def not_of_library(components: Iterable[ComponentDefinition]) -> tuple[Component
 def listed_components() -> list[KnownComponent]:
     """Answer every component by name. What the files of this folder say comes before what is deployed."""
     with _opened() as opened:
-        asked = [] if opened is None else opened.ask(components.components)
+        asked = [] if opened is None else opened.ask(components.component_list)
     found = {one.name: one for one in asked}
     project = this_project()
     for name, one in known_components().items():
@@ -108,7 +108,7 @@ def listed_components() -> list[KnownComponent]:
 def listed_types() -> list[KnownType]:
     """Answer every type, those that are built in first. What this folder declares comes before what is deployed."""
     with _opened() as opened:
-        found = {one.key: one for one in ([] if opened is None else opened.ask(components.types))}
+        found = {one.key: one for one in ([] if opened is None else opened.ask(components.type_list))}
     project = this_project()
     for key, one in known_types().items():
         found[key] = known_type(one, "" if project is None or one.is_built_in else project.name)
@@ -120,8 +120,8 @@ def deployed(opened: Desk | None = None) -> tuple[Registry, TypeRegistry] | None
     if opened is None:
         with _opened() as other:
             return None if other is None else deployed(other)
-    found = {one.name: one.definition for one in opened.ask(components.components) if one.archive}
-    return found, {one.key: one for one in opened.ask(components.types) if not one.is_built_in}
+    found = {one.name: one.definition for one in opened.ask(components.component_list) if one.archive}
+    return found, {one.key: one for one in opened.ask(components.type_list) if not one.is_built_in}
 
 
 @contextmanager

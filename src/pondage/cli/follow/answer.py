@@ -10,13 +10,13 @@ from typing import TypeVar
 import click
 import msgspec
 
-from pondage.cli.asks import looking
 from pondage.cli.client.desk import Desk
 from pondage.cli.client.settings import Settings
 from pondage.cli.follow.ponds import TookTooLong
 from pondage.cli.printing.output import print_table
 from pondage.define.values.suggestion import nearest
 from pondage.errors import PondageError
+from pondage.operations import ponds
 from pondage.views.answers import QueryView
 from pondage.views.words import count_text
 
@@ -25,7 +25,7 @@ Answer = TypeVar("Answer")
 
 def ask(opened: Desk, sql: str, *, limit: int, timeout_s: float = 300.0, as_of: int | str | None = None) -> QueryView:
     """Let a worker answer a question; raises what the worker said, or `TookTooLong`. Ctrl-C withdraws it."""
-    from pondage.cli.asks import questions
+    from pondage.operations import questions
 
     asked = opened.ask(questions.query, sql=sql, limit=limit, as_of=as_of)
     try:
@@ -42,7 +42,7 @@ def _meant(opened: Desk, sql: str) -> str:
     """Answer what to type about a table that is not there: the Pond that was meant, or a look at all of them."""
     from pondage.project.sql import tables_or_none
 
-    known = {pond.name: pond for pond in opened.ask(looking.status).ponds}
+    known = {pond.name: pond for pond in opened.ask(ponds.status).ponds}
     for table in sorted(tables_or_none(sql) or ()):
         name = table.partition(".")[0]
         if name not in known:
@@ -57,7 +57,7 @@ def answer_of(
     opened: Desk, asked: str, kind: type[Answer], *, timeout_s: float, hint: str, settings: Settings | None = None
 ) -> Answer:
     """Wait for the answer of a question, with somebody who works; raises what the worker said, or `TookTooLong`."""
-    from pondage.cli.asks import questions
+    from pondage.operations import questions
 
     changes = opened.changes()
     with opened.workers():
@@ -65,7 +65,7 @@ def answer_of(
         try:
             while True:
                 left_s = max(0.0, deadline - time.monotonic())
-                answer = opened.ask(questions.look, answer=asked, wait=min(20.0, left_s))
+                answer = opened.ask(questions.answer, answer=asked, wait=min(20.0, left_s))
                 if answer.state in ("done", "failed"):
                     break
                 if left_s == 0.0:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import click
 
-from pondage.cli.asks import looking
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings
+from pondage.operations import ponds
 from pondage.views.ponds.status import PondView, StatusView
 from pondage.views.words import age_text
 
@@ -44,12 +44,12 @@ def send(
 
 
 def _status(opened: Desk, keys: list[str]) -> StatusView:
-    return opened.ask(looking.status, ponds=",".join(keys))
+    return opened.ask(ponds.status, ponds=",".join(keys))
 
 
 def find_ponds(opened: Desk, names: tuple[str, ...]) -> list[str]:
     """Answer the keys of Ponds that were typed; raises `NotFound` with the nearest name."""
-    return [opened.ask(looking.status, ponds=name).ponds[0].key for name in names]
+    return [opened.ask(ponds.status, ponds=name).ponds[0].key for name in names]
 
 
 def what_follows(view: StatusView, pond: PondView) -> str:

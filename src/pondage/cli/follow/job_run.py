@@ -9,12 +9,12 @@ from types import FrameType
 
 import click
 
-from pondage.cli.asks import jobs
 from pondage.cli.client.desk import Desk
 from pondage.cli.client.settings import Settings
 from pondage.cli.follow.screen import views
 from pondage.cli.printing.jobs import COMPONENT_COLUMNS, component_rows, doing_text, headline
 from pondage.cli.printing.output import console, is_terminal, print_view, rich_table
+from pondage.operations import jobs
 from pondage.views.jobs.jobs import JobRunDetail
 from pondage.views.words import moment_text
 
@@ -50,7 +50,7 @@ def follow_run(settings: Settings, opened: Desk, run: str, *, is_quiet: bool = F
                     return view
                 if not is_quiet:
                     click.echo("killing the run: what runs has 30 s to end; once more ends it at once", err=True)
-                opened.ask(jobs.kill, run=run)
+                opened.ask(jobs.job_kill, run=run)
 
 
 def watch_run(settings: Settings, opened: Desk, run: str, *, is_quiet: bool = False) -> JobRunDetail:
@@ -68,7 +68,7 @@ def _wait(opened: Desk, run: str, show: Show) -> JobRunDetail:
 
 
 def _read(opened: Desk, run: str) -> JobRunDetail:
-    return opened.ask(jobs.job_run, run=run)
+    return opened.ask(jobs.job_show, run=run)
 
 
 @contextmanager
@@ -127,7 +127,7 @@ class Lines:
 
 def kill_run(opened: Desk, run_id: str) -> None:
     """Kill a run of a job or a flow, and say what is left of it."""
-    view = opened.ask(jobs.kill, run=run_id)
+    view = opened.ask(jobs.job_kill, run=run_id)
     found = view.run.id
     running = view.run.counts.get("RUNNING", 0)
     rest = f"; {running} component(s) may end within 30 s" if view.run.ended_at is None else ""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import demanding, looking
 from pondage.cli.client.desk import Desk
 from pondage.cli.client.settings import Settings
 from pondage.cli.follow.screen import follow, screen
 from pondage.errors import PondageError
+from pondage.operations import demand, ponds, runs
 from pondage.views.ponds.status import PondView, StatusView
 
 
@@ -28,13 +28,13 @@ def pulse_and_follow(
     settings: Settings, opened: Desk, *keys: str, timeout_s: float | None = None, is_quiet: bool = False
 ) -> StatusView:
     """Pulse Ponds and show them and everything above until all are fresh; raises `RunFailed` or `TookTooLong`."""
-    before = opened.ask(looking.status)
+    before = opened.ask(ponds.status)
     at = before.at
     for key in keys:
         _require_open(before, key)
     wanted = {key: _reachable(before, key, at) for key in keys}
     for key in keys:
-        opened.ask(demanding.pulse, pond=key, at=wanted[key])
+        opened.ask(demand.pulse, pond=key, at=wanted[key])
 
     def is_over(view: StatusView) -> bool:
         ponds = [view.pond(key) for key in keys]
@@ -106,7 +106,7 @@ def failure_of(settings: Settings, opened: Desk, view: StatusView, key: str) -> 
     if cause is None or cause.state != "failed":
         state = "gone" if cause is None else cause.state
         return RunFailed(f"{name} is {state}, so {short_name(key)} did not run", hint=f"pondage why {short_name(key)}")
-    failed = opened.ask(looking.runs, pond=cause.key, state="failed", limit=1).runs
+    failed = opened.ask(runs.runs, pond=cause.key, state="failed", limit=1).runs
     if not failed or failed[0].error is None:
         return RunFailed(f"{name} failed", hint=f"pondage logs {name}")
     error = failed[0].error

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import click
 
-from pondage.cli.asks import looking
 from pondage.cli.client.desk import Desk
 from pondage.cli.client.settings import Settings
 from pondage.cli.printing.output import console, is_terminal, rich_table
@@ -23,6 +22,7 @@ from pondage.cli.printing.ponds import (
     reactor_rows,
     status_rows,
 )
+from pondage.operations import ponds as looking
 from pondage.views.ponds.status import PondView, StatusView
 from pondage.views.words import moment_text
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import looking
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.answer import answer_of, print_answer
 from pondage.cli.printing.output import Cell, print_json, print_table, print_title, print_view, state_cell
 from pondage.errors import NotFound
+from pondage.operations import ponds
 from pondage.views.ponds.checks import BreakingView, BrokenRule, ChecksView, RuleOutcome, RuleView
 from pondage.views.words import age_text
 
@@ -38,7 +38,7 @@ def checks(
         _sample(settings, pond, rule=rule, timeout_s=timeout_s, is_json=is_json)
         return
     with desk(settings) as opened:
-        view = opened.ask(looking.checks, subject=pond, most=limit)
+        view = opened.ask(ponds.checks, subject=pond, most=limit)
     print_view(view, lambda: _print(settings, view, pond), is_json=is_json)
 
 
@@ -91,10 +91,10 @@ def _sample(settings: Settings, pond: str, *, rule: str | None, timeout_s: float
 
 
 def _asked(settings: Settings, opened: Desk, pond: str, rule: str | None, timeout_s: float) -> list[BreakingView]:
-    from pondage.cli.asks import questions
+    from pondage.operations import questions
 
     found: list[BreakingView] = []
-    begun = opened.ask(questions.breaks, subject=pond, rule=rule, limit=SAMPLE)
+    begun = opened.ask(questions.checks_rows, subject=pond, rule=rule, limit=SAMPLE)
     if not begun:
         return found
     with opened.workers():

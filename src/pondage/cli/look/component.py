@@ -8,7 +8,6 @@ from typing import TypeVar
 import click
 import msgspec
 
-from pondage.cli.asks import components
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
 from pondage.cli.files.registry import known_components, listed_components
@@ -18,6 +17,7 @@ from pondage.define.job.component import ComponentDefinition
 from pondage.define.types.port import Port
 from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
+from pondage.operations import components
 from pondage.views.jobs.components import KnownComponent
 from pondage.views.jobs.queues import QueueView
 from pondage.views.words import duration_text
@@ -75,7 +75,7 @@ def show(settings: Settings, name: str, is_json: bool) -> None:
 def queues(settings: Settings, is_all: bool, is_json: bool) -> None:
     """Show what waits for which code. What is left over of old code can be bound to the new one."""
     with desk(settings) as opened:
-        view = opened.ask(components.queues, is_all=is_all)
+        view = opened.ask(components.component_queues, is_all=is_all)
     if is_json:
         print_json(view)
     elif not view.queues:
@@ -95,7 +95,7 @@ def queues(settings: Settings, is_all: bool, is_json: bool) -> None:
 def rebind(settings: Settings, queue: int, to: str | None, note: str, is_json: bool) -> None:
     """Let another code serve QUEUE: what waits in it, and what still comes."""
     with desk(settings) as opened:
-        done = opened.ask(components.rebind, queue=queue, to=to, note=note)
+        done = opened.ask(components.component_rebind, queue=str(queue), to=to, note=note)
     print_view(done, f"queue {queue} is served by code {done.served_by[:12]} now", is_json=is_json)
 
 

@@ -28,7 +28,7 @@ def diff(
     Rows are matched by --key; without it by the keys of a Pond that merges, or the columns of its rule `unique`; else
     they are compared as a whole. A worker reads both; when both Runs show the same snapshots nobody has to.
     """
-    from pondage.cli.asks import questions
+    from pondage.operations import questions
 
     with desk(settings) as opened:
         begun = opened.ask(questions.diff, pond=pond, against=against, keys=keys, limit=limit)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.drawing import drawing
 from pondage.cli.printing.output import print_json, print_table, print_title, styled
+from pondage.operations import ponds
 from pondage.views.ponds.lineage_data import Direction, LineageTable, LineageView
 from pondage.views.words import age_text, list_text
 
@@ -32,7 +32,7 @@ def lineage(
     For a Run (sales#12) or a snapshot it is the data that was really read. Columns are known after a table's next run.
     """
     with desk(settings) as opened:
-        view = opened.ask(looking.lineage, subject=subject, direction=way or "both", columns=has_columns)
+        view = opened.ask(ponds.lineage, subject=subject, direction=way or "both", columns=has_columns)
     if svg is not None:
         svg.write_text(_picture(view), encoding="utf-8")
     if is_json:

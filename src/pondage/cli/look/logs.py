@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.screen import Quietly
 from pondage.cli.printing.output import print_json, styled
+from pondage.operations import runs
 from pondage.views.runs.logs import LogLine, LogsView
 from pondage.views.words import moment_text
 
@@ -27,11 +27,11 @@ def logs(settings: Settings, subject: str | None, follow: bool, ripple: str | No
     with desk(settings) as opened:
         if follow and not is_json:
             with Quietly():
-                for batch in opened.follow(looking.log_lines, subject=subject, ripple=ripple, lines=lines):
+                for batch in opened.follow(runs.log_lines, subject=subject, ripple=ripple, lines=lines):
                     for line in batch.lines:
                         print_line(settings, line)
             return
-        view = opened.ask(looking.logs, subject=subject, ripple=ripple, lines=lines)
+        view = opened.ask(runs.logs, subject=subject, ripple=ripple, lines=lines)
         if is_json:
             print_json(view)
             return

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json, print_table
 from pondage.cli.printing.ponds import RUNS_COLUMNS, run_row
+from pondage.operations import runs as looking
 
 
 @verb

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title, state_cell
 from pondage.cli.printing.ponds import run_notes
 from pondage.cli.printing.stages import print_stages
+from pondage.operations import ponds
 from pondage.views.plans.schema import ColumnView
 from pondage.views.ponds.show import PondReference, PondShow, PublishedView, RippleShow, SnapshotShow
 from pondage.views.runs.runs import CodeView, OutputView, RunDetailView
@@ -29,7 +29,7 @@ def show(settings: Settings, subject: str, is_json: bool) -> None:
     For a Pond also the path and the stable name under which other programs find its tables.
     """
     with desk(settings) as opened:
-        view = opened.ask(looking.show, subject=subject)
+        view = opened.ask(ponds.show, subject=subject)
         if is_json:
             print_json(view)
             return

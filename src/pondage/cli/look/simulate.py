@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 import msgspec
 
-from pondage.cli.asks import simulating
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.look import simulate_options as options
@@ -25,6 +24,7 @@ from pondage.kernel.demand import events
 from pondage.kernel.demand.events import Tide, Wave
 from pondage.ledger.act.branching import with_foreign
 from pondage.ledger.tables.pond_shape import shape_of
+from pondage.operations import simulations
 from pondage.plan.deploy.planner import checked, make_plan
 from pondage.plan.deploy.reactors import reactor_changes
 from pondage.project.reader import read_declared
@@ -170,7 +170,7 @@ def simulate(
 
 
 def _deployed(opened: Desk) -> _Found:
-    facts = opened.ask(simulating.facts)
+    facts = opened.ask(simulations.simulation_facts)
     if not facts.deployed:
         raise NotFound("nothing is deployed", hint="pondage deploy, or: pondage simulate --local", code="NO_POND")
     return _Found(
@@ -186,7 +186,7 @@ def _deployed(opened: Desk) -> _Found:
 def _local(opened: Desk) -> _Found:
     """Read the project as a deploy would, with the Ponds of other projects that are deployed beside it."""
     project = opened.project
-    declared, facts = read_declared(project), opened.ask(simulating.facts)
+    declared, facts = read_declared(project), opened.ask(simulations.simulation_facts)
     plan = make_plan(
         declared.ponds,
         with_foreign(facts.deployed, facts.above, project=project.name),
@@ -309,7 +309,7 @@ def _save(settings: Settings, name: str, ours: Played, view: SimulationView) -> 
     kept = kept_of(name, view, [run for runs in ours.recorder.runs.values() for run in runs])
     with desk(settings) as opened:
         opened.ask(
-            simulating.save,
+            simulations.simulation_save,
             name=kept.name,
             start=kept.start,
             length_us=kept.length_us,

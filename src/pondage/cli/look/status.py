@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.screen import Quietly, follow, screen
 from pondage.cli.printing.output import is_terminal, print_table, print_view
 from pondage.cli.printing.ponds import REACTOR_COLUMNS, STATUS_COLUMNS, process_text, reactor_rows, status_rows
+from pondage.operations import ponds as looking
 from pondage.views.ponds.status import StatusView
 
 MOST_PONDS = 500

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import looking
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_view, styled
+from pondage.operations import ponds
 from pondage.views.ponds.why import WhyView
 from pondage.views.reactors.reactors import ReactorWhyView
 from pondage.views.words import duration_text
@@ -22,7 +22,7 @@ def why(settings: Settings, pond: str, is_json: bool) -> None:
     The name of a reactor explains why it does not fire.
     """
     with desk(settings) as opened:
-        view = opened.ask(looking.why, name=pond)
+        view = opened.ask(ponds.why, name=pond)
     print_view(view, lambda: print_why(settings, view), is_json=is_json)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import ponds_argument, send
+from pondage.operations import demand
 from pondage.views.ponds.status import PondView
 
 
@@ -20,4 +20,4 @@ def clear(settings: Settings, ponds: tuple[str, ...]) -> None:
         above = ": the Pond that blocks it is above" if old.state == "blocked" else ""
         return f"had nothing to clear{above}"
 
-    send(settings, ponds, lambda to, key: to.ask(demanding.clear, pond=key), done)
+    send(settings, ponds, lambda to, key: to.ask(demand.clear, pond=key), done)

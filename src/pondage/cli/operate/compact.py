@@ -32,7 +32,7 @@ def compact(settings: Settings, pond: str, timeout_s: float, is_json: bool) -> N
     What the table shows, its freshness and what Sinks have taken in do not change. It happens by itself when a table
     has more than 64 small batches.
     """
-    from pondage.cli.asks import questions
+    from pondage.operations import questions
 
     tables: list[CompactedTable] = []
     hint = f"pondage compact {pond}"

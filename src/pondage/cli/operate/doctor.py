@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json, styled
+from pondage.operations import installation
 from pondage.views.answers import DoctorView
 
 
@@ -48,4 +48,4 @@ def _looked(settings: Settings, *, is_replaying: bool, has_cluster: bool) -> Doc
 
         return examined(settings.project or Path.cwd(), is_replaying=is_replaying, has_cluster=has_cluster)
     with desk(settings) as opened:
-        return opened.ask(keeping.doctor, replay=is_replaying, cluster=has_cluster)
+        return opened.ask(installation.doctor, replay=is_replaying, cluster=has_cluster)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import note_option, ponds_argument, send
+from pondage.operations import demand
 from pondage.views.ponds.status import PondView
 
 
@@ -29,4 +29,4 @@ def force(settings: Settings, ponds: tuple[str, ...], full: bool, note: str) -> 
             return "is forced, as soon as the Run that is active has ended"
         return "cannot be forced: its Sources have never published (pondage run brings them)"
 
-    send(settings, ponds, lambda to, key: to.ask(demanding.force, pond=key, full=full, note=note), done)
+    send(settings, ponds, lambda to, key: to.ask(demand.force, pond=key, full=full, note=note), done)

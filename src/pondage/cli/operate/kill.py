@@ -6,11 +6,11 @@ import re
 
 import click
 
-from pondage.cli.asks import demanding
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import note_option, send
 from pondage.cli.follow.job_run import kill_run
+from pondage.operations import demand
 
 _RUN = re.compile("j[0-9a-f]{16}")
 """The id of a run of a job or a flow."""
@@ -33,4 +33,4 @@ def kill(settings: Settings, names: tuple[str, ...], note: str) -> None:
             for run in runs:
                 kill_run(opened, run)
     if ponds:
-        send(settings, ponds, lambda to, key: to.ask(demanding.kill, pond=key, note=note), "was killed")
+        send(settings, ponds, lambda to, key: to.ask(demand.kill, pond=key, note=note), "was killed")

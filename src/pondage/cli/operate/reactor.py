@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 import msgspec
 
-from pondage.cli.asks import reactors
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.operate.reactor_commands import fire, fire_with, pause, push, redrive, resume, revive
 from pondage.cli.printing.output import print_json, print_pairs, print_table
+from pondage.operations import reactors
 from pondage.views.reactors.reactors import ReactorView
 from pondage.views.words import moment_text
 
@@ -30,7 +30,7 @@ for _verb in (fire, fire_with, pause, resume, push, revive, redrive):
 def list_reactors(settings: Settings, is_json: bool) -> None:
     """List every deployed reactor, its state, and whether a live host owns it."""
     with desk(settings) as opened:
-        views = opened.ask(reactors.reactors)
+        views = opened.ask(reactors.reactor_list)
         environment = "" if views else opened.environment
     if is_json:
         print_json(views)
@@ -56,7 +56,7 @@ def _line(view: ReactorView) -> tuple[str, ...]:
 def state(settings: Settings, name: str, is_json: bool) -> None:
     """Show what a reactor knows: values, queues, health, offsets, the last fire, dead letters."""
     with desk(settings) as opened:
-        found = opened.ask(reactors.state, reactor=name)
+        found = opened.ask(reactors.reactor_state, reactor=name, patience_s=10.0)
     if is_json:
         print_json(found)
         return
@@ -110,7 +110,7 @@ def _offset_text(offset: object) -> str:
 def dead(settings: Settings, name: str, is_json: bool) -> None:
     """List dead letters: the inputs of fires that were given up, and events that could not be decoded."""
     with desk(settings) as opened:
-        letters = opened.ask(reactors.dead, reactor=name)
+        letters = opened.ask(reactors.reactor_dead, reactor=name, patience_s=10.0)
     if is_json:
         print_json(letters)
         return
@@ -137,7 +137,7 @@ def _letter_line(letter: dict[str, object]) -> tuple[str, ...]:
 def history(settings: Settings, name: str, limit: int, is_json: bool) -> None:
     """List what happened to a reactor: recoveries, holds, starts that failed."""
     with desk(settings) as opened:
-        lines = opened.ask(reactors.history, reactor=name, limit=limit)
+        lines = opened.ask(reactors.reactor_history, reactor=name, limit=limit)
     if is_json:
         print_json(lines)
         return
@@ -153,7 +153,7 @@ def history(settings: Settings, name: str, limit: int, is_json: bool) -> None:
 def watch(settings: Settings, name: str, is_json: bool) -> None:
     """Follow a reactor until Ctrl-C: its health as it changes, its fires at most four times a second."""
     with desk(settings) as opened:
-        for said in opened.follow(reactors.watch, reactor=name):
+        for said in opened.follow(reactors.reactor_watch, reactor=name, patience_s=10.0):
             said.pop("id", None)
             if is_json:
                 click.echo(msgspec.json.encode(said))

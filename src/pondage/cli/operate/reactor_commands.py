@@ -9,11 +9,11 @@ from collections.abc import Iterable
 import click
 import msgspec
 
-from pondage.cli.asks import reactors
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json
 from pondage.errors import PondageError
+from pondage.operations import reactors
 from pondage.views.reactors.words import hold_text
 
 _NAME = click.argument("name", metavar="REACTOR")
@@ -100,7 +100,9 @@ def push(settings: Settings, name: str, source: str, value: str | None, timeout_
             if value is None and not line.strip():
                 continue
             value_given = _json(line, "" if value is not None else f"line {number}: ")
-            answer = opened.ask(reactors.push, reactor=name, source=source, value=value_given, patience_s=timeout_s)
+            answer = opened.ask(
+                reactors.reactor_push, reactor=name, source=source, value=value_given, patience_s=timeout_s
+            )
             refused += answer.get("accepted") is not True
             click.echo(msgspec.json.encode(answer).decode() if is_json else _push_text(answer))
     if refused:
@@ -122,7 +124,9 @@ def _command(settings: Settings, name: str, command: str, argument: object, *, t
     """Give a command under an id of its own, so that a lost answer does not do it twice; exit code 1 when refused."""
     cid = f"cli-{secrets.token_hex(8)}"
     with desk(settings) as opened:
-        reply = opened.ask(reactors.command, reactor=name, command=command, arg=argument, cid=cid, patience_s=timeout_s)
+        reply = opened.ask(
+            reactors.reactor_command, reactor=name, command=command, arg=argument, cid=cid, patience_s=timeout_s
+        )
     error = reply.get("error")
     if is_json:
         print_json(reply)

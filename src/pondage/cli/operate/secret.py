@@ -6,11 +6,11 @@ import sys
 
 import click
 
-from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json, print_view
 from pondage.define.values.names import checked_name
+from pondage.operations import access
 
 _NAME = click.argument("name")
 
@@ -31,7 +31,7 @@ def set_(settings: Settings, name: str, is_json: bool) -> None:
     checked_name(name, what="secret")
     value = _value(name)
     with desk(settings) as opened:
-        kept = opened.ask(keeping.put_secret, name=name, value=value)
+        kept = opened.ask(access.secret_set, name=name, value=value)
     print_view(kept, f"{'stored' if kept.is_new else 'replaced'} the secret {name}", is_json=is_json)
 
 
@@ -40,7 +40,7 @@ def set_(settings: Settings, name: str, is_json: bool) -> None:
 def list_(settings: Settings, is_json: bool) -> None:
     """Print the names of the stored secrets. Values are never shown."""
     with desk(settings) as opened:
-        view = opened.ask(keeping.secrets)
+        view = opened.ask(access.secret_list)
     found = view.secrets
     if is_json:
         print_json(view)
@@ -57,7 +57,7 @@ def list_(settings: Settings, is_json: bool) -> None:
 def remove(settings: Settings, name: str, is_json: bool) -> None:
     """Delete a secret. Ripples that ask for it fail from then on, and say so."""
     with desk(settings) as opened:
-        gone = opened.ask(keeping.remove_secret, name=name)
+        gone = opened.ask(access.secret_remove, name=name)
     print_view(gone, f"removed the secret {name}", is_json=is_json)
 
 

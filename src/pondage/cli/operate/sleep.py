@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import ponds_argument, send
+from pondage.operations import demand
 
 
 @verb
@@ -19,4 +19,4 @@ def sleep(settings: Settings, ponds: tuple[str, ...], upstream: bool) -> None:
     A Sink that wants something asks again with its next demand. With --upstream the Ponds above sleep too.
     """
     done = "sleeps, and so does everything above it" if upstream else "sleeps"
-    send(settings, ponds, lambda to, key: to.ask(demanding.sleep, pond=key, upstream=upstream), done)
+    send(settings, ponds, lambda to, key: to.ask(demand.sleep, pond=key, upstream=upstream), done)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import keeping
-from pondage.cli.client.desk import about, desk
+from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json, print_table, print_view
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.names import checked_name
 from pondage.ledger.tables.api_tokens import TokenRow
+from pondage.operations import access, installation
 from pondage.views.words import age_text
 
 LEVELS = ("read", "demand", "operate", "admin")
@@ -34,7 +34,7 @@ def token() -> None:
 @settings_and_json
 def create(
     settings: Settings,
-    level: str,
+    level: access.LevelName,
     environments: tuple[str, ...],
     everywhere: bool,
     name: str,
@@ -46,7 +46,7 @@ def create(
         chosen = tuple(checked_name(each, what="environment") for each in environments) or (opened.environment,)
         bound = ("*",) if everywhere else chosen
         made = opened.ask(
-            keeping.make_token,
+            access.token_create,
             name=name or f"{level} token",
             level=level,
             environments=bound,
@@ -65,8 +65,8 @@ def create(
 def list_(settings: Settings, is_json: bool) -> None:
     """List the tokens: what each may do and where, never what it is made of."""
     with desk(settings) as opened:
-        rows = opened.ask(keeping.tokens)
-        now = opened.ask(about).at
+        rows = opened.ask(access.token_list)
+        now = opened.ask(installation.about).at
     if is_json:
         print_json(rows)
         return
@@ -101,5 +101,5 @@ def _state(row: TokenRow, now: int) -> str:
 def revoke(settings: Settings, token_id: str, is_json: bool) -> None:
     """End a token at once: the server refuses it from the next request on."""
     with desk(settings) as opened:
-        row = opened.ask(keeping.revoke_token, token=token_id)
+        row = opened.ask(access.token_revoke, token=token_id)
     print_view(row, f"revoked {row.id} ({row.name})", is_json=is_json)

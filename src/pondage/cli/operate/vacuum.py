@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json
+from pondage.operations import installation
 from pondage.views.words import count_text, size_text
 
 
@@ -20,7 +20,7 @@ def vacuum(settings: Settings, dry_run: bool, is_json: bool) -> None:
     Snapshots are marked first and their files go with a later call, so that nobody reads what vanishes.
     """
     with desk(settings) as opened:
-        report = opened.ask(keeping.vacuum, dry_run=dry_run)
+        report = opened.ask(installation.vacuum, dry_run=dry_run)
     if is_json:
         print_json(report)
         return

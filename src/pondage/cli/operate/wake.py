@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pondage.cli.asks import demanding
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.event import ponds_argument, send
+from pondage.operations import demand
 from pondage.views.ponds.status import PondView
 
 
@@ -17,4 +17,4 @@ def wake(settings: Settings, ponds: tuple[str, ...]) -> None:
     def done(old: PondView, new: PondView) -> str:
         return "was woken" if new.runs > old.runs else "was woken, but its Sources have nothing newer: it does not run"
 
-    send(settings, ponds, lambda to, key: to.ask(demanding.wake, pond=key), done)
+    send(settings, ponds, lambda to, key: to.ask(demand.wake, pond=key), done)

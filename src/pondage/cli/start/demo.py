@@ -14,8 +14,7 @@ import msgspec
 
 import pondage
 from pondage.cli.ask.run import everything_of, tables_of
-from pondage.cli.asks import demanding, looking
-from pondage.cli.client.desk import Here, about
+from pondage.cli.client.desk import Here
 from pondage.cli.client.session import Session, session
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.answer import ask, print_answer
@@ -27,6 +26,7 @@ from pondage.cli.printing.output import print_table, print_title
 from pondage.cli.printing.plan import print_plan
 from pondage.cli.start.deploy import deploy_project
 from pondage.errors import ProjectError
+from pondage.operations import demand, installation, ponds
 from pondage.project.project import load_project
 from pondage.views.ponds.rhythm import RhythmView, rhythm
 from pondage.views.ponds.show import PondShow, PublishedView
@@ -87,19 +87,19 @@ def _walk(settings: Settings, opened: Session, near: Here, seconds: float) -> No
     _step(settings, 6, "Why does a Pond not run?")
     idle = _idle_pond(view)
     click.echo(f"$ pondage why {idle}")
-    print_why(settings, near.ask(looking.why, name=idle))
+    print_why(settings, near.ask(ponds.why, name=idle))
     _step(settings, 7, "Other programs read the published table by its stable name. DuckDB, for example:")
     _read_outside(settings, near, key)
 
 
 def _wave(settings: Settings, opened: Session, near: Here, key: str, seconds: float) -> None:
-    since = near.ask(about).at
-    near.ask(demanding.wave, pond=key, pacing="eager")
+    since = near.ask(installation.about).at
+    near.ask(demand.wave, pond=key, pacing="eager")
     with screen(settings) as shown:
         follow(near, shown, lambda _: False, timeout_s=seconds)
-        until = near.ask(about).at
+        until = near.ask(installation.about).at
         # Not only calm: what the Wave asked of the Sources is taken back too, so that the demo can end.
-        near.ask(demanding.sleep, pond=key, upstream=True)
+        near.ask(demand.sleep, pond=key, upstream=True)
         follow(near, shown, _is_quiet, timeout_s=SETTLE_S)
     with opened.ledger.reading() as tx:
         print_rhythm(settings, rhythm(tx, opened.environment, since=since, until=until))
@@ -176,7 +176,7 @@ def _published(near: Here, key: str) -> PublishedView | None:
     changes = near.changes()
     deadline = time.monotonic() + PUBLISH_S
     while True:
-        shown = near.ask(looking.show, subject=key)
+        shown = near.ask(ponds.show, subject=key)
         assert isinstance(shown, PondShow), key
         published = next((each.published for each in shown.ripples if each.is_outlet), None)
         if published is not None:

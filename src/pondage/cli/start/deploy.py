@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import demanding, deploying, looking
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.files.project import chosen, read_project
@@ -13,6 +12,7 @@ from pondage.cli.follow.screen import follow, screen
 from pondage.cli.printing.output import print_view
 from pondage.cli.printing.plan import print_plan
 from pondage.ledger.act.branching import Choice
+from pondage.operations import demand, deployments, ponds
 from pondage.plan.deploy.planner import refuse
 from pondage.views.plans.plan import PlanView
 from pondage.views.ponds.status import PondView, StatusView
@@ -69,14 +69,14 @@ def deploy_project(opened: Desk, choice: Choice | None = None, *, is_dry: bool =
     said = chosen(project, choice or Choice())
     read = read_project(project, has_jobs=not said.names)
     if not is_dry:
-        return opened.ask(deploying.deploy, **read, choice=said)
-    view = opened.ask(deploying.plan, **read, choice=said)
+        return opened.ask(deployments.deploy, **read, choice=said)
+    view = opened.ask(deployments.plan, **read, choice=said)
     refuse(view.problems)
     return view
 
 
 def _next_command(opened: Desk, view: PlanView) -> str:
-    found = opened.ask(looking.status)
+    found = opened.ask(ponds.status)
     if not found.ponds and view.reactors:
         return "pondage reactor list" if found.processes else "pondage dev (in another terminal)"
     if not found.ponds and view.exposed:
@@ -99,7 +99,7 @@ def force_in_order(
         before = _status(opened)
         layer = [key for key in left if not _reads_any(before, key, left)]
         for key in layer:
-            opened.ask(demanding.force, pond=key)
+            opened.ask(demand.force, pond=key)
         now = _status(opened)
         waiting = [key for key in layer if _has_begun(before.pond(key), now.pond(key))]
         skipped += [key for key in layer if key not in waiting]
@@ -109,7 +109,7 @@ def force_in_order(
 
 
 def _status(opened: Desk) -> StatusView:
-    return opened.ask(looking.status)
+    return opened.ask(ponds.status)
 
 
 def _reads_any(view: StatusView, key: str, left: list[str]) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import keeping
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json, print_table
+from pondage.operations import environments
 from pondage.views.words import count_text, size_text
 
 
@@ -24,7 +24,7 @@ def env() -> None:
 def list_(settings: Settings, is_json: bool) -> None:
     """Print every environment: what is above it, its own Ponds, the size of its own data."""
     with desk(settings) as opened:
-        view = opened.ask(keeping.environments)
+        view = opened.ask(environments.env_list)
     if is_json:
         print_json(view)
         return
@@ -44,7 +44,7 @@ def list_(settings: Settings, is_json: bool) -> None:
 def show(settings: Settings, name: str, is_json: bool) -> None:
     """Print where each Pond that can be read in an environment comes from."""
     with desk(settings) as opened:
-        view = opened.ask(keeping.environment, name=name)
+        view = opened.ask(environments.env_show, name=name)
     if is_json:
         print_json(view)
         return
@@ -67,10 +67,10 @@ def remove(settings: Settings, name: str, is_sure: bool, is_json: bool) -> None:
     What runs in it is stopped. The data is marked at once and deleted by the next `pondage vacuum`.
     """
     with desk(settings) as opened:
-        own = opened.ask(keeping.environment, name=name).environment.own
+        own = opened.ask(environments.env_show, name=name).environment.own
         if not is_sure and name != "main":  # which is refused anyway
             click.confirm(f"remove environment {name} with {count_text(own, 'Pond')} of its own?", abort=True, err=True)
-        removed = opened.ask(keeping.remove_environment, name=name)
+        removed = opened.ask(environments.env_remove, name=name)
     if is_json:
         print_json(removed)
         return

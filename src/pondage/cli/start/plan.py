@@ -5,8 +5,6 @@ from __future__ import annotations
 import click
 import msgspec
 
-from pondage.cli.asks import deploying
-from pondage.cli.asks.uploads import Read
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.files.project import chosen, read_project
@@ -14,6 +12,8 @@ from pondage.cli.follow.answer import answer_of
 from pondage.cli.printing.output import print_view
 from pondage.cli.printing.plan import print_plan
 from pondage.ledger.act.branching import Choice
+from pondage.operations import deployments
+from pondage.operations.uploads import Read
 from pondage.views.plans.analysis import InferredSchema
 from pondage.views.plans.plan import PlanView
 
@@ -33,7 +33,7 @@ def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> 
     with desk(settings) as opened:
         project = opened.project
         read, choice = read_project(project), chosen(project, Choice())
-        view = opened.ask(deploying.plan, **read, choice=choice)
+        view = opened.ask(deployments.plan, **read, choice=choice)
         if analyze and not view.problems:
             view = analyzed(opened, read, choice, view, timeout_s=timeout_s)
     print_view(view, lambda: print_plan(settings, view), is_json=is_json)
@@ -43,9 +43,9 @@ def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> 
 
 def analyzed(opened: Desk, read: Read, choice: Choice, view: PlanView, *, timeout_s: float) -> PlanView:
     """Answer the plan with the schemas of everything that computes anew. Nothing is deployed or written."""
-    asked = opened.ask(deploying.analysis, **read, choice=choice, timeout_s=timeout_s).answer
+    asked = opened.ask(deployments.analyze, **read, choice=choice, timeout_s=timeout_s).answer
     if asked is None:
         return msgspec.structs.replace(view, is_analyzed=True)
     hint = "pondage plan shows the rest without a worker"
     inferred = answer_of(opened, asked, tuple[InferredSchema, ...], timeout_s=timeout_s, hint=hint)
-    return opened.ask(deploying.plan, **read, choice=choice, inferred=inferred)
+    return opened.ask(deployments.plan, **read, choice=choice, inferred=inferred)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import deploying
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json
+from pondage.operations import rollbacks
 
 
 @verb
@@ -22,7 +22,7 @@ def promote(settings: Settings, ponds: tuple[str, ...], to: str | None, is_deplo
     until the next Run there.
     """
     with desk(settings) as opened:
-        done = opened.ask(deploying.promote, ponds=ponds, to=to, is_deployed=is_deployed)
+        done = opened.ask(rollbacks.promote, ponds=ponds, to=to, is_deployed=is_deployed)
     if is_json:
         print_json(done)
         return

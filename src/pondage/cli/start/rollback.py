@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.asks import deploying
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.event import what_follows
 from pondage.cli.printing.output import print_json
 from pondage.cli.printing.plan import print_plan
+from pondage.operations import rollbacks
 from pondage.views.words import age_text
 
 
@@ -37,7 +37,7 @@ def rollback(settings: Settings, pond: str | None, run: str | None, dry_run: boo
 
 
 def _roll_back_pond(opened: Desk, name: str, given: str, *, is_json: bool) -> None:
-    back = opened.ask(deploying.roll_back_pond, pond=name, run=given)
+    back = opened.ask(rollbacks.rollback_pond, pond=name, run=given)
     if is_json:
         print_json(back.older)
         return
@@ -57,7 +57,7 @@ def _roll_back_pond(opened: Desk, name: str, given: str, *, is_json: bool) -> No
 
 def _roll_back_project(settings: Settings, opened: Desk, *, is_dry: bool, is_json: bool) -> None:
     project = opened.project
-    back = opened.ask(deploying.roll_back, project=project.name, is_dry=is_dry, pools=project.pools)
+    back = opened.ask(rollbacks.rollback, project=project.name, is_dry=is_dry, pools=project.pools)
     if is_json:
         print_json(back.plan)
         return

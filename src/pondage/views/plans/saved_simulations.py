@@ -8,8 +8,7 @@ import msgspec
 
 from pondage.errors import NotFound
 from pondage.ledger.database.driver import Transaction, number, text
-from pondage.ledger.tables import actors, history
-from pondage.ledger.tables.history import Caller
+from pondage.ledger.tables import actors
 from pondage.simulate.record import RunRecord
 from pondage.views.plans.simulation import SimulationView
 
@@ -79,16 +78,6 @@ def kept_of(name: str, view: SimulationView, runs: Sequence[RunRecord]) -> KeptS
         ),
         has_more=len(over) > MOST_SPANS,
     )
-
-
-def keep(tx: Transaction, environment: str, kept: KeptSimulation, *, by: Caller) -> SavedLine:
-    """Keep a simulation under its name; one of the same name is kept beside it."""
-    found = actors.environment(tx, environment)
-    if found is None:
-        raise NotFound("nothing is deployed here", hint="pondage deploy", code="NO_ENVIRONMENT")
-    history.record(tx, environment=found, kind=KIND, payload=kept)
-    history.audit(tx, by, environment=found, verb="simulate", target=kept.name)
-    return saved(tx, environment).simulations[0]
 
 
 def saved(tx: Transaction, environment: str) -> SavedSimulations:

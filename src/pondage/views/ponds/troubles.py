@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from pondage.define.project.alert import AlertRule
-from pondage.errors import NotFound
 from pondage.ledger.database.driver import Transaction, number, text
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, job_runs
-from pondage.ledger.tables.history import Caller
-from pondage.ledger.upkeep.alerts import AlertRow, Trouble, newest, put_test
+from pondage.ledger.upkeep.alerts import AlertRow, Trouble, newest
 from pondage.views.ponds.checks import RuleView, read_checks
 from pondage.views.ponds.status import PondView, StatusView, status
 from pondage.views.words import duration_text, list_text
@@ -27,12 +25,6 @@ class AlertsView(msgspec.Struct, frozen=True, kw_only=True):
     environment: str
     at: int
     alerts: tuple[AlertRow, ...]
-
-
-class TestedAlert(msgspec.Struct, frozen=True, kw_only=True):
-    """An alert that means nothing, on its way."""
-
-    alert: str
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,18 +48,6 @@ def alerts(tx: Transaction, environment: str, *, limit: int, is_open: bool = Fal
     found = actors.environment(tx, environment)
     rows = [] if found is None else newest(tx, found, limit=limit, is_open=is_open)
     return AlertsView(environment=environment, at=tx.now, alerts=tuple(rows))
-
-
-def try_rule(ledger: Ledger, environment: str, rules: Mapping[str, AlertRule], name: str, *, by: Caller) -> TestedAlert:
-    """Put a message that means nothing into the outbox; raises `NotFound` for a rule that there is not."""
-    rule = rules.get(name)
-    if rule is None:
-        known = f"there is {list_text(list(rules))}" if rules else "there is none"
-        raise NotFound(f"there is no rule {name!r} for alerts; {known}", hint="[alerts.NAME] in pondage.toml")
-    with ledger.transaction() as tx:
-        found = actors.environment(tx, environment, is_created=True)
-        assert found is not None
-        return TestedAlert(alert=put_test(tx, ledger.ids, found, rule, by=by))
 
 
 def facts(tx: Transaction, ledger: Ledger, environment: str, kinds: Iterable[str]) -> Facts:

@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 import click
 
-from pondage.cli.asks import flows
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, Verb, pass_settings
+from pondage.operations import flows
 
 
 @click.command("extract", cls=Verb)
@@ -34,7 +34,7 @@ def extract(settings: Settings, run_id: str, name: str, output: Path | None, off
     with desk(settings) as opened:
         size, what = 0, _known(opened, run_id, name, no_wait=no_wait)
         with _target(output, offset) as target:
-            for chunk in opened.fetch(flows.extract, run=run_id, name=name, offset=offset, wait=not no_wait):
+            for chunk in opened.fetch(flows.flow_extract, run=run_id, name=name, offset=offset, wait=not no_wait):
                 target.write(chunk)
                 size += len(chunk)
             target.flush()
@@ -44,7 +44,7 @@ def extract(settings: Settings, run_id: str, name: str, output: Path | None, off
 
 def _known(opened: Desk, run_id: str, name: str, *, no_wait: bool) -> str:
     """Answer the format of an extract, having said when it must be waited for."""
-    view = opened.ask(flows.flow, run=run_id)
+    view = opened.ask(flows.flow_show, run=run_id)
     found = next((one for one in view.extracts if one.name == name), None)
     if found is not None and found.state == "waiting" and not no_wait:
         node = found.source.partition(".")[0]

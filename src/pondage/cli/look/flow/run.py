@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from pondage.cli.asks import flows, jobs
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
 from pondage.cli.files import registry
@@ -19,6 +18,7 @@ from pondage.cli.printing.stages import print_stages
 from pondage.define.job.flow import FlowRefused
 from pondage.define.values.names import checked_name
 from pondage.ledger.act.flow_constants import MAX_BYTES
+from pondage.operations import flows, jobs
 from pondage.views.jobs.flows import FlowDetail
 from pondage.views.words import moment_text
 
@@ -41,7 +41,7 @@ def submit(settings: Settings, file: str, name: str | None, is_followed: bool, i
             chosen = None if name is None else checked_name(name, what="flow")
             project = opened.project if settings.server is None else registry.this_project()
             stored, archive = stored_tree(project, file, name=chosen, opened=opened, inferring=inferring)
-            begun = opened.ask(jobs.start_file, job=stored, archive=archive, context={}, reason="submitted")
+            begun = opened.ask(jobs.job_run_sent, job=stored, archive=archive, context={}, reason="submitted")
         except FlowRefused as error:
             refuse_tree(error, is_json=is_json)
         _carry_on(settings, opened, begun.run, is_followed=is_followed, is_json=is_json)
@@ -56,7 +56,7 @@ def store(settings: Settings, file: Path, is_json: bool) -> None:
     It is the octets of a `Bytes`, the JSON of a `Value`, or the Arrow IPC stream of a `Table`.
     """
     with desk(settings) as opened, file.open("rb") as source:
-        stored = opened.ask(flows.store, data=source.read(MAX_BYTES + 1))
+        stored = opened.ask(flows.flow_store, data=source.read(MAX_BYTES + 1))
     print_view(stored, stored.ref, is_json=is_json)
 
 
@@ -67,7 +67,7 @@ def store(settings: Settings, file: Path, is_json: bool) -> None:
 def list_runs(settings: Settings, name: str | None, limit: int, is_json: bool) -> None:
     """List the newest flows, of one name or of all."""
     with desk(settings) as opened:
-        view = opened.ask(flows.newest, name=name, limit=limit)
+        view = opened.ask(flows.flow_list, name=name, limit=limit)
     if is_json:
         print_json(view)
     elif view.runs:
@@ -110,7 +110,7 @@ def stop(settings: Settings, run_id: str, node: str | None) -> None:
     To end a run without its verdict: pondage kill RUN.
     """
     with desk(settings) as opened:
-        view = opened.ask(flows.stop, run=run_id, node=node)
+        view = opened.ask(flows.flow_stop, run=run_id, node=node)
     run = view.flow.run
     running = [one.name for one in view.flow.components if one.state == "RUNNING"]
     rest = f"; may end within 30 s: {', '.join(running)}" if running else ""
@@ -125,7 +125,7 @@ def resume(settings: Settings, run_id: str, is_followed: bool, is_json: bool) ->
     """Go on with a flow that failed or was killed: a new run that repeats nothing that is finished and still holds."""
     with desk(settings) as opened:
         old = _read(opened, run_id).flow.run.id
-        begun = opened.ask(jobs.resume, run=old, fresh_globals=False)
+        begun = opened.ask(jobs.job_resume, run=old, fresh_globals=False)
         _carry_on(settings, opened, begun.run, is_followed=is_followed, is_json=is_json)
 
 
@@ -138,7 +138,7 @@ def cleanup(settings: Settings, run_id: str, is_json: bool) -> None:
     Its extracts stay for their own retention. The files go with the next `pondage vacuum`, or by themselves.
     """
     with desk(settings) as opened:
-        done = opened.ask(flows.clean_up, run=run_id)
+        done = opened.ask(flows.flow_cleanup, run=run_id)
     print_view(
         done, f"{done.tables} table(s) between nodes will be removed; what can be extracted stays", is_json=is_json
     )
@@ -152,7 +152,7 @@ def _carry_on(settings: Settings, opened: Desk, run_id: str, *, is_followed: boo
 
 
 def _read(opened: Desk, run_id: str) -> FlowDetail:
-    return opened.ask(flows.flow, run=run_id)
+    return opened.ask(flows.flow_show, run=run_id)
 
 
 def _print_end(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:

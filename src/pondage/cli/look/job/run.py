@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from pondage.cli.asks import jobs
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.files.inference import asking_first
@@ -16,6 +15,7 @@ from pondage.cli.look.job.options import values
 from pondage.cli.printing.jobs import headline
 from pondage.cli.printing.output import print_view, styled
 from pondage.ledger.tables.job_plans import StoredJob
+from pondage.operations import jobs
 from pondage.views.jobs.jobs import JobRunDetail
 
 FAILED, ABORTED = 1, 3
@@ -44,10 +44,10 @@ def run(
         given = values(context)
         file = Path(job) if Path(job).is_file() else None
         if file is None:
-            begun = opened.ask(jobs.start, job=job, context=given)
+            begun = opened.ask(jobs.job_run, job=job, context=given, reason="by hand")
         else:
             stored, archive = stored_file(opened.project, file, fuses=not no_fuse, inferring=inferring)
-            begun = opened.ask(jobs.start_file, job=stored, archive=archive, context=given)
+            begun = opened.ask(jobs.job_run_sent, job=stored, archive=archive, context=given, reason="by hand")
         _carry_on(settings, opened, begun.run, file=file, is_followed=is_followed, is_json=is_json)
 
 
@@ -74,20 +74,20 @@ def resume(
     With --file the job may have been edited: what changed is shown first, and --yes goes on. Exit codes as of `run`.
     """
     with desk(settings) as opened, asking_first(opened, is_followed=is_followed) as inferring:
-        old = opened.ask(jobs.job_run, run=run_id).run.id
+        old = opened.ask(jobs.job_show, run=run_id).run.id
         stored, archive = (
             (None, b"") if file is None else stored_file(opened.project, file, fuses=not no_fuse, inferring=inferring)
         )
         if stored is not None and not is_json:
             _print_difference(opened, old, stored)
         begun = opened.ask(
-            jobs.resume, run=old, job=stored, archive=archive, is_edited=is_edited, fresh_globals=fresh_globals
+            jobs.job_resume, run=old, job=stored, archive=archive, is_edited=is_edited, fresh_globals=fresh_globals
         )
         _carry_on(settings, opened, begun.run, file=file, is_followed=is_followed, is_json=is_json)
 
 
 def _print_difference(opened: Desk, run_id: str, stored: StoredJob) -> None:
-    found = opened.ask(jobs.difference, run=run_id, job=stored)
+    found = opened.ask(jobs.job_difference, run=run_id, job=stored)
     for title, names in (("changed", found.changed), ("added", found.added), ("removed", found.removed)):
         if names:
             click.echo(f"{title} sub-jobs: {', '.join(names)}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 import msgspec
 
-from pondage.cli.asks import jobs
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
 from pondage.cli.follow.job_run import kill_run
@@ -21,6 +20,7 @@ from pondage.cli.printing.jobs import (
 )
 from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title
 from pondage.cli.printing.stages import print_stages
+from pondage.operations import jobs
 from pondage.views.jobs.jobs import JobRunDetail, SubjobView
 from pondage.views.words import size_text
 
@@ -32,7 +32,7 @@ from pondage.views.words import size_text
 def list_jobs(settings: Settings, job: str | None, limit: int, is_json: bool) -> None:
     """List the deployed jobs and the newest runs, of one job or of all."""
     with desk(settings) as opened:
-        view = opened.ask(jobs.jobs, job=job, limit=limit)
+        view = opened.ask(jobs.job_list, job=job, limit=limit)
     if is_json:
         print_json(view)
         return
@@ -51,7 +51,7 @@ def list_jobs(settings: Settings, job: str | None, limit: int, is_json: bool) ->
 def show(settings: Settings, run_id: str, is_json: bool) -> None:
     """Show a run, or the newest run of a job: every component with its state, its cause and what it wrote."""
     with desk(settings) as opened:
-        view = opened.ask(jobs.job_run, run=run_id)
+        view = opened.ask(jobs.job_show, run=run_id)
     _print(settings, view, is_json=is_json)
 
 

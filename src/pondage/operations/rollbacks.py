@@ -8,9 +8,10 @@ import msgspec
 
 from pondage.define.values.names import PondKey
 from pondage.errors import NotFound
+from pondage.ledger.act import promotion
 from pondage.ledger.act.deploy import deploy, deployed
 from pondage.ledger.act.exposed import NOTHING, of_projects
-from pondage.ledger.act.promotion import CannotPromote, Promoted, definition_of, promote
+from pondage.ledger.act.promotion import CannotPromote, Promoted, definition_of
 from pondage.ledger.act.reactor_deploy import deployed_reactors, fed_schemas
 from pondage.ledger.act.rollback import newest_run_of, previous_deployment, roll_back_pond
 from pondage.ledger.commit import work
@@ -18,6 +19,9 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, environments
 from pondage.ledger.tables.environments import environment_id
 from pondage.ledger.tables.history import Caller
+from pondage.operations.demand import PondRequest
+from pondage.operations.operation import Context, Level, NotedRequest, operation
+from pondage.operations.uploads import Slots
 from pondage.plan.deploy.change import change_of
 from pondage.plan.deploy.planner import checked, make_plan
 from pondage.plan.deploy.reactor_contracts import reactor_promises
@@ -56,27 +60,57 @@ class Promotion(msgspec.Struct, frozen=True, kw_only=True):
     ponds: list[Promoted]
 
 
-def back_to_run(ledger: Ledger, environment: str, name: str, given: str, *, by: Caller) -> PondBack:
-    """Show an older completed Run of a Pond again; raises `NotFound` and `CannotRollBack`."""
+class PondBackRequest(PondRequest, frozen=True, kw_only=True):
+    """The Run to show again: its id, or its number."""
+
+    run: str
+
+
+class ProjectBackRequest(NotedRequest, frozen=True, kw_only=True):
+    """The project that goes back to what it had deployed before."""
+
+    project: str
+    is_dry: bool = False
+    pools: Mapping[str, Slots] = {}
+
+
+class PromoteRequest(NotedRequest, frozen=True, kw_only=True):
+    """Ponds of the environment, and where they are shown, else in the one above."""
+
+    ponds: Sequence[str]
+    to: str | None = None
+    is_deployed: bool = False
+
+
+@operation("POST /v1/ponds/{pond}/rollback", Level.OPERATE, PondBackRequest)
+def rollback_pond(context: Context, asked: PondBackRequest) -> PondBack:
+    """Show an older completed Run of a Pond again; nothing is computed.
+
+    Raises `NotFound` and `CannotRollBack`.
+    """
+    ledger, environment, given = context.ledger, context.environment, asked.run
     with ledger.reading() as tx:
         found = find.environment_id(tx, environment)
-        key = find.pond(tx, found, name).key
+        key = find.pond(tx, found, asked.pond).key
         wanted = f"{key}#{given}" if given.isascii() and given.isdecimal() else given
         identity = find.run_id(tx, found, wanted)
         if identity is None:
-            raise NotFound(f"there is no Run {given!r}", hint=f"pondage runs {name}", code="NO_RUN")
+            raise NotFound(f"there is no Run {given!r}", hint=f"pondage runs {asked.pond}", code="NO_RUN")
         older = detail(tx, environment, identity)
-    roll_back_pond(ledger, environment, key, identity, by=by)
+    roll_back_pond(ledger, environment, key, identity, by=context.by)
     with ledger.reading() as tx:
         view = status(tx, environment, keys=[key])
         current = runs(tx, environment, pond=key, state="completed", limit=1).runs[0]
     return PondBack(pond=key, older=older, is_shown=current.rolled_back_to == older.run.number, status=view)
 
 
-def back_to_deployment(
-    ledger: Ledger, environment: str, project: str, *, is_dry: bool, pools: Mapping[str, int], by: Caller
-) -> ProjectBack:
-    """Deploy what a project had deployed before what it has now; raises `CannotRollBack` when there is nothing."""
+@operation("POST /v1/rollback", Level.OPERATE, ProjectBackRequest)
+def rollback(context: Context, asked: ProjectBackRequest) -> ProjectBack:
+    """Deploy what a project had deployed before.
+
+    Raises `CannotRollBack` when there is nothing.
+    """
+    ledger, environment, project = context.ledger, context.environment, asked.project
     with ledger.reading() as tx:
         older = previous_deployment(tx, ledger, environment, project)
         found = deployed(tx, ledger, environment)
@@ -107,7 +141,7 @@ def back_to_deployment(
     kept = tuple(each for each in view.messages if each.kind != "version")
     view = msgspec.structs.replace(view, messages=kept)
     back = ProjectBack(plan=view, environment=environment, deployed_at=older.deployed_at, at=now)
-    if is_dry or view.is_empty:
+    if asked.is_dry or view.is_empty:
         return back
     deploy(
         ledger,
@@ -120,9 +154,9 @@ def back_to_deployment(
         expected=found,
         reactors=older.reactors,
         exposed=older.exposed,
-        pool_sizes=pools,
+        pool_sizes=asked.pools,
         restored=older.id,
-        by=by,
+        by=context.by,
     )
     return msgspec.structs.replace(back, older_runs=_older_runs(ledger, environment, view))
 
@@ -150,16 +184,19 @@ def target_of(ledger: Ledger, environment: str) -> str:
     return levels[1].name
 
 
-def promotion(
-    ledger: Ledger, environment: str, names: Sequence[str], *, to: str | None, is_deployed: bool, by: Caller
-) -> Promotion:
-    """Show what an environment made in the one above (or in `to`), all or none; first deploy its code if asked to."""
+@operation("POST /v1/promote", Level.OPERATE, PromoteRequest)
+def promote(context: Context, asked: PromoteRequest) -> Promotion:
+    """Show what an environment made in the one above, without computing anything.
+
+    In the one above or in `to`, all or none; its code is deployed there first when that is asked for.
+    """
+    ledger, environment = context.ledger, context.environment
     with ledger.reading() as tx:
-        keys = [PondKey(key) for key in find.keys(tx, environment, names)]
-    target = to or target_of(ledger, environment)
-    if is_deployed:
-        _deploy_above(ledger, environment, target, keys, by)
-    promoted = promote(ledger, environment, target, keys, by=by)
+        keys = [PondKey(key) for key in find.keys(tx, environment, asked.ponds)]
+    target = asked.to or target_of(ledger, environment)
+    if asked.is_deployed:
+        _deploy_above(ledger, environment, target, keys, context.by)
+    promoted = promotion.promote(ledger, environment, target, keys, by=context.by)
     return Promotion(environment=environment, to=target, ponds=promoted)
 
 

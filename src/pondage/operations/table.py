@@ -1,0 +1,31 @@
+"""The one table of operations. What is in it the command line can do, a server answers, and its description says."""
+
+from __future__ import annotations
+
+from pondage.operations import (
+    access,
+    components,
+    demand,
+    deployments,
+    environments,
+    flows,
+    inference,
+    installation,
+    jobs,
+    ponds,
+    questions,
+    reactors,
+    rollbacks,
+    runs,
+    simulations,
+    trees,
+)
+from pondage.operations.operation import Operation
+
+_ROOMS = (
+    installation, environments, ponds, runs, demand, deployments, rollbacks, questions, jobs, trees, flows, inference,
+    components, simulations, reactors, access,
+)  # fmt: skip
+OPERATIONS: tuple[Operation[..., object], ...] = tuple(
+    found for room in _ROOMS for found in vars(room).values() if isinstance(found, Operation)
+)
