@@ -54,8 +54,9 @@ class SharedSqlite(SqliteDriver):
         super().__init__(Path(":memory:"), clock)
         self.shared = connection
 
-    def _connection(self) -> sqlite3.Connection:
-        return self.shared
+    @contextmanager
+    def _held(self) -> Iterator[sqlite3.Connection]:
+        yield self.shared
 
 
 def _in_memory() -> sqlite3.Connection:
