@@ -21,11 +21,12 @@ from pondage.define.values.names import PondKey
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger.act import verbs
 from pondage.ledger.act.deploy import deploy
-from pondage.ledger.commit import work
+from pondage.ledger.commit import guarded, polling, work
 from pondage.ledger.database.clock import HostClock
 from pondage.ledger.database.driver import Driver
 from pondage.ledger.database.migrate import migrate
 from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.ledger.kinds.ripple import Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.work.snapshot import SnapshotContent
@@ -63,21 +64,21 @@ class LedgerChain:
                 tx, public_id=self._ledger.ids.new("p"), machine="m", pid=1, pid_started=1, role="worker", slots=1
             )
         self._code = digest
-        self._queues = work.queues_for(self._ledger, code=digest)
+        self._queues = polling.queues_for(self._ledger, code=digest)
 
     def chain(self) -> int:
         """Pulse the end and do every hop; answer how many transactions that took."""
         before = self.driver.counts.transactions
         verbs.send(self._ledger, "main", Pulse(pond=PondKey(f"p{self._length - 1}@1")))
         if not self._queues:  # a queue appears with the first work for it
-            self._queues = work.queues_for(self._ledger, code=self._code)
+            self._queues = polling.queues_for(self._ledger, code=self._code)
         for _ in range(self._length):
             held = work.claim_work(
                 self._ledger, process=self._process, queues=self._queues, token=self._ledger.ids.new("t"), is_alone=True
             )
             assert held is not None, "the chain stopped"
             content = SnapshotContent(path=held.claim.token, files=(), schema=SCHEMA, rows=0, bytes=0)
-            assert work.commit_written(self._ledger, held, content, process=self._process)
+            assert guarded.commit(self._ledger, held, Written(content), process=self._process)
         return self.driver.counts.transactions - before
 
     def check(self, rounds: int) -> None:

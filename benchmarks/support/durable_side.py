@@ -128,9 +128,10 @@ def raw_starts(asked: dict[str, object]) -> dict[str, object]:
 def ours(asked: dict[str, object]) -> dict[str, object]:
     """Be a shipped worker whose executor does nothing, until told to end by the end of the input."""
     from pondage.engine.attempt.attempt import Attempt
-    from pondage.engine.attempt.executor import JobProgress, Written
+    from pondage.engine.attempt.executor import JobProgress
     from pondage.engine.process.config import EngineConfig, WorkerConfig
     from pondage.engine.worker.process import Worker
+    from pondage.ledger.kinds.ripple import Written
     from pondage.work.component import ComponentResult, MemberResult
     from pondage.work.snapshot import SnapshotContent
     from tests.ledger.harness import SCHEMA
@@ -143,7 +144,7 @@ def ours(asked: dict[str, object]) -> dict[str, object]:
         def execute(self, attempt: Attempt) -> Written | ComponentResult:
             starts.append(time.time())
             table = SnapshotContent(path=f"/nowhere/{attempt.token}", files=(), schema=SCHEMA, rows=1, bytes=10)
-            task = attempt.work.component
+            task = attempt.work.task
             if task is None:
                 return Written(table)
             return ComponentResult(

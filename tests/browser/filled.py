@@ -12,11 +12,12 @@ from pondage.define.project.durability import Durability
 from pondage.kernel.demand.events import Calm, Force, Kill, Pulse, Sleep, Tap, Tide
 from pondage.ledger.act import jobs
 from pondage.ledger.act.job_deploys import deploy_jobs
-from pondage.ledger.commit.component_results import commit_component
-from pondage.ledger.commit.work import Work
+from pondage.ledger.commit import guarded
 from pondage.ledger.database.ids import SeededIds
 from pondage.ledger.database.migrate import migrate
 from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.ledger.kinds.component import ComponentEnded
+from pondage.ledger.kinds.kind import Work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.tables.history import Caller
@@ -182,7 +183,7 @@ def commit(ledger: Ledger, crew: Crew, held: Work, failing: set[str] | None = No
         for each in result.members
     )
     told = msgspec.structs.replace(result, members=members)
-    assert commit_component(ledger, held, told, process=crew.process)
+    assert guarded.commit(ledger, held, ComponentEnded(told), process=crew.process)
 
 
 def _others(ledger: Ledger) -> None:

@@ -8,13 +8,14 @@ import msgspec
 
 from pondage.define.types.segment import END, Segment
 from pondage.ledger.act import jobs
-from pondage.ledger.commit.component_results import commit_component
-from pondage.ledger.commit.work import Work
+from pondage.ledger.commit import guarded
 from pondage.ledger.data import segments
 from pondage.ledger.data.segments import Reader, Stream
+from pondage.ledger.kinds.component import ComponentEnded
+from pondage.ledger.kinds.kind import Work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables.job_plans import StoredJob, stored_job
-from pondage.work.component import ComponentResult, MemberResult
+from pondage.work.component import ComponentResult, ComponentTask, MemberResult
 from tests.browser.history import TRACE, Crew
 from tests.plan.flow.programs import PROGRAMS, planned
 
@@ -101,8 +102,8 @@ def put_more(ledger: Ledger, held: Work, seq: int) -> None:
 
 
 def _put(ledger: Ledger, held: Work, port: str, count: int, *, first: int = 0, ends: bool = False) -> None:
-    assert held.component is not None
-    stream = Stream(held.component.run, held.claim.node, port)
+    assert isinstance(held.task, ComponentTask)
+    stream = Stream(held.task.run, held.claim.node, port)
     for seq in range(first, count):
         entry = Segment(ref=f"/w/{seq}", rows=120 + seq, bytes=4_100 + 7 * seq, sha256=f"{seq}")
         with ledger.transaction() as tx:
@@ -113,8 +114,8 @@ def _put(ledger: Ledger, held: Work, port: str, count: int, *, first: int = 0, e
 
 
 def _read(ledger: Ledger, writer: Work, port: str, reader: Work, into: str, count: int, *, waits: bool = False) -> None:
-    assert writer.component is not None
-    at = Reader(Stream(writer.component.run, writer.claim.node, port), reader.claim.node, into)
+    assert isinstance(writer.task, ComponentTask)
+    at = Reader(Stream(writer.task.run, writer.claim.node, port), reader.claim.node, into)
     with ledger.transaction() as tx:
         segments.attach(tx, reader.claim, at)
         segments.move(tx, reader.claim, at, count)
@@ -128,4 +129,4 @@ def _finish(ledger: Ledger, crew: Crew, held: Work, raises: str | None = None) -
     trace = None if raises is None else TRACE.format(node=held.claim.node, message=raises)
     code = "" if raises is None else "ConnectionError"
     result = MemberResult(instance=held.claim.node, raises=raises, code=code, trace=trace)
-    assert commit_component(ledger, held, ComponentResult(members=(result,)), process=crew.process)
+    assert guarded.commit(ledger, held, ComponentEnded(ComponentResult(members=(result,))), process=crew.process)

@@ -18,10 +18,12 @@ from pondage.kernel.demand.events import Event
 from pondage.ledger.act import verbs
 from pondage.ledger.act.deploy import deploy
 from pondage.ledger.act.plan_basis import planned
-from pondage.ledger.commit import work
-from pondage.ledger.commit.work import Failure, Work
+from pondage.ledger.commit import guarded, polling, work
 from pondage.ledger.data import lineage
 from pondage.ledger.database.clock import HostClock
+from pondage.ledger.kinds.failed import Failed
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import RippleTask, Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions, processes
 from pondage.ledger.step import advance
@@ -30,6 +32,7 @@ from pondage.plan.deploy.planner import checked
 from pondage.spark.session.backend import Stage
 from pondage.views.plans.plan import plan_view
 from pondage.views.runs.runs import log_path
+from pondage.work.failure import Failure
 from pondage.work.lineage import ColumnLineage, Origin
 from pondage.work.snapshot import ExpectationResult, SnapshotContent
 from tests.browser.shop import SECONDS
@@ -77,7 +80,7 @@ class Crew:
         with self.ledger.reading() as tx:
             codes = {str(row["code"]) for row in tx.rows("SELECT code FROM queues")}
         labels = frozenset(self.labels.split())
-        queues = {each.id: each for code in codes for each in work.queues_for(self.ledger, code=code, labels=labels)}
+        queues = {each.id: each for code in codes for each in polling.queues_for(self.ledger, code=code, labels=labels)}
         return work.claim_work(
             self.ledger, process=self.process, queues=[queues[each] for each in sorted(queues)],
             token=self.ledger.ids.new("t"), is_alone=True,
@@ -110,7 +113,7 @@ class Crew:
         else:
             self.say(held, "INFO written and checked")
             told = msgspec.structs.replace(held, summary=self._summary(held))
-            assert work.commit_written(self.ledger, told, self._content(held), process=self.process)
+            assert guarded.commit(self.ledger, told, Written(self._content(held)), process=self.process)
             self._trace_columns(held)
 
     def fail(self, held: Work, message: str) -> None:
@@ -118,7 +121,7 @@ class Crew:
         trace = TRACE.format(node=held.claim.node, message=message)
         self.say(held, f"ERROR {message}")
         failure = Failure(code="AUTHOR_ERROR", message=message, place=f"ponds/{held.claim.node}.py:14", trace=trace)
-        assert work.commit_failed(self.ledger, held, failure, process=self.process)
+        assert guarded.commit(self.ledger, held, Failed(failure), process=self.process)
 
     def progress(self, held: Work, done: int, of: int) -> None:
         """Say how far Spark is."""
@@ -164,7 +167,7 @@ class Crew:
 
     def _content(self, held: Work) -> SnapshotContent:
         rows = 1_000 * SECONDS.get(held.claim.node, 30) + self._random.randrange(5_000)
-        rules = () if held.ripple is None else held.ripple.ripple.expectations
+        rules = () if not isinstance(held.task, RippleTask) else held.task.ripple.expectations
         results = tuple(self._result(rule, rows) for rule in rules)
         return msgspec.structs.replace(content(held, rows), bytes=rows * 37, schema=SCHEMA, expectations=results)
 
@@ -178,8 +181,10 @@ class Crew:
 
     def _trace_columns(self, held: Work) -> None:
         """Keep, once for each table, which columns its own are made of."""
-        reads = () if held.ripple is None else tuple(read.parameter for read in held.ripple.ripple.reads)
-        place = "" if held.ripple is None else f"{held.ripple.pond}.{held.claim.node}"
+        reads = (
+            () if not isinstance(held.task, RippleTask) else tuple(read.parameter for read in held.task.ripple.reads)
+        )
+        place = "" if not isinstance(held.task, RippleTask) else f"{held.task.pond}.{held.claim.node}"
         if not reads or place in self._traced:
             return
         self._traced.add(place)

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from pondage.ledger.commit.work import Work
+from pondage.ledger.kinds.kind import Work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.tables import api_tokens

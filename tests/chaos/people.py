@@ -7,6 +7,7 @@ import signal
 import time
 
 from pondage.kernel.demand.events import Clear, Kill, Pulse
+from pondage.ledger.commit import polling
 from pondage.ledger.queue import processes
 from pondage.ledger.upkeep import health
 from tests.chaos.arena import CHAINS, PONDS, Arena, sent
@@ -179,7 +180,7 @@ def forged_pid(arena: Arena) -> None:
 
     with arena.ledger.reading() as tx:
         codes = [str(row["code"]) for row in tx.rows("SELECT code FROM queues")]
-    queues = [queue for code in codes for queue in work.queues_for(arena.ledger, code=code)]
+    queues = [queue for code in codes for queue in polling.queues_for(arena.ledger, code=code)]
     assert work.claim_work(arena.ledger, process=forged, queues=queues, token="tforged", is_alone=True) is not None
     arena.add(1)
     arena.wait("the forged one is dead", lambda: all(row.public_id != "pforged" for row in arena.alive()))

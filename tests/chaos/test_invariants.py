@@ -11,7 +11,8 @@ import pytest
 
 from pondage.engine.services.outbox import Outbox
 from pondage.kernel.demand.events import Tap
-from pondage.ledger.commit import work as ledger_work
+from pondage.ledger.commit import guarded
+from pondage.ledger.kinds.ripple import Written
 from pondage.ledger.upkeep import reap
 from tests.chaos.invariants import violations
 from tests.engine.plain import sqlite_world
@@ -35,7 +36,7 @@ class Sound:
         self.place.mkdir(parents=True)
         parquet.write_table(pa.table({"n": [1]}), self.place / "part-0.parquet")
         written = msgspec.structs.replace(content(held), path=str(self.place))
-        assert ledger_work.commit_written(self.world.ledger, held, written, process=second.id)
+        assert guarded.commit(self.world.ledger, held, Written(written), process=second.id)
         Outbox(self.world.ledger, str(self.warehouse)).run_once()
 
     def spoil(self, statement: str) -> None:

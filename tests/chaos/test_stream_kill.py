@@ -47,12 +47,12 @@ def gather(rows, batch):
     return Taken(batch, values)
 
 def _die_after_the_commit():
-    from pondage.ledger.commit import reactor_results
-    commit = reactor_results.commit_batch
+    from pondage.ledger.commit import stream_batches
+    commit = stream_batches.commit_batch
     def commit_and_die(*args, **kwargs):
         commit(*args, **kwargs)
         os.kill(os.getpid(), signal.SIGKILL)
-    reactor_results.commit_batch = commit_and_die
+    stream_batches.commit_batch = commit_and_die
 
 quote = Reactor("quote", sources=[ticks], strategy="sequential", on_source_failed="degrade")
 

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from pondage.define.pond.definition import ExpectationDefinition
-from pondage.ledger.commit import work
+from pondage.ledger.commit import guarded
+from pondage.ledger.kinds.ripple import Written
 from pondage.work.snapshot import ExpectationResult
 from tests.cli.conftest import Call
 from tests.cli.workers import FakeWorkers
@@ -33,7 +34,7 @@ def judged(world: World) -> World:
             ExpectationResult(name="unique(n)", severity="fail", passed=True, observed="0 rows", broken=0),
         )
         written = msgspec.structs.replace(content(held, 5), expectations=results)
-        assert work.commit_written(world.ledger, held, written, process=worker.id)
+        assert guarded.commit(world.ledger, held, Written(written), process=worker.id)
         world.pass_time(60)
     return world
 

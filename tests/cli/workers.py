@@ -10,13 +10,21 @@ import msgspec
 
 from pondage.cli.client.session import open_ledger
 from pondage.ledger.act import jobs
-from pondage.ledger.commit import work
-from pondage.ledger.commit.component_results import commit_component
-from pondage.ledger.commit.work import Failure, Work
+from pondage.ledger.commit import guarded, polling, work
+from pondage.ledger.kinds.compact import Compacted, CompactTask
+from pondage.ledger.kinds.component import ComponentEnded
+from pondage.ledger.kinds.failed import Failed
+from pondage.ledger.kinds.infer import InferTask, TypesFound
+from pondage.ledger.kinds.kind import Answered, Work
+from pondage.ledger.kinds.query import QueryTask
+from pondage.ledger.kinds.ripple import Written
+from pondage.ledger.kinds.sample import SampleTask
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.step import advance
 from pondage.project.project import Project
+from pondage.work.component import ComponentTask
+from pondage.work.failure import Failure
 from pondage.work.inference import Inferred
 from tests.ledger.harness import content
 from tests.ledger.jobs import component_result
@@ -70,7 +78,7 @@ class FakeWorkers:
             advance.advance_due(ledger, process=process)
             with ledger.reading() as tx:
                 codes = [str(row["code"]) for row in tx.rows("SELECT DISTINCT code FROM queues")]
-            known = {queue.id: queue for code in codes for queue in work.queues_for(ledger, code=code)}
+            known = {queue.id: queue for code in codes for queue in polling.queues_for(ledger, code=code)}
             queues = [known[each] for each in sorted(known)]
             held = work.claim_work(ledger, process=process, queues=queues, token=ledger.ids.new("t"), is_alone=True)
             if held is None:
@@ -81,47 +89,49 @@ class FakeWorkers:
             tx.change("UPDATE processes SET dead_at = :now WHERE id = :id", id=process)
 
     def _commit(self, ledger: Ledger, held: Work, process: int) -> None:
-        if held.query is not None and held.query.breaks is not None:
-            found = [{"rule": rule.name, "rows": ROWS} for rule in held.query.breaks.rules]
-            work.commit_query(ledger, held, msgspec.json.encode(found).decode(), process=process)
-        elif held.query is not None and held.query.compared:
-            work.commit_query(ledger, held, msgspec.json.encode(self._differences(held)).decode(), process=process)
-        elif held.query is not None:
-            self.queries.append(held.query.sql)
-            self.views.append({content.path for content in held.query.views.values()})
-            if "nonsense" in held.query.sql:
+        if isinstance(held.task, QueryTask) and held.task.breaks is not None:
+            found = [{"rule": rule.name, "rows": ROWS} for rule in held.task.breaks.rules]
+            guarded.commit(ledger, held, Answered(msgspec.json.encode(found).decode()), process=process)
+        elif isinstance(held.task, QueryTask) and held.task.compared:
+            guarded.commit(
+                ledger, held, Answered(msgspec.json.encode(self._differences(held)).decode()), process=process
+            )
+        elif isinstance(held.task, QueryTask):
+            self.queries.append(held.task.sql)
+            self.views.append({content.path for content in held.task.views.values()})
+            if "nonsense" in held.task.sql:
                 failure = Failure(code="QUERY_FAILED", message="this is not SQL")
-                work.commit_failed(ledger, held, failure, process=process)
-            elif "saels" in held.query.sql:
+                guarded.commit(ledger, held, Failed(failure), process=process)
+            elif "saels" in held.task.sql:
                 failure = Failure(code="NO_SUCH_TABLE", message="there is no published table saels")
-                work.commit_failed(ledger, held, failure, process=process)
+                guarded.commit(ledger, held, Failed(failure), process=process)
             else:
-                work.commit_query(ledger, held, msgspec.json.encode(ROWS).decode(), process=process)
-        elif held.sample is not None:
+                guarded.commit(ledger, held, Answered(msgspec.json.encode(ROWS).decode()), process=process)
+        elif isinstance(held.task, SampleTask):
             self._sample(ledger, held, process)
-        elif held.infer is not None and held.infer.questions:
+        elif isinstance(held.task, InferTask) and held.task.questions:
             found = [
                 Inferred(key=one.key, **self.types[one.component])  # type: ignore[arg-type]
-                for one in held.infer.questions
+                for one in held.task.questions
             ]
-            work.commit_query(ledger, held, msgspec.json.encode(found).decode(), process=process)
-        elif held.infer is not None:
-            work.commit_query(ledger, held, msgspec.json.encode(self.inferred).decode(), process=process)
-        elif held.component is not None:
-            if any(each.instance in self.killing for each in held.component.members):
-                jobs.kill(ledger, "main", held.component.run_id)
+            guarded.commit(ledger, held, TypesFound(msgspec.json.encode(found).decode()), process=process)
+        elif isinstance(held.task, InferTask):
+            guarded.commit(ledger, held, Answered(msgspec.json.encode(self.inferred).decode()), process=process)
+        elif isinstance(held.task, ComponentTask):
+            if any(each.instance in self.killing for each in held.task.members):
+                jobs.kill(ledger, "main", held.task.run_id)
             held = msgspec.structs.replace(held, summary=self.summary)
-            commit_component(ledger, held, component_result(held, self.failing), process=process)
-        elif held.compact is not None:
-            work.commit_compacted(ledger, held, content(held, held.compact.table.rows), process=process)
+            guarded.commit(ledger, held, ComponentEnded(component_result(held, self.failing)), process=process)
+        elif isinstance(held.task, CompactTask):
+            guarded.commit(ledger, held, Compacted(content(held, held.task.table.rows)), process=process)
         elif held.claim.node in self.failing:
             failure = Failure(code="EXPECTATION", message="3 rows are wrong", place="ponds/shop.py:7", trace="a trace")
-            work.commit_failed(ledger, held, failure, process=process)
+            guarded.commit(ledger, held, Failed(failure), process=process)
         else:
-            work.commit_written(ledger, held, content(held), process=process)
+            guarded.commit(ledger, held, Written(content(held)), process=process)
 
     def _differences(self, held: Work) -> list[dict[str, object]]:
-        assert held.query is not None
+        assert isinstance(held.task, QueryTask)
         changed = [{"column": "name", "before": "one", "after": None}]
         sample = {"columns": ["_change", "n", "_columns"], "types": ["string", "bigint", "array"],
                   "rows": [["changed", 1, changed], ["added", 2, []]], "truncated": True}  # fmt: skip
@@ -129,15 +139,15 @@ class FakeWorkers:
             {"ripple": each.ripple, "keys": each.keys, "before_rows": 1, "after_rows": 2, "added": 1, "changed": 1,
              "schema": [{"column": "extra", "before": None, "after": "double"}], "columns": {"name": 1},
              "sample": sample}
-            for each in held.query.compared
+            for each in held.task.compared
         ]  # fmt: skip
 
     def _sample(self, ledger: Ledger, held: Work, process: int) -> None:
-        assert held.sample is not None
-        bad = next((name for name in held.sample.ripples if name in self.failing), None)
+        assert isinstance(held.task, SampleTask)
+        bad = next((name for name in held.task.ripples if name in self.failing), None)
         if bad is not None:
             failure = Failure(code="RIPPLE_FAILED", message=f"{bad}: no", place="ponds.py:7", trace="a trace")
-            work.commit_failed(ledger, held, failure, process=process)
+            guarded.commit(ledger, held, Failed(failure), process=process)
             return
-        tables = [{"ripple": name, "rows": ROWS, "breaks": self.breaks} for name in held.sample.ripples]
-        work.commit_query(ledger, held, msgspec.json.encode(tables).decode(), process=process)
+        tables = [{"ripple": name, "rows": ROWS, "breaks": self.breaks} for name in held.task.ripples]
+        guarded.commit(ledger, held, Answered(msgspec.json.encode(tables).decode()), process=process)

@@ -20,7 +20,8 @@ from pondage.connect.iceberg import catalogue_of, open_catalogue
 from pondage.define.pond.definition import FormatDefinition
 from pondage.engine.services.outbox import Outbox
 from pondage.kernel.demand.events import Tap
-from pondage.ledger.commit import work as ledger_work
+from pondage.ledger.commit import guarded
+from pondage.ledger.kinds.ripple import Same, Written
 from pondage.work.snapshot import DataFile, SnapshotContent
 from tests.ledger.harness import World, pond
 
@@ -64,10 +65,10 @@ class Market:
         held = self.worker.claim()
         assert held is not None
         if table is None:
-            assert ledger_work.commit_unchanged(self.world.ledger, held, process=self.worker.id)
+            assert guarded.commit(self.world.ledger, held, Same(), process=self.worker.id)
         else:
             written = write(self.warehouse / "data" / "d1" / "r1" / held.claim.token, table)
-            assert ledger_work.commit_written(self.world.ledger, held, written, process=self.worker.id)
+            assert guarded.commit(self.world.ledger, held, Written(written), process=self.worker.id)
         self.world.clock.time += 1_000_000
 
     def publish(self, table: pa.Table | None) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from pondage.define.pond.definition import FormatDefinition
 from pondage.kernel.demand.events import Tap
-from pondage.ledger.commit import work as ledger_work
+from pondage.ledger.commit import guarded
+from pondage.ledger.kinds.ripple import Written
 from pondage.work.snapshot import Increment
 from tests.connect.conformance import Death, after, before, with_its_files_linked
 from tests.connect.market import Market, write
@@ -36,7 +37,7 @@ class Batches:
         base = self.world.rows("SELECT max(id) AS id FROM snapshots")[0]["id"]
         written = write(self.market.warehouse / "data" / "d1" / "r1" / held.claim.token, pa.table({"n": [number]}))
         batch = msgspec.structs.replace(written, increment=Increment(base=base))  # type: ignore[arg-type]
-        assert ledger_work.commit_written(self.world.ledger, held, batch, process=self.market.worker.id)
+        assert guarded.commit(self.world.ledger, held, Written(batch), process=self.market.worker.id)
         self.world.clock.time += 1_000_000
 
     def publish(self) -> None:

@@ -8,13 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import JobProgress, Result, Written
+from pondage.engine.attempt.executor import JobProgress, Result
 from pondage.engine.attempt.log import AttemptLog
 from pondage.engine.process.config import EngineConfig, WorkerConfig
 from pondage.engine.worker.process import Worker
-from pondage.ledger.commit.work import Failure, Work
 from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import Written
 from pondage.ledger.ledger import Durability
+from pondage.work.failure import Failure
 from tests.ledger.harness import World, content
 from tests.patience import PATIENCE_S
 

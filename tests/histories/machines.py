@@ -14,15 +14,18 @@ from pondage.engine.services.outbox import Outbox, PublishOrder
 from pondage.engine.services.reaper import Reaper
 from pondage.engine.services.timer import Timer
 from pondage.engine.worker.reconcile import close_unknown_claims
-from pondage.ledger.commit import work
-from pondage.ledger.commit.work import Failure, Work
+from pondage.ledger.commit import guarded, polling, work
 from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.ledger.database.ids import SeededIds
+from pondage.ledger.kinds.failed import Failed
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions, processes
 from pondage.ledger.queue.claims import Queue
 from pondage.ledger.tables.history import OutboxRow
 from pondage.ledger.upkeep import leases, reap, retention
+from pondage.work.failure import Failure
 from pondage.work.snapshot import SnapshotContent
 from tests.histories.driver import Database, FaultyDriver
 from tests.histories.scheduler import SECOND, Process, Scheduler
@@ -168,7 +171,7 @@ class Worker(Member):
     def _queues(self) -> list[Queue]:
         with self.ledger.reading() as tx:
             codes = sorted({str(row["code"]) for row in tx.rows("SELECT code FROM queues")})
-        found = {queue.id: queue for code in codes for queue in work.queues_for(self.ledger, code=code)}
+        found = {queue.id: queue for code in codes for queue in polling.queues_for(self.ledger, code=code)}
         return [found[identity] for identity in sorted(found)]
 
     def _claim(self) -> bool:
@@ -215,9 +218,9 @@ class Worker(Member):
     def _commit(self, held: Work, *, is_failing: bool) -> bool:
         if is_failing:
             failure = Failure(code="BOOM", message="the author's code raised")
-            return work.commit_failed(self.ledger, held, failure, process=self.id, give_up=self._gives_up)
+            return guarded.commit(self.ledger, held, Failed(failure), process=self.id, give_up=self._gives_up)
         written: SnapshotContent = content(held)
-        return work.commit_written(self.ledger, held, written, process=self.id, give_up=self._gives_up)
+        return guarded.commit(self.ledger, held, Written(written), process=self.id, give_up=self._gives_up)
 
     def _watch(self) -> None:
         looks = 0
@@ -250,7 +253,7 @@ class Worker(Member):
             if token not in self._settled:
                 self._settled.add(token)
                 try:
-                    work.release(self.ledger, held, reason="drained", give_up=self._gives_up)
+                    guarded.release(self.ledger, held, reason="drained", give_up=self._gives_up)
                 except LedgerUnavailable:
                     self.end(3)
         try:

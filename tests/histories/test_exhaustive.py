@@ -20,12 +20,13 @@ from pondage.define.project.durability import Durability
 from pondage.kernel.demand.events import Kill, Tap
 from pondage.ledger.act import verbs
 from pondage.ledger.act.deploy import deploy
-from pondage.ledger.commit import work
-from pondage.ledger.commit.work import Work
+from pondage.ledger.commit import guarded, polling, work
 from pondage.ledger.database import patience
 from pondage.ledger.database.driver import Driver, LedgerUnavailable, Transaction
 from pondage.ledger.database.ids import SeededIds
 from pondage.ledger.database.sqlite import SqliteTransaction
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions, processes
 from pondage.ledger.step import advance
@@ -203,7 +204,7 @@ class Model:
             held = claimed(ledger, process, f"last{n}")
             if held is None:
                 break
-            work.commit_written(ledger, held, content(held), process=process)
+            guarded.commit(ledger, held, Written(content(held)), process=process)
         with ledger.reading() as tx:
             good = tx.rows("SELECT id FROM executions WHERE outcome = 'ok'")
             left = tx.rows("SELECT id FROM dispatches WHERE outcome IS NULL")
@@ -239,7 +240,7 @@ def register(ledger: Ledger, pid: int) -> int:
 def claimed(ledger: Ledger, process: int, token: str) -> Work | None:
     with ledger.reading() as tx:
         codes = [str(row["code"]) for row in tx.rows("SELECT code FROM queues")]
-    queues = [queue for code in codes for queue in work.queues_for(ledger, code=code)]
+    queues = [queue for code in codes for queue in polling.queues_for(ledger, code=code)]
     return work.claim_work(ledger, process=process, queues=queues, token=token, is_alone=True)
 
 
@@ -255,13 +256,13 @@ def claiming(state: State, place: int, is_losing: bool) -> Callable[[Ledger, For
 
 def finish(ledger: Ledger, holder: Holder) -> tuple[tuple[str, bool], ...]:
     assert holder.held is not None
-    is_ours = work.commit_written(ledger, holder.held, content(holder.held), process=holder.process)
+    is_ours = guarded.commit(ledger, holder.held, Written(content(holder.held)), process=holder.process)
     return (*holder.told, (holder.held.claim.token, is_ours))
 
 
 def give_back(ledger: Ledger, holder: Holder) -> tuple[tuple[str, bool], ...]:
     assert holder.held is not None
-    work.release(ledger, holder.held)
+    guarded.release(ledger, holder.held)
     return holder.told
 
 

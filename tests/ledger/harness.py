@@ -20,16 +20,19 @@ from pondage.kernel.demand.events import Event
 from pondage.kernel.demand.state import decode_state
 from pondage.ledger.act import verbs
 from pondage.ledger.act.deploy import deploy, deployed
-from pondage.ledger.commit import work
-from pondage.ledger.commit.work import Failure, Work
+from pondage.ledger.commit import guarded, polling, work
 from pondage.ledger.database.clock import FakeClock
 from pondage.ledger.database.driver import Driver
 from pondage.ledger.database.ids import SeededIds
 from pondage.ledger.database.migrate import migrate
+from pondage.ledger.kinds.failed import Failed
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.queue.claims import Queue
 from pondage.ledger.step import advance
+from pondage.work.failure import Failure
 from pondage.work.snapshot import DataFile, SnapshotContent
 
 MakeDriver = Callable[[FakeClock], Driver]
@@ -170,7 +173,7 @@ class Worker:
         found = {
             queue.id: queue
             for code in {str(row["code"]) for row in self.world.rows("SELECT code FROM queues")}
-            for queue in work.queues_for(self.world.ledger, code=code, labels=self.labels)
+            for queue in polling.queues_for(self.world.ledger, code=code, labels=self.labels)
         }
         return [found[identity] for identity in sorted(found)]
 
@@ -184,10 +187,12 @@ class Worker:
         )
 
     def finish(self, held: Work) -> bool:
-        return work.commit_written(self.world.ledger, held, content(held), process=self.id)
+        return guarded.commit(self.world.ledger, held, Written(content(held)), process=self.id)
 
     def fail(self, held: Work, code: str = "BOOM") -> bool:
-        return work.commit_failed(self.world.ledger, held, Failure(code=code, message="it went wrong"), process=self.id)
+        return guarded.commit(
+            self.world.ledger, held, Failed(Failure(code=code, message="it went wrong")), process=self.id
+        )
 
     def drain(self, limit: int = 1_000) -> list[str]:
         """Do everything that is claimable, and answer which Ripples ran, in order."""

@@ -9,15 +9,16 @@ import msgspec
 from pondage.conform.control_registry import TEST_REGISTRY
 from pondage.define.job.component import ComponentDefinition, Registry
 from pondage.ledger.act import jobs
-from pondage.ledger.commit.component_results import commit_component
-from pondage.ledger.commit.work import Work
+from pondage.ledger.commit import guarded
+from pondage.ledger.kinds.component import ComponentEnded
+from pondage.ledger.kinds.kind import Work
 from pondage.ledger.tables import job_runs
 from pondage.ledger.tables.job_plans import StoredJob, stored_job
 from pondage.ledger.tables.job_runs import JobRunRow
 from pondage.plan.job.planner import plan_job
 from pondage.project.job import load_job
 from pondage.views.jobs.jobs import JobRunDetail, job_run
-from pondage.work.component import ComponentResult, Member, MemberResult
+from pondage.work.component import ComponentResult, ComponentTask, Member, MemberResult
 from pondage.work.snapshot import SnapshotContent
 from tests.ledger.harness import SCHEMA, SECOND, Worker, World
 
@@ -54,10 +55,10 @@ def table(held: Work, member: Member, port: str) -> SnapshotContent:
 
 def component_result(held: Work, failing: Collection[str] = (), **given: object) -> ComponentResult:
     """What a worker answers: tables for every port that must be written, or the failure of the first that fails."""
-    assert held.component is not None
+    assert isinstance(held.task, ComponentTask)
     members: list[MemberResult] = []
     has_failed = False
-    for member in held.component.members:
+    for member in held.task.members:
         if has_failed:
             members.append(MemberResult(instance=member.instance, is_skipped=True))
         elif member.instance in failing:
@@ -65,7 +66,7 @@ def component_result(held: Work, failing: Collection[str] = (), **given: object)
             members.append(MemberResult(instance=member.instance, raises="it went wrong", code="Boom", trace="a trace"))
         else:
             outputs = {port: table(held, member, port) for port in member.writes}
-            extra = given if member is held.component.members[-1] else {}
+            extra = given if member is held.task.members[-1] else {}
             members.append(MemberResult(instance=member.instance, outputs=outputs, **extra))  # type: ignore[arg-type]
     return ComponentResult(members=tuple(members))
 
@@ -87,7 +88,7 @@ class Jobs:
         return self.commit_result(held, component_result(held, failing, **given))
 
     def commit_result(self, held: Work, result: ComponentResult) -> bool:
-        return commit_component(self.world.ledger, held, result, process=self.worker.id)
+        return guarded.commit(self.world.ledger, held, ComponentEnded(result), process=self.worker.id)
 
     def drain(self, failing: Collection[str] = (), **given: object) -> list[str]:
         """Do everything that is claimable, and answer which instances ran, in order."""

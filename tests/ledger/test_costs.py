@@ -11,9 +11,11 @@ import pytest
 
 from pondage.engine.services.reaper import Reaper
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger.commit import compaction, polling, work
+from pondage.ledger.act import compaction
+from pondage.ledger.commit import guarded, polling, work
 from pondage.ledger.database.clock import FakeClock
 from pondage.ledger.database.driver import Driver
+from pondage.ledger.kinds.ripple import Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions, processes, queues
 from pondage.ledger.queue.queues import Offer
@@ -134,12 +136,12 @@ def claim_and_commit(ledger: Ledger) -> None:
     held = work.claim_work(
         ledger,
         process=process,
-        queues=work.queues_for(ledger, code=code(ledger)),
+        queues=polling.queues_for(ledger, code=code(ledger)),
         token=ledger.ids.new("t"),
         is_alone=True,
     )
     assert held is not None
-    assert work.commit_written(ledger, held, content(held), process=process)
+    assert guarded.commit(ledger, held, Written(content(held)), process=process)
 
 
 @pytest.mark.parametrize("kind", ["old", "wide"])

@@ -12,7 +12,7 @@ from pondage.define.pond.definition import PondDefinition
 from pondage.define.project.durability import Durability
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Clear, Pulse, Tap
-from pondage.ledger.commit import work
+from pondage.ledger.commit import guarded, work
 from pondage.ledger.database.driver import LedgerUnavailable, Transaction
 from pondage.ledger.queue import processes
 from pondage.ledger.step import catchment
@@ -176,8 +176,8 @@ def test_released_work_counts_against_nothing(world: World) -> None:
     for _ in range(20):
         held = worker.claim()
         assert held is not None
-        assert work.release(world.ledger, held)
-        assert not work.release(world.ledger, held), "released once"
+        assert guarded.release(world.ledger, held)
+        assert not guarded.release(world.ledger, held), "released once"
     assert world.one("SELECT crashes FROM dispatches") == 0
     assert worker.drain() == ["orders"]
 

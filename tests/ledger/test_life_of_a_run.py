@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from pondage.kernel.demand.events import Clear, Force, Kill, Pulse, Tap, Wave
+from pondage.ledger.commit import guarded
 from pondage.ledger.data import snapshots
+from pondage.ledger.kinds.ripple import RippleTask, Same
 from pondage.ledger.tables import history
 from tests.ledger.harness import SECOND, World, pond, state
 
@@ -33,8 +35,8 @@ def test_nothing_is_visible_before_the_run_completes(world: World) -> None:
         assert snapshots.current_run(tx, 1) is None
     held = worker.claim()
     assert held is not None
-    assert held.ripple is not None
-    assert held.ripple.inputs["clean"] is not None
+    assert isinstance(held.task, RippleTask)
+    assert held.task.inputs["clean"] is not None
     worker.finish(held)
     with world.ledger.reading() as tx:
         run = snapshots.current_run(tx, 1)
@@ -75,9 +77,9 @@ def test_a_run_reads_the_runs_it_pinned_even_when_newer_ones_complete(world: Wor
     assert newer is not None
     assert newer.claim.node == "orders"
     worker.finish(newer)
-    assert reading.ripple is not None
-    assert reading.ripple.inputs["orders"] is not None
-    assert first in reading.ripple.inputs["orders"].path
+    assert isinstance(reading.task, RippleTask)
+    assert reading.task.inputs["orders"] is not None
+    assert first in reading.task.inputs["orders"].path
 
 
 def test_equal_code_and_inputs_are_not_executed_again(world: World) -> None:
@@ -90,9 +92,8 @@ def test_equal_code_and_inputs_are_not_executed_again(world: World) -> None:
     world.send(Pulse(pond="top@1"))
     held = worker.claim()
     assert held is not None
-    from pondage.ledger.commit import work
 
-    assert work.commit_unchanged(world.ledger, held, process=worker.id)
+    assert guarded.commit(world.ledger, held, Same(), process=worker.id)
     assert worker.claim() is None
     assert [len(world.runs(name)) for name in ("orders", "sales", "top")] == [2, 2, 2]
     assert world.runs("top")[-1] == ("completed", world.runs("orders")[-1][1])
@@ -160,7 +161,6 @@ def test_a_wave_over_quiet_inlets_probes_once_a_second_instead_of_spinning(world
     assert worker.claim() is not None
     held = world.worker().claim()
     assert held is None
-    from pondage.ledger.commit import work
 
     world.send(Kill(pond="orders@1"))
     world.send(Clear(pond="orders@1"))
@@ -176,7 +176,7 @@ def test_a_wave_over_quiet_inlets_probes_once_a_second_instead_of_spinning(world
             break
         if held.claim.node == "orders":
             probed += 1
-            work.commit_unchanged(world.ledger, held, process=worker.id)
+            guarded.commit(world.ledger, held, Same(), process=worker.id)
         else:
             worker.finish(held)
         world.clock.time += 1

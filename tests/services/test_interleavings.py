@@ -9,11 +9,12 @@ from __future__ import annotations
 import pytest
 
 from pondage.kernel.demand.events import Kill, Pulse
-from pondage.ledger.commit import work
-from pondage.ledger.commit.work import Work
+from pondage.ledger.commit import guarded, work
 from pondage.ledger.database.clock import FakeClock
 from pondage.ledger.database.driver import Driver
 from pondage.ledger.database.postgres import PostgresDriver
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.step import advance
@@ -51,10 +52,10 @@ class Scene:
         self.world.clock.time += 10
 
     def commit(self, ledger: Ledger) -> object:
-        return work.commit_written(ledger, self.held, content(self.held), process=self.first.id)
+        return guarded.commit(ledger, self.held, Written(content(self.held)), process=self.first.id)
 
     def release(self, ledger: Ledger) -> object:
-        return work.release(ledger, self.held)
+        return guarded.release(ledger, self.held)
 
     def reap(self, ledger: Ledger) -> object:
         return reap.reap_process(ledger, self._row(self.first), reason="silent")

@@ -10,12 +10,12 @@ import pytest
 
 from pondage.kernel.demand import events as demand
 from pondage.ledger.act import jobs, verbs
-from pondage.ledger.commit import work
-from pondage.ledger.commit.component_results import commit_component
-from pondage.ledger.commit.work import Work
+from pondage.ledger.commit import guarded
 from pondage.ledger.database.clock import FakeClock
 from pondage.ledger.database.driver import Driver
 from pondage.ledger.database.postgres import PostgresDriver
+from pondage.ledger.kinds.component import ComponentEnded
+from pondage.ledger.kinds.kind import Work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.step import advance
@@ -88,7 +88,7 @@ class JobScene:
 
     def _commit(self, ledger: Ledger, at: int) -> object:
         result = component_result(self.held[at])
-        return commit_component(ledger, self.held[at], result, process=self.workers[at].id)
+        return guarded.commit(ledger, self.held[at], ComponentEnded(result), process=self.workers[at].id)
 
     def kill(self, ledger: Ledger) -> object:
         return jobs.kill(ledger, "main", self.started)
@@ -106,7 +106,7 @@ class JobScene:
         return leases.expire(ledger, process=None)
 
     def release(self, ledger: Ledger) -> object:
-        return work.release(ledger, self.held[0])
+        return guarded.release(ledger, self.held[0])
 
     def ending(self) -> list[str]:
         """Reap everybody, let a new worker do what is left, and answer what is wrong then."""
@@ -181,7 +181,9 @@ class BodyScene:
         return self._commit(ledger, "last")
 
     def _commit(self, ledger: Ledger, *failing: str) -> object:
-        return commit_component(ledger, self.held, component_result(self.held, failing), process=self.bodies.worker.id)
+        return guarded.commit(
+            ledger, self.held, ComponentEnded(component_result(self.held, failing)), process=self.bodies.worker.id
+        )
 
     def kill_pond(self, ledger: Ledger) -> object:
         return verbs.send(ledger, "main", demand.Kill(pond=KEY))

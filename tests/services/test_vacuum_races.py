@@ -16,11 +16,12 @@ from pondage.define.project.durability import Durability
 from pondage.engine.services.vacuum import READER_GRACE_S, vacuum
 from pondage.kernel.demand.events import Force, Pulse
 from pondage.ledger.act import verbs
-from pondage.ledger.commit import work
-from pondage.ledger.commit.work import Work
+from pondage.ledger.commit import guarded
 from pondage.ledger.database.clock import FakeClock
 from pondage.ledger.database.driver import Driver
 from pondage.ledger.database.postgres import PostgresDriver
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import RippleTask, Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.upkeep import reap
@@ -84,7 +85,7 @@ class Store:
 
     def commit(self, ledger: Ledger) -> object:
         written = msgspec.structs.replace(content(self.held), path=str(self.place))
-        return work.commit_written(ledger, self.held, written, process=self.worker.id)
+        return guarded.commit(ledger, self.held, Written(written), process=self.worker.id)
 
     def commit_late(self, ledger: Ledger) -> object:
         """Somebody who was declared dead goes on: it writes, publishes in vain, and writes once more."""
@@ -134,12 +135,12 @@ class Store:
         while (held := self.worker.claim()) is not None:
             self._read(held)
             written = msgspec.structs.replace(content(held), path=str(self.write(held)))
-            assert work.commit_written(self.world.ledger, held, written, process=self.worker.id)
+            assert guarded.commit(self.world.ledger, held, Written(written), process=self.worker.id)
             self.world.clock.time += SECOND
 
     def _read(self, held: Work) -> None:
-        assert held.ripple is not None
-        for given in held.ripple.inputs.values():
+        assert isinstance(held.task, RippleTask)
+        for given in held.task.inputs.values():
             assert given is None or Path(given.path).is_dir(), f"{held.claim.node} misses {given.path}"
 
     def _vacuum(self) -> None:
@@ -194,8 +195,8 @@ def test_the_next_run_would_pin_what_a_vacuum_finds_unused(postgres: PostgresSer
     store.pin(store.world.ledger)
     claimed = store.world.worker(pid=2).claim()
     assert claimed is not None
-    assert claimed.ripple is not None
-    given = claimed.ripple.inputs["left"]
+    assert isinstance(claimed.task, RippleTask)
+    given = claimed.task.inputs["left"]
     assert given is not None
     assert given.path == store.old
     store.close()

@@ -8,19 +8,18 @@ from pathlib import Path
 from pondage.cli.client.session import Session
 from pondage.cli.files.job import stored_file
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import Answered
 from pondage.engine.attempt.log import AttemptLog, bound
 from pondage.engine.execute.spark_executor import SparkExecutor
 from pondage.engine.process.config import WorkerConfig, config_of
 from pondage.ledger.act import jobs
-from pondage.ledger.commit import work
-from pondage.ledger.commit.component_results import commit_component
+from pondage.ledger.commit import guarded, polling, work
+from pondage.ledger.kinds.component import ComponentEnded
+from pondage.ledger.kinds.kind import Answered, Work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.project.project import load_project
 from pondage.spark.session.driver import SparkDriver
 from pondage.views.jobs.jobs import JobRunDetail, job_run
-from pondage.work.component import ComponentResult
 
 
 class JobWorld:
@@ -68,7 +67,7 @@ class JobWorld:
         with self.ledger.reading() as tx:
             codes = [str(row["code"]) for row in tx.rows("SELECT DISTINCT code FROM queues")]
         for code in codes:
-            queues = work.queues_for(self.ledger, code=code)
+            queues = polling.queues_for(self.ledger, code=code)
             token = self.ledger.ids.new("t")
             held = work.claim_work(self.ledger, process=self.process, queues=queues, token=token, is_alone=True)
             if held is not None:
@@ -76,11 +75,8 @@ class JobWorld:
                 attempt = Attempt(held, log, clock=time.monotonic, on_phase=lambda _phase: None)
                 with bound(log):
                     result = self._executor(code).execute(attempt)
-                if isinstance(result, Answered):
-                    assert work.commit_query(self.ledger, held, result.result, process=self.process)
-                else:
-                    assert isinstance(result, ComponentResult)
-                    assert commit_component(self.ledger, held, result, process=self.process)
+                assert isinstance(result, Answered | ComponentEnded)
+                assert guarded.commit(self.ledger, held, result, process=self.process)
                 log.close()
                 return True
         return False
@@ -91,11 +87,11 @@ class JobWorld:
             self._executors[code] = SparkExecutor(config, self.ledger, driver=self._driver)
         return self._executors[code]
 
-    def executor_of(self, held: work.Work) -> SparkExecutor:
+    def executor_of(self, held: Work) -> SparkExecutor:
         """Answer the executor for a claimed piece of work."""
         return self._executor(self.code_of(held))
 
-    def code_of(self, held: work.Work) -> str:
+    def code_of(self, held: Work) -> str:
         """Answer the digest of the code that a claimed piece of work needs."""
         with self.ledger.reading() as tx:
             row = tx.row(

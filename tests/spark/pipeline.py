@@ -11,21 +11,20 @@ import msgspec
 from pondage.define.project.durability import Durability
 from pondage.define.values.names import PondKey
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import Answered, Compacted, Same, Written
 from pondage.engine.attempt.log import AttemptLog, bound
 from pondage.engine.execute.spark_executor import SparkExecutor
 from pondage.engine.process.config import WorkerConfig, config_of
 from pondage.engine.services.outbox import Outbox
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger.act import questions, verbs
-from pondage.ledger.commit import work
-from pondage.ledger.commit.component_results import commit_component
-from pondage.ledger.commit.work import Failure
+from pondage.ledger.commit import guarded, polling, work
+from pondage.ledger.kinds.failed import Failed
+from pondage.ledger.kinds.kind import Ending
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.upkeep import retention
 from pondage.ledger.upkeep.retention import Published
-from pondage.work.component import ComponentResult
+from pondage.work.failure import Failure
 from tests.engine.projects import deployed_into, write_project
 
 
@@ -65,7 +64,7 @@ class Pipeline:
 
     def attempt(self) -> bool:
         held = work.claim_work(
-            self.ledger, process=self.process, queues=work.queues_for(self.ledger, code=self.code),
+            self.ledger, process=self.process, queues=polling.queues_for(self.ledger, code=self.code),
             token=self.ledger.ids.new("t"), is_alone=True,
         )  # fmt: skip
         if held is None:
@@ -78,19 +77,10 @@ class Pipeline:
             failure = self.executor.failure(error)
             log.write("ERROR", f"{failure.code}: {failure.message}\n{failure.trace or ''}")
             self.failures.append(failure)
-            assert work.commit_failed(self.ledger, held, failure, process=self.process)
+            assert guarded.commit(self.ledger, held, Failed(failure), process=self.process)
         else:
-            match result:
-                case Written(content=content):
-                    assert work.commit_written(self.ledger, held, content, process=self.process)
-                case Answered(result=answer):
-                    assert work.commit_query(self.ledger, held, answer, process=self.process)
-                case Same():
-                    assert work.commit_unchanged(self.ledger, held, process=self.process)
-                case Compacted(content=content):
-                    assert work.commit_compacted(self.ledger, held, content, process=self.process)
-                case ComponentResult():
-                    assert commit_component(self.ledger, held, result, process=self.process)
+            assert isinstance(result, Ending)
+            assert guarded.commit(self.ledger, held, result, process=self.process)
         log.close()
         return True
 

@@ -11,11 +11,12 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from pondage.engine.execute import reactor_executor
+from pondage.engine.execute import stream_executor
 from pondage.engine.execute.spark_executor import SparkExecutor
 from pondage.engine.process.config import WorkerConfig
 from pondage.engine.worker.process import Ending, Worker
-from pondage.ledger.commit import reactor_work
+from pondage.ledger.commit import stream_batches
+from pondage.ledger.kinds.stream import STREAM_FAILED
 from pondage.ledger.step import advance
 from pondage.spark.session.driver import SparkDriver
 from pondage.views.reactors.reactors import stream_faults
@@ -151,7 +152,7 @@ class Desk(Hosting):
 def made(tmp_path: Path, driver: SparkDriver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Desk]]:
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(SparkDriver, "start", lambda *_, **__: driver)
-    monkeypatch.setattr(reactor_executor, "MOST_SIGNALS", 2)
+    monkeypatch.setattr(stream_executor, "MOST_SIGNALS", 2)
     sys.modules.pop("ponds", None)
     desks: list[Desk] = []
 
@@ -205,14 +206,14 @@ def test_a_flood_waits_for_the_reactor_and_a_silent_stream_degrades_it(made: Cal
     def is_crowded() -> bool:
         nonlocal most
         with desk.ledger.reading() as tx:
-            most = max(most, reactor_work.waiting(tx, actor))
-        return most >= reactor_executor.MOST_SIGNALS
+            most = max(most, stream_batches.waiting(tx, actor))
+        return most >= stream_executor.MOST_SIGNALS
 
     desk.until(is_crowded, what="the stream does not get ahead")
     desk.client().ask(op="command", command="resume")
     desk.until(lambda: is_crowded() and len(desk.fires()) == 6, what="what waited is lost")
     # One batch may be on its way when the room is gone, and signals about the stream itself come too.
-    assert most <= reactor_executor.MOST_SIGNALS + 2
+    assert most <= stream_executor.MOST_SIGNALS + 2
     assert [line.split(" ")[1] for line in desk.fires()] == list("012345")
 
 
@@ -252,7 +253,7 @@ def test_a_stream_that_spark_cannot_read_crashes_its_accumulator_and_its_log_say
         failed = tx.rows("SELECT error FROM executions WHERE outcome = 'failed' ORDER BY id")
         said = stream_faults(tx, row)["clicks"]
         view = with_lines(locate(tx, "main", "quote", ripple="clicks"), Path(desk.config.warehouse), most=100)
-    assert msgspec.json.decode(str(failed[0]["error"]))["code"] == reactor_work.STREAM_FAILED
+    assert msgspec.json.decode(str(failed[0]["error"]))["code"] == STREAM_FAILED
     assert said.startswith("clicks of reactor quote: ")
     lines = [line.text for line in view.lines]
     assert any(line.startswith("reading clicks, query ") for line in lines)

@@ -22,14 +22,14 @@ from pondage.kernel.control.events import Settled, Start
 from pondage.kernel.control.reading import components_of, result_values
 from pondage.kernel.control.state import RunRow
 from pondage.ledger.act import jobs
-from pondage.ledger.commit import work
-from pondage.ledger.commit.component_results import commit_component
-from pondage.ledger.commit.work import Work
+from pondage.ledger.commit import guarded, polling, work
 from pondage.ledger.database.clock import FakeClock
 from pondage.ledger.database.driver import Driver, text
 from pondage.ledger.database.ids import SeededIds
 from pondage.ledger.database.migrate import migrate
 from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.ledger.kinds.component import ComponentEnded
+from pondage.ledger.kinds.kind import Work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.step import advance
@@ -37,7 +37,7 @@ from pondage.ledger.tables import job_runs
 from pondage.ledger.tables.job_plans import StoredJob, stored_job
 from pondage.ledger.tables.job_runs import RunRows
 from pondage.plan.job.stored_job import shapes_of
-from pondage.work.component import ComponentResult, Member, MemberResult
+from pondage.work.component import ComponentResult, ComponentTask, Member, MemberResult
 from pondage.work.snapshot import SnapshotContent
 
 _ENVIRONMENT = "conformance"
@@ -140,9 +140,9 @@ class LedgerControlHost:
         held = self._held.pop((event.instance, event.attempt), None)
         if held is None:
             return
-        assert held.component is not None
-        result = ComponentResult(members=tuple(_member(held, member, event) for member in held.component.members))
-        commit_component(self._ledger, held, result, process=self._process)
+        members = held.given(ComponentTask).members
+        result = ComponentResult(members=tuple(_member(held, member, event) for member in members))
+        guarded.commit(self._ledger, held, ComponentEnded(result), process=self._process)
 
     def _write(self, event: Event) -> None:
         with self._ledger.transaction() as tx:
@@ -171,7 +171,7 @@ class LedgerControlHost:
         return effects
 
     def _claim(self) -> None:
-        queues = work.queues_for(self._ledger, code="")
+        queues = polling.queues_for(self._ledger, code="")
         while queues:
             token = self._ledger.ids.new("t")
             held = work.claim_work(self._ledger, process=self._process, queues=queues, token=token, is_alone=True)

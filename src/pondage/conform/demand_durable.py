@@ -27,18 +27,21 @@ from pondage.define.values.names import PondKey, pond_key
 from pondage.kernel.demand import Effect, Gate, PondShape, PondState, decode_state, explain
 from pondage.kernel.demand.events import Done, Report, Verb
 from pondage.ledger.act.deploy import deploy
-from pondage.ledger.commit import work
-from pondage.ledger.commit.work import Failure, Work
+from pondage.ledger.commit import guarded, polling, work
 from pondage.ledger.database.clock import FakeClock
 from pondage.ledger.database.driver import Transaction, text
 from pondage.ledger.database.ids import SeededIds
 from pondage.ledger.database.migrate import migrate
 from pondage.ledger.database.sqlite import SqliteDriver
+from pondage.ledger.kinds.failed import Failed
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import RippleTask, Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.step import advance
 from pondage.ledger.step.ponds import LedgerPonds
 from pondage.ledger.tables import actors
+from pondage.work.failure import Failure
 from pondage.work.snapshot import SnapshotContent
 
 _ENVIRONMENT = "conformance"
@@ -167,10 +170,13 @@ class LedgerHost:
             return
         if isinstance(report, Done):
             content = SnapshotContent(path=held.claim.token, files=(), schema=_SCHEMA, rows=0, bytes=0)
-            work.commit_written(self._ledger, held, content, process=self._process)
+            guarded.commit(self._ledger, held, Written(content), process=self._process)
         else:
-            work.commit_failed(
-                self._ledger, held, Failure(code="FAULT", message="a fault of the scenario"), process=self._process
+            guarded.commit(
+                self._ledger,
+                held,
+                Failed(Failure(code="FAULT", message="a fault of the scenario")),
+                process=self._process,
             )
 
     def _advance(self) -> list[Effect]:
@@ -195,14 +201,13 @@ class LedgerHost:
         return effects
 
     def _claim(self) -> None:
-        queues = work.queues_for(self._ledger, code=_CODE)
+        queues = polling.queues_for(self._ledger, code=_CODE)
         while True:
             token = self._ledger.ids.new("t")
             held = work.claim_work(self._ledger, process=self._process, queues=queues, token=token, is_alone=True)
             if held is None:
                 return
-            assert held.ripple is not None
-            self._held[held.ripple.pond, held.claim.node, held.claim.number] = held
+            self._held[held.given(RippleTask).pond, held.claim.node, held.claim.number] = held
 
 
 def _definition(shape: PondShape) -> PondDefinition:

@@ -12,7 +12,7 @@ from pondage.ledger.act.deploy import deploy as put_in_force
 from pondage.ledger.act.exposed import former, own
 from pondage.ledger.act.job_deploys import deploy_jobs, job_changes
 from pondage.ledger.act.plan_basis import planned
-from pondage.ledger.commit.trials import published_schemas, submit_infer
+from pondage.ledger.act.trials import published_schemas, submit_infer
 from pondage.ledger.tables import actors
 from pondage.operations.operation import Context, Level, LimitRequest, operation
 from pondage.operations.questions import known_as

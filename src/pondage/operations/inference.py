@@ -7,8 +7,8 @@ from typing import Annotated
 
 import msgspec
 
-from pondage.ledger.commit import inferred_types
-from pondage.ledger.commit.trials import submit_questions
+from pondage.ledger.act.trials import submit_questions
+from pondage.ledger.tables import inferred_types
 from pondage.operations.operation import Context, Level, Request, operation
 from pondage.operations.questions import known_as
 from pondage.work.inference import Inferred, Question

@@ -8,12 +8,11 @@ from typing import Annotated, Literal
 import msgspec
 
 from pondage.errors import NotFound
-from pondage.ledger.act import questions
+from pondage.ledger.act import compaction, questions
 from pondage.ledger.act.as_of import AsOf, as_of_run
 from pondage.ledger.act.inspections import submit_breaks, submit_diff
 from pondage.ledger.act.plan_basis import planned
-from pondage.ledger.commit import compaction
-from pondage.ledger.commit.trials import submit_sample
+from pondage.ledger.act.trials import submit_sample
 from pondage.ledger.data import snapshots
 from pondage.ledger.database.driver import number, text, text_or_none
 from pondage.ledger.ledger import Ledger

@@ -14,9 +14,9 @@ from pondage.ledger.act.exposed import NOTHING, of_projects
 from pondage.ledger.act.promotion import CannotPromote, Promoted, definition_of
 from pondage.ledger.act.reactor_deploy import deployed_reactors, fed_schemas
 from pondage.ledger.act.rollback import newest_run_of, previous_deployment, roll_back_pond
-from pondage.ledger.commit import work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, environments
+from pondage.ledger.tables.archives import stored_archive
 from pondage.ledger.tables.environments import environment_id
 from pondage.ledger.tables.history import Caller
 from pondage.operations.demand import PondRequest
@@ -206,7 +206,7 @@ def _deploy_above(ledger: Ledger, environment: str, target: str, keys: Sequence[
         known = {one.key: one.definition for one in deployed(tx, ledger, target)}
         made_by = {key: definition_of(tx, ledger, environment, key) for key in keys}
         wanted = [one for key, one in made_by.items() if key not in known or change_of(known[key], one) is not None]
-        archives = {one.archive: work.stored_archive(tx, one.archive) for one in wanted}
+        archives = {one.archive: stored_archive(tx, one.archive) for one in wanted}
     for digest, archive in archives.items():
         some = [one for one in wanted if one.archive == digest]
         for project in sorted({one.project for one in some}):

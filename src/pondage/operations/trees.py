@@ -16,7 +16,7 @@ from pondage.define.job.job import JobProblem
 from pondage.define.types.type_registry import BUILT_IN
 from pondage.define.values.names import checked_name
 from pondage.ledger.act.exposed import given
-from pondage.ledger.commit import inferred_types
+from pondage.ledger.tables import inferred_types
 from pondage.operations.operation import Context, Level, Request, operation
 from pondage.plan.flow.code import code_of
 from pondage.plan.flow.draft import Draft, Fit, draft

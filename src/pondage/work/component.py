@@ -9,6 +9,7 @@ import msgspec
 from pondage.define.pond.definition import ExpectationDefinition
 from pondage.define.types.segment import Segment
 from pondage.work.snapshot import SnapshotContent
+from pondage.work.task import Task
 
 
 class Stored(msgspec.Struct, frozen=True, tag="table"):
@@ -110,7 +111,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     """Those of them that become the table of a Ripple, whose body the job is."""
 
 
-class ComponentTask(msgspec.Struct, frozen=True, kw_only=True):
+class ComponentTask(Task, frozen=True, kw_only=True):
     """One component, or the members of a fused group in topological order."""
 
     job: str
@@ -119,11 +120,26 @@ class ComponentTask(msgspec.Struct, frozen=True, kw_only=True):
     run: int = 0
     """The row of the run, which its streams belong to."""
     members: tuple[Member, ...]
-    globals: dict[str, object] = {}
-    context: dict[str, object] = {}
+    globals: dict[str, object] = msgspec.field(default_factory=dict)
+    context: dict[str, object] = msgspec.field(default_factory=dict)
     idempotency_key: str = ""
     is_stopping: bool = False
     """It was asked to stop before anybody took it."""
+
+    @property
+    def title(self) -> str:
+        """Answer the components, and whose they are."""
+        return f"{', '.join(member.instance for member in self.members)} of {self.job}, run {self.run_id}"
+
+    @property
+    def folder(self) -> str:
+        """Answer the run."""
+        return self.run_id
+
+    @property
+    def has_summary(self) -> bool:
+        """Answer that people look at it with its run."""
+        return True
 
 
 class MemberResult(msgspec.Struct, frozen=True, kw_only=True):

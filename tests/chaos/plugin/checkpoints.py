@@ -71,20 +71,21 @@ def _in_attempt() -> None:
 
 def _around_commit(*, is_before: bool) -> Callable[[], None]:
     def installer() -> None:
-        from pondage.ledger.commit import work
+        from pondage.ledger.commit import guarded
+        from pondage.ledger.kinds.ripple import Written
 
-        real = work.commit_written
+        real = guarded.commit
 
-        def commit_written(ledger: Any, claimed: Any, content: Any, **given: Any) -> bool:
-            is_meant = claimed.claim.node in ("clean", "middle_0")
+        def commit(ledger: Any, claimed: Any, ending: Any, **given: Any) -> bool:
+            is_meant = isinstance(ending, Written) and claimed.claim.node in ("clean", "middle_0")
             if is_meant and is_before:
                 reached()
-            is_ours = real(ledger, claimed, content, **given)
+            is_ours = real(ledger, claimed, ending, **given)
             if is_meant and not is_before:
                 reached()
             return is_ours
 
-        work.commit_written = commit_written
+        guarded.commit = commit
 
     return installer
 

@@ -152,48 +152,54 @@ def _be_a_zombie(mark: str) -> None:
     """The first worker that wants to publish falls silent without noticing it, and publishes when others have."""
     from pondage.engine.process.heartbeat import Heartbeat
     from pondage.engine.supervise import supervisor
-    from pondage.ledger.commit import work
+    from pondage.ledger.commit import guarded
+    from pondage.ledger.kinds.ripple import Written
 
     is_silent = threading.Event()
-    real_beat, real_check, real_commit = Heartbeat.beat, Heartbeat.check, work.commit_written
+    real_beat, real_check, real_commit = Heartbeat.beat, Heartbeat.check, guarded.commit
 
-    def commit_written(ledger: Any, claimed: Any, content: Any, **given: Any) -> bool:
+    def commit(ledger: Any, claimed: Any, ending: Any, **given: Any) -> bool:
+        if not isinstance(ending, Written):
+            return real_commit(ledger, claimed, ending, **given)
         try:
             _leave_mark(mark, claimed)
         except FileExistsError:
-            return real_commit(ledger, claimed, content, **given)
+            return real_commit(ledger, claimed, ending, **given)
         is_silent.set()
         while True:
             with ledger.reading() as tx:
                 row = tx.row("SELECT outcome FROM dispatches WHERE id = :id", id=claimed.claim.dispatch)
             if row is not None and row["outcome"] is not None:
-                return real_commit(ledger, claimed, content, **given)
+                return real_commit(ledger, claimed, ending, **given)
             time.sleep(0.05)
 
     Heartbeat.beat = lambda self: None if is_silent.is_set() else real_beat(self)  # type: ignore[method-assign]
     Heartbeat.check = lambda self: None if is_silent.is_set() else real_check(self)  # type: ignore[method-assign]
     _replace(supervisor, "kill_silent", lambda *_, **__: None)
-    work.commit_written = commit_written
+    guarded.commit = commit
 
 
 def _be_late(mark: str, until: str) -> None:
     """No process of this machine stops by itself, and its first publication waits until a file is there."""
     from pondage.engine.process.heartbeat import Heartbeat
     from pondage.engine.supervise import supervisor
-    from pondage.ledger.commit import work
+    from pondage.ledger.commit import guarded
+    from pondage.ledger.kinds.ripple import Written
 
-    real = work.commit_written
+    real = guarded.commit
 
-    def commit_written(ledger: Any, claimed: Any, content: Any, **given: Any) -> bool:
+    def commit(ledger: Any, claimed: Any, ending: Any, **given: Any) -> bool:
+        if not isinstance(ending, Written):
+            return real(ledger, claimed, ending, **given)
         with suppress(FileExistsError):
             _leave_mark(mark, claimed)
             while not os.path.exists(until):  # noqa: PTH110 - as small as it can be
                 time.sleep(0.05)
-        return real(ledger, claimed, content, **given)
+        return real(ledger, claimed, ending, **given)
 
     Heartbeat._lose = lambda self, reason: None  # type: ignore[method-assign]
     _replace(supervisor, "kill_silent", lambda *_, **__: None)
-    work.commit_written = commit_written
+    guarded.commit = commit
 
 
 def _without_fence() -> None:

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import JobProgress, Result, Written
+from pondage.engine.attempt.executor import JobProgress, Result
 from pondage.engine.process.code import DeployedCode
 from pondage.engine.process.config import WorkerConfig
 from pondage.engine.process.places import code_directory, snapshot_path
-from pondage.ledger.commit.work import Failure
+from pondage.ledger.kinds.ripple import RippleTask, Written
 from pondage.ledger.ledger import Ledger
+from pondage.work.component import ComponentTask
+from pondage.work.failure import Failure
 from pondage.work.snapshot import DataFile, SnapshotContent
 
 SCHEMA = '{"type":"struct","fields":[{"name":"n","type":"long","nullable":true,"metadata":{}}]}'
@@ -32,9 +34,9 @@ class MarkingExecutor:
         self._ledger = ledger
 
     def execute(self, attempt: Attempt) -> Result:
-        task = attempt.work.ripple
-        if task is None:
+        if isinstance(attempt.work.task, ComponentTask):
             return self._components(attempt)
+        task = attempt.work.given(RippleTask)
         function = self._code.pond(task.definition.entry).ripples[task.ripple.name].function
         assert function is not None
         inputs: dict[str, object] = {
@@ -57,19 +59,13 @@ class MarkingExecutor:
 
     def _components(self, attempt: Attempt) -> Result:
         # Imported here: whoever runs no job starts without it.
-        from pondage.connect.secrets import SecretStore
-        from pondage.engine.execute import component_executor
+        from pondage.engine.execute.bench import Bench
+        from pondage.engine.execute.component_executor import ComponentExecutor
+        from pondage.engine.execute.lineage import LineageKeeper
 
-        assert attempt.work.component is not None
-        return component_executor.execute(
-            attempt,
-            attempt.work.component,
-            config=self._config,
-            ledger=self._ledger,
-            code=self._code,
-            secrets=SecretStore(self._ledger, environment=attempt.work.claim.environment, key=""),
-            opened=_no_spark,
-        )
+        lineage = LineageKeeper(self._ledger)
+        bench = Bench(config=self._config, ledger=self._ledger, code=self._code, lineage=lineage, opened=_no_spark)
+        return ComponentExecutor().execute(attempt, bench)
 
     def failure(self, error: BaseException) -> Failure:
         return Failure(code=type(error).__name__.upper(), message=str(error))
@@ -81,7 +77,7 @@ class MarkingExecutor:
         return JobProgress()
 
     def discard(self, attempt: Attempt) -> None:
-        if attempt.work.component is None:
+        if not isinstance(attempt.work.task, ComponentTask):
             shutil.rmtree(self._place(attempt), ignore_errors=True)
 
     def ran_out_of_memory(self) -> bool:
@@ -94,8 +90,7 @@ class MarkingExecutor:
         """There is nothing to stop."""
 
     def _place(self, attempt: Attempt) -> Path:
-        task = attempt.work.ripple
-        assert task is not None
+        task = attempt.work.given(RippleTask)
         return Path(
             snapshot_path(self._config.warehouse, dataset=task.dataset_id, run=task.run_id, token=attempt.token)
         )

@@ -12,14 +12,15 @@ import pytest
 from pondage.define.pond.run import Run
 from pondage.define.project.durability import Durability
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import Same, Written
 from pondage.engine.attempt.probe import BadProbe, Probe, ProbeFailed
 from pondage.engine.execute.spark_executor import SparkExecutor
 from pondage.engine.process.config import WorkerConfig
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
 from pondage.ledger.act import verbs
+from pondage.ledger.commit import guarded, polling
 from pondage.ledger.commit import work as ledger_work
+from pondage.ledger.kinds.ripple import Same, Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.spark.ripple import ripple
@@ -83,7 +84,7 @@ class Bench:
         held = ledger_work.claim_work(
             self.ledger,
             process=self.process,
-            queues=ledger_work.queues_for(self.ledger, code=self.code),
+            queues=polling.queues_for(self.ledger, code=self.code),
             token=self.ledger.ids.new("t"),
             is_alone=True,
         )
@@ -95,7 +96,7 @@ class Bench:
         attempt = self.attempt()
         result = self.executor.execute(attempt)
         assert isinstance(result, Written)
-        assert ledger_work.commit_written(self.ledger, attempt.work, result.content, process=self.process)
+        assert guarded.commit(self.ledger, attempt.work, Written(result.content), process=self.process)
         attempt.log.close()
         return result
 
@@ -125,7 +126,7 @@ def test_an_equal_answer_ends_the_attempt_and_another_one_runs_the_ripple(bench:
     assert bench.write_once().content.probe == '"first"'
     attempt = bench.attempt()
     assert bench.executor.execute(attempt) == Same()
-    assert ledger_work.commit_unchanged(bench.ledger, attempt.work, process=bench.process)
+    assert guarded.commit(bench.ledger, attempt.work, Same(), process=bench.process)
     attempt.log.close()
     bench.answers.write_text("second")
     assert bench.write_once().content.probe == '"second"'

@@ -13,9 +13,12 @@ from pondage.engine.process.config import WorkerConfig
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger.act import verbs
 from pondage.ledger.act.questions import submit
+from pondage.ledger.commit import guarded, polling
 from pondage.ledger.commit import work as ledger_work
-from pondage.ledger.commit.work import Work
 from pondage.ledger.data import snapshots
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.query import QueryTask
+from pondage.ledger.kinds.ripple import RippleTask, Same, Written
 from pondage.ledger.ledger import Durability, Ledger
 from pondage.ledger.queue import processes
 from pondage.spark.ripple import ripple
@@ -70,16 +73,16 @@ class Shop:
         while (held := self._claim()) is not None:
             done.append(held)
             if is_same and held.claim.node == "rows":
-                assert ledger_work.commit_unchanged(self.ledger, held, process=self.process)
+                assert guarded.commit(self.ledger, held, Same(), process=self.process)
             else:
-                assert ledger_work.commit_written(self.ledger, held, content(held), process=self.process)
+                assert guarded.commit(self.ledger, held, Written(content(held)), process=self.process)
         return done
 
     def _claim(self) -> Work | None:
         return ledger_work.claim_work(
             self.ledger,
             process=self.process,
-            queues=ledger_work.queues_for(self.ledger, code=self.code),
+            queues=polling.queues_for(self.ledger, code=self.code),
             token=self.ledger.ids.new("t"),
             is_alone=True,
         )
@@ -99,8 +102,8 @@ def nodes(done: list[Work]) -> list[str]:
 def test_only_the_consumer_is_dispatched_and_it_reads_what_the_fused_ripple_reads(shop: Shop):
     rows, daily = shop.pulse()
     assert nodes([rows, daily]) == ["rows", "daily"]
-    assert daily.ripple is not None
-    assert list(daily.ripple.inputs) == ["clean/rows"]
+    assert isinstance(daily.task, RippleTask)
+    assert list(daily.task.inputs) == ["clean/rows"]
     with shop.ledger.reading() as tx:
         row = tx.row("SELECT max(id) AS id FROM runs WHERE state = 'completed'")
         assert row is not None
@@ -128,9 +131,9 @@ def test_status_show_and_query_know_what_is_fused(shop: Shop):
     submit(shop.ledger, "main", "SELECT * FROM shop.clean", limit=1)
     held = shop._claim()
     assert held is not None
-    assert held.query is not None
-    assert held.query.fused == {"shop.clean": "daily"}
-    assert set(held.query.views) == {"shop", "shop.daily"}
+    assert isinstance(held.task, QueryTask)
+    assert held.task.fused == {"shop.clean": "daily"}
+    assert set(held.task.views) == {"shop", "shop.daily"}
 
 
 def _ponds(tx):  # type: ignore[no-untyped-def]

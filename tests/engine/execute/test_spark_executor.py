@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import Answered, JobProgress, Same, Written
+from pondage.engine.attempt.executor import JobProgress
 from pondage.engine.attempt.log import AttemptLog
 from pondage.engine.execute.spark_executor import SparkExecutor
 from pondage.engine.process.config import WorkerConfig
@@ -21,8 +21,10 @@ from pondage.engine.process.places import snapshot_path
 from pondage.errors import PondageError
 from pondage.kernel.demand.events import Tap
 from pondage.ledger.act import questions, verbs
+from pondage.ledger.commit import guarded, polling
 from pondage.ledger.commit import work as ledger_work
-from pondage.ledger.commit.work import Work
+from pondage.ledger.kinds.kind import Answered, Work
+from pondage.ledger.kinds.ripple import Same, Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.spark.query import query
@@ -111,7 +113,7 @@ class Bench:
         self.ledger.close()
 
     def claim(self) -> Work:
-        queues = ledger_work.queues_for(self.ledger, code=self.code)
+        queues = polling.queues_for(self.ledger, code=self.code)
         held = ledger_work.claim_work(
             self.ledger, process=self.process, queues=queues, token=self.ledger.ids.new("t"), is_alone=True
         )
@@ -162,7 +164,7 @@ def test_a_ripple_gets_what_its_claim_says(bench: Bench, monkeypatch: pytest.Mon
     monkeypatch.setattr(ripple, "run_ripple", run_ripple)
     assert isinstance(bench.executor.execute(attempt), Written)
     (work,) = given
-    task = attempt.work.ripple
+    task = attempt.work.task
     assert task is not None
     assert work.destination == snapshot_path(
         str(bench.path / "warehouse"), dataset=task.dataset_id, run=task.run_id, token=attempt.token
@@ -182,7 +184,7 @@ def test_unchanged_before_the_first_data_is_a_failure_and_afterwards_is_not(
     with pytest.raises(PondageError, match="before it ever published") as raised:
         bench.executor.execute(attempt)
     assert bench.executor.failure(raised.value).code == "NOTHING_UNCHANGED"
-    assert ledger_work.commit_written(bench.ledger, attempt.work, content(attempt.work), process=bench.process)
+    assert guarded.commit(bench.ledger, attempt.work, Written(content(attempt.work)), process=bench.process)
     verbs.send(bench.ledger, "main", Tap(pond="shop@1"))
     assert bench.executor.execute(bench.attempt()) == Same()
 
@@ -208,7 +210,7 @@ def test_errors_become_words_with_code_place_and_hint(bench: Bench) -> None:
 
 def test_what_was_written_for_nobody_is_removed(bench: Bench) -> None:
     attempt = bench.attempt()
-    task = attempt.work.ripple
+    task = attempt.work.task
     assert task is not None
     place = bench.path / "warehouse" / "data" / task.dataset_id / task.run_id / attempt.token
     place.mkdir(parents=True)

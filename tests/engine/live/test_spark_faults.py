@@ -15,13 +15,13 @@ from pondage.engine.live import owned as owned_module
 from pondage.engine.live.owned import OwnedReactor
 from pondage.kernel.reaction import ReactorShape
 from pondage.kernel.reaction.declared import shape_of
-from pondage.ledger.commit import reactor_work
-from pondage.ledger.commit.work import Failure
 from pondage.ledger.database.driver import number, text
+from pondage.ledger.kinds.stream import STREAM_FAILED, StreamKind
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.tables import reactors
 from pondage.views.reactors.reactors import stream_faults, why_reactor
+from pondage.work.failure import Failure
 from tests.engine.live.test_rebind import owned_on
 from tests.patience import PATIENCE_S
 
@@ -51,26 +51,37 @@ def reactor_of(on_source_failed: str) -> Reactor:
     return made
 
 
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """A dispatch that nobody holds any more."""
+
+    kind: str
+    actor: int
+    node: str
+    number: int
+    inputs: str
+
+
 def end_stream(ledger: Ledger, actor: int, code: str) -> bool:
     """End the open stream of a reactor as a worker would; False when there is none yet."""
     with ledger.transaction() as tx:
         row = tx.row(
-            """SELECT d.id AS id, d.inputs AS inputs, e.id AS execution FROM dispatches d
+            """SELECT d.id AS id, d.node AS node, d.inputs AS inputs, e.id AS execution FROM dispatches d
                JOIN executions e ON e.dispatch = d.id
                WHERE d.actor = :actor AND d.kind = 'stream' AND d.outcome IS NULL""",
             actor=actor,
         )
         if row is None:
             return False
-        error = msgspec.json.encode(Failure(code=code, message="[PATH] the files are gone")).decode()
+        failure = Failure(code=code, message="[PATH] the files are gone")
+        error = msgspec.json.encode(failure).decode()
         tx.change(
             "UPDATE executions SET outcome = 'failed', completed_at = 1, error = :error WHERE id = :id",
             id=number(row, "execution"),
             error=error,
         )
         executions.close_dispatch(tx, number(row, "id"), outcome="failed")
-        inputs = text(row, "inputs")
-        reactor_work.tell_end(tx, kind="stream", actor=actor, inputs=inputs, error="the files are gone", code=code)
+        stream = Ended(kind="stream", actor=actor, node=text(row, "node"), number=1, inputs=text(row, "inputs"))
+        StreamKind().failed(tx, stream, msgspec.structs.replace(failure, message="the files are gone"))
     return True
 
 
@@ -102,9 +113,9 @@ def test_a_stream_that_fails_six_times_is_given_up_and_comes_back_when_it_is_rev
     async def play() -> None:
         owned = await owned_on(ledger, reactor_of(on_source_failed))
         await connect(ledger, owned)
-        await fail(ledger, owned, reactor_work.STREAM_FAILED, 5)
+        await fail(ledger, owned, STREAM_FAILED, 5)
         assert health(owned) == "Crashed"
-        await fail(ledger, owned, reactor_work.STREAM_FAILED, 1)
+        await fail(ledger, owned, STREAM_FAILED, 1)
         await owned.until(lambda found: found["sources"]["clicks"]["health"] == "Failed")  # type: ignore[index]
         assert owned.state()["state"] == state
         with ledger.reading() as tx:
@@ -116,7 +127,7 @@ def test_a_stream_that_fails_six_times_is_given_up_and_comes_back_when_it_is_rev
         assert {"pondage reactor revive shop", "pondage logs shop"} <= hints
         assert (await owned.command("revive"))["revived"] is True
         await owned.until(lambda found: found["sources"]["clicks"]["health"] == "Connecting")  # type: ignore[index]
-        await fail(ledger, owned, reactor_work.STREAM_FAILED, 1)
+        await fail(ledger, owned, STREAM_FAILED, 1)
         assert health(owned) == "Crashed", "with a fresh budget"
         await owned.drain(0)
 

@@ -17,11 +17,12 @@ from pondage.engine.attempt.attempt import Attempt
 from pondage.engine.attempt.log import AttemptLog
 from pondage.engine.attempt.stream_ports import StreamPorts
 from pondage.engine.programs.session import ProgramSession
-from pondage.ledger.commit.work import Work
 from pondage.ledger.data import segments
 from pondage.ledger.data.segments import Stream
+from pondage.ledger.kinds.kind import Work
 from pondage.program.transport import Transport
 from pondage.spark.files.segments import packed, read_bytes, written
+from pondage.work.component import ComponentTask
 from tests.ledger.harness import World
 from tests.ledger.jobs import Jobs, job
 
@@ -115,8 +116,8 @@ class ProgramWorld:
             segments.append(tx, held.claim, self.stream(held), seq, entry)
 
     def stream(self, held: Work) -> Stream:
-        assert held.component is not None
-        return Stream(held.component.run, held.claim.node, "out")
+        assert isinstance(held.task, ComponentTask)
+        return Stream(held.task.run, held.claim.node, "out")
 
     def read(self, held: Work) -> list[bytes | None]:
         """What is in a stream by now; None is its end."""
@@ -130,8 +131,7 @@ class ProgramWorld:
         return Attempt(held, log, clock=time.monotonic, on_phase=lambda _phase: None)
 
     def session(self, attempt: Attempt, table: Callable[..., bytes] | None = None) -> ProgramSession:
-        task = attempt.work.component
-        assert task is not None
+        task = attempt.work.given(ComponentTask)
         place = self.folder / attempt.token
         ports = StreamPorts(self.run.world.ledger, attempt, task, lambda port: str(place / port))
         return ProgramSession(attempt, task, ports, table or _no_table)

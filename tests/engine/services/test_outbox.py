@@ -17,8 +17,9 @@ from pondage.engine.services.outbox import Outbox
 from pondage.engine.services.stable_names import publish
 from pondage.engine.supervise.supervisor import Supervisor
 from pondage.kernel.demand.events import Tap
-from pondage.ledger.commit import work as ledger_work
+from pondage.ledger.commit import guarded
 from pondage.ledger.database.driver import LedgerUnavailable, Transaction
+from pondage.ledger.kinds.ripple import Written
 from pondage.ledger.tables import history
 from pondage.ledger.upkeep import retention
 from pondage.ledger.upkeep.retention import Published
@@ -46,7 +47,7 @@ class Shop:
         place.mkdir(parents=True)
         (place / "part-0.parquet").write_text("rows")
         written = msgspec.structs.replace(content(held), path=str(place))
-        assert ledger_work.commit_written(self.world.ledger, held, written, process=self.worker.id)
+        assert guarded.commit(self.world.ledger, held, Written(written), process=self.worker.id)
         self.world.clock.time += 1_000_000
 
     def current(self) -> dict[str, object]:

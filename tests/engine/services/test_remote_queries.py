@@ -14,7 +14,7 @@ from pondage.engine.services.remote_queries import Asked, RemoteQueries
 from pondage.errors import PondageError
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger.act import verbs
-from pondage.ledger.commit import work
+from pondage.ledger.commit import polling, work
 from pondage.ledger.queue import processes
 from pondage.spark.jvm.settings import SparkSettings
 from pondage.spark.session import connect
@@ -68,7 +68,7 @@ def test_a_reaper_ends_exactly_the_queries_of_the_dead(tmp_path: Path) -> None:
             dead = processes.register(
                 tx, public_id="pdead", machine=identity.machine(), pid=1, pid_started=-1, role="worker"
             )
-        queues = work.queues_for(ledger, code=digest)
+        queues = polling.queues_for(ledger, code=digest)
         claimed = work.claim_work(ledger, process=dead, queues=queues, token="its-token", is_alone=True)
         assert claimed is not None
         queries = Noted()

@@ -14,8 +14,9 @@ from pondage.engine.services.vacuum import vacuum
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Tap
 from pondage.ledger.act import jobs
-from pondage.ledger.commit import work as ledger_work
-from pondage.ledger.commit.work import Work
+from pondage.ledger.commit import guarded
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import RippleTask, Written
 from tests.engine.plain import engine_config, sqlite_world
 from tests.ledger.harness import World, content, pond
 from tests.ledger.jobs import Jobs, component_result, job
@@ -52,7 +53,7 @@ class Store:
         held = self.claim()
         place = self.write(held)
         written = msgspec.structs.replace(content(held), path=str(place))
-        assert ledger_work.commit_written(self.world.ledger, held, written, process=self.worker.id)
+        assert guarded.commit(self.world.ledger, held, Written(written), process=self.worker.id)
         self.world.clock.time += DAY_US
         return place
 
@@ -138,11 +139,11 @@ def test_what_an_active_run_reads_stays(store: Store) -> None:
     if held[0].claim.node == "orders":
         place = store.write(held[0])
         written = msgspec.structs.replace(content(held[0]), path=str(place))
-        assert ledger_work.commit_written(store.world.ledger, held[0], written, process=store.worker.id)
+        assert guarded.commit(store.world.ledger, held[0], Written(written), process=store.worker.id)
         held.append(store.claim())
     reading = held[-1]
-    assert reading.ripple is not None
-    source = reading.ripple.inputs["orders"]
+    assert isinstance(reading.task, RippleTask)
+    source = reading.task.inputs["orders"]
     assert source is not None
     for _ in range(4):
         store.run("orders")
@@ -151,7 +152,7 @@ def test_what_an_active_run_reads_stays(store: Store) -> None:
     store.world.clock.time += 2 * HOUR_US
     store.vacuum()
     assert Path(source.path).exists()
-    assert ledger_work.commit_written(store.world.ledger, reading, content(reading), process=store.worker.id)
+    assert guarded.commit(store.world.ledger, reading, Written(content(reading)), process=store.worker.id)
     store.world.clock.time += 40 * DAY_US
     store.vacuum()
     store.world.clock.time += 2 * HOUR_US

@@ -15,7 +15,7 @@ from pondage.engine.process.config import WorkerConfig
 from pondage.engine.process.spawn import KEPT_LOGS, sweep_logs
 from pondage.engine.supervise.supervisor import KILL_AFTER_S, LOST, Supervisor, come_back
 from pondage.kernel.demand.events import Tap
-from pondage.ledger.commit import work
+from pondage.ledger.commit import polling, work
 from pondage.ledger.queue import processes
 from tests.engine.plain import engine_config, wait_for
 from tests.ledger.harness import World, pond
@@ -91,7 +91,7 @@ def forget_process(world: World, child: FakeChild) -> None:
 
 
 def claim(world: World, child: FakeChild) -> None:
-    queues = work.queues_for(world.ledger, code=child.config.code)
+    queues = polling.queues_for(world.ledger, code=child.config.code)
     held = work.claim_work(world.ledger, process=child.process, queues=queues, token="t1", is_alone=True)
     assert held is not None
 

@@ -11,7 +11,7 @@ from pondage.engine.attempt.executor import JobProgress
 from pondage.engine.worker.slots import Slots
 from pondage.engine.worker.watch import Watch
 from pondage.kernel.demand.events import Kill, Tap
-from pondage.ledger.commit.work import Work
+from pondage.ledger.kinds.kind import Work
 from tests.engine.plain import Gate, PlainExecutor, attempt_of, join_slots
 from tests.ledger.harness import World, pond
 
@@ -30,7 +30,7 @@ class Watched:
         claimed = process.claim()
         assert claimed is not None
         claim = msgspec.structs.replace(claimed.claim, timeout_s=timeout_s)
-        self.work = Work(claim=claim, ripple=claimed.ripple)
+        self.work = Work(claim=claim, task=claimed.task)
         self.gate = executor.act = Gate()
         self.slots = Slots(
             world.ledger, executor, process=process.id, size=1,

@@ -13,13 +13,16 @@ from pondage.conform.control_registry import TEST_REGISTRY
 from pondage.define.job.component import Scaling
 from pondage.define.project.durability import Durability
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import Answered, Result, Written
+from pondage.engine.attempt.executor import Result
 from pondage.engine.worker.process import Ending
 from pondage.engine.worker.reconcile import close_unknown_claims
 from pondage.kernel.demand.events import Kill, Pulse, Tap
 from pondage.ledger.act import questions
-from pondage.ledger.commit import work as ledger_work
+from pondage.ledger.commit import guarded, polling
 from pondage.ledger.database.driver import LedgerUnavailable
+from pondage.ledger.kinds.component import ComponentEnded
+from pondage.ledger.kinds.kind import Answered
+from pondage.ledger.kinds.ripple import Written
 from pondage.ledger.queue import claims, processes
 from tests.engine.plain import Gate, PlainExecutor, Running, join_slots, make_worker, sqlite_world, wait_for
 from tests.ledger.harness import World, content, pond
@@ -102,7 +105,7 @@ def test_who_waits_for_another_component_keeps_the_concurrency_of_its_own_from_n
         else:
             with attempt.parked():
                 assert has_begun.wait(PATIENCE_S)
-        return component_result(attempt.work)
+        return ComponentEnded(component_result(attempt.work))
 
     executor.act = act
     with Running(make_worker(world, tmp_path, executor, slots=4)):
@@ -209,14 +212,14 @@ def test_a_process_does_not_end_in_the_middle_of_a_commit(
     world.deploy(pond("orders"))
     world.send(Tap(pond="orders@1"))
     committing, may_commit = threading.Event(), threading.Event()
-    real = ledger_work.commit_written
+    real = guarded.commit
 
-    def commit_written(*given: Any, **named: Any) -> bool:
+    def commit(*given: Any, **named: Any) -> bool:
         committing.set()
         assert may_commit.wait(PATIENCE_S)
         return real(*given, **named)
 
-    monkeypatch.setattr(ledger_work, "commit_written", commit_written)
+    monkeypatch.setattr(guarded, "commit", commit)
     with Running(make_worker(world, tmp_path, executor)) as running:
         assert committing.wait(PATIENCE_S)
         running.worker.drain()
@@ -247,7 +250,7 @@ def test_what_may_run_only_once_is_waited_for_and_never_given_back(
     world = sqlite_world(tmp_path, Durability(poll_s=0.05, drain_s=0.01, termination_grace_s=grace_s))
     source = msgspec.structs.replace(TEST_REGISTRY["source"], restartable=False)
     run = Jobs(world).start(job("components: [{name: a, type: source}]", registry={**TEST_REGISTRY, "source": source}))
-    gate = executor.act = Gate(lambda attempt: component_result(attempt.work))
+    gate = executor.act = Gate(lambda attempt: ComponentEnded(component_result(attempt.work)))
     with Running(make_worker(world, tmp_path, executor)) as running:
         gate.wait_entered()
         running.worker.drain()
@@ -325,7 +328,7 @@ def test_a_claim_whose_answer_was_lost_for_good_is_given_back(
     world.send(Tap(pond="orders@1"))
     worker = make_worker(world, tmp_path, executor)
     code = str(world.one("SELECT archive FROM deployments"))
-    queues = ledger_work.queues_for(world.ledger, code=code)
+    queues = polling.queues_for(world.ledger, code=code)
     with world.ledger.transaction() as tx:
         assert claims.claim(tx, process=worker.process, queues=queues, token="tlost", is_alone=True)
     assert close_unknown_claims(world.ledger, worker.slots, process=worker.process) == 1
@@ -397,7 +400,7 @@ def test_work_that_could_not_ask_the_ledger_is_given_back_unless_it_may_run_only
     def cut(attempt: Attempt) -> Result:
         if len(executor.executed) == 1:
             raise LedgerUnavailable("the connection was cut")
-        return component_result(attempt.work)
+        return ComponentEnded(component_result(attempt.work))
 
     executor.act = cut
     with Running(make_worker(world, tmp_path, executor)):

@@ -18,9 +18,11 @@ from pondage.ledger.act import promotion, removal, verbs
 from pondage.ledger.act.deploy import deploy, deployed
 from pondage.ledger.act.promotion import CannotPromote
 from pondage.ledger.act.removal import CannotRemove
-from pondage.ledger.commit import work
+from pondage.ledger.commit import guarded
 from pondage.ledger.commit.increments import Increments
 from pondage.ledger.data import manifests, snapshots
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import RippleTask, Written
 from pondage.ledger.step import advance
 from pondage.ledger.tables import environments
 from pondage.ledger.upkeep.replay import replay
@@ -96,15 +98,15 @@ class Lives:
             self.finish(held)
             self.world.clock.time += 1_000_000
 
-    def finish(self, held: work.Work) -> None:
+    def finish(self, held: Work) -> None:
         written = content(held)
-        assert held.ripple is not None
-        if held.ripple.definition.mode == "append":
+        assert isinstance(held.task, RippleTask)
+        if held.task.definition.mode == "append":
             base = Increments(self.world.ledger, held.claim).base()
             written = msgspec.structs.replace(
                 written, increment=Increment(base=None if base is None else base.snapshot)
             )
-        assert work.commit_written(self.world.ledger, held, written, process=self.worker.id)
+        assert guarded.commit(self.world.ledger, held, Written(written), process=self.worker.id)
 
     def vacuum(self) -> None:
         self.world.clock.time += 60_000_000_000

@@ -11,14 +11,14 @@ from pondage.define.job.flow import FlowFacts, FlowRefused
 from pondage.define.project.durability import Durability
 from pondage.errors import LedgerError, NotFound
 from pondage.ledger.act import extracts, flow_constants, flows, jobs
-from pondage.ledger.commit.work import Work
+from pondage.ledger.kinds.kind import Work
 from pondage.ledger.queue import executions
 from pondage.ledger.step import advance
 from pondage.ledger.upkeep import job_pruning, reap
 from pondage.ledger.upkeep.job_replay import replay_runs
 from pondage.plan.job.stored_job import StoredJob, stored_job
 from pondage.views.jobs.flows import flow_run
-from pondage.work.component import Panic, Panicked
+from pondage.work.component import ComponentTask, Panic, Panicked
 from tests.ledger.jobs import Jobs, component_result
 from tests.plan.flow.programs import PROGRAMS, planned
 
@@ -98,8 +98,8 @@ def test_a_wired_panic_is_handled_and_its_handler_gets_the_row(run: Jobs) -> Non
     while (held := run.claim()) is not None and held.claim.node != "h":
         run.commit(held, failing={"b"})
     assert held is not None
-    assert held.component is not None
-    (given,) = held.component.members[0].inputs["in"]
+    assert isinstance(held.task, ComponentTask)
+    (given,) = held.task.members[0].inputs["in"]
     assert isinstance(given, Panicked)
     assert (given.panic.node, given.panic.code, given.panic.detail) == ("b", "Boom", "a trace")
     run.commit(held)
@@ -188,8 +188,8 @@ def test_the_first_row_on_an_edge_into_stop_stops_in_the_same_transaction_and_de
     started = run.start(stopping())
     held = claimed(run)
     assert set(held) == {"sig", "src"}, "a stop edge delays no start"
-    assert held["sig"].component is not None
-    assert held["sig"].component.members[0].writes == ("out",)
+    assert isinstance(held["sig"].task, ComponentTask)
+    assert held["sig"].task.members[0].writes == ("out",)
     run.commit_result(held["sig"], rows_of(held["sig"], 1))
     with run.world.ledger.reading() as tx:
         assert executions.stopped_tokens(tx, run.worker.id) == {held["src"].claim.token}
@@ -229,7 +229,7 @@ def test_a_stop_that_comes_before_somebody_takes_the_work_comes_with_it(run: Job
     started = run.start(stopping())
     flows.stop(run.world.ledger, "main", started, "src")
     held = claimed(run)
-    assert {name: one.component.is_stopping for name, one in held.items() if one.component is not None} == {
+    assert {name: one.task.is_stopping for name, one in held.items() if isinstance(one.task, ComponentTask)} == {
         "sig": False, "src": True,
     }  # fmt: skip
 
@@ -276,8 +276,8 @@ def test_a_resumed_flow_keeps_what_was_finished_and_what_it_had_stopped(run: Job
     assert restored == {"sig"}
     found = run.claim()
     assert found is not None
-    assert found.component is not None
-    assert (found.claim.node, found.component.is_stopping) == ("src", True)
+    assert isinstance(found.task, ComponentTask)
+    assert (found.claim.node, found.task.is_stopping) == ("src", True)
 
 
 def extracting(**retentions: str) -> StoredJob:
@@ -381,8 +381,8 @@ def test_a_constant_that_was_stored_before_comes_with_the_flow_that_names_it(run
     run.start(flow(nodes, ["c.out", "l.in"], *sink("l.out")))
     held = run.claim()
     assert held is not None
-    assert held.component is not None
-    assert held.component.members[0].params == {"type": "Bytes<text/csv>", "bytes": "aWQKMQo="}
+    assert isinstance(held.task, ComponentTask)
+    assert held.task.members[0].params == {"type": "Bytes<text/csv>", "bytes": "aWQKMQo="}
     nodes["c"]["const"]["ref"] = "sha256:" + "ab" * 32
     with pytest.raises(FlowRefused) as caught:
         run.start(flow(nodes, ["c.out", "l.in"], *sink("l.out")))

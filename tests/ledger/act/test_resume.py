@@ -7,8 +7,8 @@ import pytest
 
 from pondage.errors import LedgerError, NotFound
 from pondage.ledger.act import jobs
-from pondage.ledger.commit.trials import KEEP_US, submit_sample
-from pondage.work.component import Stored
+from pondage.ledger.act.trials import KEEP_US, submit_sample
+from pondage.work.component import ComponentTask, Stored
 from tests.ledger.harness import pond
 from tests.ledger.jobs import Jobs, job
 
@@ -51,13 +51,13 @@ def test_a_resumed_run_repeats_nothing_that_is_finished_and_reads_its_tables(run
     resumed = jobs.resume(run.world.ledger, "main", started)
     held = run.claim()
     assert held is not None
-    assert held.component is not None
+    assert isinstance(held.task, ComponentTask)
     assert held.claim.node == "load"
-    (given,) = held.component.members[0].inputs["input"]
+    (given,) = held.task.members[0].inputs["input"]
     old = next(one for one in run.show(started).components if one.name == "keep")
     assert isinstance(given, Stored)
     assert given.content.path == old.outputs[0].path
-    assert held.component.context == {"env": "main", "run_id": started, "day": 1}
+    assert held.task.context == {"env": "main", "run_id": started, "day": 1}
     run.commit(held)
     assert run.drain() == ["more"]
     view = run.show(resumed)
@@ -124,14 +124,14 @@ def test_fresh_globals_keep_data_and_forget_globals(run: Jobs) -> None:
         run.commit(held, globals={"seen": held.claim.node})
     held = run.claim()
     assert held is not None
-    assert held.component is not None
-    assert held.component.globals == {"seen": "keep"}
+    assert isinstance(held.task, ComponentTask)
+    assert held.task.globals == {"seen": "keep"}
     run.commit(held, failing={"load"})
     jobs.resume(run.world.ledger, "main", started, fresh_globals=True)
     held = run.claim()
     assert held is not None
-    assert held.component is not None
-    assert (held.claim.node, held.component.globals) == ("load", {})
+    assert isinstance(held.task, ComponentTask)
+    assert (held.claim.node, held.task.globals) == ("load", {})
 
 
 LOOP = """
@@ -157,9 +157,9 @@ def test_finished_iterations_are_restored_with_their_tables(run: Jobs) -> None:
     ran = []
     gathered = 0
     while (held := run.claim()) is not None:
-        assert held.component is not None
+        assert isinstance(held.task, ComponentTask)
         ran.append(held.claim.node)
-        gathered = len(held.component.members[0].inputs["input"])
+        gathered = len(held.task.members[0].inputs["input"])
         run.commit(held)
     assert ran == [*(f"body[#{number}]" for number in range(3, 11)), "done"]
     assert gathered == 10

@@ -18,13 +18,15 @@ from pondage.define.values.names import PondKey
 from pondage.engine.attempt.followed_tables import Following, NeedsAll
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Force, Pulse, Tap
-from pondage.ledger.act import rollback
+from pondage.ledger.act import compaction, rollback
 from pondage.ledger.act.as_of import AsOf, NotThere, run_then
-from pondage.ledger.commit import compaction, work
+from pondage.ledger.commit import guarded
 from pondage.ledger.commit.increments import Increments
-from pondage.ledger.commit.work import Work
 from pondage.ledger.data import snapshots
 from pondage.ledger.data.inputs import compact_inputs, ripple_inputs
+from pondage.ledger.kinds.compact import Compacted, CompactTask
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import RippleTask, Written
 from pondage.ledger.tables.actors import ponds
 from pondage.ledger.upkeep import pruning, reap, retention
 from pondage.work.snapshot import Changes, DataFile, Increment, SnapshotContent
@@ -190,7 +192,7 @@ class Growing:
                     self.slow = held
                     self.worker = Worker(self.world)
                 case "release":
-                    work.release(self.world.ledger, held)
+                    guarded.release(self.world.ledger, held)
 
     def die(self) -> None:
         """The worker is taken for dead, and another one goes on."""
@@ -198,23 +200,23 @@ class Growing:
         self.worker = Worker(self.world)
 
     def carry_out(self, held: Work) -> None:
-        if held.compact is not None:
+        if isinstance(held.task, CompactTask):
             self.rewrite(held)
         else:
             self.run(held)
 
     def rewrite(self, held: Work) -> None:
-        assert held.compact is not None
-        rows = [row for path in held.compact.table.paths for row in self.files[path]]
+        assert isinstance(held.task, CompactTask)
+        rows = [row for path in held.task.table.paths for row in self.files[path]]
         content = self.write(f"/w/{held.claim.token}", [rows])
-        assert content.rows == held.compact.table.rows
-        work.commit_compacted(self.world.ledger, held, content, process=self.worker.id)
+        assert content.rows == held.task.table.rows
+        guarded.commit(self.world.ledger, held, Compacted(content), process=self.worker.id)
         assert compact_inputs(held.claim.inputs).members
 
     def run(self, held: Work) -> None:
         """Call the Ripple, write what it returns, and commit."""
-        assert held.ripple is not None
-        task = held.ripple
+        assert isinstance(held.task, RippleTask)
+        task = held.task
         following = self.following(held, is_full=False)
         try:
             rows = self.call(held, following)
@@ -227,16 +229,16 @@ class Growing:
             content = self.merge(held, path, rows, following, increment)
         else:
             content = msgspec.structs.replace(self.write(path, self.split(rows)), increment=increment)
-        is_ours = work.commit_written(self.world.ledger, held, content, process=self.worker.id)
+        is_ours = guarded.commit(self.world.ledger, held, Written(content), process=self.worker.id)
         if is_ours:
             self.remember(held, following, rows)
 
     def following(self, held: Work, *, is_full: bool) -> Following:
-        assert held.ripple is not None
+        assert isinstance(held.task, RippleTask)
         increments = Increments(self.world.ledger, held.claim)
 
         def whole(read: ReadDefinition) -> list[Row]:
-            given = held.ripple.inputs[read.parameter]  # type: ignore[union-attr]
+            given = held.task.inputs[read.parameter]  # type: ignore[union-attr]
             assert given is not None
             return [(key, value, False) for path in given.paths for key, value, gone in self.files[path] if not gone]
 
@@ -247,12 +249,12 @@ class Growing:
             last = {row[0]: row for batch in rows for row in batch}
             return list(last.values())
 
-        return Following(held.ripple, increments, whole=whole, part=part, is_full=is_full)  # type: ignore[arg-type]
+        return Following(held.task, increments, whole=whole, part=part, is_full=is_full)  # type: ignore[arg-type]
 
     def call(self, held: Work, following: Following) -> list[Row]:
         """The author's functions."""
-        assert held.ripple is not None
-        name, mode = held.claim.node, held.ripple.definition.mode
+        assert isinstance(held.task, RippleTask)
+        name, mode = held.claim.node, held.task.definition.mode
         if name != "raw":
             rows: list[Row] = following.changes({"mid": "raw.raw", "end": "mid.mid", "news": "raw.raw"}[name])  # type: ignore[assignment]
             self.is_full.append((name, following.is_full))
@@ -272,8 +274,8 @@ class Growing:
 
     def check_changes(self, held: Work, rows: list[Row], pin: int) -> None:
         """Taken in with the table it continues, the changes give the table that is pinned."""
-        assert held.ripple is not None
-        is_published = held.ripple.definition.mode == "replace"
+        assert isinstance(held.task, RippleTask)
+        is_published = held.task.definition.mode == "replace"
         base = Increments(self.world.ledger, held.claim).base(is_published=is_published)
         assert base is not None
         assert base.content.increment is not None
@@ -328,11 +330,11 @@ class Growing:
 
     def remember(self, held: Work, following: Following, rows: list[Row]) -> None:
         """Write down what a computation from scratch gives for the snapshot that was just inserted."""
-        assert held.ripple is not None
+        assert isinstance(held.task, RippleTask)
         (found,) = self.world.rows("SELECT id FROM snapshots WHERE execution = :id", id=held.claim.execution)
         made = int(str(found["id"]))
         pins = ripple_inputs(held.claim.inputs).snapshots
-        name, mode = held.claim.node, held.ripple.definition.mode
+        name, mode = held.claim.node, held.task.definition.mode
         if name in ("mid", "end"):
             pin = pins["raw" if name == "mid" else "mid"]
             assert pin is not None

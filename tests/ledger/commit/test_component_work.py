@@ -9,10 +9,10 @@ from pondage.conform.control_registry import TEST_REGISTRY
 from pondage.define.project.durability import Durability
 from pondage.errors import LedgerError
 from pondage.ledger.act import jobs
-from pondage.ledger.commit import work
+from pondage.ledger.commit import guarded
 from pondage.ledger.step import advance, job_advance
 from pondage.ledger.upkeep import leases, reap
-from pondage.work.component import Given, Stored
+from pondage.work.component import ComponentTask, Given, Stored
 from tests.ledger.harness import SECOND
 from tests.ledger.jobs import Jobs, component, job
 
@@ -53,20 +53,20 @@ def test_a_component_is_given_its_parameters_tables_globals_and_context(run: Job
     started = run.start(job(chain()), day="monday")
     first = run.claim()
     assert first is not None
-    assert first.component is not None
-    (member,) = first.component.members
+    assert isinstance(first.task, ComponentTask)
+    (member,) = first.task.members
     assert (member.instance, member.component, member.params) == ("read", "source", {"location": "here"})
     assert member.writes == ("main",)
-    assert first.component.context == {"env": "main", "run_id": started, "day": "monday"}
+    assert first.task.context == {"env": "main", "run_id": started, "day": "monday"}
     run.commit(first, globals={"rows": 7}, after={"count": 3})
     second = run.claim()
     assert second is not None
-    assert second.component is not None
-    (given,) = second.component.members[0].inputs["input"]
+    assert isinstance(second.task, ComponentTask)
+    (given,) = second.task.members[0].inputs["input"]
     assert isinstance(given, Stored)
     assert given.content.path == f"/warehouse/{first.claim.token}/read/main"
-    assert second.component.globals == {"rows": 7, "read__count": 3}
-    assert second.component.idempotency_key != first.component.idempotency_key
+    assert second.task.globals == {"rows": 7, "read__count": 3}
+    assert second.task.idempotency_key != first.task.idempotency_key
 
 
 def test_each_commit_carries_the_run_on_and_the_last_ends_it(run: Jobs) -> None:
@@ -149,7 +149,7 @@ def test_work_that_is_given_back_runs_again_and_the_late_commit_is_fenced(run: J
     started = run.start(job(chain()))
     held = run.claim()
     assert held is not None
-    assert work.release(run.world.ledger, held, reason="drain")
+    assert guarded.release(run.world.ledger, held, reason="drain")
     assert not run.commit(held, failing={"read"})
     assert run.drain() == ["read", "clean", "load"]
     assert run.row(started).state == "OK"
@@ -242,8 +242,8 @@ def test_a_body_is_given_its_element_and_outside_tables_and_ok_iterations_are_ga
     for _ in range(6):
         held = run.claim()
         assert held is not None
-        assert held.component is not None
-        member = held.component.members[0]
+        assert isinstance(held.task, ComponentTask)
+        member = held.task.members[0]
         seen[member.instance] = [
             given.value if isinstance(given, Given) else str(getattr(given, "content", given)).split("'")[1]
             for given in member.inputs.get("input", ())

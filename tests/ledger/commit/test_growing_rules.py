@@ -8,10 +8,13 @@ from pondage.define.pond.definition import PondDefinition
 from pondage.define.values.names import PondKey
 from pondage.engine.attempt.followed_tables import Following
 from pondage.kernel.demand.events import Force, Pulse
-from pondage.ledger.commit import compaction, work
+from pondage.ledger.act import compaction
+from pondage.ledger.commit import guarded
 from pondage.ledger.commit.increments import Increments
-from pondage.ledger.commit.work import Work
 from pondage.ledger.data import manifests, snapshots
+from pondage.ledger.kinds.compact import Compacted, CompactTask
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import RippleTask, Same, Written
 from pondage.ledger.upkeep import reap, retention
 from tests.ledger.commit.growing import Growing
 from tests.ledger.harness import MakeDriver, Worker, World, content, pond
@@ -26,17 +29,17 @@ def appending(name: str, source: str | None = None) -> PondDefinition:
 
 def commit_batch(world: World, worker: Worker, held: Work) -> bool:
     """Commit a batch that extends what its Ripple extends, as a worker does."""
-    assert held.ripple is not None
+    assert isinstance(held.task, RippleTask)
     following = Following(
-        held.ripple,
+        held.task,
         Increments(world.ledger, held.claim),
         whole=lambda _: None,
         part=lambda *_: None,  # type: ignore[arg-type,return-value]
     )
-    for read in held.ripple.ripple.reads:
-        following.changes(read.table(held.ripple.definition.name))
+    for read in held.task.ripple.reads:
+        following.changes(read.table(held.task.definition.name))
     made = msgspec.structs.replace(content(held), increment=following.increment())
-    return work.commit_written(world.ledger, held, made, process=worker.id)
+    return guarded.commit(world.ledger, held, Written(made), process=worker.id)
 
 
 def batch(world: World, worker: Worker) -> int:
@@ -81,10 +84,10 @@ def test_a_table_with_more_than_64_small_batches_is_compacted_by_itself(world: W
     assert compaction.begin_due(world.ledger) == 0, "one is enough"
     held = worker.claim()
     assert held is not None
-    assert held.compact is not None
+    assert isinstance(held.task, CompactTask)
     later = batch(world, worker)
     made = msgspec.structs.replace(content(held, rows=65), increment=None)
-    assert work.commit_compacted(world.ledger, held, made, process=worker.id)
+    assert guarded.commit(world.ledger, held, Compacted(made), process=worker.id)
     assert (files(world, newest), files(world, later)) == (1, 2), "a batch that came meanwhile shows the new files too"
     assert compaction.begin_due(world.ledger) == 0
     with world.ledger.reading() as tx:
@@ -120,7 +123,7 @@ def test_a_batch_stays_as_long_as_the_newest_table_shows_it(world: World) -> Non
     compaction.begin(world.ledger, "main", RAW)
     held = worker.claim()
     assert held is not None
-    assert work.commit_compacted(world.ledger, held, content(held, rows=8), process=worker.id)
+    assert guarded.commit(world.ledger, held, Compacted(content(held, rows=8)), process=worker.id)
     world.pass_time(86_400 * 400)
     with world.ledger.reading() as tx:
         doomed = retention.unused(tx, keep_runs=1, retention_us=1, read=retention.being_read(tx))
@@ -139,7 +142,7 @@ def test_nothing_changed_means_that_a_follower_is_not_run(world: World) -> None:
     world.send(Pulse(pond=PondKey("mid@1")))
     held = worker.claim()
     assert held is not None
-    assert work.commit_unchanged(world.ledger, held, process=worker.id)
+    assert guarded.commit(world.ledger, held, Same(), process=worker.id)
     assert worker.claim() is None
     assert world.one("SELECT count(*) AS n FROM batches") == 2
     assert [state for state, _ in world.runs("mid")] == ["completed", "completed"]
@@ -153,8 +156,8 @@ def test_a_forced_full_run_begins_the_table_anew(world: World) -> None:
     world.send(Force(pond=RAW, full=True))
     held = worker.claim()
     assert held is not None
-    assert held.ripple is not None
-    assert held.ripple.previous_freshness is None
+    assert isinstance(held.task, RippleTask)
+    assert held.task.previous_freshness is None
     assert commit_batch(world, worker, held)
     assert files(world, 3) == 1
     assert files(world, batch(world, worker)) == 2

@@ -7,21 +7,23 @@ import pytest
 
 from pondage.define.pond.run import Run
 from pondage.kernel.demand.events import Force, Tap
-from pondage.ledger.commit import work
+from pondage.ledger.commit import guarded
 from pondage.ledger.commit.positions import Positions
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import Written
 from pondage.ledger.upkeep import pruning
 from tests.ledger.harness import SECOND, Worker, World, content, pond
 
 
-def held(world: World, worker: Worker) -> work.Work:
+def held(world: World, worker: Worker) -> Work:
     found = worker.claim()
     assert found is not None
     return found
 
 
-def commit(world: World, worker: Worker, claimed: work.Work, position: str) -> None:
+def commit(world: World, worker: Worker, claimed: Work, position: str) -> None:
     written = msgspec.structs.replace(content(claimed), positions={"topic": position})
-    assert work.commit_written(world.ledger, claimed, written, process=worker.id)
+    assert guarded.commit(world.ledger, claimed, Written(written), process=worker.id)
     world.clock.time += SECOND
 
 
@@ -32,7 +34,7 @@ def test_whoever_tries_a_run_again_reads_up_to_the_same_place(world: World) -> N
     first = held(world, worker)
     assert Positions(world.ledger, first).decided("topic") is None
     assert Run(freshness_us=0, positions=Positions(world.ledger, first)).read_to("topic", lambda: {"0": 5}) == {"0": 5}
-    assert work.release(world.ledger, first)
+    assert guarded.release(world.ledger, first)
     second = held(world, worker)
     run = Run(freshness_us=0, positions=Positions(world.ledger, second))
     assert run.read_to("topic", lambda: {"0": 9}) == {"0": 5}

@@ -6,8 +6,8 @@ import pytest
 from pondage.define.pond.definition import PondDefinition
 from pondage.kernel.demand.events import Force, Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.ledger.commit import work
-from pondage.ledger.commit.work import RippleTask
+from pondage.ledger.commit import guarded
+from pondage.ledger.kinds.ripple import RippleTask, Same, Written
 from tests.ledger.harness import SECOND, Worker, World, content, pond
 
 ORDERS = PondKey("orders@1")
@@ -27,10 +27,10 @@ def probing(world: World) -> Worker:
     world.send(Pulse(pond=ORDERS))
     held = worker.claim()
     assert held is not None
-    assert held.ripple is not None
-    assert held.ripple.probe is None, "there is no snapshot yet"
+    assert isinstance(held.task, RippleTask)
+    assert held.task.probe is None, "there is no snapshot yet"
     written = msgspec.structs.replace(content(held), probe="17")
-    assert work.commit_written(world.ledger, held, written, process=worker.id)
+    assert guarded.commit(world.ledger, held, Written(written), process=worker.id)
     world.clock.time += 10 * SECOND
     return worker
 
@@ -38,8 +38,8 @@ def probing(world: World) -> Worker:
 def claimed(worker: Worker) -> RippleTask:
     held = worker.claim()
     assert held is not None
-    assert held.ripple is not None
-    return held.ripple
+    assert isinstance(held.task, RippleTask)
+    return held.task
 
 
 def test_a_claim_brings_what_the_probe_answered_for_the_last_snapshot(world: World, probing: Worker) -> None:
@@ -70,6 +70,6 @@ def test_a_run_that_a_probe_ended_asks_no_sink_to_compute(world: World) -> None:
     world.send(Pulse(pond=PondKey("sales@1")))
     held = worker.claim()
     assert held is not None
-    assert work.commit_unchanged(world.ledger, held, process=worker.id)
+    assert guarded.commit(world.ledger, held, Same(), process=worker.id)
     assert worker.drain() == []
     assert [state for state, _ in world.runs("sales")] == ["completed", "completed"]

@@ -6,15 +6,19 @@ import msgspec
 import pytest
 
 from pondage.define.reactor.reaction import AccumulatorDeclaration, JobDeclaration, ReactorDeclaration
-from pondage.ledger.commit import reactor_jobs, reactor_said, reactor_work, work
-from pondage.ledger.commit.reactor_results import begin_stream, commit_batch, commit_graph, commit_stream
-from pondage.ledger.commit.work import Failure, Work
+from pondage.ledger.commit import guarded, polling, reactor_jobs, reactor_said, reactor_work, work
+from pondage.ledger.commit.stream_batches import begin_stream, commit_batch
+from pondage.ledger.kinds.failed import Failed
+from pondage.ledger.kinds.fire import FireTask, GraphEnded
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.stream import StreamEnded, StreamTask
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions, processes
 from pondage.ledger.tables import actors, reactors
 from pondage.ledger.tables.reactors import Lease, LedgerRow
 from pondage.ledger.upkeep import reap
 from pondage.plan.job.stored_job import StoredJob
+from pondage.work.failure import Failure
 from tests.ledger import jobs as harness
 from tests.ledger.harness import MakeDriver, World
 
@@ -54,7 +58,7 @@ class Desk:
                  reason="when_any", inputs={"clicks": {"n": 5}})  # fmt: skip
 
     def claim(self) -> Work | None:
-        queues = work.queues_for(self.ledger, code="c")
+        queues = polling.queues_for(self.ledger, code="c")
         token = self.ledger.ids.new("t")
         return work.claim_work(self.ledger, process=self.worker, queues=queues, token=token, is_alone=True)
 
@@ -76,9 +80,9 @@ def desk(make_driver: MakeDriver) -> Desk:
 def test_a_graph_that_ended_well_is_told_to_its_fire_with_its_rows(desk: Desk) -> None:
     desk.dispatch(7)
     held = desk.claimed()
-    assert held.fire is not None
-    assert (held.fire.fire, held.fire.inputs) == (7, {"clicks": {"n": 5}})
-    assert commit_graph(desk.ledger, held, [{"px": 1.0}], process=desk.worker)
+    assert isinstance(held.task, FireTask)
+    assert (held.task.fire, held.task.inputs) == (7, {"clicks": {"n": 5}})
+    assert guarded.commit(desk.ledger, held, GraphEnded([{"px": 1.0}]), process=desk.worker)
     assert desk.signals() == [["done", 7, 1, "rebuild", True, None]]
     with desk.ledger.reading() as tx:
         rows = tx.rows("SELECT fire, graph, rows FROM reactor_results")
@@ -88,7 +92,7 @@ def test_a_graph_that_ended_well_is_told_to_its_fire_with_its_rows(desk: Desk) -
 def test_a_graph_that_failed_is_told_to_its_fire(desk: Desk) -> None:
     desk.dispatch(7)
     failure = Failure(code="VALUE_ERROR", message="no such book")
-    assert work.commit_failed(desk.ledger, desk.claimed(), failure, process=desk.worker)
+    assert guarded.commit(desk.ledger, desk.claimed(), Failed(failure), process=desk.worker)
     assert desk.signals() == [["done", 7, 1, "rebuild", False, "no such book"]]
 
 
@@ -109,8 +113,8 @@ def test_the_next_life_adopts_what_its_open_fire_dispatched_and_cancels_the_rest
     desk.dispatch(7)
     old, kept = desk.claimed(), desk.claimed()
     desk.say("adopt", fire=7, graphs=["rebuild"], numbers=[1], sources=[])
-    assert not commit_graph(desk.ledger, old, None, process=desk.worker)
-    assert commit_graph(desk.ledger, kept, None, process=desk.worker)
+    assert not guarded.commit(desk.ledger, old, GraphEnded(None), process=desk.worker)
+    assert guarded.commit(desk.ledger, kept, GraphEnded(None), process=desk.worker)
     assert desk.signals() == [["done", 7, 1, "rebuild", True, None]]
 
 
@@ -118,7 +122,7 @@ def test_a_fire_that_is_given_up_cancels_its_dispatch(desk: Desk) -> None:
     desk.dispatch(7)
     held = desk.claimed()
     desk.say("cancel", fire=7, graphs=["rebuild"], numbers=[1])
-    assert not commit_graph(desk.ledger, held, None, process=desk.worker)
+    assert not guarded.commit(desk.ledger, held, GraphEnded(None), process=desk.worker)
     assert desk.signals() == []
 
 
@@ -146,13 +150,13 @@ def test_a_stream_that_was_taken_away_commits_nothing(desk: Desk) -> None:
     desk.say("cancel stream", source="clicks")
     assert not begin_stream(desk.ledger, held)
     assert not commit_batch(desk.ledger, held, query="q1", batch=0, value={"n": 1})
-    assert not commit_stream(desk.ledger, held, process=desk.worker)
+    assert not guarded.commit(desk.ledger, held, StreamEnded(), process=desk.worker)
     assert desk.signals() == []
 
 
 def test_a_stream_is_dispatched_once_and_the_next_life_hears_that_it_is_read(desk: Desk) -> None:
     held = streaming(desk)
-    assert held.stream is not None
+    assert isinstance(held.task, StreamTask)
     assert begin_stream(desk.ledger, held)
     desk.say("adopt", fire=0, graphs=[], numbers=[], sources=["clicks"])
     desk.say("dispatch stream", code="c", entry="m:quote", source="clicks", every=None)
@@ -163,16 +167,16 @@ def test_a_stream_is_dispatched_once_and_the_next_life_hears_that_it_is_read(des
 @pytest.mark.parametrize(("code", "what"), [("BATCH_FAILED", "crashed"), ("SPARK", "lost")])
 def test_a_stream_that_failed_is_a_crash_when_its_own_code_did_it(desk: Desk, code: str, what: str) -> None:
     first = streaming(desk)
-    assert work.commit_failed(desk.ledger, first, Failure(code=code, message="no"), process=desk.worker)
+    assert guarded.commit(desk.ledger, first, Failed(Failure(code=code, message="no")), process=desk.worker)
     assert desk.signals() == [["acc", "clicks", what, "no"]]
     again = streaming(desk)
-    assert first.stream is not None
-    assert again.stream is not None
-    assert (again.claim.number, again.stream.place) == (2, first.stream.place)
+    assert isinstance(first.task, StreamTask)
+    assert isinstance(again.task, StreamTask)
+    assert (again.claim.number, again.task.place) == (2, first.task.place)
 
 
 def test_a_worker_that_dies_or_drains_loses_its_streams_and_another_reads_on(desk: Desk) -> None:
-    assert work.release(desk.ledger, streaming(desk), reason="draining")
+    assert guarded.release(desk.ledger, streaming(desk), reason="draining")
     desk.claimed()
     with desk.ledger.reading() as tx:
         row = next(row for row in processes.alive(tx) if row.id == desk.worker)
@@ -186,7 +190,7 @@ def test_a_worker_that_dies_or_drains_loses_its_streams_and_another_reads_on(des
 def test_ended_dispatches_of_a_reactor_do_not_pile_up(desk: Desk) -> None:
     for fire in range(120):
         desk.dispatch(fire)
-        assert commit_graph(desk.ledger, desk.claimed(), None, process=desk.worker)
+        assert guarded.commit(desk.ledger, desk.claimed(), GraphEnded(None), process=desk.worker)
     with desk.ledger.reading() as tx:
         count = tx.row("SELECT count(*) AS n FROM dispatches")
     assert count is not None

@@ -6,10 +6,15 @@ import pytest
 from pondage.define.values.names import PondKey
 from pondage.errors import NotFound
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger.act import questions
-from pondage.ledger.commit import inferred_types, trials, work
-from pondage.ledger.commit.work import Failure
+from pondage.ledger.act import questions, trials
+from pondage.ledger.commit import guarded
+from pondage.ledger.kinds.failed import Failed
+from pondage.ledger.kinds.infer import InferTask, TypesFound
+from pondage.ledger.kinds.kind import Answered
+from pondage.ledger.kinds.sample import SampleTask
+from pondage.ledger.tables import inferred_types
 from pondage.operations import inference
+from pondage.work.failure import Failure
 from pondage.work.inference import Inferred, Question
 from tests.ledger.harness import SCHEMA, SECOND, Worker, World, pond
 from tests.operations.calling import Here
@@ -45,14 +50,14 @@ def test_a_sample_is_claimed_with_the_snapshots_it_reads_and_changes_nothing(wor
     assert questions.result(world.ledger, asked) is None
     held = published.claim()
     assert held is not None
-    task = held.sample
+    task = held.task
     assert task is not None
     assert task.ripples == ("clean", "sales")
     assert task.inputs["clean"]["orders"] is not None
     assert task.inputs["clean"]["rates"] is None
     assert task.inputs["sales"] == {}, "its parent is part of the sample"
     assert task.contracts == {"clean": SCHEMA, "sales": SCHEMA}
-    assert work.commit_query(world.ledger, held, "[]", process=published.id)
+    assert guarded.commit(world.ledger, held, Answered("[]"), process=published.id)
     answer = questions.result(world.ledger, asked)
     assert answer is not None
     assert answer.result == "[]"
@@ -65,9 +70,9 @@ def test_one_ripple_reads_what_its_sibling_published(world: World, published: Wo
     sample(world, "sales")
     held = published.claim()
     assert held is not None
-    assert held.sample is not None
-    assert held.sample.ripples == ("sales",)
-    assert held.sample.inputs["sales"]["clean"] is not None
+    assert isinstance(held.task, SampleTask)
+    assert held.task.ripples == ("sales",)
+    assert held.task.inputs["sales"]["clean"] is not None
 
 
 def test_a_sibling_that_never_published_is_run_too(world: World) -> None:
@@ -78,8 +83,8 @@ def test_a_sibling_that_never_published_is_run_too(world: World) -> None:
     sample(world, "sales")
     held = worker.claim()
     assert held is not None
-    assert held.sample is not None
-    assert held.sample.ripples == ("clean", "sales")
+    assert isinstance(held.task, SampleTask)
+    assert held.task.ripples == ("clean", "sales")
 
 
 def test_a_source_that_never_published_is_an_error_with_what_to_type(world: World) -> None:
@@ -94,7 +99,7 @@ def test_a_sample_that_fails_is_not_tried_again(world: World, published: Worker)
     held = published.claim()
     assert held is not None
     failure = Failure(code="RIPPLE_FAILED", message="no", place="ponds.py:3")
-    assert work.commit_failed(world.ledger, held, failure, process=published.id)
+    assert guarded.commit(world.ledger, held, Failed(failure), process=published.id)
     answer = questions.result(world.ledger, asked)
     assert answer is not None
     assert answer.failure == failure
@@ -105,7 +110,7 @@ def test_the_code_of_a_sample_is_kept_for_a_worker_and_goes_after_a_day(world: W
     sample(world)
     held = published.claim()
     assert held is not None
-    work.commit_query(world.ledger, held, "[]", process=published.id)
+    guarded.commit(world.ledger, held, Answered("[]"), process=published.id)
     assert world.one("SELECT count(*) FROM archives") == 2
     world.clock.time += 90_000 * SECOND
     trials.submit_sample(world.ledger, "main", SALES, archive=b"newer", ripple=None, rows=1, limit=1)
@@ -121,10 +126,10 @@ def test_an_analysis_brings_its_ponds_and_what_is_known(world: World, published:
     trials.submit_infer(world.ledger, "main", [SALES], asked=["sales@1.clean"], known=known, archive=b"new")
     held = published.claim()
     assert held is not None
-    assert held.infer is not None
-    assert held.infer.asked == ("sales@1.clean",)
-    assert held.infer.ponds == (SALES,)
-    assert held.infer.known == known
+    assert isinstance(held.task, InferTask)
+    assert held.task.asked == ("sales@1.clean",)
+    assert held.task.ponds == (SALES,)
+    assert held.task.known == known
 
 
 def about(key: str) -> Question:
@@ -140,9 +145,9 @@ def answered(world: World, worker: Worker, *answers: Inferred) -> tuple[Question
     """Let the worker answer, and say what it was asked."""
     held = worker.claim()
     assert held is not None
-    assert held.infer is not None
-    assert work.commit_query(world.ledger, held, msgspec.json.encode(answers).decode(), process=worker.id)
-    return held.infer.questions
+    assert isinstance(held.task, InferTask)
+    assert guarded.commit(world.ledger, held, TypesFound(msgspec.json.encode(answers).decode()), process=worker.id)
+    return held.task.questions
 
 
 def test_types_that_spark_told_are_kept_for_the_environment_and_never_asked_for_again(

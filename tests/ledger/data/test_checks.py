@@ -11,11 +11,15 @@ from pondage.errors import NotFound
 from pondage.kernel.demand.events import Clear, Force, Pulse
 from pondage.ledger.act import inspections, questions, verbs
 from pondage.ledger.act.deploy import deploy
-from pondage.ledger.commit import work
-from pondage.ledger.commit.work import RuleFailure, Work
+from pondage.ledger.commit import guarded
 from pondage.ledger.data.checks import judgements
+from pondage.ledger.kinds.failed import Failed
+from pondage.ledger.kinds.kind import Answered, Work
+from pondage.ledger.kinds.query import QueryTask
+from pondage.ledger.kinds.ripple import RippleTask, Written
 from pondage.views.ponds.checks import breaking, read_checks
 from pondage.views.ponds.diff import comparison
+from pondage.work.failure import RuleFailure
 from pondage.work.snapshot import DataFile, ExpectationResult, SetAside
 from tests.ledger.harness import SCHEMA, Worker, World, content, pond
 
@@ -40,7 +44,7 @@ def claimed(world: World, worker: Worker, environment: str = "main") -> Work:
     verbs.send(world.ledger, environment, Force(pond=PondKey("orders@1")))
     held = worker.claim()
     assert held is not None
-    assert held.ripple is not None
+    assert isinstance(held.task, RippleTask)
     return held
 
 
@@ -53,7 +57,7 @@ def write(world: World, worker: Worker, rows: int, broken: int = 0) -> None:
         expectations=(result(broken, is_set_aside=broken > 0),),
         set_aside=bad if broken else None,
     )
-    assert work.commit_written(world.ledger, held, written, process=worker.id)
+    assert guarded.commit(world.ledger, held, Written(written), process=worker.id)
 
 
 def refuse(world: World, worker: Worker, broken: int) -> Work:
@@ -61,7 +65,7 @@ def refuse(world: World, worker: Worker, broken: int) -> Work:
     failure = RuleFailure(
         code="EXPECTATION", message="bad", results=(result(broken),), rejected=content(held, broken).plain
     )
-    assert work.commit_failed(world.ledger, held, failure, process=worker.id)
+    assert guarded.commit(world.ledger, held, Failed(failure), process=worker.id)
     world.send(Clear(pond=PondKey("orders@1")))
     return held
 
@@ -72,13 +76,13 @@ def test_a_rule_about_volume_is_told_the_last_sizes_and_no_other_work_is(world: 
     for rows in (5, 7, 9):
         write(world, worker, rows)
     held = claimed(world, worker)
-    assert held.ripple is not None
-    assert held.ripple.volumes == (9, 7)
+    assert isinstance(held.task, RippleTask)
+    assert held.task.volumes == (9, 7)
     assert worker.finish(held)
     world.deploy(ruled("orders", RULE))
     again = claimed(world, worker)
-    assert again.ripple is not None
-    assert again.ripple.volumes == ()
+    assert isinstance(again.task, RippleTask)
+    assert again.task.volumes == ()
 
 
 def test_every_judgement_is_kept_published_or_not(world: World) -> None:
@@ -109,17 +113,17 @@ def test_rows_that_were_set_aside_are_a_table_that_a_query_may_ask(world: World)
     questions.submit(world.ledger, "main", "select * from orders__bad", limit=5)
     held = worker.claim()
     assert held is not None
-    assert held.query is not None
-    assert {name: each.rows for name, each in held.query.views.items()} == {
+    assert isinstance(held.task, QueryTask)
+    assert {name: each.rows for name, each in held.task.views.items()} == {
         "orders": 6, "orders.orders": 6, "orders__bad": 2, "orders.orders__bad": 2,
     }  # fmt: skip
-    assert work.commit_query(world.ledger, held, "{}", process=worker.id)
+    assert guarded.commit(world.ledger, held, Answered("{}"), process=worker.id)
     write(world, worker, 6)
     questions.submit(world.ledger, "main", "select * from orders.orders__bad", limit=5)
     held = worker.claim()
     assert held is not None
-    assert held.query is not None
-    nothing = held.query.views["orders__bad"]
+    assert isinstance(held.task, QueryTask)
+    nothing = held.task.views["orders__bad"]
     assert (nothing.rows, nothing.files) == (0, ())
     assert [each["name"] for each in msgspec.json.decode(nothing.schema)["fields"]][-1] == "_bad"
 
@@ -152,8 +156,8 @@ def test_a_state_is_a_run_of_the_pond_or_what_an_environment_shows(world: World)
         inspections.submit_diff(tx, world.ledger, 1, before=found.old, after=found.new, keys=found.keys, limit=5)
     asked = worker.claim()
     assert asked is not None
-    assert asked.query is not None
-    assert {name: each.rows for name, each in asked.query.views.items()} == {"before.orders": 1, "after.orders": 6}
+    assert isinstance(asked.task, QueryTask)
+    assert {name: each.rows for name, each in asked.task.views.items()} == {"before.orders": 1, "after.orders": 6}
 
 
 def test_a_run_of_another_pond_cannot_be_compared(world: World) -> None:

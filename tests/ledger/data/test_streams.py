@@ -10,14 +10,14 @@ from pondage.define.types.segment import END, Segment
 from pondage.errors import LedgerError
 from pondage.kernel.streams import Placed
 from pondage.ledger.act import extracts, jobs
-from pondage.ledger.commit.work import Work
 from pondage.ledger.data import segments
 from pondage.ledger.data.segments import Fenced, Reader, Stream
+from pondage.ledger.kinds.kind import Work
 from pondage.ledger.upkeep import job_pruning, reap
 from pondage.plan.job.stored_job import stored_job
 from pondage.views.jobs.flows import flow_run
 from pondage.views.jobs.streams import ReaderView
-from pondage.work.component import ComponentResult, MemberResult, Streamed
+from pondage.work.component import ComponentResult, ComponentTask, MemberResult, Streamed
 from tests.ledger.harness import SECOND
 from tests.ledger.jobs import Jobs, job
 from tests.plan.flow.programs import PROGRAMS, planned
@@ -86,8 +86,8 @@ def claimed(run: Jobs, node: str) -> Work:
 
 
 def stream_of(held: Work, port: str = "out") -> Stream:
-    assert held.component is not None
-    return Stream(held.component.run, held.claim.node, port)
+    assert isinstance(held.task, ComponentTask)
+    return Stream(held.task.run, held.claim.node, port)
 
 
 def put(run: Jobs, held: Work, seq: int, entry: Segment) -> Placed:
@@ -117,8 +117,8 @@ def test_a_reader_is_dispatched_while_its_writer_runs_and_both_hold_an_execution
     writer = claimed(run, "p")
     reader = claimed(run, "c")
     assert run.states(started) == {"p": "RUNNING", "c": "RUNNING"}
-    assert reader.component is not None
-    assert reader.component.members[0].inputs == {"in": (Streamed("p", "out"),)}
+    assert isinstance(reader.task, ComponentTask)
+    assert reader.task.members[0].inputs == {"in": (Streamed("p", "out"),)}
     put(run, writer, 0, segment("a"))
     with run.world.ledger.reading() as tx:
         found = segments.find(tx, stream_of(writer), 0)
@@ -227,10 +227,8 @@ def test_a_table_input_waits_for_the_end_of_the_stream_and_is_given_all_of_it(ru
     put(run, writer, 2, END)
     finish(run, writer)
     whole = claimed(run, "w")
-    assert whole.component is not None
-    assert whole.component.members[0].inputs == {
-        "in": (Streamed("p", "out", (segment("a"), segment("b")), "Stream<Any>"),)
-    }
+    assert isinstance(whole.task, ComponentTask)
+    assert whole.task.members[0].inputs == {"in": (Streamed("p", "out", (segment("a"), segment("b")), "Stream<Any>"),)}
 
 
 def test_segments_go_with_the_retention_of_their_run(run: Jobs) -> None:
@@ -267,8 +265,8 @@ def test_a_resumed_run_takes_over_the_streams_of_what_it_need_not_repeat(run: Jo
     assert run.row(started).state == "ERROR"
     jobs.resume(run.world.ledger, "main", started, is_intact=lambda _content: True)
     again = claimed(run, "w")
-    assert again.component is not None
-    (found,) = again.component.members[0].inputs["in"]
+    assert isinstance(again.task, ComponentTask)
+    (found,) = again.task.members[0].inputs["in"]
     assert isinstance(found, Streamed)
     assert found.segments == (segment("a"),)
     with run.world.ledger.reading() as tx:

@@ -6,7 +6,7 @@ import pytest
 
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Kill, Tap
-from pondage.ledger.commit import work
+from pondage.ledger.commit import guarded
 from pondage.ledger.queue import pools
 from pondage.ledger.upkeep import reap
 from tests.ledger.harness import Worker, World, pond
@@ -47,7 +47,7 @@ def test_every_close_frees_the_slot(limited: World, ending: str) -> None:
         case "failed":
             assert worker.fail(held)
         case "released":
-            assert work.release(limited.ledger, held)
+            assert guarded.release(limited.ledger, held)
         case "crashed":
             assert reap.reap_process(limited.ledger, worker.row, reason="gone") is not None
         case "abandoned":

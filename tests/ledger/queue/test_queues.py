@@ -9,7 +9,9 @@ from pondage.conform.control_registry import TEST_REGISTRY
 from pondage.define.job.component import Registry, Resources, Scaling
 from pondage.errors import LedgerError
 from pondage.ledger.act import rebinding
-from pondage.ledger.commit import polling, work
+from pondage.ledger.commit import guarded, polling
+from pondage.ledger.kinds.component import ComponentEnded
+from pondage.ledger.kinds.kind import Work
 from pondage.ledger.queue import queues
 from pondage.ledger.queue.queues import Need, Offer
 from pondage.ledger.tables import actors
@@ -79,21 +81,23 @@ def test_work_that_ran_out_of_memory_is_done_again_with_the_next_size_and_counts
     identity = run.start(job(TWO, registry={**TEST_REGISTRY, "source": hungry}))
     held = run.claim()
     assert held is not None
-    assert work.enlarge(run.world.ledger, held, reason="Java heap space") is True
-    assert work.enlarge(run.world.ledger, held, reason="Java heap space") is True, "its own answer may have been lost"
+    assert guarded.enlarge(run.world.ledger, held, reason="Java heap space") is True
+    assert guarded.enlarge(run.world.ledger, held, reason="Java heap space") is True, (
+        "its own answer may have been lost"
+    )
     small, large = Offer(code="", mebibytes=1024), Offer(code="", mebibytes=4096)
     with run.world.ledger.reading() as tx:
         assert [str(row["memory"]) for row in queues.served(tx, small)] == ["1g 4g"]
         assert [str(row["memory"]) for row in queues.served(tx, large)] == ["1g 4g", "4g"]
         assert [need.mebibytes for need in queues.needs(tx)] == [1024, 4096]
     again = claimed(run, held.claim.node)
-    assert work.enlarge(run.world.ledger, again, reason="Java heap space") is None, "there is no larger size"
+    assert guarded.enlarge(run.world.ledger, again, reason="Java heap space") is None, "there is no larger size"
     run.commit(again)
     assert run.drain() == []
     assert run.row(identity).state == "OK"
 
 
-def claimed(run: Jobs, node: str) -> work.Work:
+def claimed(run: Jobs, node: str) -> Work:
     """Claim until it is this one; what else is found is done."""
     while (held := run.claim()) is not None:
         if held.claim.node == node:
@@ -164,16 +168,16 @@ class Old:
 
 def test_left_over_work_is_bound_to_newer_code_with_all_that_still_comes_into_the_queue(run: Jobs) -> None:
     old = Old(run)
-    assert [queue.id for queue in work.queues_for(run.world.ledger, code="old")] == [old.queue()]
+    assert [queue.id for queue in polling.queues_for(run.world.ledger, code="old")] == [old.queue()]
     old.rebind(old.queue())
-    assert work.queues_for(run.world.ledger, code="old") == []
-    assert old.queue() in [queue.id for queue in work.queues_for(run.world.ledger, code="new")]
+    assert polling.queues_for(run.world.ledger, code="old") == []
+    assert old.queue() in [queue.id for queue in polling.queues_for(run.world.ledger, code="new")]
     with run.world.ledger.reading() as tx:
         view = component_queues(tx)
     shown = {one.id: one for one in view.queues}[old.queue()]
     assert (shown.code, shown.served_by, shown.waiting, shown.components) == ("old", "new", 1, ("source",))
     run.start(coded(TEST_REGISTRY, "old"))
-    assert work.queues_for(run.world.ledger, code="old") == []
+    assert polling.queues_for(run.world.ledger, code="old") == []
     assert run.world.one("SELECT note FROM audit WHERE verb = 'component rebind'") == "the old one is broken"
 
 
@@ -187,7 +191,7 @@ def test_code_that_cannot_do_the_work_is_refused(run: Jobs, to: str, version: st
     with pytest.raises(LedgerError) as refused:
         old.rebind(old.queue(), to)
     assert refused.value.code == code
-    assert [queue.id for queue in work.queues_for(run.world.ledger, code="old")] == [old.queue()]
+    assert [queue.id for queue in polling.queues_for(run.world.ledger, code="old")] == [old.queue()]
 
 
 def test_what_is_left_over_is_shown_with_its_age(run: Jobs) -> None:
@@ -207,8 +211,7 @@ def test_what_is_left_over_is_shown_with_its_age(run: Jobs) -> None:
 
 
 def test_a_result_without_memory_says_so() -> None:
-    from pondage.engine.worker.slots import _lacking
-
     full = MemberResult(instance="a", raises="OutOfMemoryError: Java heap space", code="OUT_OF_MEMORY")
-    assert _lacking(ComponentResult(members=(full,))) == full.raises
-    assert _lacking(ComponentResult(members=(MemberResult(instance="a", raises="boom", code="Boom"),))) is None
+    assert ComponentEnded(ComponentResult(members=(full,))).lacked_memory == full.raises
+    boom = MemberResult(instance="a", raises="boom", code="Boom")
+    assert ComponentEnded(ComponentResult(members=(boom,))).lacked_memory is None

@@ -6,6 +6,8 @@ import msgspec
 
 from pondage.define.pond.definition import PondDefinition
 from pondage.kernel.demand.events import Pulse, Tap
+from pondage.ledger.commit import guarded
+from pondage.ledger.kinds.ripple import Same
 from tests.ledger.harness import Worker, World, pond
 
 
@@ -84,7 +86,6 @@ def test_without_an_agreeing_set_the_run_is_marked_as_spliced(world: World) -> N
 
 
 def test_runs_with_equal_outputs_count_as_the_same(world: World) -> None:
-    from pondage.ledger.commit import work
 
     world.deploy(pond("a"), reading("b", "a"), reading("c", "a"), reading("x", "b", "c"))
     worker = world.worker()
@@ -94,7 +95,7 @@ def test_runs_with_equal_outputs_count_as_the_same(world: World) -> None:
     world.send(Pulse(pond="c@1"))
     held = worker.claim()
     assert held is not None
-    assert work.commit_unchanged(world.ledger, held, process=worker.id)
+    assert guarded.commit(world.ledger, held, Same(), process=worker.id)
     assert worker.claim() is None
     world.send(Tap(pond="x@1"))
     newest = world.one("SELECT max(r.id) FROM runs r JOIN ponds p ON p.id = r.pond WHERE p.name = 'c'")

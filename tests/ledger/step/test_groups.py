@@ -21,7 +21,7 @@ from pondage.plan.job.planner import plan_job
 from pondage.simulate.control_drive import Ending, play
 from pondage.simulate.control_host import ControlHost
 from pondage.simulate.control_virtual import VirtualControlHost
-from pondage.work.component import Made
+from pondage.work.component import ComponentTask, Made
 from tests.kernel.control.random_jobs import behaviour
 from tests.ledger.jobs import FUSED, Jobs, component_result, job
 
@@ -53,11 +53,11 @@ def test_a_group_is_one_execution_whose_members_hand_tables_on_unwritten(run: Jo
     started = start(run)
     held = run.claim()
     assert held is not None
-    assert held.component is not None
-    assert [member.instance for member in held.component.members] == list(MEMBERS)
-    assert held.component.members[1].inputs == {"input": (Made("read", "main"),)}
-    assert held.component.members[2].inputs == {"input": (Made("clean", "main"),)}
-    assert [member.writes for member in held.component.members] == [(), (), ()]
+    assert isinstance(held.task, ComponentTask)
+    assert [member.instance for member in held.task.members] == list(MEMBERS)
+    assert held.task.members[1].inputs == {"input": (Made("read", "main"),)}
+    assert held.task.members[2].inputs == {"input": (Made("clean", "main"),)}
+    assert [member.writes for member in held.task.members] == [(), (), ()]
     assert {run.states(started)[name] for name in MEMBERS} == {"RUNNING"}
     run.commit(held)
     assert {run.states(started)[name] for name in MEMBERS} == {"OK"}
@@ -135,8 +135,8 @@ def test_a_retry_of_the_last_member_builds_the_whole_group_again(run: Jobs) -> N
     assert {run.states(started)[name] for name in MEMBERS} == {"RUNNING"}
     held = run.claim()
     assert held is not None
-    assert held.component is not None
-    assert (held.claim.number, len(held.component.members)) == (2, 3)
+    assert isinstance(held.task, ComponentTask)
+    assert (held.claim.number, len(held.task.members)) == (2, 3)
     run.commit(held)
     run.drain()
     assert run.row(started).state == "OK"

@@ -10,12 +10,15 @@ from pondage.define.values.names import PondKey
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Kill, Pulse
 from pondage.ledger.act import jobs
-from pondage.ledger.commit.component_results import commit_component
-from pondage.ledger.commit.work import Work, commit_unchanged
+from pondage.ledger.commit import guarded
+from pondage.ledger.kinds.component import ComponentEnded
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import Same
 from pondage.ledger.upkeep import health, job_pruning, pruning
 from pondage.views.ponds.status import status
 from pondage.views.ponds.why import why
 from pondage.views.runs.runs import run as run_view
+from pondage.work.component import ComponentTask
 from tests.ledger.harness import SECOND, World, pond
 from tests.ledger.jobs import component_result, job
 
@@ -62,9 +65,11 @@ class Bodies:
 
     def finish(self, held: Work, *failing: str) -> bool:
         self.world.clock.time += SECOND
-        if held.component is None:
+        if not isinstance(held.task, ComponentTask):
             return self.worker.finish(held)
-        return commit_component(self.world.ledger, held, component_result(held, failing), process=self.worker.id)
+        return guarded.commit(
+            self.world.ledger, held, ComponentEnded(component_result(held, failing)), process=self.worker.id
+        )
 
     def drain(self, *failing: str) -> list[str]:
         done: list[str] = []
@@ -88,8 +93,8 @@ def test_the_jobs_table_is_published_with_the_ripples_report(world: World) -> No
     assert bodies.do() == "orders"
     held = bodies.worker.claim()
     assert held is not None
-    assert held.component is not None
-    (clean,) = held.component.members
+    assert isinstance(held.task, ComponentTask)
+    (clean,) = held.task.members
     # The Ripple's pinned input is the job's input port.
     assert [one.content.path for one in clean.inputs["input"]] == [world.one("SELECT path FROM snapshots")]  # type: ignore[union-attr]
     assert clean.publishes == {}
@@ -97,8 +102,8 @@ def test_the_jobs_table_is_published_with_the_ripples_report(world: World) -> No
     assert bodies.finish(held)
     held = bodies.worker.claim()
     assert held is not None
-    assert held.component is not None
-    (last,) = held.component.members
+    assert isinstance(held.task, ComponentTask)
+    (last,) = held.task.members
     assert last.publishes["main"].where == "reports@1.reports"
     assert bodies.finish(held)
     assert world.runs("reports")[-1][0] == "completed"
@@ -120,7 +125,7 @@ def test_the_same_job_with_the_same_inputs_is_not_run_again(world: World) -> Non
     bodies.pulse()
     held = bodies.worker.claim()
     assert held is not None
-    assert commit_unchanged(world.ledger, held, process=bodies.worker.id)
+    assert guarded.commit(world.ledger, held, Same(), process=bodies.worker.id)
     assert bodies.drain() == []
     assert bodies.job_runs() == [("OK", None)]
     assert [state for state, _ in world.runs("reports")] == ["completed", "completed"]

@@ -8,7 +8,8 @@ import pytest
 
 from pondage.define.project.durability import Durability
 from pondage.kernel.demand.events import Clear, Force, Kill, Pulse, Tap, Wave
-from pondage.ledger.commit import work
+from pondage.ledger.commit import guarded
+from pondage.ledger.kinds.ripple import Same, has_snapshot
 from pondage.ledger.tables import actors, pins
 from pondage.ledger.tables.environments import environment_id
 from pondage.ledger.tables.pins import Wanted
@@ -90,9 +91,9 @@ def test_the_recorded_history_replays_to_the_stored_states(world: World, seed: i
             held is not None
             and rng.random() < 0.2
             and held.claim.node in "a alone"
-            and work.has_snapshot(world.ledger, held)
+            and has_snapshot(world.ledger, held)
         ):
-            work.commit_unchanged(world.ledger, held, process=worker.id)
+            guarded.commit(world.ledger, held, Same(), process=worker.id)
         elif held is not None:
             worker.finish(held)
         world.pass_time(rng.random())

@@ -9,12 +9,13 @@ import pyarrow
 from pyarrow import parquet
 
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import JobProgress, Result, Written
+from pondage.engine.attempt.executor import JobProgress, Result
 from pondage.engine.process.code import DeployedCode
 from pondage.engine.process.config import WorkerConfig
 from pondage.engine.process.places import code_directory, snapshot_path
-from pondage.ledger.commit.work import Failure
+from pondage.ledger.kinds.ripple import RippleTask, Written
 from pondage.ledger.ledger import Ledger
+from pondage.work.failure import Failure
 from pondage.work.snapshot import DataFile, SnapshotContent
 
 SCHEMA = '{"type":"struct","fields":[{"name":"n","type":"long","nullable":true,"metadata":{}}]}'
@@ -28,8 +29,7 @@ class PlainExecutor:
         self._code = DeployedCode(ledger, config.code, code_directory(config.engine))
 
     def execute(self, attempt: Attempt) -> Result:
-        task = attempt.work.ripple
-        assert task is not None
+        task = attempt.work.given(RippleTask)
         function = self._code.pond(task.definition.entry).ripples[task.ripple.name].function
         assert function is not None
         inputs = {name: None if given is None else _rows(given) for name, given in task.inputs.items()}
@@ -67,8 +67,7 @@ class PlainExecutor:
         """There is nothing to stop."""
 
     def _place(self, attempt: Attempt) -> Path:
-        task = attempt.work.ripple
-        assert task is not None
+        task = attempt.work.given(RippleTask)
         return Path(
             snapshot_path(self._config.warehouse, dataset=task.dataset_id, run=task.run_id, token=attempt.token)
         )

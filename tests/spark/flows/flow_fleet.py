@@ -15,10 +15,10 @@ from pondage.engine.attempt.log import AttemptLog, bound
 from pondage.engine.execute.spark_executor import SparkExecutor
 from pondage.engine.process.config import EngineConfig, WorkerConfig
 from pondage.ledger.act import extracts, jobs
-from pondage.ledger.commit import work
-from pondage.ledger.commit.component_results import commit_component
-from pondage.ledger.commit.work import Work
+from pondage.ledger.commit import guarded, polling, work
 from pondage.ledger.data.segments import Fenced
+from pondage.ledger.kinds.component import ComponentEnded
+from pondage.ledger.kinds.kind import Work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.step import advance
@@ -28,7 +28,6 @@ from pondage.plan.job.stored_job import stored_job
 from pondage.spark.session.driver import SparkDriver
 from pondage.testing.flow_simulation import Known, _LocalCode
 from pondage.views.jobs.flows import FlowDetail, flow_run
-from pondage.work.component import ComponentResult
 from tests.patience import PATIENCE_S
 
 
@@ -132,7 +131,7 @@ class Fleet:
         changes = self.ledger.driver.changes()
         try:
             while not self._is_over.is_set():
-                queues = work.queues_for(self.ledger, code="")
+                queues = polling.queues_for(self.ledger, code="")
                 token = self.ledger.ids.new("t")
                 with self.claiming:
                     held = work.claim_work(self.ledger, process=process, queues=queues, token=token, is_alone=True)
@@ -163,14 +162,14 @@ class Fleet:
             # The flow has panicked meanwhile, and what ran in it was cancelled.
             self.executor.discard(attempt)
             return True
-        assert isinstance(result, ComponentResult)
+        assert isinstance(result, ComponentEnded)
         if not self._dies(held):
-            commit_component(self.ledger, held, result, process=process)
+            guarded.commit(self.ledger, held, result, process=process)
             return True
         with self.ledger.reading() as tx:
             (row,) = (one for one in processes.alive(tx) if one.id == process)
         reap.reap_process(self.ledger, row, reason="killed by a test")
-        assert not commit_component(self.ledger, held, result, process=process), "who was declared dead is fenced"
+        assert not guarded.commit(self.ledger, held, result, process=process), "who was declared dead is fenced"
         self.executor.discard(attempt)
         self.deaths.append(held.claim.node)
         return False

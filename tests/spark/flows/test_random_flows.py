@@ -19,7 +19,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pondage.define.types.type_registry import BUILT_IN
-from pondage.ledger.commit.work import Work
+from pondage.ledger.kinds.kind import Work
 from pondage.plan.flow.planner import PlannedFlow
 from pondage.project.tree import load_tree
 from pondage.spark.session.driver import SparkDriver

@@ -18,11 +18,11 @@ from pondage.engine.attempt.log import AttemptLog
 from pondage.engine.execute.spark_executor import SparkExecutor
 from pondage.engine.process.config import WorkerConfig, config_of
 from pondage.engine.worker.process import Worker
-from pondage.ledger.commit import work
-from pondage.ledger.commit.component_results import commit_component
-from pondage.ledger.commit.work import Work
+from pondage.ledger.commit import guarded, polling, work
 from pondage.ledger.data import segments
 from pondage.ledger.data.segments import Stream
+from pondage.ledger.kinds.component import ComponentEnded
+from pondage.ledger.kinds.kind import Work
 from pondage.ledger.upkeep import reap
 from pondage.spark.session.driver import SparkDriver
 from pondage.work.component import ComponentResult
@@ -186,7 +186,7 @@ def claimed(world: FlowWorld, name: str) -> Work:
     with world.ledger.reading() as tx:
         codes = [str(row["code"]) for row in tx.rows("SELECT DISTINCT code FROM queues")]
     for code in codes:
-        queues = work.queues_for(world.ledger, code=code)
+        queues = polling.queues_for(world.ledger, code=code)
         held = work.claim_work(
             world.ledger, process=world.process, queues=queues, token=world.ledger.ids.new("t"), is_alone=True
         )
@@ -204,8 +204,8 @@ def attempted(world: FlowWorld, held: Work) -> Attempt:
 
 def executed(world: FlowWorld, attempt: Attempt) -> ComponentResult:
     result = world.executor_of(attempt.work).execute(attempt)
-    assert isinstance(result, ComponentResult)
-    return result
+    assert isinstance(result, ComponentEnded)
+    return result.result
 
 
 def crash(world: FlowWorld, held: Work) -> None:
@@ -275,7 +275,9 @@ def test_a_producer_and_its_consumer_run_at_once_and_the_consumer_holds_no_slot_
     reading.join(PATIENCE_S)
     assert not consumer.is_parked
     for attempt in (producer, consumer):
-        assert commit_component(world.ledger, attempt.work, results[attempt.work.claim.node], process=world.process)
+        assert guarded.commit(
+            world.ledger, attempt.work, ComponentEnded(results[attempt.work.claim.node]), process=world.process
+        )
     assert world.detail(run).flow.run.state == "OK"
     assert in_stream(world, spark, run, "s") == [[(0, 3)], [(1, 15)], [(-1, 15)], []]
 
@@ -301,7 +303,9 @@ def test_a_writer_whose_reader_is_behind_waits_at_the_limit_of_its_edge(world: F
     writing.join(PATIENCE_S)
     reading.join(PATIENCE_S)
     for attempt in (producer, consumer):
-        assert commit_component(world.ledger, attempt.work, results[attempt.work.claim.node], process=world.process)
+        assert guarded.commit(
+            world.ledger, attempt.work, ComponentEnded(results[attempt.work.claim.node]), process=world.process
+        )
     assert world.detail(run).flow.run.state == "OK"
     assert in_stream(world, spark, run, "s")[-2:] == [[(-1, sum(range(12)))], []]
 
@@ -333,7 +337,7 @@ def test_state_over_a_mebibyte_and_a_segment_that_was_changed_are_panics(world: 
     result = executed(world, attempted(world, held))
     for file in (world.root).rglob(f"{held.claim.token}/0"):
         file.write_bytes(b"something else")
-    commit_component(world.ledger, held, result, process=world.process)
+    guarded.commit(world.ledger, held, ComponentEnded(result), process=world.process)
     world.ended(run)
     # One reads segment by segment, the other the whole stream as a table.
     codes = {one.name: one.code for one in world.detail(run).flow.components}
@@ -345,7 +349,7 @@ def test_a_stop_closes_the_outputs_early_and_that_is_ok(world: FlowWorld, spark:
     attempt = attempted(world, claimed(world, "t"))
     attempt.stopping.set()
     result = executed(world, attempt)
-    assert commit_component(world.ledger, attempt.work, result, process=world.process)
+    assert guarded.commit(world.ledger, attempt.work, ComponentEnded(result), process=world.process)
     assert world.detail(run).flow.run.state == "OK"
     assert in_stream(world, spark, run, "t") == [[(0,), (1,), (2,)], []]
 
@@ -374,7 +378,9 @@ def test_the_first_row_of_a_stream_stops_whoever_it_leads_to_also_its_own_source
     for thread in threads:
         thread.join(PATIENCE_S)
     for attempt in (producer, consumer):
-        assert commit_component(world.ledger, attempt.work, results[attempt.work.claim.node], process=world.process)
+        assert guarded.commit(
+            world.ledger, attempt.work, ComponentEnded(results[attempt.work.claim.node]), process=world.process
+        )
     assert world.detail(run).flow.run.state == "OK"
     given, added = in_stream(world, spark, run, "t"), in_stream(world, spark, run, "s")
     assert 1 <= len(given) - 1 <= 2, "of nine segments only those that were on their way"

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from pondage.define.project.durability import Durability
 from pondage.define.values.names import PondKey
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import Compacted, Same, Written
 from pondage.engine.attempt.log import AttemptLog
 from pondage.engine.execute.spark_executor import SparkExecutor
 from pondage.engine.process.config import EngineConfig, WorkerConfig
@@ -22,14 +21,18 @@ from pondage.engine.services.outbox import Outbox
 from pondage.errors import PondageError
 from pondage.kernel.demand.events import Event, Force, Pulse
 from pondage.ledger.act import verbs
-from pondage.ledger.commit import work
-from pondage.ledger.commit.work import Failure, Work
+from pondage.ledger.commit import guarded, polling, work
 from pondage.ledger.data import snapshots
 from pondage.ledger.database.driver import number
+from pondage.ledger.kinds.compact import Compacted
+from pondage.ledger.kinds.failed import Failed
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import RippleTask, Same, Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.upkeep import reap
 from pondage.spark.files.read import read_snapshot
+from pondage.work.failure import Failure
 from pondage.work.snapshot import SnapshotContent
 from tests.engine.projects import deployed_into, write_project
 
@@ -110,9 +113,9 @@ class Shop:
                 case "zombie":
                     self.die()
                     assert not self.carry_out(held), "a worker that was taken for dead has published"
-                case "fail" if held.ripple is not None:
+                case "fail" if isinstance(held.task, RippleTask):
                     lost = Failure(code="RIPPLE_FAILED", message="the database hung up")
-                    assert work.commit_failed(self.ledger, held, lost, process=self.process)
+                    assert guarded.commit(self.ledger, held, Failed(lost), process=self.process)
                     verbs.send(self.ledger, "main", Force(pond=PondKey(f"{held.claim.node}@1")))
                 case _:
                     self.carry_out(held)
@@ -129,7 +132,7 @@ class Shop:
         return work.claim_work(
             self.ledger,
             process=self.process,
-            queues=work.queues_for(self.ledger, code=self.code),
+            queues=polling.queues_for(self.ledger, code=self.code),
             token=self.ledger.ids.new("t"),
             is_alone=True,
         )
@@ -140,17 +143,17 @@ class Shop:
             result = self.executor.execute(Attempt(held, log, clock=lambda: 0.0, on_phase=lambda _: None))
         except PondageError as error:
             failure = Failure(code=error.code, message=error.message)
-            return work.commit_failed(self.ledger, held, failure, process=self.process)
+            return guarded.commit(self.ledger, held, Failed(failure), process=self.process)
         finally:
             log.close()
         self.ran.append(held.claim.node if not isinstance(result, Compacted) else "compact")
         match result:
             case Written(content=content):
-                return work.commit_written(self.ledger, held, content, process=self.process)
+                return guarded.commit(self.ledger, held, Written(content), process=self.process)
             case Compacted(content=content):
-                return work.commit_compacted(self.ledger, held, content, process=self.process)
+                return guarded.commit(self.ledger, held, Compacted(content), process=self.process)
             case Same():
-                return work.commit_unchanged(self.ledger, held, process=self.process)
+                return guarded.commit(self.ledger, held, Same(), process=self.process)
         raise AssertionError(result)
 
     def jobs(self) -> int:

@@ -14,8 +14,7 @@ from pyspark.sql import SparkSession
 from pondage.define.values.names import PondKey
 from pondage.engine.services.vacuum import vacuum
 from pondage.kernel.demand.events import Force, Rollback
-from pondage.ledger.act import rollback
-from pondage.ledger.commit import compaction
+from pondage.ledger.act import compaction, rollback
 from pondage.ledger.queue.processes import alive
 from pondage.ledger.upkeep import reap
 from pondage.spark.session.driver import SparkDriver

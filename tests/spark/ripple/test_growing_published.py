@@ -14,7 +14,7 @@ from pyiceberg.catalog import Catalog
 
 from pondage.connect.iceberg import catalogue_of, open_catalogue
 from pondage.define.values.names import PondKey
-from pondage.ledger.commit import compaction
+from pondage.ledger.act import compaction
 from tests.spark.pipeline import Pipeline
 
 PONDS = """

@@ -11,14 +11,14 @@ from pyspark.sql import SparkSession
 
 from pondage.define.project.durability import Durability
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import Same, Written
 from pondage.engine.attempt.log import AttemptLog
 from pondage.engine.execute.spark_executor import SparkExecutor
 from pondage.engine.process.config import EngineConfig, WorkerConfig
 from pondage.kernel.demand.events import Pulse, Wave
 from pondage.kernel.demand.shape import PondKey
 from pondage.ledger.act import verbs
-from pondage.ledger.commit import work
+from pondage.ledger.commit import guarded, polling, work
+from pondage.ledger.kinds.ripple import Same, Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.spark.session.driver import SparkDriver
@@ -92,7 +92,7 @@ class Quiet:
             held = work.claim_work(
                 self.ledger,
                 process=self.process,
-                queues=work.queues_for(self.ledger, code=self.code),
+                queues=polling.queues_for(self.ledger, code=self.code),
                 token=self.ledger.ids.new("t"),
                 is_alone=True,
             )
@@ -103,9 +103,9 @@ class Quiet:
             match result:
                 case Written(content=content):
                     written.append(held.claim.node)
-                    assert work.commit_written(self.ledger, held, content, process=self.process)
+                    assert guarded.commit(self.ledger, held, Written(content), process=self.process)
                 case Same():
-                    assert work.commit_unchanged(self.ledger, held, process=self.process)
+                    assert guarded.commit(self.ledger, held, Same(), process=self.process)
         return written
 
     def runs(self, pond: str) -> int:

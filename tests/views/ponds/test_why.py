@@ -7,6 +7,8 @@ from pondage.kernel.demand.events import Kill, Pulse
 from pondage.kernel.demand.shape import PondKey
 from pondage.ledger.act.deploy import deploy, deployed
 from pondage.ledger.act.rollback import roll_back_pond
+from pondage.ledger.commit import guarded
+from pondage.ledger.kinds.ripple import Same
 from pondage.views.ponds.gates import gate_view
 from pondage.views.ponds.why import WhyView, why
 from tests.ledger.harness import SECOND, World, pond
@@ -99,11 +101,10 @@ def test_a_run_that_used_everything_again_is_unchanged_since_its_data_was_made(w
     assert "unchanged" not in gates(world, "reports")
     world.clock.time += 10 * SECOND
     world.send(Pulse(pond=PondKey("reports@1")))
-    from pondage.ledger.commit import work
 
     held = worker.claim()
     assert held is not None
-    assert work.commit_unchanged(world.ledger, held, process=worker.id)
+    assert guarded.commit(world.ledger, held, Same(), process=worker.id)
     worker.drain()
     assert gates(world, "sales") == ["no demand", "unchanged"]
 

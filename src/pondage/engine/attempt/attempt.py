@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pondage.engine.attempt.log import AttemptLog
-from pondage.ledger.commit.work import Work
+from pondage.ledger.kinds.kind import Work
 
 
 class Attempt:
@@ -110,7 +110,4 @@ class Attempt:
 
 def log_path(logs: Path, work: Work) -> Path:
     """Answer the file for the log of an attempt. Every part of it is an id of the ledger, never an author's text."""
-    task = work.ripple or work.component
-    others = "reactors" if work.fire is not None or work.stream is not None else "queries"
-    folder = task.run_id if task is not None else others
-    return logs / folder / f"{work.claim.dispatch}-{work.claim.epoch}.log"
+    return logs / work.task.folder / f"{work.claim.dispatch}-{work.claim.epoch}.log"

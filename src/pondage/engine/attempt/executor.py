@@ -7,31 +7,8 @@ from typing import Protocol
 import msgspec
 
 from pondage.engine.attempt.attempt import Attempt
-from pondage.ledger.commit.work import Failure
-from pondage.work.component import ComponentResult
-from pondage.work.snapshot import SnapshotContent
-
-
-class Written(msgspec.Struct, frozen=True):
-    """A Ripple wrote a snapshot, which nobody can see yet."""
-
-    content: SnapshotContent
-
-
-class Same(msgspec.Struct, frozen=True):
-    """A Ripple said that its last data is still right."""
-
-
-class Compacted(msgspec.Struct, frozen=True):
-    """Many small files were written again as few, which nobody reads yet."""
-
-    content: SnapshotContent
-
-
-class Answered(msgspec.Struct, frozen=True):
-    """A query was answered; `result` is JSON."""
-
-    result: str
+from pondage.ledger.kinds.kind import Ending
+from pondage.work.failure import Failure
 
 
 class Crashed(msgspec.Struct, frozen=True):
@@ -40,17 +17,8 @@ class Crashed(msgspec.Struct, frozen=True):
     reason: str
 
 
-class GraphEnded(msgspec.Struct, frozen=True):
-    """A graph of a fire gave these rows for its reactor's Pond; None when it has no Pond."""
-
-    rows: list[object] | None
-
-
-class StreamEnded(msgspec.Struct, frozen=True):
-    """A stream ended by itself, or was told to."""
-
-
-Result = Written | Same | Compacted | Answered | ComponentResult | GraphEnded | StreamEnded | Crashed
+Result = Ending | Crashed
+"""What an execution gave: an end that is committed, or a program that died."""
 
 
 class JobProgress(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from pondage.define.pond.definition import ReadDefinition
 from pondage.errors import PondageError
-from pondage.ledger.commit.increments import Base, Increments
-from pondage.ledger.commit.work import RippleTask
+from pondage.ledger.commit.increments import Increments
+from pondage.ledger.data.bases import Base
+from pondage.ledger.kinds.ripple import RippleTask
 from pondage.work.snapshot import Changes, Increment
 
 if TYPE_CHECKING:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,17 +14,16 @@ from pondage.connect.secrets import SecretStore
 from pondage.connect.veil import veiled
 from pondage.define.job.component import is_library
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import Crashed
+from pondage.engine.attempt.executor import Crashed, Result
 from pondage.engine.attempt.stream_ports import StreamPorts
-from pondage.engine.process.code import DeployedCode
+from pondage.engine.execute.bench import Bench, KindExecutor, remove_local
 from pondage.engine.process.config import EngineConfig
-from pondage.engine.process.local import local_warehouse
 from pondage.engine.process.places import run_table_path, snapshot_path
 from pondage.engine.programs.hosting import Host, Queue, run_program
 from pondage.engine.programs.session import ProgramSession
 from pondage.engine.programs.unix import UnixQueue
 from pondage.errors import PondageError
-from pondage.ledger.ledger import Ledger
+from pondage.ledger.kinds.component import ComponentEnded
 from pondage.spark.component.call import ComponentWork
 from pondage.spark.component.component import run_components
 from pondage.work.component import ComponentResult, ComponentTask, MemberResult
@@ -34,29 +32,46 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def execute(
-    attempt: Attempt,
-    task: ComponentTask,
-    *,
-    config: EngineConfig,
-    ledger: Ledger,
-    code: DeployedCode,
-    secrets: SecretStore,
-    opened: Callable[[], AbstractContextManager[SparkSession]],
+class ComponentExecutor(KindExecutor):
+    """Runs the members of a task; failures of theirs are part of its end."""
+
+    def execute(self, attempt: Attempt, bench: Bench) -> Result:
+        """Run the functions of this worker, or let an external program do it."""
+        task = attempt.work.given(ComponentTask)
+        with ExitStack() as stack:
+            sessions: list[SparkSession] = []
+
+            def session() -> SparkSession:
+                if not sessions:
+                    sessions.append(stack.enter_context(bench.opened(attempt)))
+                return sessions[0]
+
+            result = _result(attempt, task, bench, session)
+        if isinstance(result, Crashed):
+            return result
+        for member in result.members:
+            for port, content in member.outputs.items():
+                attempt.log.write("INFO", f"{member.instance}.{port}: {content.rows:,} rows")
+        return ComponentEnded(ComponentResult(members=tuple(map(_veiled, result.members))))
+
+    def discard(self, attempt: Attempt, bench: Bench) -> None:
+        """Remove the tables that an attempt wrote."""
+        task = attempt.work.given(ComponentTask)
+        if task.members[-1].mode == "stream":
+            return  # segments that are committed stay, whoever wrote them
+        for port in task.members[-1].writes:
+            remove_local(table_path(bench.config, attempt, task, port))
+
+
+def _result(
+    attempt: Attempt, task: ComponentTask, bench: Bench, session: Callable[[], SparkSession]
 ) -> ComponentResult | Crashed:
-    """Run the members of a task; failures of theirs are part of the answer."""
-    with ExitStack() as stack:
-        sessions: list[SparkSession] = []
-
-        def session() -> SparkSession:
-            if not sessions:
-                sessions.append(stack.enter_context(opened()))
-            return sessions[0]
-
-        streams = StreamPorts(ledger, attempt, task, lambda port: table_path(config, attempt, task, port))
-        if task.members[-1].program is not None:
-            return _hosted(attempt, task, streams, config=config, code=code, secrets=secrets, session=session)
-        work = ComponentWork(
+    config, code, secrets = bench.config, bench.code, bench.secrets(attempt)
+    streams = StreamPorts(bench.ledger, attempt, task, lambda port: table_path(config, attempt, task, port))
+    if task.members[-1].program is not None:
+        return _hosted(attempt, task, streams, bench=bench, secrets=secrets, session=session)
+    return run_components(
+        ComponentWork(
             task=task,
             function=lambda entry: built_in_function(entry) if is_library(entry) else code.component(entry),
             session=session,
@@ -66,8 +81,7 @@ def execute(
             stop=attempt.stopping,
             streams=streams,
         )
-        result = run_components(work)
-    return ComponentResult(members=tuple(map(_veiled, result.members)))
+    )
 
 
 def _hosted(
@@ -75,8 +89,7 @@ def _hosted(
     task: ComponentTask,
     streams: StreamPorts,
     *,
-    config: EngineConfig,
-    code: DeployedCode,
+    bench: Bench,
     secrets: SecretStore,
     session: Callable[[], SparkSession],
 ) -> ComponentResult | Crashed:
@@ -85,16 +98,13 @@ def _hosted(
 
     served = ProgramSession(attempt, task, streams, lambda found, type_: table_bytes(session(), found.content, type_))
     member = task.members[-1]
-    own = config.secrets.get(member.component, {})
+    own = bench.config.secrets.get(member.component, {})
     host = Host(
-        open_queue=lambda session: _queue(session, config, secrets),
-        folder=code.place,
+        open_queue=lambda session: _queue(session, bench.config, secrets),
+        folder=bench.code.place,
         variables={name: secrets[reference] for name, reference in own.items()},
     )
-    result = run_program(attempt, served, host, instance=member.instance)
-    if isinstance(result, Crashed):
-        return result
-    return ComponentResult(members=tuple(map(_veiled, result.members)))
+    return run_program(attempt, served, host, instance=member.instance)
 
 
 def _queue(session: ProgramSession, config: EngineConfig, secrets: SecretStore) -> Queue:
@@ -108,16 +118,6 @@ def _queue(session: ProgramSession, config: EngineConfig, secrets: SecretStore) 
     from pondage.program.amqp_bridge import AmqpQueue
 
     return AmqpQueue(session, amqp if amqp.startswith("amqp") else secrets[amqp])
-
-
-def discard(config: EngineConfig, attempt: Attempt, task: ComponentTask) -> None:
-    """Remove the tables that an attempt wrote."""
-    if task.members[-1].mode == "stream":
-        return  # segments that are committed stay, whoever wrote them
-    for port in task.members[-1].writes:
-        place = local_warehouse(table_path(config, attempt, task, port))
-        if place is not None:
-            shutil.rmtree(place, ignore_errors=True)
 
 
 def table_path(config: EngineConfig, attempt: Attempt, task: ComponentTask, port: str) -> str:

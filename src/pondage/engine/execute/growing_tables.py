@@ -10,17 +10,14 @@ from pondage.define.pond.definition import ReadDefinition
 from pondage.engine.attempt.followed_tables import Following
 from pondage.errors import PondageError
 from pondage.ledger.commit.increments import BaseTable, Increments
-from pondage.ledger.commit.work import RippleTask
+from pondage.ledger.kinds.ripple import RippleTask
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.claims import Claim
 from pondage.work.snapshot import Changes, Increment, SnapshotContent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import DataFrame, SparkSession
 
-    from pondage.define.pond.run import Followed
     from pondage.spark.ripple.merge import Merge
     from pondage.spark.ripple.ripple import RippleWork
 
@@ -29,7 +26,7 @@ AGAIN = "again"
 
 
 class Growing:
-    """One Ripple of a claim: called once, and again with everything when a followed table cannot say what changed."""
+    """One Ripple of a claim, and the tables that it follows or extends."""
 
     def __init__(self, session: SparkSession, ledger: Ledger, claim: Claim, task: RippleTask) -> None:
         self._session = session
@@ -37,35 +34,21 @@ class Growing:
         self._increments = Increments(ledger, claim)
         self._table: BaseTable | None = None
 
-    def run(self, prepared: Callable[[Followed, Merge | None], RippleWork]) -> SnapshotContent | None:
-        """Run the Ripple and answer its snapshot with its increment, None when it said that nothing changed."""
-        following = self._following(is_full=False)
-        work = prepared(following, self._merge(following))
-        try:
-            content = self._once(work)
-        except PondageError:
-            if not following.has_failed:
-                raise
-            content = None
-        if following.has_failed:
-            # The author's code was told that it gets changes, and then they could not be given.
-            following = self._following(is_full=True)
-            work = prepared(following, self._merge(following))
-            place = f"{work.destination}/{work.destination.rpartition('/')[2]}.{AGAIN}"
-            content = self._once(msgspec.structs.replace(work, destination=place))
-        if content is None:
-            return None
-        return msgspec.structs.replace(content, increment=self._increment(following, content))
+    def following(self, *, is_full: bool = False) -> Following:
+        """Answer what a call of the Ripple learns about the tables it follows."""
+        return Following(self._task, self._increments, whole=self._whole, part=self._part, is_full=is_full)
 
-    def _once(self, work: RippleWork) -> SnapshotContent | None:
+    def once(self, work: RippleWork) -> SnapshotContent | None:
+        """Call the Ripple and answer its snapshot, None when it said that nothing changed."""
         from pondage.spark.ripple.ripple import UNCHANGED, run_ripple
 
         self._table = None
         result = run_ripple(self._session, work)
         return None if result is UNCHANGED else result
 
-    def _following(self, *, is_full: bool) -> Following:
-        return Following(self._task, self._increments, whole=self._whole, part=self._part, is_full=is_full)
+    def with_increment(self, content: SnapshotContent, following: Following) -> SnapshotContent:
+        """Answer the snapshot with how far its Ripple has taken in what it follows."""
+        return msgspec.structs.replace(content, increment=self._increment(following, content))
 
     def _whole(self, read: ReadDefinition) -> DataFrame:
         from pondage.spark.files.changes import read_all
@@ -84,7 +67,8 @@ class Growing:
 
         return read_changes(self._session, changes, columns=read.columns)
 
-    def _merge(self, following: Following) -> Merge | None:
+    def merge(self, following: Following) -> Merge | None:
+        """Answer what the rows are merged into, None for a table that is not merged."""
         if self._task.definition.mode != "merge":
             return None
         from pondage.spark.ripple.merge import Merge
@@ -107,3 +91,8 @@ class Growing:
             changes=content.increment.changes,
             manifest=None if self._table is None else self._table.manifest,
         )
+
+
+def elsewhere(destination: str) -> str:
+    """Answer where a Ripple writes that is called anew after it has written."""
+    return f"{destination}/{destination.rpartition('/')[2]}.{AGAIN}"

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from pondage.ledger.commit.work import RippleTask
 from pondage.ledger.data import lineage
 from pondage.ledger.database.driver import LedgerUnavailable
+from pondage.ledger.kinds.ripple import RippleTask
 from pondage.ledger.ledger import Ledger
 
 if TYPE_CHECKING:

@@ -3,103 +3,108 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from pondage.define.pond.run import Run, Secrets
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import Result, Same, Written
+from pondage.engine.attempt.executor import Result
+from pondage.engine.attempt.followed_tables import Following
 from pondage.engine.attempt.probe import Probe, probe_of
-from pondage.engine.execute.growing_tables import Growing
-from pondage.engine.execute.lineage import LineageKeeper
+from pondage.engine.execute.bench import Bench, KindExecutor, remove_local
+from pondage.engine.execute.growing_tables import Growing, elsewhere
 from pondage.engine.process.code import DeployedCode
 from pondage.errors import PondageError
-from pondage.ledger.commit import work as ledger_work
 from pondage.ledger.commit.positions import Positions
-from pondage.ledger.commit.work import RippleTask
-from pondage.ledger.ledger import Ledger
+from pondage.ledger.kinds.ripple import RippleTask, Same, Written, has_snapshot
+from pondage.work.snapshot import SnapshotContent
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from pondage.define.pond.run import Followed
-    from pondage.spark.ripple.merge import Merge
     from pondage.spark.ripple.ripple import RippleWork
 
 
-def execute(
-    attempt: Attempt,
-    task: RippleTask,
-    *,
-    ledger: Ledger,
-    code: DeployedCode,
-    secrets: Secrets,
-    lineage: LineageKeeper,
-    destination: str,
-    opened: Callable[[], AbstractContextManager[SparkSession]],
-) -> Result:
-    """Run a Ripple and answer what it wrote.
+class RippleExecutor(KindExecutor):
+    """Runs Ripples."""
 
-    An Inlet's probe comes first. When it answers as it did for the last snapshot, nothing else is done; one that does
-    not ask for `spark` does not even start it.
-    """
-    probe, answer = _probe(code, task), None
-    if probe is not None and not probe.needs_spark:
-        answer = probe.answer(_run(task, secrets))
-        if answer == task.probe:
-            return Same()
-    with opened() as session:
-        if probe is not None and answer is None:
-            answer = probe.answer(_run(task, secrets), session)
+    def execute(self, attempt: Attempt, bench: Bench) -> Result:
+        """Run a Ripple and answer what it wrote.
+
+        An Inlet's probe comes first. When it answers as it did for the last snapshot, nothing else is done; one that
+        does not ask for `spark` does not even start it.
+        """
+        task, secrets = attempt.work.given(RippleTask), bench.secrets(attempt)
+        probe, answer = _probe(bench.code, task), None
+        if probe is not None and not probe.needs_spark:
+            answer = probe.answer(_run(task, secrets))
             if answer == task.probe:
                 return Same()
+        with bench.opened(attempt) as session:
+            if probe is not None and answer is None:
+                answer = probe.answer(_run(task, secrets), session)
+                if answer == task.probe:
+                    return Same()
+            content = _content(session, attempt, bench, secrets)
+        if content is not None:
+            return Written(msgspec.structs.replace(content, probe=answer))
+        if not has_snapshot(bench.ledger, attempt.work):
+            raise PondageError(
+                f"{task.definition.name}.{task.ripple.name} called run.unchanged() before it ever published",
+                hint="return the data the first time: `run.previous_freshness is None` tells",
+                code="NOTHING_UNCHANGED",
+            )
+        return Same()
 
-        def prepared(followed: Followed, merge: Merge | None) -> RippleWork:
-            run = _run(task, secrets, followed, Positions(ledger, attempt.work))
-            on_frame = lineage.watcher(attempt.work.claim.dispatch, task)
-            return _work(code, task, run, destination=destination, merge=merge, on_frame=on_frame)
-
-        result = Growing(session, ledger, attempt.work.claim, task).run(prepared)
-    if result is not None:
-        return Written(msgspec.structs.replace(result, probe=answer))
-    if not ledger_work.has_snapshot(ledger, attempt.work):
-        raise PondageError(
-            f"{task.definition.name}.{task.ripple.name} called run.unchanged() before it ever published",
-            hint="return the data the first time: `run.previous_freshness is None` tells",
-            code="NOTHING_UNCHANGED",
-        )
-    return Same()
+    def discard(self, attempt: Attempt, bench: Bench) -> None:
+        """Remove the snapshot that it wrote."""
+        task = attempt.work.given(RippleTask)
+        remove_local(bench.destination(attempt, dataset=task.dataset_id, run=task.run_id))
 
 
-def _work(
-    code: DeployedCode,
-    task: RippleTask,
-    run: Run,
-    *,
-    destination: str,
-    merge: Merge | None,
-    on_frame: Callable[[DataFrame], None] | None,
-) -> RippleWork:
+def _content(session: SparkSession, attempt: Attempt, bench: Bench, secrets: Secrets) -> SnapshotContent | None:
+    """Answer the snapshot that the Ripple wrote, None when it said that nothing changed.
+
+    It is called again, with everything, when a followed table cannot say what changed although it was asked to.
+    """
+    task = attempt.work.given(RippleTask)
+    growing = Growing(session, bench.ledger, attempt.work.claim, task)
+    following = growing.following()
+    try:
+        content = growing.once(_work(attempt, bench, secrets, growing, following))
+    except PondageError:
+        if not following.has_failed:
+            raise
+        content = None
+    if following.has_failed:
+        # The author's code was told that it gets changes, and then they could not be given.
+        following = growing.following(is_full=True)
+        work = _work(attempt, bench, secrets, growing, following)
+        content = growing.once(msgspec.structs.replace(work, destination=elsewhere(work.destination)))
+    return None if content is None else growing.with_increment(content, following)
+
+
+def _work(attempt: Attempt, bench: Bench, secrets: Secrets, growing: Growing, following: Following) -> RippleWork:
     """Answer the author's functions, and everything that they are given."""
     from pondage.spark.ripple.ripple import RippleWork
 
-    pond = code.pond(task.definition.entry)
+    task = attempt.work.given(RippleTask)
+    pond = bench.code.pond(task.definition.entry)
     ripple = pond.ripples[task.ripple.name]
     return RippleWork(
         pond=task.definition.name,
         ripple=task.ripple,
         function=ripple.function,
         inputs=task.inputs,
-        run=run,
-        destination=destination,
+        run=_run(task, secrets, following, Positions(bench.ledger, attempt.work)),
+        destination=bench.destination(attempt, dataset=task.dataset_id, run=task.run_id),
         checks={each.name: each.function for each in ripple.expectations if each.function is not None},
         contract=task.contract,
-        place=task.definition.place or None,
-        on_frame=on_frame,
-        merge=merge,
+        place=task.declared_at,
+        on_frame=bench.lineage.watcher(attempt.work.claim.dispatch, task),
+        merge=growing.merge(following),
         volumes=task.volumes,
         fused={each.name: pond.ripples[each.name].function for each in task.ripple.members},
     )

@@ -15,8 +15,8 @@ from pondage.define.job.component import definition_of
 from pondage.define.pond.pond import Pond
 from pondage.define.reactor.reactor import Reactor
 from pondage.errors import PondageError
-from pondage.ledger.commit import work
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.tables.archives import stored_archive
 from pondage.project.archive import unpack
 
 Declared = TypeVar("Declared", Pond, Reactor, FunctionType)
@@ -49,10 +49,14 @@ class DeployedCode:
             if self._place is None:
                 place = self._directory / self._digest
                 if not place.is_dir():
-                    unpack(work.archive(self._ledger, self._digest), place, digest=self._digest)
+                    unpack(self._archive(), place, digest=self._digest)
                 self._place = place
             self._put_first(self._place)
             return self._place
+
+    def _archive(self) -> bytes:
+        with self._ledger.reading() as tx:
+            return stored_archive(tx, self._digest)
 
     def _put_first(self, place: Path) -> None:
         """Import from here before everything else, and nothing from an archive that was imported from before."""

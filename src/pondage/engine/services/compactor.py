@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from pondage.ledger.commit import compaction
+from pondage.ledger.act import compaction
 from pondage.ledger.ledger import Ledger
 
 EVERY_S = 60.0

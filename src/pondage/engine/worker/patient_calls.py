@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from pondage.engine.attempt.attempt import Attempt
 from pondage.engine.attempt.executor import Executor, JobProgress, Result
-from pondage.ledger.commit.work import Failure
+from pondage.work.failure import Failure
 
 ANSWER_S = 0.2
 """How long a question waits for its answer; after that the last one stands."""

@@ -33,8 +33,7 @@ from pondage.engine.worker.reconcile import close_unknown_claims
 from pondage.engine.worker.slots import Slots
 from pondage.engine.worker.watch import PROGRESS_EVERY_S, Watch
 from pondage.errors import LedgerError
-from pondage.ledger.commit import polling
-from pondage.ledger.commit import work as ledger_work
+from pondage.ledger.commit import polling, work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.queue.claims import Queue
@@ -195,7 +194,7 @@ class Worker:
         token = self._ledger.ids.new("t")
         self.slots.expect(token)
         try:
-            work = ledger_work.claim_work(
+            claimed = work.claim_work(
                 self._ledger,
                 process=self._process,
                 queues=queues,
@@ -203,10 +202,10 @@ class Worker:
                 is_alone=self.slots.is_quiet,
                 give_up=lambda: self._ending is Ending.FENCED,
             )
-            if work is None:
+            if claimed is None:
                 return None
-            log = AttemptLog(log_path(self._logs, work))
-            attempt = Attempt(work, log, clock=self._clock, on_phase=self._on_phase)
+            log = AttemptLog(log_path(self._logs, claimed))
+            attempt = Attempt(claimed, log, clock=self._clock, on_phase=self._on_phase)
             self.slots.admit(attempt)
             return attempt
         finally:

@@ -11,28 +11,17 @@ from collections.abc import Callable
 import msgspec
 
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import (
-    Answered,
-    Compacted,
-    Crashed,
-    Executor,
-    GraphEnded,
-    Result,
-    Same,
-    StreamEnded,
-    Written,
-)
+from pondage.engine.attempt.executor import Crashed, Executor, Result
 from pondage.engine.attempt.log import bound
-from pondage.ledger.commit import reactor_results
-from pondage.ledger.commit import work as ledger_work
-from pondage.ledger.commit.component_results import commit_component
-from pondage.ledger.commit.work import Failure
+from pondage.ledger.commit import guarded
 from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.ledger.database.patience import persist
+from pondage.ledger.kinds.failed import Failed
+from pondage.ledger.kinds.kind import Ending
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.upkeep import reap
 from pondage.tracing import span
-from pondage.work.component import ComponentResult
+from pondage.work.failure import Failure
 
 CLAIMS_PER_BREATH = 100
 
@@ -175,7 +164,7 @@ class Slots:
 
     def release_streams(self, reason: str) -> int:
         """Give back the streams, which never end by themselves: another worker reads on."""
-        return self._release([each for each in self.attempts if each.work.stream is not None], reason)
+        return self._release([each for each in self.attempts if each.work.task.is_endless], reason)
 
     def release_all(self, reason: str) -> int:
         """Give back everything that runs; it will be run again elsewhere and counts against nothing.
@@ -197,7 +186,7 @@ class Slots:
             if attempt.settle():
                 attempt.log.write("INFO", f"given back: {reason}")
                 self._executor.cancel(attempt.token)
-                released += ledger_work.release(self._ledger, attempt.work, give_up=self._is_fenced)
+                released += guarded.release(self._ledger, attempt.work, give_up=self._is_fenced)
                 attempt.is_written.set()
         return released
 
@@ -212,9 +201,7 @@ class Slots:
         """End an attempt from outside, because of its time for example. Does nothing when it has just ended."""
         if attempt.settle():
             attempt.log.write("ERROR", f"{failure.code}: {failure.message}")
-            ledger_work.commit_failed(
-                self._ledger, attempt.work, failure, process=self._process, give_up=self._is_fenced
-            )
+            self._commit(attempt, Failed(failure))
             attempt.is_written.set()
 
     def _run(self, attempt: Attempt) -> Attempt | None:
@@ -237,24 +224,25 @@ class Slots:
         return following
 
     def _carry_out(self, attempt: Attempt) -> None:
+        """Execute an attempt and commit what it gave, unless somebody else ends it first."""
         result = self._result(attempt)
         if result is None:
             self._release([attempt], "the ledger did not answer a question while it ran")
             self._executor.discard(attempt)
             return
-        if _is_lost(result) or (_is_failure(result) and not self._executor.is_alive()):
+        if isinstance(result, Ending) and self._is_drivers_fault(result):
             # Not the author's fault and not ours to judge: every attempt in this process ends crashed, by its reaper.
             attempt.log.write("ERROR", "the Spark driver has died")
             self._on_fatal("the Spark driver has died")
             return
         if not attempt.settle():
             self._executor.discard(attempt)
-        elif not self._commit(attempt, result):
+        elif not self._end(attempt, result):
             # Fenced: somebody else has closed it. There is nothing the author could do, so nobody is told.
             attempt.log.write("INFO", "this attempt was taken away meanwhile; its result is thrown away")
             self._executor.discard(attempt)
 
-    def _result(self, attempt: Attempt) -> Result | Failure | None:
+    def _result(self, attempt: Attempt) -> Result | None:
         """Answer how it ended; None when only the ledger was away, which is nobody's fault: it may run again."""
         with bound(attempt.log):
             try:
@@ -266,66 +254,39 @@ class Slots:
                 failure = self._executor.failure(error)
                 if attempt.taken_away is None:
                     attempt.log.write("ERROR", f"{failure.code}: {failure.message}")
-                return failure
+                return Failed(failure)
 
-    def _commit(self, attempt: Attempt, result: Result | Failure) -> bool:
-        ledger, work = self._ledger, msgspec.structs.replace(attempt.work, summary=attempt.summary)
-        match result:
-            case Written(content=content):
-                attempt.log.add("INFO", f"wrote {content.rows:,} rows, {content.bytes:,} bytes")
-                return ledger_work.commit_written(ledger, work, content, process=self._process, give_up=self._is_fenced)
-            case Compacted(content=content):
-                return ledger_work.commit_compacted(
-                    ledger, work, content, process=self._process, give_up=self._is_fenced
-                )
-            case Same():
-                return ledger_work.commit_unchanged(ledger, work, process=self._process, give_up=self._is_fenced)
-            case Answered(result=answer):
-                return ledger_work.commit_query(ledger, work, answer, process=self._process, give_up=self._is_fenced)
-            case ComponentResult(members=members) if (lacking := _lacking(result)) is not None and (
-                is_ours := ledger_work.enlarge(ledger, work, reason=lacking, give_up=self._is_fenced)
-            ) is not None:
-                attempt.log.write("ERROR", f"{lacking}; it is run again with more memory")
+    def _is_drivers_fault(self, ending: Ending) -> bool:
+        """Answer whether nobody knows what the work would have done: its driver was lost on the way."""
+        if isinstance(ending, Failed) and ending.failure.code == "SPARK_LOST":
+            return True
+        return ending.is_failure and not self._executor.is_alive()
+
+    def _end(self, attempt: Attempt, result: Result) -> bool:
+        """Write how an attempt that is ours to end has ended. False means fenced."""
+        if isinstance(result, Crashed):
+            reason = result.reason
+            attempt.log.write("ERROR", reason)
+            return persist(
+                lambda: reap.crash(self._ledger, process=self._process, token=attempt.token, reason=reason),
+                give_up=self._is_fenced,
+            )
+        lacked = result.lacked_memory
+        if lacked is not None:
+            is_ours = guarded.enlarge(self._ledger, attempt.work, reason=lacked, give_up=self._is_fenced)
+            if is_ours is not None:
+                attempt.log.write("ERROR", f"{lacked}; it is run again with more memory")
                 self._executor.discard(attempt)
                 return is_ours
-            case ComponentResult(members=members):
-                if any(member.raises is not None for member in members):
-                    self._executor.discard(attempt)
-                for member in members:
-                    for port, content in member.outputs.items():
-                        attempt.log.write("INFO", f"{member.instance}.{port}: {content.rows:,} rows")
-                return commit_component(ledger, work, result, process=self._process, give_up=self._is_fenced)
-            case GraphEnded(rows=rows):
-                return reactor_results.commit_graph(ledger, work, rows, process=self._process, give_up=self._is_fenced)
-            case StreamEnded():
-                return reactor_results.commit_stream(ledger, work, process=self._process, give_up=self._is_fenced)
-            case Crashed(reason=reason):
-                attempt.log.write("ERROR", reason)
-                return persist(
-                    lambda: reap.crash(ledger, process=self._process, token=attempt.token, reason=reason),
-                    give_up=self._is_fenced,
-                )
-            case Failure():
-                # Rows that break a rule stay until a vacuum: somebody will want to see them.
-                if not isinstance(result, ledger_work.RuleFailure):
-                    self._executor.discard(attempt)
-                return ledger_work.commit_failed(ledger, work, result, process=self._process, give_up=self._is_fenced)
+        if result.line is not None:
+            attempt.log.add("INFO", result.line)
+        if not result.keeps_files:
+            self._executor.discard(attempt)
+        return self._commit(attempt, result)
 
-
-def _lacking(result: ComponentResult) -> str | None:
-    """Answer what a member said that ran out of memory, or None."""
-    return next((member.raises for member in result.members if member.code == "OUT_OF_MEMORY"), None)
-
-
-def _is_lost(result: Result | Failure) -> bool:
-    return isinstance(result, Failure) and result.code == "SPARK_LOST"
-
-
-def _is_failure(result: Result | Failure) -> bool:
-    """Answer whether something failed: of a component whose driver has died nobody knows what it would have done."""
-    if isinstance(result, ComponentResult):
-        return any(member.raises is not None for member in result.members)
-    return isinstance(result, Failure)
+    def _commit(self, attempt: Attempt, ending: Ending) -> bool:
+        work = msgspec.structs.replace(attempt.work, summary=attempt.summary)
+        return guarded.commit(self._ledger, work, ending, process=self._process, give_up=self._is_fenced)
 
 
 def _traits(attempt: Attempt) -> dict[str, str | int]:

@@ -11,10 +11,10 @@ from pondage.engine.attempt.attempt import Attempt
 from pondage.engine.attempt.executor import Executor
 from pondage.engine.attempt.progress import progress_text
 from pondage.engine.worker.slots import Slots
-from pondage.ledger.commit.work import Failure
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.upkeep import leases
+from pondage.work.failure import Failure
 
 PROGRESS_EVERY_S = 0.5
 LOOK_EVERY_S = 1.0
@@ -44,9 +44,8 @@ def lease_of(attempt: Attempt, default_s: float | None) -> Lease | None:
         return found[0] if found else None
     if timeout_s is not None:
         found.append(Lease(until_s=from_s + timeout_s + TIMEOUT_SLACK_S, reason="TIMEOUT"))
-    task = attempt.work.ripple
-    lease_s = default_s if task is None or task.ripple.progress_lease_s is None else task.ripple.progress_lease_s
-    if task is not None and lease_s is not None:
+    lease_s = attempt.work.task.progress_lease_s(default_s)
+    if lease_s is not None:
         found.append(Lease(until_s=max(from_s, attempt.progressed_s) + lease_s, reason="NO_PROGRESS"))
     return min(found, key=lambda each: each.until_s, default=None)
 
@@ -113,7 +112,7 @@ class Watch:
             Failure(
                 code="TIMEOUT",
                 message=f"{attempt.work.claim.node} ran longer than its timeout of {timeout_s:g} s",
-                place=None if attempt.work.ripple is None else attempt.work.ripple.definition.place or None,
+                place=attempt.work.task.declared_at,
             ),
         )
 

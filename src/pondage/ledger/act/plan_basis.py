@@ -9,7 +9,7 @@ from pondage.define.reactor.reaction import ReactorDefinition
 from pondage.ledger.act.branching import Choice, found_above, only_own, parent_of, with_foreign
 from pondage.ledger.act.deploy import deployed
 from pondage.ledger.act.reactor_deploy import deployed_reactors, fed_schemas
-from pondage.ledger.commit.trials import published_schemas
+from pondage.ledger.act.trials import published_schemas
 from pondage.ledger.ledger import Ledger
 from pondage.plan.deploy.columns import has_columns
 from pondage.plan.deploy.planner import make_plan

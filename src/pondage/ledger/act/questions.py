@@ -8,7 +8,6 @@ import msgspec
 
 from pondage.define.pond.definition import PondDefinition
 from pondage.ledger.act.as_of import AsOf, run_then
-from pondage.ledger.commit.work import Failure
 from pondage.ledger.data import snapshots
 from pondage.ledger.data.inputs import QueryInputs
 from pondage.ledger.database.driver import Transaction, text, text_or_none
@@ -18,6 +17,7 @@ from pondage.ledger.queue.executions import Dispatch
 from pondage.ledger.queue.queues import QueueKey
 from pondage.ledger.tables import environments
 from pondage.ledger.tables.environments import environment_id
+from pondage.work.failure import Failure
 from pondage.work.snapshot import BAD_TABLE
 
 

@@ -15,12 +15,12 @@ from pondage.errors import LedgerError, NotFound
 from pondage.kernel.demand.events import Rollback
 from pondage.ledger.act import verbs
 from pondage.ledger.act.exposed import NOTHING, of_row
-from pondage.ledger.commit import work
 from pondage.ledger.data import manifests, snapshots
 from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, numbered, text
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
 from pondage.ledger.tables.actors import PondRow
+from pondage.ledger.tables.archives import stored_archive
 from pondage.ledger.tables.environments import environment_id
 from pondage.ledger.tables.history import Caller
 
@@ -107,7 +107,7 @@ def previous_deployment(tx: Transaction, ledger: Ledger, environment: str, proje
         # What a rollback brought back is the older one again, not a state of its own.
         id=number_or_none(row, "restored") or number(row, "id"),
         deployed_at=number(row, "deployed_at"),
-        archive=work.stored_archive(tx, text(row, "archive")),
+        archive=stored_archive(tx, text(row, "archive")),
         definitions=tuple(ledger.definition(tx, each) for each in _ids.decode(text(row, "definitions"))),
         reactors=tuple(_reactors.decode(text(row, "reactors"))),
         exposed=of_row(tx, identity, project, number(row, "id")),

@@ -1,49 +1,45 @@
-"""The guarded commit: what an execution gave becomes visible in one transaction, if the execution is still ours."""
+"""The guarded commit: what an execution gave becomes visible in one transaction, if the execution is still ours.
+
+Two other ends of a claim are beside it, under the same guard: giving it back, and trying it with more memory.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from pondage.ledger.database.driver import LedgerUnavailable, Transaction
+import msgspec
+
+from pondage.ledger.commit.work import never
+from pondage.ledger.database.driver import LedgerUnavailable, number
 from pondage.ledger.database.patience import persist
+from pondage.ledger.kinds.kind import Ending, Work
+from pondage.ledger.kinds.registry import KINDS
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.queue import executions
-from pondage.ledger.queue.claims import Claim
-from pondage.ledger.queue.executions import Outcome
+from pondage.ledger.queue import executions, queues
 from pondage.ledger.step import advance
-from pondage.ledger.step.advance import Happening
+from pondage.work.failure import Failure
 
 
-def commit(
-    ledger: Ledger,
-    claim: Claim,
-    outcome: Outcome,
-    record: Callable[[Transaction], Happening | None],
-    *,
-    process: int,
-    give_up: Callable[[], bool],
-    error: str | None = None,
-    result: str | None = None,
-    summary: str | None = None,
-) -> bool:
-    """Close the execution if it is still ours, record, report, and advance the actor. False means fenced.
+def commit(ledger: Ledger, work: Work, ending: Ending, *, process: int, give_up: Callable[[], bool] = never) -> bool:
+    """Close the execution if it is still ours, write what it gave, report, and advance the actor.
 
-    `record` writes what the execution gave and answers what its actor must be told.
+    False means fenced: somebody else closed this execution; its files must be thrown away and nobody told.
     """
+    claim = work.claim
     is_advanced = True
 
     def attempt(*, is_undone_alone: bool) -> bool:
         nonlocal is_advanced
         with ledger.transaction() as tx:
             is_ours = executions.close(
-                tx, execution=claim.execution, token=claim.token, outcome=outcome, pool=claim.pool, error=error,
-                summary=summary,
+                tx, execution=claim.execution, token=claim.token, outcome=ending.outcome, pool=claim.pool,
+                error=ending.error, summary=work.summary,
             )  # fmt: skip
             if not is_ours:
                 # Our own commit may have landed and only its answer was lost: the row then shows what we wrote.
-                return executions.outcome_of(tx, claim.token) == outcome
-            executions.close_dispatch(tx, claim.dispatch, outcome=outcome, result=result)
-            event = record(tx)
+                return executions.outcome_of(tx, claim.token) == ending.outcome
+            executions.close_dispatch(tx, claim.dispatch, outcome=ending.outcome, result=ending.answer)
+            event = ending.write(tx, ledger, work)
             if claim.actor is not None:
                 is_advanced = advance.report(
                     tx, ledger, claim.actor, process=process, event=event, is_undone_alone=is_undone_alone
@@ -67,3 +63,56 @@ def commit(
         actor = claim.actor
         persist(lambda: advance.waiting(ledger, actor, process=process), give_up=give_up)
     return is_ours
+
+
+def release(ledger: Ledger, work: Work, *, reason: str = "", give_up: Callable[[], bool] = never) -> bool:
+    """Give work back untried (drain, deploy, a lost Spark session): it runs again and counts against nothing."""
+    error = msgspec.json.encode(Failure(code="RELEASED", message=reason)).decode()
+
+    def act() -> bool:
+        with ledger.transaction() as tx:
+            claim = work.claim
+            is_ours = executions.close(
+                tx, execution=claim.execution, token=claim.token, outcome="released", pool=claim.pool, error=error
+            )
+            if not is_ours:
+                return False
+            KINDS[claim.kind].interrupted(tx, claim, "its worker gave it back")
+            row = tx.row("SELECT queue, priority FROM dispatches WHERE id = :id", id=claim.dispatch)
+            assert row is not None
+            executions.enqueue(
+                tx,
+                dispatch=claim.dispatch,
+                queue_id=number(row, "queue"),
+                priority=number(row, "priority"),
+                epoch=claim.epoch,
+                is_isolated=claim.is_isolated,
+            )
+            return True
+
+    return persist(act, give_up=give_up)
+
+
+def enlarge(ledger: Ledger, work: Work, *, reason: str, give_up: Callable[[], bool] = never) -> bool | None:
+    """Run again, with the next size of memory, what ran out of it. None when there is none; False means fenced."""
+    error = msgspec.json.encode(Failure(code="OUT_OF_MEMORY", message=reason)).decode()
+
+    def act() -> bool | None:
+        with ledger.transaction() as tx:
+            claim = work.claim
+            larger = queues.larger(tx, claim.queue)
+            if larger is None:
+                return None
+            is_ours = executions.close(
+                tx, execution=claim.execution, token=claim.token, outcome="crashed", pool=claim.pool, error=error
+            )
+            if not is_ours:
+                return executions.outcome_of(tx, claim.token) == "crashed"
+            row = tx.row("SELECT priority FROM dispatches WHERE id = :id", id=claim.dispatch)
+            assert row is not None
+            executions.move(
+                tx, dispatch=claim.dispatch, queue_id=larger, priority=number(row, "priority"), epoch=claim.epoch
+            )
+            return True
+
+    return persist(act, give_up=give_up)

@@ -7,22 +7,12 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.data import manifests
-from pondage.ledger.data.inputs import RippleInputs, ripple_inputs
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.data import bases, manifests
+from pondage.ledger.data.bases import Base
+from pondage.ledger.data.inputs import ripple_inputs
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.claims import Claim
 from pondage.work.snapshot import Changes, SnapshotContent
-
-_content = msgspec.json.Decoder(SnapshotContent).decode
-
-
-class Base(msgspec.Struct, frozen=True, kw_only=True):
-    """The snapshot that a new batch extends, as its Ripple wrote it."""
-
-    snapshot: int
-    digest: str
-    content: SnapshotContent
 
 
 class BaseTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,27 +20,6 @@ class BaseTable(msgspec.Struct, frozen=True, kw_only=True):
 
     manifest: int | None
     content: SnapshotContent
-
-
-# Freshness never falls from one Run of a Pond to the next, so the freshest output is the newest one.
-_BASE = """SELECT s.id AS id, s.digest AS digest, s.content AS content
-           FROM run_outputs o JOIN runs r ON r.id = o.run JOIN snapshots s ON s.id = o.snapshot
-           WHERE o.pond = :pond AND o.node = :node AND r.id < :run
-                 AND r.state IN ('completed', :active)
-           ORDER BY o.freshness DESC, o.id DESC LIMIT 1"""
-
-
-def base(tx: Transaction, claim: Claim, inputs: RippleInputs, *, is_published: bool = False) -> Base | None:
-    """Answer what the work extends, or None when there is nothing yet.
-
-    The output of a Run that is still active counts unless it must be a published one: its batch is part of the table
-    from now on, whatever becomes of the other Ripples of that Run.
-    """
-    active = "completed" if is_published else "running"
-    row = tx.row(_BASE, pond=inputs.pond_id, node=claim.node, run=claim.run, active=active)
-    if row is None:
-        return None
-    return Base(snapshot=number(row, "id"), digest=text(row, "digest"), content=_content(text(row, "content")))
 
 
 class Increments:
@@ -69,7 +38,7 @@ class Increments:
     def base(self, *, is_published: bool = False) -> Base | None:
         """Answer what the work extends, or None when there is nothing yet."""
         with self._ledger.reading() as tx:
-            return base(tx, self._claim, self._inputs, is_published=is_published)
+            return bases.base(tx, self._claim, self._inputs, is_published=is_published)
 
     def pin(self, parameter: str) -> int | None:
         """Answer the snapshot that the work reads as this input."""

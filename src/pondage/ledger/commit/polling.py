@@ -28,3 +28,9 @@ def poll(ledger: Ledger, offer: Offer, *, is_alone: bool) -> Poll:
         open_ids = [number(row, "id") for row in mine if row["is_open"]]
         has_work = bool(open_ids) and bool(claims.heads(tx, open_ids, is_alone=is_alone))
     return Poll(queues=[claims.as_queue(row) for row in mine], has_work=has_work)
+
+
+def queues_for(ledger: Ledger, *, code: str, labels: frozenset[str] = frozenset()) -> list[Queue]:
+    """Answer the queues that a process with this code and these labels may claim from. Queries need no code."""
+    with ledger.reading() as tx:
+        return [claims.as_queue(row) for row in queues.served(tx, Offer(code=code, labels=labels))]

@@ -7,8 +7,9 @@ whoever tries the work again reads exactly the same.
 from __future__ import annotations
 
 from pondage.ledger.commit.increments import Increments
-from pondage.ledger.commit.work import Work
 from pondage.ledger.database.driver import text
+from pondage.ledger.kinds.kind import Work
+from pondage.ledger.kinds.ripple import RippleTask
 from pondage.ledger.ledger import Ledger
 
 
@@ -16,11 +17,10 @@ class Positions:
     """What a worker asks for the Ripple that it runs. Values are JSON."""
 
     def __init__(self, ledger: Ledger, work: Work) -> None:
-        assert work.ripple is not None
         self._ledger = ledger
         self._work = work
         self._increments = Increments(ledger, work.claim)
-        self._is_growing = work.ripple.definition.mode != "replace"
+        self._is_growing = work.given(RippleTask).definition.mode != "replace"
 
     def position(self, name: str) -> str | None:
         """Answer up to where the Ripple has read, None when it has never read it or is asked for everything.

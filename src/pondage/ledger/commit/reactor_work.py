@@ -9,8 +9,9 @@ from __future__ import annotations
 import msgspec
 
 from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.kinds.fire import FireTask
+from pondage.ledger.kinds.stream import StreamTask
 from pondage.ledger.queue import executions, queues
-from pondage.ledger.queue.claims import Claim
 from pondage.ledger.queue.executions import Dispatch
 from pondage.ledger.queue.queues import QueueKey
 from pondage.ledger.tables import reactors
@@ -21,35 +22,6 @@ WORK = frozenset({"graph", "stream"})
 """The kinds of dispatches that belong to reactors."""
 ENDED_KEPT = 100
 """So many ended dispatches of a reactor stay, for whoever looks."""
-AUTHORS_FAULT = "BATCH_FAILED"
-"""What an accumulator's own code did."""
-STREAM_FAILED = "STREAM_FAILED"
-"""What Spark could not do and could not do next time either: a checkpoint that does not fit, files that are gone."""
-CRASHES = frozenset({AUTHORS_FAULT, STREAM_FAILED, "CRASHES_EXHAUSTED"})
-"""What is a crash of an accumulator, of which there may be five; whatever else ends a stream is a lost connection."""
-
-
-class FireTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A graph of a fire, with what the fire saw, as plain values."""
-
-    reactor: str
-    entry: str
-    graph: str
-    fire: int
-    attempt: int
-    reason: str
-    unhealthy: list[str]
-    inputs: dict[str, object]
-
-
-class StreamTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A stream that Spark reads for an accumulator; `place` names its checkpoint and is never an author's text."""
-
-    reactor: str
-    entry: str
-    source: str
-    place: str
-    every: int | None = None
 
 
 class _Said(msgspec.Struct, kw_only=True):
@@ -83,34 +55,6 @@ def take(tx: Transaction, lease: Lease, kind: str, payload: str) -> None:
         _adopt(tx, lease, said)
 
 
-def fire_task(claim: Claim) -> FireTask:
-    """Answer the graph that a claim is about."""
-    return msgspec.json.decode(claim.inputs, type=FireTask)
-
-
-def stream_task(claim: Claim) -> StreamTask:
-    """Answer the stream that a claim is about."""
-    return msgspec.json.decode(claim.inputs, type=StreamTask)
-
-
-def ended(tx: Transaction, claim: Claim, *, error: str | None = None, code: str = "") -> None:
-    """Tell the reactor that its work ended: a graph well or not, a stream by losing its source or by its own fault."""
-    tell_end(tx, kind=claim.kind, actor=claim.actor, inputs=claim.inputs, error=error, code=code)
-
-
-def tell_end(tx: Transaction, *, kind: str, actor: int | None, inputs: str, error: str | None, code: str = "") -> None:
-    """Tell the reactor of a dispatch how it ended; does nothing for work of others."""
-    if actor is None or kind not in WORK:
-        return
-    if kind == "graph":
-        task = msgspec.json.decode(inputs, type=FireTask)
-        payload: list[object] = ["done", task.fire, task.attempt, task.graph, error is None, error]
-    else:
-        what = "crashed" if code in CRASHES else "lost"
-        payload = ["acc", msgspec.json.decode(inputs, type=StreamTask).source, what, error]
-    reactors.signal(tx, actor=actor, payload=payload)
-
-
 def cancel_all(tx: Transaction, actor: int) -> None:
     """Cancel everything that a reactor has dispatched."""
     for kind in sorted(WORK):
@@ -133,44 +77,6 @@ def places(tx: Transaction, actor: int) -> list[str]:
     """Answer where the checkpoints of a reactor's streams are."""
     rows = tx.rows("SELECT place, source FROM reactor_streams WHERE reactor = :reactor", reactor=actor)
     return [f"{text(row, 'place')}/{text(row, 'source')}" for row in rows]
-
-
-def is_held(tx: Transaction, claim: Claim) -> bool:
-    """Answer whether the execution is still its claimer's; held until the transaction ends."""
-    row = tx.row(
-        "SELECT id FROM executions WHERE id = :id AND token = :token AND completed_at IS NULL /*lock*/",
-        id=claim.execution,
-        token=claim.token,
-    )
-    return row is not None
-
-
-def connected(tx: Transaction, claim: Claim, source: str) -> None:
-    """Tell the reactor that Spark reads a stream."""
-    assert claim.actor is not None
-    reactors.signal(tx, actor=claim.actor, payload=["acc", source, "connected"])
-
-
-def waiting(tx: Transaction, actor: int) -> int:
-    """Answer how many signals a reactor has not consumed yet."""
-    row = tx.row("SELECT count(*) AS n FROM signals WHERE actor = :actor", actor=actor)
-    return 0 if row is None else number(row, "n")
-
-
-def take_batch(tx: Transaction, claim: Claim, source: str, *, query: str, batch: int, value: object) -> bool:
-    """Hand a micro-batch's boundary over, once for each (query, batch); None is no boundary. False: it was before."""
-    assert claim.actor is not None
-    is_new = tx.change(
-        """UPDATE reactor_streams SET query = :query, batch = :batch
-           WHERE reactor = :reactor AND source = :source AND (query <> :query OR batch < :batch)""",
-        reactor=claim.actor,
-        source=source,
-        query=query,
-        batch=batch,
-    )
-    if is_new and value is not None:
-        reactors.signal(tx, actor=claim.actor, payload=["push", source, value, None, batch, None, 0, query])
-    return bool(is_new)
 
 
 def _dispatch_fire(tx: Transaction, lease: Lease, said: _Said) -> None:

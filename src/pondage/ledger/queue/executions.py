@@ -9,7 +9,6 @@ import msgspec
 from pondage.ledger.database.driver import Transaction, number, number_or_none, numbered, text, text_or_none
 from pondage.ledger.queue import pools
 
-Kind = Literal["ripple", "component", "fire", "graph", "stream", "query", "sample", "infer", "compact"]
 Outcome = Literal["ok", "reused", "failed", "crashed", "released", "cancelled", "abandoned"]
 
 
@@ -17,7 +16,8 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     """A decision that a piece of work must be done."""
 
     environment: int
-    kind: Kind
+    kind: str
+    """The name of one of `pondage.ledger.kinds`; `fire` is what a reactor gave its Pond, which nobody claims."""
     node: str
     number: int
     queue: int

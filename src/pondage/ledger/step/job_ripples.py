@@ -21,11 +21,11 @@ from pondage.ledger.database.driver import Row, Transaction, number, text
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.queue.executions import Dispatch
-from pondage.ledger.step.reports import Failure
 from pondage.ledger.tables import actors, job_plans, job_runs
 from pondage.ledger.tables.job_plans import JobVersion, StoredJob
 from pondage.ledger.tables.job_runs import JobRunRow
 from pondage.work.component import Publication
+from pondage.work.failure import Failure
 from pondage.work.snapshot import SnapshotContent
 
 MAIN = "main"

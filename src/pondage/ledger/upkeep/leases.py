@@ -6,14 +6,14 @@ from typing import Literal
 
 import msgspec
 
-from pondage.ledger.commit.work import Failure
 from pondage.ledger.database.driver import Row, Transaction, number, text_or_none
+from pondage.ledger.kinds.registry import KINDS
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions, processes
 from pondage.ledger.queue.executions import Held
 from pondage.ledger.step import advance
-from pondage.ledger.step.reports import failure_event
 from pondage.ledger.upkeep import reap
+from pondage.work.failure import Failure
 
 Reason = Literal["TIMEOUT", "NO_PROGRESS", "HEALTH"]
 
@@ -102,14 +102,6 @@ def _fail(tx: Transaction, ledger: Ledger, one: Held, failure: Failure, *, proce
     if is_closed:
         executions.close_dispatch(tx, one.dispatch, outcome="failed")
         if one.actor is not None:
-            event = failure_event(
-                kind=one.kind,
-                node=one.node,
-                number=one.number,
-                inputs=one.inputs,
-                code=failure.code,
-                message=failure.message,
-                error=error,
-            )
+            event = KINDS[one.kind].failed(tx, one, failure)
             advance.report(tx, ledger, one.actor, process=process, event=event)
     return is_closed

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.commit import reactor_work
-from pondage.ledger.commit.work import Failure
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.kinds.registry import KINDS
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions, processes, queues
 from pondage.ledger.queue.executions import Held
 from pondage.ledger.queue.processes import ProcessRow
 from pondage.ledger.step import advance
-from pondage.ledger.step.reports import failure_event
 from pondage.ledger.tables import reactors
+from pondage.work.failure import Failure
 
 CRASH_STEP_US = 10_000_000
 """After the first third of the crash budget, each further try waits this much longer."""
@@ -169,11 +168,10 @@ def crashed(tx: Transaction, held: Held, *, reason: str, is_blamed: bool, queue:
     crashes = held.crashes + int(is_blamed)
     tx.change("UPDATE dispatches SET crashes = :crashes WHERE id = :id", crashes=crashes, id=held.dispatch)
     # What may run once only is not tried again, whoever of those that died with the process was to blame.
-    if crashes > held.crash_budget or held.crash_budget == 0 or held.kind in ("query", "compact"):
+    if crashes > held.crash_budget or held.crash_budget == 0 or not KINDS[held.kind].survives_crashes:
         _exhausted(tx, held, max(1, crashes))
         return
-    if held.kind == "stream":
-        reactor_work.tell_end(tx, kind=held.kind, actor=held.actor, inputs=held.inputs, error="its worker died")
+    KINDS[held.kind].interrupted(tx, held, "its worker died")
     free = max(1, held.crash_budget // 3)
     executions.enqueue(
         tx,
@@ -194,17 +192,6 @@ def _exhausted(tx: Transaction, held: Held, crashes: int) -> None:
         code="CRASHES_EXHAUSTED",
         message=f"{held.node} took its process down {crashes} times, so it is not tried again",
     )
-    reactor_work.tell_end(
-        tx, kind=held.kind, actor=held.actor, inputs=held.inputs, error=failure.message, code=failure.code
-    )
-    event = failure_event(
-        kind=held.kind,
-        node=held.node,
-        number=held.number,
-        inputs=held.inputs,
-        code=failure.code,
-        message=failure.message,
-        error=msgspec.json.encode(failure).decode(),
-    )
+    event = KINDS[held.kind].failed(tx, held, failure)
     if event is not None:
         advance.put_event(tx, actor=held.actor, event=event)

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import msgspec
 
 from pondage.errors import NotFound
-from pondage.ledger.commit.trials import SampleInputs
 from pondage.ledger.data import manifests, snapshots
 from pondage.ledger.data.inputs import compact_inputs, query_inputs, ripple_inputs
 from pondage.ledger.database.driver import Row, Transaction, batches, number, number_or_none, numbered, text
+from pondage.ledger.kinds.sample import SampleInputs
 from pondage.work.snapshot import SnapshotContent
 
 BATCH = 500

@@ -1,4 +1,4 @@
-"""Trials on Spark: the author's code of an archive that need not be deployed, on a few rows or on none."""
+"""Executions of trials: the author's code of an archive that need not be deployed, on a few rows or on none."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from pondage.define.job.component import is_library
 from pondage.define.pond.definition import PondDefinition, RippleDefinition
 from pondage.define.pond.run import Run, Secrets
 from pondage.define.values.names import pond_key, table_key
-from pondage.engine.attempt.executor import Answered
+from pondage.engine.attempt.attempt import Attempt
+from pondage.engine.execute.bench import Bench, KindExecutor
 from pondage.engine.process.code import DeployedCode
-from pondage.ledger.commit.trials import InferTask, SampleTask
+from pondage.ledger.kinds.infer import InferTask, TypesFound
+from pondage.ledger.kinds.kind import Answered
+from pondage.ledger.kinds.sample import SampleTask
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,8 +27,26 @@ if TYPE_CHECKING:
     from pondage.work.snapshot import SnapshotContent
 
 
-def sample(session: SparkSession, code: DeployedCode, task: SampleTask, secrets: Secrets) -> Answered:
-    """Run the Ripples of a sample and answer their rows."""
+class SampleExecutor(KindExecutor):
+    """Runs samples."""
+
+    def execute(self, attempt: Attempt, bench: Bench) -> Answered:
+        """Run the Ripples of a sample and answer their rows."""
+        with bench.opened(attempt) as session:
+            return _sample(session, bench.code, attempt.work.given(SampleTask), bench.secrets(attempt))
+
+
+class InferExecutor(KindExecutor):
+    """Finds schemas and types."""
+
+    def execute(self, attempt: Attempt, bench: Bench) -> Answered:
+        """Find what was asked for and answer it."""
+        task = attempt.work.given(InferTask)
+        with bench.opened(attempt) as session:
+            return _infer_types(session, bench.code, task) if task.questions else _infer(session, bench.code, task)
+
+
+def _sample(session: SparkSession, code: DeployedCode, task: SampleTask, secrets: Secrets) -> Answered:
     from pondage.spark.ripple.trial import run_sample
 
     works = [
@@ -45,10 +66,7 @@ def sample(session: SparkSession, code: DeployedCode, task: SampleTask, secrets:
     return Answered(msgspec.json.encode(tables).decode())
 
 
-def infer(session: SparkSession, code: DeployedCode, task: InferTask) -> Answered:
-    """Find the schemas that were asked for and answer them."""
-    if task.questions:
-        return _infer_types(session, code, task)
+def _infer(session: SparkSession, code: DeployedCode, task: InferTask) -> Answered:
     from pondage.spark.ripple.trial import infer_schemas
 
     works: list[tuple[str, RippleWork, dict[str, str | None]]] = []
@@ -74,7 +92,7 @@ def infer(session: SparkSession, code: DeployedCode, task: InferTask) -> Answere
     return Answered(msgspec.json.encode(shown).decode())
 
 
-def _infer_types(session: SparkSession, code: DeployedCode, task: InferTask) -> Answered:
+def _infer_types(session: SparkSession, code: DeployedCode, task: InferTask) -> TypesFound:
     from pondage.spark.component.inference import infer_types
 
     found = infer_types(
@@ -83,7 +101,7 @@ def _infer_types(session: SparkSession, code: DeployedCode, task: InferTask) -> 
         lambda entry: built_in_function(entry) if is_library(entry) else code.component(entry),
     )
     shown = [msgspec.structs.replace(one, problem=veiled(one.problem), why=veiled(one.why)) for one in found]
-    return Answered(msgspec.json.encode(shown).decode())
+    return TypesFound(msgspec.json.encode(shown).decode())
 
 
 def _tables(task: InferTask, asked: set[str], pond: PondDefinition, ripple: RippleDefinition) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""Work of reactors on Spark: a graph of a fire, and a stream whose every micro-batch becomes one boundary."""
+"""Executions of a stream that Spark reads for a reactor: every micro-batch becomes one boundary."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ import msgspec
 
 from pondage.define.reactor.accumulator import AnyAccumulator
 from pondage.define.reactor.boundary import InvalidBoundary
-from pondage.define.reactor.graph import SPARK, Fire
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import GraphEnded, Result, StreamEnded
 from pondage.engine.attempt.log import bound
-from pondage.engine.live.typed import entry_converter
-from pondage.engine.process.code import CodeError, DeployedCode
-from pondage.engine.process.config import EngineConfig
+from pondage.engine.execute.bench import Bench, KindExecutor
+from pondage.engine.process.code import DeployedCode
 from pondage.engine.process.places import checkpoint_path
 from pondage.errors import PondageError
-from pondage.ledger.commit import reactor_results
-from pondage.ledger.commit.reactor_work import AUTHORS_FAULT, STREAM_FAILED, FireTask, StreamTask
+from pondage.ledger.commit import stream_batches
+from pondage.ledger.kinds.stream import AUTHORS_FAULT, STREAM_FAILED, StreamEnded, StreamTask
 from pondage.ledger.ledger import Ledger
 from pondage.spark.session.errors import explained, is_connection_lost
 
@@ -48,39 +45,21 @@ class StreamFailed(PondageError):
     code = STREAM_FAILED
 
 
-def execute(
-    attempt: Attempt, session: SparkSession, *, config: EngineConfig, code: DeployedCode, ledger: Ledger
-) -> Result:
-    """Run the graph or the stream of an attempt."""
-    if attempt.work.fire is not None:
-        return _run_graph(attempt.work.fire, session, code)
-    task = attempt.work.stream
-    assert task is not None
-    if config.spark.remote is not None:
-        raise BatchFailed(
-            f"{task.source} of reactor {task.reactor} cannot be read over Spark Connect: there a micro-batch runs on "
-            "the server, which cannot write to the ledger",
-            hint="run its workers with `master` instead of `remote`",
-        )
-    return _Stream(attempt, task, _accumulator(code, task), ledger).run(
-        session, checkpoint_path(config.warehouse, place=task.place)
-    )
+class StreamExecutor(KindExecutor):
+    """Reads streams for accumulators of reactors."""
 
-
-def _run_graph(task: FireTask, session: SparkSession, code: DeployedCode) -> GraphEnded:
-    reactor = code.reactor(task.entry)
-    runner = reactor.graphs.get(task.graph)
-    if runner is None:
-        raise CodeError(f"reactor {task.reactor} has no graph {task.graph}", hint="deploy it again")
-    sources = {source.name: source for source in reactor.sources}
-    inputs = {name: entry_converter(sources[name])(value) for name, value in task.inputs.items() if name in sources}
-    fire = Fire(task.fire, task.attempt, task.reason, task.unhealthy)
-    value = runner.call({**inputs, SPARK: session}, fire)
-    publish = reactor.publish
-    if publish is None or publish.schema is None:
-        return GraphEnded(None)
-    values = [] if value is None else value if isinstance(value, list) else [value]
-    return GraphEnded([publish.schema.check(each) for each in values])
+    def execute(self, attempt: Attempt, bench: Bench) -> StreamEnded:
+        """Read from the stream's checkpoint on, until it is told to end or something fails."""
+        task = attempt.work.given(StreamTask)
+        with bench.opened(attempt) as session:
+            if bench.config.spark.remote is not None:
+                raise BatchFailed(
+                    f"{task.source} of reactor {task.reactor} cannot be read over Spark Connect: there a micro-batch "
+                    "runs on the server, which cannot write to the ledger",
+                    hint="run its workers with `master` instead of `remote`",
+                )
+            stream = _Stream(attempt, task, _accumulator(bench.code, task), bench.ledger)
+            return stream.run(session, checkpoint_path(bench.config.warehouse, place=task.place))
 
 
 def _accumulator(code: DeployedCode, task: StreamTask) -> AnyAccumulator:
@@ -129,7 +108,7 @@ class _Stream:
 
     def _read(self, query: StreamingQuery) -> StreamEnded:
         try:
-            if not reactor_results.begin_stream(self._ledger, self._attempt.work, give_up=self._is_unwanted):
+            if not stream_batches.begin_stream(self._ledger, self._attempt.work, give_up=self._is_unwanted):
                 return StreamEnded()
             self._attempt.log.write("INFO", f"reading {self._task.source}, query {query.id}")
             while not self._is_unwanted() and not query.awaitTermination(LOOK_S):
@@ -162,7 +141,7 @@ class _Stream:
         self._wait_for_room()
         with bound(self._attempt.log):  # Spark calls from a thread of its own: what it prints belongs here.
             value = self._gathered(rows, number)
-        is_ours = reactor_results.commit_batch(
+        is_ours = stream_batches.commit_batch(
             self._ledger,
             self._attempt.work,
             query=self._query_id,
@@ -188,7 +167,7 @@ class _Stream:
             raise
 
     def _wait_for_room(self) -> None:
-        while reactor_results.is_crowded(self._ledger, self._attempt.work, MOST_SIGNALS):
+        while stream_batches.is_crowded(self._ledger, self._attempt.work, MOST_SIGNALS):
             if self._is_unwanted() or self._is_over.wait(LOOK_S):
                 raise RuntimeError("this stream was told to end")
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from pondage.ledger.database.driver import Transaction, text
-from pondage.ledger.ledger import Ledger
-from pondage.ledger.queue.claims import Claim
 from pondage.ledger.tables import actors
 from pondage.work.inference import Inferred
 
 DAY_US = 86_400_000_000
-_answers = msgspec.json.Decoder(tuple[Inferred, ...]).decode
 _outputs = msgspec.json.Decoder(dict[str, str]).decode
 
 
@@ -27,22 +24,18 @@ def known(tx: Transaction, environment: str, keys: Sequence[str]) -> list[Inferr
     return [Inferred(key=key, outputs=_outputs(text(row, "outputs"))) for key, row in rows.items() if row is not None]
 
 
-def recorder(ledger: Ledger, claim: Claim, result: str) -> Callable[[Transaction], None]:
-    """Answer what keeps the types that a worker found, with the end of its work. What failed may not fail again."""
-    found = [one for one in _answers(result) if one.outputs]
-
-    def record(tx: Transaction) -> None:
-        limit = tx.now - int(ledger.durability.retention_days * DAY_US)
-        tx.change("DELETE FROM inferred_types WHERE created_at < :limit", limit=limit)
-        for one in found:
+def keep(tx: Transaction, environment: int, answers: Sequence[Inferred], *, retention_days: float) -> None:
+    """Keep the types that a worker found, with the end of its work. What failed may not fail again."""
+    limit = tx.now - int(retention_days * DAY_US)
+    tx.change("DELETE FROM inferred_types WHERE created_at < :limit", limit=limit)
+    for one in answers:
+        if one.outputs:
             tx.change(
                 """INSERT INTO inferred_types (environment, key, outputs, created_at)
                    VALUES (:environment, :key, :outputs, :now)
                    ON CONFLICT (environment, key)
                    DO UPDATE SET outputs = excluded.outputs, created_at = excluded.created_at""",
-                environment=claim.environment,
+                environment=environment,
                 key=one.key,
                 outputs=msgspec.json.encode(one.outputs).decode(),
             )
-
-    return record

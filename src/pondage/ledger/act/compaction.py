@@ -1,44 +1,27 @@
-"""Compaction: many small batches of a table are written again as few files. What the table shows does not change.
-
-It is a dispatch without a machine and without retries. Its commit adds a manifest to every snapshot whose table has the
-batches that were put together; those batches stay for whoever still follows them, until retention lets them go.
-"""
+"""Asking for compactions: of every table that has too many small batches, or of those of one Pond."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import msgspec
 
 from pondage.define.values.names import PondKey
 from pondage.errors import LedgerError, NotFound
-from pondage.ledger.data import manifests, snapshots
-from pondage.ledger.data.inputs import CompactInputs, compact_inputs
+from pondage.ledger.data import manifests
+from pondage.ledger.data.inputs import CompactInputs
 from pondage.ledger.data.manifests import Manifest, Member
 from pondage.ledger.database.driver import Row, Transaction, number, text
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
-from pondage.ledger.queue.claims import Claim
 from pondage.ledger.queue.executions import Dispatch
 from pondage.ledger.queue.queues import QueueKey
 from pondage.ledger.tables import actors, history
 from pondage.ledger.tables.environments import environment_id
 from pondage.ledger.tables.history import Caller
-from pondage.work.snapshot import SnapshotContent
 
 MOST_MEMBERS = 1_000
 """How many batches one compaction puts together at most."""
 AFTER_FAILURE_US = 3_600_000_000
 """How long a table is left alone after a compaction of it failed."""
-
-
-class CompactTask(msgspec.Struct, frozen=True, kw_only=True):
-    """Files to be written again as few: the rows of `table`, and nothing else."""
-
-    pond: str
-    dataset_id: str
-    run_id: str
-    table: SnapshotContent
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,73 +120,3 @@ def _small(tx: Transaction, manifest: Manifest) -> tuple[tuple[Member, ...], int
     files = {each: manifests.files_of([each], parts) for each in manifest.members}
     small = [each for each in manifest.members if manifests.is_small(files[each])][:MOST_MEMBERS]
     return tuple(small), sum(file.bytes for each in small for file in files[each])
-
-
-def compact_task(tx: Transaction, claim: Claim) -> CompactTask:
-    """Answer the files that the work puts together."""
-    inputs = compact_inputs(claim.inputs)
-    parts = manifests.contents(tx, {inputs.snapshot, *(each.snapshot for each in inputs.members)})
-    files = manifests.files_of(inputs.members, parts)
-    newest = parts[inputs.snapshot]
-    return CompactTask(
-        pond=inputs.pond_name,
-        dataset_id=inputs.dataset_id,
-        run_id=inputs.run_id,
-        table=SnapshotContent(
-            path="",
-            files=tuple(files),
-            schema=newest.schema,
-            rows=sum(file.rows for file in files),
-            bytes=sum(file.bytes for file in files),
-            set_aside=None if newest.is_merge else manifests.set_aside(inputs.members, parts, newest),
-        ),
-    )
-
-
-def recorder(ledger: Ledger, claim: Claim, content: SnapshotContent) -> Callable[[Transaction], None]:
-    """Answer what the guarded commit of a compaction writes: the new files, and a manifest for each table with them."""
-    inputs = compact_inputs(claim.inputs)
-
-    def record(tx: Transaction) -> None:
-        gone = set(inputs.members)
-        later = tx.rows(
-            """SELECT id FROM snapshots
-               WHERE dataset = :dataset AND id >= :first AND kind <> 'compact' AND tombstoned_at IS NULL""",
-            dataset=inputs.dataset,
-            first=inputs.snapshot,
-        )
-        found = manifests.newest(tx, [number(row, "id") for row in later])
-        having = {snapshot: each for snapshot, each in found.items() if gone <= set(each.members)}
-        if not having:
-            return  # somebody else has put them together meanwhile: nobody will ever read these files
-        snapshots.insert(
-            tx,
-            public_id=ledger.ids.new("s"),
-            dataset_id=inputs.dataset,
-            run=inputs.run,
-            execution=claim.execution,
-            freshness=0,
-            kind="compact",
-            content=content,
-            inputs="{}",
-            digest="",
-        )
-        made = snapshots.written_by(tx, claim.execution)
-        for snapshot, manifest in having.items():
-            manifests.insert(tx, snapshot, _rewritten(manifest, inputs, made, content))
-        history.put_outbox(
-            tx, environment=claim.environment, kind="publish", payload={"pond": inputs.pond, "run": inputs.run_id}
-        )
-
-    return record
-
-
-def _rewritten(manifest: Manifest, inputs: CompactInputs, made: int, content: SnapshotContent) -> Manifest:
-    left = tuple(each for each in manifest.members if each not in inputs.members)
-    return Manifest(
-        id=None,
-        members=(Member(made), *left),
-        small=manifest.small - len(inputs.members) + int(manifests.is_small(content.files)),
-        rows=manifest.rows,
-        bytes=manifest.bytes - inputs.bytes + content.bytes,
-    )

@@ -1,4 +1,4 @@
-"""Trials: code that need not be deployed, tried by a worker without changing anything.
+"""Asking for trials: code that need not be deployed, tried by a worker without changing anything.
 
 A *sample* runs Ripples on a few rows of what is published and answers their rows; an *analysis* (`infer`) calls them on
 empty tables and answers their schemas. Both are dispatches without a machine and without retries.
@@ -16,6 +16,8 @@ from pondage.define.values.names import PondKey, pond_key, table_key
 from pondage.errors import NotFound
 from pondage.ledger.data import snapshots
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.kinds.infer import InferTask
+from pondage.ledger.kinds.sample import SampleInputs
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.queue.executions import Dispatch
@@ -23,74 +25,9 @@ from pondage.ledger.queue.queues import QueueKey
 from pondage.ledger.tables import actors, environments, history
 from pondage.ledger.tables.history import Caller
 from pondage.work.inference import Question
-from pondage.work.snapshot import SnapshotContent
 
 KEEP_US = 86_400_000_000
 """How long code that was only tried is kept: a day, so that the next trial of the same code need not store it."""
-
-
-class SampleInputs(msgspec.Struct, frozen=True, kw_only=True):
-    """The work of a sample: which Ripples, in order, and the snapshot behind each table they read from outside."""
-
-    definition: PondDefinition
-    ripples: tuple[str, ...]
-    rows: int
-    limit: int
-    freshness: int
-    previous_freshness: int | None
-    snapshots: dict[str, dict[str, int | None]]
-    contracts: dict[str, str]
-
-
-class SampleTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A sample to be run. `inputs` has, for each Ripple, the tables that no Ripple of the sample gives it."""
-
-    definition: PondDefinition
-    ripples: tuple[str, ...]
-    rows: int
-    limit: int
-    freshness: int
-    previous_freshness: int | None
-    inputs: dict[str, dict[str, SnapshotContent | None]]
-    contracts: dict[str, str]
-
-
-class InferTask(msgspec.Struct, frozen=True, kw_only=True):
-    """Schemas to be found, and the work's JSON as it is. `ponds` are bound and stand behind their Sources.
-
-    `known` are published schemas by `table_key`; those in `asked` are found anew by calling the Ripple. Questions about
-    components of jobs and flows come alone.
-    """
-
-    ponds: tuple[PondDefinition, ...] = ()
-    known: dict[str, str] = {}
-    asked: tuple[str, ...] = ()
-    freshness: int = 0
-    questions: tuple[Question, ...] = ()
-
-
-_sample = msgspec.json.Decoder(SampleInputs).decode
-infer_task = msgspec.json.Decoder(InferTask).decode
-
-
-def sample_task(tx: Transaction, inputs: str) -> SampleTask:
-    """Answer the work of a sample with the snapshots that it reads."""
-    given = _sample(inputs)
-    ids = [each for tables in given.snapshots.values() for each in tables.values() if each is not None]
-    loaded = snapshots.load(tx, ids)
-    return SampleTask(
-        definition=given.definition,
-        ripples=given.ripples,
-        rows=given.rows,
-        limit=given.limit,
-        freshness=given.freshness,
-        previous_freshness=given.previous_freshness,
-        inputs={
-            ripple: {name: None if each is None else loaded[each].content for name, each in tables.items()}
-            for ripple, tables in given.snapshots.items()
-        },
-        contracts=given.contracts,
-    )
 
 
 def submit_sample(
@@ -176,7 +113,7 @@ def _dispatch(
     tx: Transaction,
     ledger: Ledger,
     environment: int,
-    kind: executions.Kind,
+    kind: str,
     node: str,
     inputs: SampleInputs | InferTask,
     archive: bytes,

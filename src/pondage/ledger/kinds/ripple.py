@@ -1,0 +1,200 @@
+"""Ripples: a table of a Pond is computed and published. Its catchment is told."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from pondage.define.pond.definition import PondDefinition, RippleDefinition
+from pondage.define.values.names import PondKey
+from pondage.kernel.demand.events import Done, Fail
+from pondage.ledger.data import bases, manifests, snapshots
+from pondage.ledger.data.inputs import RippleInputs, ripple_inputs
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.kinds.kind import Dispatched, Ending, Kind, Work
+from pondage.ledger.ledger import Ledger
+from pondage.ledger.queue.claims import Claim
+from pondage.ledger.queue.executions import Outcome
+from pondage.work.failure import Failure
+from pondage.work.snapshot import SnapshotContent
+from pondage.work.task import Task
+
+
+class RippleTask(Task, frozen=True, kw_only=True):
+    """A Ripple to be run, with everything it reads."""
+
+    pond: PondKey
+    definition: PondDefinition
+    ripple: RippleDefinition
+    run_id: str
+    dataset_id: str
+    freshness: int
+    previous_freshness: int | None
+    inputs: dict[str, SnapshotContent | None]
+    contract: str | None
+    idempotency_key: str
+    volumes: tuple[int, ...] = ()
+    """The rows of the last snapshots, newest first, as many as a rule asks for."""
+    probe: str | None = None
+    """What the probe answered for the newest snapshot; None when that snapshot cannot serve again anyway."""
+
+    @property
+    def title(self) -> str:
+        """Answer the Ripple and its Run."""
+        return f"{self.definition.name}.{self.ripple.name} of run {self.run_id}"
+
+    @property
+    def folder(self) -> str:
+        """Answer the Run."""
+        return self.run_id
+
+    @property
+    def declared_at(self) -> str | None:
+        """Answer where the Pond is declared."""
+        return self.definition.place or None
+
+    @property
+    def has_summary(self) -> bool:
+        """Answer that people look at it with its Run."""
+        return True
+
+    def progress_lease_s(self, default_s: float | None) -> float | None:
+        """Answer the Ripple's own lease before the project's."""
+        return default_s if self.ripple.progress_lease_s is None else self.ripple.progress_lease_s
+
+
+class Written(Ending, frozen=True):
+    """A Ripple wrote a snapshot, which nobody can see yet."""
+
+    content: SnapshotContent
+
+    @property
+    def line(self) -> str:
+        """Answer how much it wrote."""
+        return f"wrote {self.content.rows:,} rows, {self.content.bytes:,} bytes"
+
+    def write(self, tx: Transaction, ledger: Ledger, work: Work) -> Done:
+        """Publish it: the snapshot, the manifest of a table that grows, and the output of its Run."""
+        claim, task = work.claim, work.given(RippleTask)
+        inputs = ripple_inputs(claim.inputs)
+        assert claim.run is not None
+        assert claim.freshness is not None
+        kind = "full" if task.definition.mode == "replace" else task.definition.mode
+        snapshots.insert(
+            tx,
+            public_id=ledger.ids.new("s"),
+            dataset_id=inputs.dataset,
+            run=claim.run,
+            execution=claim.execution,
+            freshness=claim.freshness,
+            kind=kind,
+            content=self.content,
+            inputs=msgspec.json.encode(inputs.snapshots).decode(),
+            digest=claim.digest or "",
+        )
+        if kind != "full":
+            written = snapshots.written_by(tx, claim.execution)
+            manifests.record(tx, snapshot=written, kind=kind, content=self.content)
+        snapshots.put_written(
+            tx,
+            run=claim.run,
+            pond=inputs.pond_id,
+            node=claim.node,
+            freshness=claim.freshness,
+            execution=claim.execution,
+        )
+        return Done(pond=inputs.pond, ripple=claim.node, attempt=claim.number)
+
+
+class Same(Ending, frozen=True):
+    """A Ripple said that its last data is still right: its last snapshot serves this Run too."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """Answer that nothing was written."""
+        return "reused"
+
+    def write(self, tx: Transaction, ledger: Ledger, work: Work) -> Done:
+        """Make the last snapshot the output of this Run."""
+        claim = work.claim
+        inputs = ripple_inputs(claim.inputs)
+        last = _last_snapshot(tx, work, inputs)
+        assert last is not None, "the worker checked that there is something that can be unchanged"
+        assert claim.run is not None
+        assert claim.freshness is not None
+        snapshots.put_output(
+            tx, run=claim.run, pond=inputs.pond_id, node=claim.node, freshness=claim.freshness, snapshot=last
+        )
+        return Done(pond=inputs.pond, ripple=claim.node, attempt=claim.number, reused=True)
+
+
+class RippleKind(Kind):
+    """A Ripple, whose end is `Written` or `Same`."""
+
+    name = "ripple"
+
+    def load(self, tx: Transaction, ledger: Ledger, claim: Claim) -> RippleTask:
+        """Answer the Ripple, its inputs, and what its contract, rules and probe compare with."""
+        inputs = ripple_inputs(claim.inputs)
+        definition = ledger.definition(tx, inputs.definition)
+        wanted = [identity for identity in inputs.snapshots.values() if identity is not None]
+        read, contract = snapshots.for_ripple(tx, wanted, pond=inputs.pond_id, ripple=claim.node)
+        assert claim.freshness is not None
+        return RippleTask(
+            pond=inputs.pond,
+            definition=definition,
+            ripple=definition.ripple(claim.node),
+            run_id=inputs.run_id,
+            dataset_id=inputs.dataset_id,
+            freshness=claim.freshness,
+            previous_freshness=inputs.previous_freshness,
+            inputs={
+                parameter: None if identity is None else read[identity]
+                for parameter, identity in inputs.snapshots.items()
+            },
+            contract=contract,
+            idempotency_key=_idempotency_key(claim, inputs),
+            volumes=snapshots.volumes(
+                tx,
+                inputs.dataset,
+                max((rule.of_last for rule in definition.ripple(claim.node).expectations), default=0),
+            ),
+            probe=_last_probe(tx, claim, inputs, definition.mode) if definition.ripple(claim.node).has_probe else None,
+        )
+
+    def failed(self, tx: Transaction, dispatched: Dispatched, failure: Failure) -> Fail:
+        """Answer which Ripple of which Pond failed, and why."""
+        pond = ripple_inputs(dispatched.inputs).pond
+        return Fail(pond=pond, ripple=dispatched.node, attempt=dispatched.number, error=failure.words)
+
+
+def has_snapshot(ledger: Ledger, work: Work) -> bool:
+    """Answer whether the Ripple has ever written: only then can it be unchanged."""
+    with ledger.reading() as tx:
+        return _last_snapshot(tx, work, ripple_inputs(work.claim.inputs)) is not None
+
+
+def _last_snapshot(tx: Transaction, work: Work, inputs: RippleInputs) -> int | None:
+    """Answer the data that is still right when the Ripple says so: of a table that grows, the one it would extend."""
+    if work.given(RippleTask).definition.mode != "replace":
+        base = bases.base(tx, work.claim, inputs)
+        return None if base is None else base.snapshot
+    newest = snapshots.newest(tx, inputs.dataset)
+    return None if newest is None else newest.id
+
+
+def _last_probe(tx: Transaction, claim: Claim, inputs: RippleInputs, mode: str) -> str | None:
+    if mode != "replace":
+        base = None if inputs.is_forced else bases.base(tx, claim, inputs)
+        return base.content.probe if base is not None and base.digest == claim.digest else None
+    newest = snapshots.newest(tx, inputs.dataset)
+    if newest is None or inputs.is_forced or newest.is_deleted or newest.digest != claim.digest:
+        return None
+    return newest.probe
+
+
+def _idempotency_key(claim: Claim, inputs: RippleInputs) -> str:
+    """Answer a key that retries, crashes and resumes of the same work share, and no other work has."""
+    place = [claim.environment, inputs.pond, claim.node, claim.digest, claim.freshness]
+    return hashlib.sha256(msgspec.json.encode(place)).hexdigest()
