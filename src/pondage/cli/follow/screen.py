@@ -54,23 +54,20 @@ class LinesScreen:
     def show(self, view: StatusView, now: int, *, is_last: bool = False) -> None:
         """Print what is new."""
         for pond in view.ponds:
-            if self._ponds is not None and pond.key not in self._ponds:
-                continue
-            looks = _looks(pond)
-            is_time = is_last or now - self._printed_at.get(pond.key, 0) >= LINE_EVERY_US
-            if is_time and self._seen.get(pond.key) != looks:
-                self._seen[pond.key] = looks
-                self._printed_at[pond.key] = now
+            if self._ponds is None or pond.key in self._ponds:
                 age = f"fresh {fresh_text(pond, now)}" if pond.freshness is not None else "never ran"
-                click.echo(f"{moment_text(now)[11:19]}  {pond.key}  {pond.state}  {age}  {doing_text(pond, now)}")
+                text = f"{pond.state}  {age}  {doing_text(pond, now)}"
+                self._say(pond.key, _looks(pond), text, now, is_last=is_last)
         for row in reactor_rows(view) if self._ponds is None else ():
-            name = f"reactor {row[0]}"
-            is_time = is_last or now - self._printed_at.get(name, 0) >= LINE_EVERY_US
-            if is_time and self._seen.get(name) != row:
-                self._seen[name] = row
-                self._printed_at[name] = now
-                waits = f"  waits for {row[3]}" if row[3] else ""
-                click.echo(f"{moment_text(now)[11:19]}  {name}  {row[2]}{waits}")
+            waits = f"  waits for {row[3]}" if row[3] else ""
+            self._say(f"reactor {row[0]}", row, f"{row[2]}{waits}", now, is_last=is_last)
+
+    def _say(self, name: str, looks: tuple[object, ...], text: str, now: int, *, is_last: bool) -> None:
+        is_time = is_last or now - self._printed_at.get(name, 0) >= LINE_EVERY_US
+        if is_time and self._seen.get(name) != looks:
+            self._seen[name] = looks
+            self._printed_at[name] = now
+            click.echo(f"{moment_text(now)[11:19]}  {name}  {text}")
 
 
 def _looks(pond: PondView) -> tuple[object, ...]:
