@@ -38,15 +38,10 @@ class Desk(Protocol):
     """What a verb works with: it asks, and does not know where the answers come from."""
 
     def ask(self, what: Operation[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Answer:
-        """Answer what was asked; raises `PondageError`, the same from near and far."""
+        """Answer what was asked, bytes as they come; raises `PondageError`, the same from near and far."""
 
     def follow(self, what: Stream[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Iterator[Answer]:
         """Answer what is said, as it is said, until the other side ends or the caller stops."""
-
-    def fetch(
-        self, what: Operation[Given, Iterator[bytes]], *given: Given.args, **named: Given.kwargs
-    ) -> Iterator[bytes]:
-        """Answer the bytes as they come."""
 
     def changes(self) -> Changes:
         """Answer what tells that something was committed."""
@@ -88,12 +83,6 @@ class Here:
     def follow(self, what: Stream[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Iterator[Answer]:
         """Follow it on this machine."""
         return what.act(self._context, what.request(*given, **named))
-
-    def fetch(
-        self, what: Operation[Given, Iterator[bytes]], *given: Given.args, **named: Given.kwargs
-    ) -> Iterator[bytes]:
-        """Read them on this machine."""
-        return what.do(self._context, what.request(*given, **named))
 
     def changes(self) -> Changes:
         """Answer the ledger's own hints."""
@@ -138,19 +127,15 @@ class There:
 
     def ask(self, what: Operation[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Answer:
         """Send it, and read the answer as the type that the ledger would have given."""
-        sent = _sent(what, what.request(*given, **named))
-        return self._server.asked(what.method, what.path, sent, what.response)  # type: ignore[return-value]
+        sent, kind = _sent(what, what.request(*given, **named)), what.response
+        if kind == Iterator[bytes]:
+            return self._server.fetched(what.path, sent)  # type: ignore[return-value]
+        return self._server.asked(what.method, what.path, sent, kind)  # type: ignore[return-value]
 
     def follow(self, what: Stream[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Iterator[Answer]:
         """Follow it over a WebSocket."""
         sent = _sent(what, what.request(*given, **named))
         return self._server.followed(what.path, sent, what.message)  # type: ignore[return-value]
-
-    def fetch(
-        self, what: Operation[Given, Iterator[bytes]], *given: Given.args, **named: Given.kwargs
-    ) -> Iterator[bytes]:
-        """Read them over HTTP."""
-        return self._server.fetched(what.path, _sent(what, what.request(*given, **named)))
 
     def changes(self) -> Changes:
         """Answer a clock: whoever is far away looks again now and then."""
@@ -205,3 +190,9 @@ def desk(settings: Settings) -> Iterator[Desk]:
     from pondage.cli.client.remote import server_of
 
     yield There(server_of(settings), settings)
+
+
+def asked(settings: Settings, what: Operation[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Answer:
+    """Answer one question; raises `PondageError`."""
+    with desk(settings) as opened:
+        return opened.ask(what, *given, **named)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.client.desk import Desk, desk
+from pondage.cli.client.desk import Desk, asked, desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.answer import answer_of, print_answer
 from pondage.cli.printing.output import Cell, print_json, print_table, print_title, print_view, state_cell
@@ -37,8 +37,7 @@ def checks(
             raise click.UsageError("--sample needs a Pond: pondage checks POND --sample")
         _sample(settings, pond, rule=rule, timeout_s=timeout_s, is_json=is_json)
         return
-    with desk(settings) as opened:
-        view = opened.ask(ponds.checks, subject=pond, most=limit)
+    view = asked(settings, ponds.checks, subject=pond, most=limit)
     print_view(view, lambda: _print(settings, view, pond), is_json=is_json)
 
 

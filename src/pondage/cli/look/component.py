@@ -8,7 +8,7 @@ from typing import TypeVar
 import click
 import msgspec
 
-from pondage.cli.client.desk import desk
+from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
 from pondage.cli.files.registry import known_components, listed_components
 from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title, print_view
@@ -74,8 +74,7 @@ def show(settings: Settings, name: str, is_json: bool) -> None:
 @settings_and_json
 def queues(settings: Settings, is_all: bool, is_json: bool) -> None:
     """Show what waits for which code. What is left over of old code can be bound to the new one."""
-    with desk(settings) as opened:
-        view = opened.ask(components.component_queues, is_all=is_all)
+    view = asked(settings, components.component_queues, is_all=is_all)
     if is_json:
         print_json(view)
     elif not view.queues:
@@ -94,8 +93,7 @@ def queues(settings: Settings, is_all: bool, is_json: bool) -> None:
 @settings_and_json
 def rebind(settings: Settings, queue: int, to: str | None, note: str, is_json: bool) -> None:
     """Let another code serve QUEUE: what waits in it, and what still comes."""
-    with desk(settings) as opened:
-        done = opened.ask(components.component_rebind, queue=str(queue), to=to, note=note)
+    done = asked(settings, components.component_rebind, queue=str(queue), to=to, note=note)
     print_view(done, f"queue {queue} is served by code {done.served_by[:12]} now", is_json=is_json)
 
 

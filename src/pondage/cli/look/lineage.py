@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pondage.cli.client.desk import desk
+from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.drawing import drawing
 from pondage.cli.printing.output import print_json, print_table, print_title, styled
@@ -31,8 +31,7 @@ def lineage(
 
     For a Run (sales#12) or a snapshot it is the data that was really read. Columns are known after a table's next run.
     """
-    with desk(settings) as opened:
-        view = opened.ask(ponds.lineage, subject=subject, direction=way or "both", columns=has_columns)
+    view = asked(settings, ponds.lineage, subject=subject, direction=way or "both", columns=has_columns)
     if svg is not None:
         svg.write_text(_picture(view), encoding="utf-8")
     if is_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.client.desk import desk
+from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json, print_table
 from pondage.cli.printing.ponds import RUNS_COLUMNS, run_row
@@ -21,8 +21,7 @@ def runs(settings: Settings, pond: str | None, state: str | None, limit: int, is
 
     `pondage show RUN` prints one in full; a Run can also be called by its Pond and number: sales#12.
     """
-    with desk(settings) as opened:
-        view = opened.ask(looking.runs, pond=pond, state=state, limit=limit)
+    view = asked(settings, looking.runs, pond=pond, state=state, limit=limit)
     if is_json:
         print_json(view)
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.client.desk import desk
+from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_view, styled
 from pondage.operations import ponds
@@ -21,8 +21,7 @@ def why(settings: Settings, pond: str, is_json: bool) -> None:
 
     The name of a reactor explains why it does not fire.
     """
-    with desk(settings) as opened:
-        view = opened.ask(ponds.why, name=pond)
+    view = asked(settings, ponds.why, name=pond)
     print_view(view, lambda: print_why(settings, view), is_json=is_json)
 
 

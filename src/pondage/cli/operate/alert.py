@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.client.desk import desk
+from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json, print_table, print_view
 from pondage.operations import installation
@@ -22,8 +22,7 @@ def alert() -> None:
 @settings_and_json
 def list_(settings: Settings, is_open: bool, limit: int, is_json: bool) -> None:
     """List the newest alerts: one for each root cause."""
-    with desk(settings) as opened:
-        view = opened.ask(installation.alert_list, limit=limit, is_open=is_open)
+    view = asked(settings, installation.alert_list, limit=limit, is_open=is_open)
     if is_json:
         print_json(view)
         return
@@ -49,6 +48,5 @@ def list_(settings: Settings, is_open: bool, limit: int, is_json: bool) -> None:
 @settings_and_json
 def test(settings: Settings, rule: str, is_json: bool) -> None:
     """Send a message that means nothing to the webhook of a rule. A running `pondage dev` or worker delivers it."""
-    with desk(settings) as opened:
-        made = opened.ask(installation.alert_test, rule=rule)
+    made = asked(settings, installation.alert_test, rule=rule)
     print_view(made, f"{made.alert} waits to be delivered; what does not arrive: pondage doctor", is_json=is_json)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from pondage.cli.client.desk import desk
+from pondage.cli.client.desk import asked, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.operate.reactor_commands import fire, fire_with, pause, push, redrive, resume, revive
 from pondage.cli.printing.output import print_json, print_pairs, print_table
@@ -55,8 +55,7 @@ def _line(view: ReactorView) -> tuple[str, ...]:
 @settings_and_json
 def state(settings: Settings, name: str, is_json: bool) -> None:
     """Show what a reactor knows: values, queues, health, offsets, the last fire, dead letters."""
-    with desk(settings) as opened:
-        found = opened.ask(reactors.reactor_state, reactor=name, patience_s=10.0)
+    found = asked(settings, reactors.reactor_state, reactor=name, patience_s=10.0)
     if is_json:
         print_json(found)
         return
@@ -109,8 +108,7 @@ def _offset_text(offset: object) -> str:
 @settings_and_json
 def dead(settings: Settings, name: str, is_json: bool) -> None:
     """List dead letters: the inputs of fires that were given up, and events that could not be decoded."""
-    with desk(settings) as opened:
-        letters = opened.ask(reactors.reactor_dead, reactor=name, patience_s=10.0)
+    letters = asked(settings, reactors.reactor_dead, reactor=name, patience_s=10.0)
     if is_json:
         print_json(letters)
         return
@@ -136,8 +134,7 @@ def _letter_line(letter: dict[str, object]) -> tuple[str, ...]:
 @settings_and_json
 def history(settings: Settings, name: str, limit: int, is_json: bool) -> None:
     """List what happened to a reactor: recoveries, holds, starts that failed."""
-    with desk(settings) as opened:
-        lines = opened.ask(reactors.reactor_history, reactor=name, limit=limit)
+    lines = asked(settings, reactors.reactor_history, reactor=name, limit=limit)
     if is_json:
         print_json(lines)
         return

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import click
 import msgspec
 
-from pondage.cli.client.desk import desk
+from pondage.cli.client.desk import asked, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json
 from pondage.errors import PondageError
@@ -123,10 +123,9 @@ def _push_text(answer: dict[str, object]) -> str:
 def _command(settings: Settings, name: str, command: str, argument: object, *, timeout_s: float, is_json: bool) -> None:
     """Give a command under an id of its own, so that a lost answer does not do it twice; exit code 1 when refused."""
     cid = f"cli-{secrets.token_hex(8)}"
-    with desk(settings) as opened:
-        reply = opened.ask(
-            reactors.reactor_command, reactor=name, command=command, arg=argument, cid=cid, patience_s=timeout_s
-        )
+    reply = asked(
+        settings, reactors.reactor_command, reactor=name, command=command, arg=argument, cid=cid, patience_s=timeout_s
+    )
     error = reply.get("error")
     if is_json:
         print_json(reply)

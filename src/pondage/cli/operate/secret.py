@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from pondage.cli.client.desk import desk
+from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json, print_view
 from pondage.define.values.names import checked_name
@@ -30,8 +30,7 @@ def set_(settings: Settings, name: str, is_json: bool) -> None:
     """Store a value under NAME, in place of the one before. It is read from stdin, or asked for on a terminal."""
     checked_name(name, what="secret")
     value = _value(name)
-    with desk(settings) as opened:
-        kept = opened.ask(access.secret_set, name=name, value=value)
+    kept = asked(settings, access.secret_set, name=name, value=value)
     print_view(kept, f"{'stored' if kept.is_new else 'replaced'} the secret {name}", is_json=is_json)
 
 
@@ -39,8 +38,7 @@ def set_(settings: Settings, name: str, is_json: bool) -> None:
 @settings_and_json
 def list_(settings: Settings, is_json: bool) -> None:
     """Print the names of the stored secrets. Values are never shown."""
-    with desk(settings) as opened:
-        view = opened.ask(access.secret_list)
+    view = asked(settings, access.secret_list)
     found = view.secrets
     if is_json:
         print_json(view)
@@ -56,8 +54,7 @@ def list_(settings: Settings, is_json: bool) -> None:
 @settings_and_json
 def remove(settings: Settings, name: str, is_json: bool) -> None:
     """Delete a secret. Ripples that ask for it fail from then on, and say so."""
-    with desk(settings) as opened:
-        gone = opened.ask(access.secret_remove, name=name)
+    gone = asked(settings, access.secret_remove, name=name)
     print_view(gone, f"removed the secret {name}", is_json=is_json)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.client.desk import desk
+from pondage.cli.client.desk import asked, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json, print_table, print_view
 from pondage.define.values.duration import parsed_duration
@@ -100,6 +100,5 @@ def _state(row: TokenRow, now: int) -> str:
 @settings_and_json
 def revoke(settings: Settings, token_id: str, is_json: bool) -> None:
     """End a token at once: the server refuses it from the next request on."""
-    with desk(settings) as opened:
-        row = opened.ask(access.token_revoke, token=token_id)
+    row = asked(settings, access.token_revoke, token=token_id)
     print_view(row, f"revoked {row.id} ({row.name})", is_json=is_json)

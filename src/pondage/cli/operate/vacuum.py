@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.client.desk import desk
+from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json
 from pondage.operations import installation
@@ -19,8 +19,7 @@ def vacuum(settings: Settings, dry_run: bool, is_json: bool) -> None:
 
     Snapshots are marked first and their files go with a later call, so that nobody reads what vanishes.
     """
-    with desk(settings) as opened:
-        report = opened.ask(installation.vacuum, dry_run=dry_run)
+    report = asked(settings, installation.vacuum, dry_run=dry_run)
     if is_json:
         print_json(report)
         return

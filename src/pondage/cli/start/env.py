@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.client.desk import desk
+from pondage.cli.client.desk import asked, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.printing.output import print_json, print_table
 from pondage.operations import environments
@@ -23,8 +23,7 @@ def env() -> None:
 @settings_and_json
 def list_(settings: Settings, is_json: bool) -> None:
     """Print every environment: what is above it, its own Ponds, the size of its own data."""
-    with desk(settings) as opened:
-        view = opened.ask(environments.env_list)
+    view = asked(settings, environments.env_list)
     if is_json:
         print_json(view)
         return
@@ -43,8 +42,7 @@ def list_(settings: Settings, is_json: bool) -> None:
 @settings_and_json
 def show(settings: Settings, name: str, is_json: bool) -> None:
     """Print where each Pond that can be read in an environment comes from."""
-    with desk(settings) as opened:
-        view = opened.ask(environments.env_show, name=name)
+    view = asked(settings, environments.env_show, name=name)
     if is_json:
         print_json(view)
         return

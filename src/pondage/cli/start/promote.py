@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.client.desk import desk
+from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json
 from pondage.operations import rollbacks
@@ -21,8 +21,7 @@ def promote(settings: Settings, ponds: tuple[str, ...], to: str | None, is_deplo
     Refused when the code there is not the code that made it; all Ponds are promoted, or none. Like a rollback it lasts
     until the next Run there.
     """
-    with desk(settings) as opened:
-        done = opened.ask(rollbacks.promote, ponds=ponds, to=to, is_deployed=is_deployed)
+    done = asked(settings, rollbacks.promote, ponds=ponds, to=to, is_deployed=is_deployed)
     if is_json:
         print_json(done)
         return

@@ -34,7 +34,7 @@ def extract(settings: Settings, run_id: str, name: str, output: Path | None, off
     with desk(settings) as opened:
         size, what = 0, _known(opened, run_id, name, no_wait=no_wait)
         with _target(output, offset) as target:
-            for chunk in opened.fetch(flows.flow_extract, run=run_id, name=name, offset=offset, wait=not no_wait):
+            for chunk in opened.ask(flows.flow_extract, run=run_id, name=name, offset=offset, wait=not no_wait):
                 target.write(chunk)
                 size += len(chunk)
             target.flush()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pondage.cli.client.desk import Desk, desk
+from pondage.cli.client.desk import Desk, asked, desk
 from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
 from pondage.cli.files import registry
 from pondage.cli.files.inference import asking_first
@@ -66,8 +66,7 @@ def store(settings: Settings, file: Path, is_json: bool) -> None:
 @settings_and_json
 def list_runs(settings: Settings, name: str | None, limit: int, is_json: bool) -> None:
     """List the newest flows, of one name or of all."""
-    with desk(settings) as opened:
-        view = opened.ask(flows.flow_list, name=name, limit=limit)
+    view = asked(settings, flows.flow_list, name=name, limit=limit)
     if is_json:
         print_json(view)
     elif view.runs:
@@ -109,8 +108,7 @@ def stop(settings: Settings, run_id: str, node: str | None) -> None:
     A node that returns is OK, one that has not begun is skipped, any other ends in ERROR with the code STOPPED.
     To end a run without its verdict: pondage kill RUN.
     """
-    with desk(settings) as opened:
-        view = opened.ask(flows.flow_stop, run=run_id, node=node)
+    view = asked(settings, flows.flow_stop, run=run_id, node=node)
     run = view.flow.run
     running = [one.name for one in view.flow.components if one.state == "RUNNING"]
     rest = f"; may end within 30 s: {', '.join(running)}" if running else ""
@@ -137,8 +135,7 @@ def cleanup(settings: Settings, run_id: str, is_json: bool) -> None:
 
     Its extracts stay for their own retention. The files go with the next `pondage vacuum`, or by themselves.
     """
-    with desk(settings) as opened:
-        done = opened.ask(flows.flow_cleanup, run=run_id)
+    done = asked(settings, flows.flow_cleanup, run=run_id)
     print_view(
         done, f"{done.tables} table(s) between nodes will be removed; what can be extracted stays", is_json=is_json
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from pondage.cli.client.desk import desk
+from pondage.cli.client.desk import asked, desk
 from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
 from pondage.cli.follow.job_run import kill_run
 from pondage.cli.printing.jobs import (
@@ -31,8 +31,7 @@ from pondage.views.words import size_text
 @settings_and_json
 def list_jobs(settings: Settings, job: str | None, limit: int, is_json: bool) -> None:
     """List the deployed jobs and the newest runs, of one job or of all."""
-    with desk(settings) as opened:
-        view = opened.ask(jobs.job_list, job=job, limit=limit)
+    view = asked(settings, jobs.job_list, job=job, limit=limit)
     if is_json:
         print_json(view)
         return
@@ -50,8 +49,7 @@ def list_jobs(settings: Settings, job: str | None, limit: int, is_json: bool) ->
 @settings_and_json
 def show(settings: Settings, run_id: str, is_json: bool) -> None:
     """Show a run, or the newest run of a job: every component with its state, its cause and what it wrote."""
-    with desk(settings) as opened:
-        view = opened.ask(jobs.job_show, run=run_id)
+    view = asked(settings, jobs.job_show, run=run_id)
     _print(settings, view, is_json=is_json)
 
 
