@@ -7,8 +7,7 @@ import pytest
 from pondage.cli.operate import warmup
 from pondage.cli.start.demo import copy_example, example_directory
 from pondage.errors import ProjectError
-from pondage.views.answers import CheckView, DoctorView
-from pondage.views.installation import doctor
+from pondage.views.answers import DoctorView
 from pondage.views.plans.plan import PlanView
 from pondage.views.runs.runs import RunsView
 from tests.cli.conftest import Call
@@ -95,23 +94,17 @@ def test_dev_hands_over_to_the_engine_and_answers_its_code(
     assert call("dev", "--quiet").code == 7
 
 
-def test_the_doctor_lists_its_checks_and_fails_when_one_does(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    java = CheckView(check="java", ok=True, detail="21")
-    monkeypatch.setattr(doctor, "_checks", lambda *_, **__: [java])
-    assert msgspec.json.decode(call("doctor", "--json").out, type=DoctorView) == DoctorView(ok=True, checks=(java,))
-    bad = CheckView(check="java", ok=False, detail="none", hint="pip install pondage[java]")
-    monkeypatch.setattr(doctor, "_checks", lambda *_, **__: [java, bad])
-    said = call("doctor")
-    assert said.code == 1
-    assert said.out.splitlines() == ["ok    java: 21", "FAIL  java: none", "      try: pip install pondage[java]"]
-
-
-def test_the_doctor_looks_in_a_process_of_its_own(world: World, call: Call) -> None:
+def test_the_doctor_lists_its_checks_and_fails_when_one_does(world: World, project: Path, call: Call) -> None:
     view = msgspec.json.decode(call("doctor", "--json").out, type=DoctorView)
     found = {each.check: each.ok for each in view.checks}
-    assert found["python"]
-    assert found["project"]
-    assert found["ledger"]
+    assert (found["python"], found["project"], found["ledger"]) == (True, True, True)
+    (project / "pondage.toml").write_text("[project]\nname = 1\n")
+    said = call("doctor")
+    assert said.code == 1
+    assert "ok    python: " in said.out
+    at = said.out.splitlines().index(next(line for line in said.out.splitlines() if line.startswith("FAIL  project: ")))
+    assert "name" in said.out.splitlines()[at]
+    assert not msgspec.json.decode(call("doctor", "--json").out, type=DoctorView).ok
 
 
 def test_a_doctor_that_cannot_speak_is_a_failed_check(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,8 +97,9 @@ def test_a_source_that_hangs_is_lost_after_a_while(feeder: Feeder, monkeypatch: 
     held = threading.Event()
     monkeypatch.setattr(directory, "ANSWER_S", 0.05)
     monkeypatch.setattr(rows, "ANSWER_S", 0.05)
-    monkeypatch.setattr(Directory, "_look", lambda *_: held.wait(PATIENCE_S))
-    monkeypatch.setattr(rows._Sqlite, "_look", lambda *_: held.wait(PATIENCE_S))
+    hangs = lambda *_, **__: held.wait(PATIENCE_S)  # noqa: E731
+    monkeypatch.setattr(directory, "os", SimpleNamespace(scandir=hangs))
+    monkeypatch.setattr(rows, "sqlite3", SimpleNamespace(connect=hangs, Error=sqlite3.Error))
     try:
         streaming.run(_hanging(feeder, held))
     finally:
@@ -116,6 +117,21 @@ def test_after_a_crash_reading_goes_on_behind_the_journaled_offset(feeder: Feede
     streaming.run(streaming.goes_on_behind_the_journaled_offset_after_a_crash(feeder, tmp_path))
 
 
+def looked(source: Directory, after: int | None) -> list[tuple[int, ArrivedFile]]:
+    """Answer what one look behind an offset gives to a reader."""
+
+    async def look() -> list[tuple[int, ArrivedFile]]:
+        reading = source.read(after)
+        assert await anext(reading) is None, "a look begins with a sign of life"
+        found = []
+        while (one := await anext(reading)) is not None:
+            found.append(one)
+        await reading.aclose()
+        return found
+
+    return asyncio.run(look())
+
+
 @pytest.mark.parametrize("is_deleted", [True, False], ids=["deleted", "kept"])
 def test_files_with_one_offset_are_each_taken_once_whatever_becomes_of_those_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_deleted: bool
@@ -124,8 +140,9 @@ def test_files_with_one_offset_are_each_taken_once_whatever_becomes_of_those_bef
     folder.put("abc")
     _set_clock(monkeypatch, 60)
     monkeypatch.setattr(directory, "_offset", lambda *_: 1000)
-    names, after = [], -1
-    while found := folder.source._look(after):
+    names: list[str] = []
+    after = None
+    while found := looked(folder.source, after):
         after, file = found[0]
         names.append(file.name)
         if is_deleted:
@@ -137,11 +154,11 @@ def test_a_clock_that_was_set_back_is_told(tmp_path: Path, monkeypatch: pytest.M
     folder = Folder(tmp_path)
     folder.put("a")
     _set_clock(monkeypatch, 60)
-    ((offset, _),) = folder.source._look(-1)
-    assert folder.source._look(offset) == []
+    ((offset, _),) = looked(folder.source, None)
+    assert looked(folder.source, offset) == []
     _set_clock(monkeypatch, -60)
     with pytest.raises(OSError, match="the clock was set back"):
-        folder.source._look(offset)
+        looked(folder.source, offset)
 
 
 def test_a_reader_that_is_told_to_end_while_an_answer_comes_ends(

@@ -95,15 +95,18 @@ def scope_of(kind: str, path: str, query: str, headers: dict[str, str], **more: 
 
 
 class Socket:
-    """A WebSocket inside a running loop: `async with Socket(app, path, headers)`, then `receive()`."""
+    """A WebSocket inside a running loop: `async with Socket(app, path, headers)`, then `receive()`.
 
-    def __init__(self, app: ASGIApp, path: str, headers: dict[str, str] | None = None) -> None:
+    With `room` the connection takes so many messages that nobody receives, and then the application's `send` waits.
+    """
+
+    def __init__(self, app: ASGIApp, path: str, headers: dict[str, str] | None = None, *, room: int = 0) -> None:
         split = urlsplit(path)
         given = {"host": "127.0.0.1:8642", **(headers or {})}
         self._app = app
         self._scope = scope_of("websocket", split.path, split.query, given)
         self._in: asyncio.Queue[Message] = asyncio.Queue()
-        self._out: asyncio.Queue[Message] = asyncio.Queue()
+        self._out: asyncio.Queue[Message] = asyncio.Queue(room)
         self.status = 0
 
     async def __aenter__(self) -> Socket:

@@ -8,12 +8,13 @@ import msgspec
 import pytest
 from starlette.types import ASGIApp
 
-from pondage.kernel.demand.events import Kill, Pulse
+from pondage.kernel.demand.events import Clear, Kill, Pulse
 from pondage.ledger.act.deploy import deployed
 from pondage.ledger.tables import api_tokens
 from pondage.ledger.tables.environments import environment_id
 from pondage.ledger.upkeep import feed
 from pondage.server import hub
+from pondage.server.feed import TRY_LATER
 from pondage.views.installation import feed as views
 from tests.ledger.harness import World
 from tests.server.client import Client, Socket
@@ -25,8 +26,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "AT_MOST_EVERY_S", 0.0)
 
 
-def connected(app: ASGIApp, world: World, query: str = "", level: str = "read") -> Socket:
-    return Socket(app, f"/v1/ws/feed{query}", {"authorization": f"Bearer {token_of(world, level)}"})
+def connected(app: ASGIApp, world: World, query: str = "", level: str = "read", *, room: int = 0) -> Socket:
+    return Socket(app, f"/v1/ws/feed{query}", {"authorization": f"Bearer {token_of(world, level)}"}, room=room)
 
 
 def states(message: dict[str, Any]) -> dict[str, str]:
@@ -145,12 +146,24 @@ def test_the_cost_of_a_look_is_that_of_what_changed(world: World) -> None:
     assert found == feed.Touched(ponds=frozenset({"reports@1"}), runs=frozenset())
 
 
-def test_a_slow_watcher_is_sent_away_and_nobody_waits_for_it() -> None:
+def test_a_slow_watcher_is_sent_away_and_nobody_waits_for_it(
+    app: ASGIApp, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "BEHIND", 3)
+    verbs = [Kill(pond="reports@1"), Clear(pond="reports@1")] * hub.BEHIND
+
     async def work() -> None:
-        watcher = hub.Watcher()
-        for each in range(hub.BEHIND + 1):
-            watcher.give((each, b""))
-        assert watcher.messages.get_nowait() is None
+        async with connected(app, world, room=1) as slow, connected(app, world) as quick:
+            await quick.receive()
+            for verb in verbs:
+                await asyncio.to_thread(world.send, verb)
+                is_killed = isinstance(verb, Kill)
+                await until(quick, lambda said, is_killed=is_killed: states(said) and is_killed == (
+                    states(said) == {"reports@1": "killed"}))  # fmt: skip
+            seq = (await slow.receive())["seq"]
+            assert await slow.closed() == TRY_LATER
+        async with connected(app, world, f"?after={seq}") as back:
+            assert (await back.receive())["type"] == "changes", "it goes on by its place"
 
     run(work())
 

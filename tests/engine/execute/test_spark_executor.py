@@ -17,7 +17,6 @@ from pondage.engine.attempt.executor import JobProgress
 from pondage.engine.attempt.log import AttemptLog
 from pondage.engine.execute.spark_executor import SparkExecutor
 from pondage.engine.process.config import WorkerConfig
-from pondage.engine.process.places import snapshot_path
 from pondage.errors import PondageError
 from pondage.kernel.demand.events import Tap
 from pondage.ledger.act import questions, verbs
@@ -162,13 +161,11 @@ def test_a_ripple_gets_what_its_claim_says(bench: Bench, monkeypatch: pytest.Mon
         return content(attempt.work)
 
     monkeypatch.setattr(ripple, "run_ripple", run_ripple)
-    assert isinstance(bench.executor.execute(attempt), Written)
+    assert bench.executor.execute(attempt) == Written(content(attempt.work))
     (work,) = given
     task = attempt.work.task
     assert task is not None
-    assert work.destination == snapshot_path(
-        str(bench.path / "warehouse"), dataset=task.dataset_id, run=task.run_id, token=attempt.token
-    )
+    assert work.destination == f"{bench.path}/warehouse/data/{task.dataset_id}/{task.run_id}/{attempt.token}"
     assert set(work.checks) == {"positive"}
     assert dict(work.run.parameters) == {"limit": 3}
     assert work.run.idempotency_key == task.idempotency_key

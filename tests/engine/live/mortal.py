@@ -50,6 +50,7 @@ class FaultyHost(JournalReactorHost):
         self.struck: int | None = None
         self.fault = ""
         self.journal: list[AnyRecord] = []
+        self.file: FaultyJournal | None = None
         self.on_death: Callable[[], None] = lambda: None
         super().__init__(shape, perform, later, commit_takes)
 
@@ -63,6 +64,7 @@ class FaultyHost(JournalReactorHost):
         path = journal_path(self._folder / "ledger.db", lease.actor)
         journal = FaultyJournal(path, lease, level="process")
         journal.host = self
+        self.file = journal
         return journal
 
     def check_fold(self, journal: FileJournal) -> None:

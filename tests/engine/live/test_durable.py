@@ -49,7 +49,7 @@ def test_the_full_state_stands_for_everything_before_it(monkeypatch: pytest.Monk
         scenario.until = 20_000
         world = FaultyWorld(scenario)
         world.play()
-        journal = world.faulty._journal
+        journal = world.faulty.file
         assert journal is not None
         assert len(journal.read().blobs) < max(8, world.faulty.commits)
         world.host.close()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -48,12 +49,28 @@ def test_a_cache_that_cannot_be_written_says_what_to_set(tmp_path: Path) -> None
     assert "XDG_CACHE_HOME" in (raised.value.hint or "")
 
 
-def test_building_is_bounded_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_that_fails_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warmup.sys, "executable", "/bin/cat")  # fails at once: no such files
     with pytest.raises(WarmupFailed, match="failed with code"):
         warm(cache=tmp_path)
     assert not is_warm(tmp_path)
     assert not list(tmp_path.rglob("*.jsa"))
+
+
+def test_building_is_bounded_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warmup.sys, "executable", "/bin/cat")
+    with pytest.raises(WarmupFailed, match="failed with code"):
+        warm(cache=tmp_path)  # What is built before Spark's archive is there now.
+    endless, pid = tmp_path / "endless", tmp_path / "pid"
+    endless.write_text(f"#!/bin/sh\necho $$ > {pid}\nexec sleep 100000\n")
+    endless.chmod(0o755)
+    monkeypatch.setattr(warmup.sys, "executable", str(endless))
+    with pytest.raises(WarmupFailed, match="took too long"):
+        warm(cache=tmp_path, timeout_s=0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+    assert not is_warm(tmp_path)
+    assert not list((tmp_path / "classes").glob(".building-*"))
 
 
 def test_what_a_killed_builder_left_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
