@@ -145,7 +145,7 @@ async def test_a_signal_is_told_once_and_gone_when_its_records_are_durable(desk:
 
 @at_each_level
 async def test_a_reactor_that_crashes_begins_again_from_its_journal_after_a_while(desk: Desk) -> None:
-    original, real_backoff = pump_module.step, living.backoff
+    original, real_wait = pump_module.step, living.restart_wait
 
     def step(state: State, event: object, now: int) -> list[Effect]:
         if isinstance(event, Push) and event.value == Price(666.0):
@@ -154,7 +154,7 @@ async def test_a_reactor_that_crashes_begins_again_from_its_journal_after_a_whil
 
     owned = await desk.own()
     await owned.push("prices", {"px": 1})
-    pump_module.step, living.backoff = step, _for_ever
+    pump_module.step, living.restart_wait = step, _for_ever
     try:
         refused = await owned.push("prices", {"px": 666})
         assert refused.error == "unavailable"
@@ -163,15 +163,15 @@ async def test_a_reactor_that_crashes_begins_again_from_its_journal_after_a_whil
         timers = owned.host.state.timers
         assert [what for what, _ in timers] == ["restart"]
     finally:
-        pump_module.step, living.backoff = original, real_backoff
+        pump_module.step, living.restart_wait = original, real_wait
     await owned.drain(0)
     assert desk.history() == ["reactor recovery"]
 
 
 @at_each_level
 async def test_a_reactor_that_crashes_again_and_again_fails_for_good(desk: Desk) -> None:
-    original, real_backoff = pump_module.step, living.backoff
-    living.backoff = _for_ever
+    original, real_wait = pump_module.step, living.restart_wait
+    living.restart_wait = _for_ever
     owned = await desk.own()
     try:
         for attempt in range(1, 7):
@@ -185,7 +185,7 @@ async def test_a_reactor_that_crashes_again_and_again_fails_for_good(desk: Desk)
             owned.host.state.timers["restart", ""] = 0  # The backoff is over: nobody waits for it here.
             owned.host.feed(Tick())
     finally:
-        pump_module.step, living.backoff = original, real_backoff
+        pump_module.step, living.restart_wait = original, real_wait
     assert state["state"] == "Failed"
     await owned.drain(0)
 
