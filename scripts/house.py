@@ -13,9 +13,6 @@ ROOT = Path(__file__).resolve().parent.parent
 MOST_MODULES = 25
 """A folder with more modules (beside `__init__`) is cut into rooms: nobody takes in a longer list at a glance."""
 
-NOT_YET = {"server"}
-"""Folders that are still being cut."""
-
 BY_NAME = {
     "__init__.py": "what authors rarely need is imported when they ask for it",
     "cli/main.py": "each verb is imported when it is called",
@@ -32,14 +29,12 @@ BUILT = ("server/page", "benchmarks/results")
 
 
 def crowded(package: Path) -> Iterator[str]:
-    """Say which folders hold too many modules, and which exceptions are none any more."""
+    """Say which folders hold too many modules."""
     for folder in sorted({each.parent for each in package.rglob("*.py")}):
         name = folder.relative_to(package).as_posix()
         number = len([each for each in folder.glob("*.py") if each.name != "__init__.py"])
-        if number > MOST_MODULES and name not in NOT_YET:
+        if number > MOST_MODULES:
             yield f"{name}/ has {number} modules, and a folder holds at most {MOST_MODULES}: cut it into rooms"
-        if number <= MOST_MODULES and name in NOT_YET:
-            yield f"{name}/ is small enough now: take it out of NOT_YET in scripts/house.py"
 
 
 def imported_by_name(package: Path) -> Iterator[str]:

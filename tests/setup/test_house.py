@@ -26,8 +26,7 @@ def test_the_table_of_rooms_is_current(capsys: pytest.CaptureFixture[str]) -> No
     assert rooms.main(["--check"]) == 0, capsys.readouterr().out
 
 
-def test_a_folder_of_more_than_25_modules_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(house, "NOT_YET", set())
+def test_a_folder_of_more_than_25_modules_is_found(tmp_path: Path) -> None:
     folder = tmp_path / "spark" / "files"
     folder.mkdir(parents=True)
     for number in range(25):
@@ -38,14 +37,6 @@ def test_a_folder_of_more_than_25_modules_is_found(tmp_path: Path, monkeypatch: 
     assert list(house.crowded(tmp_path)) == [
         "spark/files/ has 26 modules, and a folder holds at most 25: cut it into rooms"
     ]
-
-
-def test_an_exception_that_is_none_any_more_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(house, "NOT_YET", {"server"})
-    (tmp_path / "server").mkdir()
-    (tmp_path / "server" / "app.py").touch()
-    (found,) = house.crowded(tmp_path)
-    assert found.startswith("server/ is small enough now")
 
 
 @pytest.mark.parametrize(
