@@ -90,6 +90,8 @@ class RoomContract(HouseContract):
         for room in self.names("rooms"):
             if getattr(self, "only_rooms", None) is not None:
                 violations += self._outside_of_allowed(graph, room)
+            if getattr(self, "purpose", None) is not None:
+                violations += self._never_imported(graph, room)
             for forbidden in self.names("never"):
                 violations += self._forbidden(graph, room, forbidden)
         return self.judge(violations)
@@ -97,19 +99,34 @@ class RoomContract(HouseContract):
     def _outside_of_allowed(self, graph: ImportGraph, room: str) -> Iterator[str]:
         rooms = {room, *self.names("only_rooms")}
         packages = {*self.names("only_packages"), *sys.stdlib_module_names}
-        waiting, seen = modules_in(graph, room), set[str]()
-        while waiting:
-            module = waiting.pop()
-            seen.add(module)
+        for module in self._with_loose_modules(graph, room):
             for imported in graph.find_modules_directly_imported_by(module):
                 if not is_ours(imported):
                     if imported.split(".")[0] not in packages:
                         yield where(graph, module, imported)
-                elif is_in_a_room(graph, imported):
-                    if room_of(imported) not in rooms:
-                        yield where(graph, module, imported)
-                elif imported not in seen:
-                    waiting.add(imported)
+                elif is_in_a_room(graph, imported) and room_of(imported) not in rooms:
+                    yield where(graph, module, imported)
+
+    def _with_loose_modules(self, graph: ImportGraph, room: str) -> set[str]:
+        """Answer the modules of a room, and those of no room that it reaches without passing another one."""
+        waiting, seen = modules_in(graph, room), set[str]()
+        while waiting:
+            module = waiting.pop()
+            seen.add(module)
+            imported = graph.find_modules_directly_imported_by(module)
+            waiting |= {each for each in imported if is_ours(each) and not is_in_a_room(graph, each)} - seen
+        return seen
+
+    def _never_imported(self, graph: ImportGraph, room: str) -> Iterator[str]:
+        """Say what a room may import and does not: the table of rooms shows how the house is, not how it was."""
+        imported = {
+            room_of(each) if is_ours(each) else each.split(".")[0]
+            for module in self._with_loose_modules(graph, room)
+            for each in graph.find_modules_directly_imported_by(module)
+        }
+        for name in (*self.names("only_rooms"), *self.names("only_packages")):
+            if imported and name not in imported:
+                yield f"{room} may import {name}, and does not: take it out of its contract"
 
     def _forbidden(self, graph: ImportGraph, room: str, forbidden: str) -> Iterator[str]:
         ours, theirs = modules_in(graph, room), modules_in(graph, forbidden)

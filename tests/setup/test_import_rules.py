@@ -60,6 +60,15 @@ def test_a_room_that_may_import_no_other_imports_none() -> None:
     assert violations(RoomContract, alone, graph) == ["pondage.define.pond:7 imports pondage.expr.grammar"]
 
 
+def test_the_contract_of_a_room_names_nothing_that_it_does_not_import() -> None:
+    told = {**PURE, "purpose": "the machines"}
+    graph = graph_of(("pondage.kernel.control", "pondage.define.pond"), ("pondage.kernel.control", "msgspec"))
+    assert violations(RoomContract, PURE, graph) == []
+    assert violations(RoomContract, told, graph) == [
+        "kernel may import expr, and does not: take it out of its contract"
+    ]
+
+
 def test_a_module_of_no_room_must_keep_the_rule_of_those_who_import_it() -> None:
     graph = graph_of(("pondage.kernel.control", "pondage.errors"), ("pondage.errors", "rich"))
     assert violations(RoomContract, PURE, graph) == ["pondage.errors:7 imports rich"]
