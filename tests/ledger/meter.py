@@ -63,13 +63,11 @@ class _Metered:
     def __setattr__(self, name: str, value: object) -> None:
         setattr(self._tx, name, value)
 
-    def rows(self, statement: str, **values: Value) -> list[Row]:
-        found: list[Row] = self.measured(statement, values, lambda: self._tx.rows(statement, **values))
-        return found
+    rows, row, one = Transaction.rows, Transaction.row, Transaction.one
 
-    def row(self, statement: str, **values: Value) -> Row | None:
-        found = self.rows(statement, **values)
-        return found[0] if found else None
+    def read(self, statement: str, values: dict[str, Value]) -> list[Row]:
+        found: list[Row] = self.measured(statement, values, lambda: self._tx.read(statement, values))
+        return found
 
     def change(self, statement: str, **values: Value) -> int:
         changed: int = self.measured(statement, values, lambda: self._tx.change(statement, **values))
@@ -86,7 +84,7 @@ class _Metered:
         assert self.change(statement, **values) == 1
 
     def ahead(self, statement: str, **values: Value) -> Any:
-        found = self.rows(statement, **values)
+        found = self.read(statement, values)
         return lambda: found
 
     def measured(self, statement: str, values: dict[str, Value], run: Any) -> Any:

@@ -49,7 +49,7 @@ class GatedTransaction:
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(self._tx, name)
-        if name not in ("row", "rows", "change"):
+        if name not in ("row", "rows", "one", "change"):
             return real
 
         def gated(*given: Any, **values: Any) -> Any:

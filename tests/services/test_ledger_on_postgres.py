@@ -8,6 +8,7 @@ from tests.ledger.commit.test_probes import *  # noqa: F403
 from tests.ledger.commit.test_reactor_work import *  # noqa: F403
 from tests.ledger.commit.test_trials import *  # noqa: F403
 from tests.ledger.data.test_checks import *  # noqa: F403
+from tests.ledger.database.test_mapping import *  # noqa: F403
 from tests.ledger.database.test_values import *  # noqa: F403
 from tests.ledger.queue.test_pools import *  # noqa: F403
 from tests.ledger.step.test_coherence import *  # noqa: F403

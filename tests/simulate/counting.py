@@ -34,14 +34,11 @@ class CountingTransaction:
     def __setattr__(self, name: str, value: object) -> None:
         setattr(self.inner, name, value)
 
-    def rows(self, statement: str, **values: Value) -> list[Row]:
-        found = self.inner.rows(statement, **values)
-        self._count(statement, values, len(found))
-        return found
+    rows, row, one = Transaction.rows, Transaction.row, Transaction.one
 
-    def row(self, statement: str, **values: Value) -> Row | None:
-        found = self.inner.row(statement, **values)
-        self._count(statement, values, int(found is not None))
+    def read(self, statement: str, values: dict[str, Value]) -> list[Row]:
+        found = self.inner.read(statement, values)
+        self._count(statement, values, len(found))
         return found
 
     def change(self, statement: str, **values: Value) -> int:
@@ -63,7 +60,7 @@ class CountingTransaction:
         self._count(statement, values, 1)
 
     def ahead(self, statement: str, **values: Value) -> Callable[[], list[Row]]:
-        found = self.rows(statement, **values)
+        found = self.read(statement, values)
         return lambda: found
 
     def _count(self, statement: str, values: dict[str, Value], rows: int) -> None:

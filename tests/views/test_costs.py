@@ -33,7 +33,9 @@ class Explaining:
     def __getattr__(self, name: str) -> object:
         return getattr(self._tx, name)
 
-    def rows(self, statement: str, **values: Value) -> list[Row]:
+    rows, row, one = Transaction.rows, Transaction.row, Transaction.one
+
+    def read(self, statement: str, values: dict[str, Value]) -> list[Row]:
         for row in self._tx.rows(f"EXPLAIN QUERY PLAN {statement}", **values):
             words = str(row["detail"]).split()
             if words[0] == "SCAN" and "INDEX" not in words:
@@ -41,11 +43,7 @@ class Explaining:
                 # A subquery that is limited is called by its alias too; its own scan would be reported by itself.
                 if table in GROWING and f") {words[1]}\n" not in statement:
                     self.scans.append((str(row["detail"]), statement))
-        return self._tx.rows(statement, **values)
-
-    def row(self, statement: str, **values: Value) -> Row | None:
-        found = self.rows(statement, **values)
-        return found[0] if found else None
+        return self._tx.read(statement, values)
 
 
 VIEWS: dict[str, Callable[[Transaction, World], object]] = {

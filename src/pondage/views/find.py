@@ -87,12 +87,12 @@ def run_id(tx: Transaction, environment: int, given: str) -> int | None:
     """Answer the row of a Run given as its id, the beginning of it, or `sales#12`; None when there is none."""
     name, has_number, digits = given.partition("#")
     if has_number and _NUMBER.match(digits):
-        row = tx.row(
+        return tx.row(
             "SELECT id FROM runs WHERE pond = :pond AND number = :number",
+            int,
             pond=pond(tx, environment, name).id,
             number=int(digits),
         )
-        return None if row is None else number(row, "id")
     found = _by_beginning(tx, _RUNS_FROM, environment, given)
     if len(found) > 1 and found[0][1] != given:
         raise NotFound(f"several Runs begin with {given!r}", hint="type more of the id: pondage runs", code="AMBIGUOUS")

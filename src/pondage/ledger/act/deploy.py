@@ -16,7 +16,7 @@ from pondage.kernel.demand.events import Calm, Deploy, Event, Remove, Tide, Wake
 from pondage.kernel.demand.state import Pacing
 from pondage.ledger.act.exposed import row_of
 from pondage.ledger.act.reactor_deploy import put_reactors, reactors_of, require_fed_contracts
-from pondage.ledger.database.driver import Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction, number, text
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import pools
 from pondage.ledger.step import advance
@@ -368,7 +368,6 @@ def _record(
 
 def newest_deployment(tx: Transaction, environment: int) -> int | None:
     """Answer when something was deployed last."""
-    row = tx.row(
-        "SELECT max(deployed_at) AS at FROM deployments WHERE environment = :environment", environment=environment
+    return tx.row(
+        "SELECT max(deployed_at) AS at FROM deployments WHERE environment = :environment", int, environment=environment
     )
-    return None if row is None else number_or_none(row, "at")

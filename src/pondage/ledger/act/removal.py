@@ -133,14 +133,14 @@ def _end_the_rest(tx: Transaction, environment: int) -> None:
 
 def _mark(tx: Transaction, ledger: Ledger, environment: int) -> tuple[dict[int, int], int]:
     """Mark what nobody else shows; answer the snapshots with their sizes, and how many stay."""
-    sizes = {
-        number(row, "id"): number(row, "bytes")
-        for row in tx.rows(
+    sizes = dict(
+        tx.rows(
             """SELECT s.id AS id, s.bytes AS bytes FROM snapshots s JOIN datasets d ON d.id = s.dataset
                JOIN ponds p ON p.id = d.pond WHERE p.environment = :id AND s.tombstoned_at IS NULL""",
+            tuple[int, int],
             id=environment,
         )
-    }
+    )
     durability, read = ledger.durability, retention.being_read(tx)
     retention_us = int(durability.retention_days * 86_400_000_000)
     ids = sorted(sizes)

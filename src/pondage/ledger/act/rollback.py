@@ -129,13 +129,13 @@ def _newest(tx: Transaction, environment: int, project: str, *, before: int | No
 
 def newest_run_of(tx: Transaction, pond: PondRow, definition: int) -> str | None:
     """Answer the newest completed Run that a definition made and that can be shown again, or None."""
-    row = tx.row(
+    return tx.row(
         """SELECT r.public_id AS public_id FROM runs r
            WHERE r.pond = :pond AND r.definition = :definition AND r.state = 'completed' AND r.rollback_of IS NULL
              AND NOT EXISTS (SELECT 1 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
                              WHERE o.run = r.id AND s.tombstoned_at IS NOT NULL)
            ORDER BY r.id DESC LIMIT 1""",
+        str,
         pond=pond.id,
         definition=definition,
     )
-    return None if row is None else text(row, "public_id")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.ledger.data import manifests
-from pondage.ledger.database.driver import Transaction, number, number_or_none, numbered, text
+from pondage.ledger.database.driver import Transaction, numbered
 from pondage.work.snapshot import SnapshotContent
 
 
@@ -27,24 +27,24 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: int
 
 
-_decode_content = msgspec.json.Decoder(SnapshotContent).decode
 
 
 def dataset(tx: Transaction, *, pond: int, ripple: str, new_id: str) -> tuple[int, str]:
     """Answer id and public id of the dataset of a Ripple, and make it when it is the first time."""
     found = tx.row(
-        "SELECT id, public_id FROM datasets WHERE pond = :pond AND ripple = :ripple", pond=pond, ripple=ripple
+        "SELECT id, public_id FROM datasets WHERE pond = :pond AND ripple = :ripple",
+        tuple[int, str],
+        pond=pond,
+        ripple=ripple,
     )
-    if found is None:
-        found = tx.row(
-            """INSERT INTO datasets (public_id, pond, ripple) VALUES (:public_id, :pond, :ripple)
-               RETURNING id, public_id""",
-            public_id=new_id,
-            pond=pond,
-            ripple=ripple,
-        )
-    assert found is not None
-    return number(found, "id"), text(found, "public_id")
+    return found or tx.one(
+        """INSERT INTO datasets (public_id, pond, ripple) VALUES (:public_id, :pond, :ripple)
+           RETURNING id, public_id""",
+        tuple[int, str],
+        public_id=new_id,
+        pond=pond,
+        ripple=ripple,
+    )
 
 
 def insert(
@@ -86,60 +86,46 @@ def load(tx: Transaction, ids: list[int]) -> dict[int, SnapshotRow]:
     if not ids:
         return {}
     marks, values = numbered("id", sorted(set(ids)))
-    rows = tx.rows(f"SELECT id, public_id, digest, kind, content FROM snapshots WHERE id IN ({marks})", **values)
-    own = {number(row, "id"): _decode_content(text(row, "content")) for row in rows}
-    growing = {number(row, "id") for row in rows if text(row, "kind") in manifests.GROWING}
-    tables = manifests.tables(tx, {each: own[each] for each in growing}) if growing else {}
+    rows = tx.rows(
+        f"SELECT id, public_id, digest, kind, content FROM snapshots WHERE id IN ({marks})", SnapshotRow, **values
+    )
+    growing = {row.id: row.content for row in rows if row.kind in manifests.GROWING}
+    tables = manifests.tables(tx, growing) if growing else {}
     return {
-        number(row, "id"): SnapshotRow(
-            id=number(row, "id"),
-            public_id=text(row, "public_id"),
-            digest=text(row, "digest"),
-            kind=text(row, "kind"),
-            content=tables.get(number(row, "id"), own[number(row, "id")]),
-        )
-        for row in rows
+        row.id: msgspec.structs.replace(row, content=tables[row.id]) if row.id in tables else row for row in rows
     }
 
 
 class Newest(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest snapshot of a dataset, and what its probe answered."""
+    """The newest snapshot of a dataset."""
 
     id: int
     digest: str
+    content: SnapshotContent
     is_deleted: bool
-    probe: str | None
 
 
-_NEWEST = """SELECT id, digest, content, tombstoned_at FROM snapshots
+_NEWEST = """SELECT id, digest, content, tombstoned_at IS NOT NULL AS is_deleted FROM snapshots
              WHERE dataset = :dataset AND kind <> 'compact' ORDER BY id DESC LIMIT 1"""
 
 
 def newest(tx: Transaction, dataset_id: int) -> Newest | None:
     """Answer the newest snapshot of a dataset."""
-    row = tx.row(_NEWEST, dataset=dataset_id)
-    if row is None:
-        return None
-    return Newest(
-        id=number(row, "id"),
-        digest=text(row, "digest"),
-        is_deleted=row["tombstoned_at"] is not None,
-        probe=_decode_content(text(row, "content")).probe,
-    )
+    return tx.row(_NEWEST, Newest, dataset=dataset_id)
 
 
 def reusable(tx: Transaction, dataset_id: int, digest: str) -> int | None:
     """Answer the newest snapshot of a dataset when it was made of the same and its data may serve again."""
-    row = tx.row(_NEWEST, dataset=dataset_id)
-    if row is None or row["digest"] != digest or row["tombstoned_at"] is not None:
+    found = newest(tx, dataset_id)
+    if found is None or found.digest != digest or found.is_deleted or found.content.read_freshness:
         return None
-    return None if _decode_content(text(row, "content")).read_freshness else number(row, "id")
+    return found.id
 
 
 def reusable_of(tx: Transaction, *, pond: int, ripple: str, digest: str) -> int | None:
     """Answer the newest snapshot of a Ripple when it may serve again."""
-    row = tx.row("SELECT id FROM datasets WHERE pond = :pond AND ripple = :ripple", pond=pond, ripple=ripple)
-    return None if row is None else reusable(tx, number(row, "id"), digest)
+    found = tx.row("SELECT id FROM datasets WHERE pond = :pond AND ripple = :ripple", int, pond=pond, ripple=ripple)
+    return None if found is None else reusable(tx, found, digest)
 
 
 def schema_of(tx: Transaction, *, pond: int, ripple: str) -> str | None:
@@ -147,10 +133,11 @@ def schema_of(tx: Transaction, *, pond: int, ripple: str) -> str | None:
     row = tx.row(
         """SELECT s.content AS content FROM snapshots s JOIN datasets d ON d.id = s.dataset
            WHERE d.pond = :pond AND d.ripple = :ripple AND s.kind <> 'compact' ORDER BY s.id DESC LIMIT 1""",
+        tuple[SnapshotContent],
         pond=pond,
         ripple=ripple,
     )
-    return None if row is None else _decode_content(text(row, "content")).schema
+    return None if row is None else row[0].schema
 
 
 def volumes(tx: Transaction, dataset_id: int, count: int) -> tuple[int, ...]:
@@ -159,10 +146,11 @@ def volumes(tx: Transaction, dataset_id: int, count: int) -> tuple[int, ...]:
         return ()
     rows = tx.rows(
         """SELECT rows FROM snapshots WHERE dataset = :dataset AND kind <> 'compact' ORDER BY id DESC LIMIT :count""",
+        int,
         dataset=dataset_id,
         count=count,
     )
-    return tuple(number(row, "rows") for row in rows)
+    return tuple(rows)
 
 
 _PUBLISHED = """SELECT s.id AS id, s.kind AS kind, s.content AS content, 1 AS is_published
@@ -184,13 +172,14 @@ def for_ripple(
     read: dict[int, SnapshotContent] = {}
     growing: dict[int, SnapshotContent] = {}
     contract: str | None = None
-    for row in tx.rows(statement, pond=pond, ripple=ripple, **values):
-        content = _decode_content(text(row, "content"))
-        if row["is_published"]:
+    for identity, kind, content, is_published in tx.rows(
+        statement, tuple[int, str, SnapshotContent, bool], pond=pond, ripple=ripple, **values
+    ):
+        if is_published:
             contract = content.schema
         else:
-            kept = growing if text(row, "kind") in manifests.GROWING else read
-            kept[number(row, "id")] = content
+            kept = growing if kind in manifests.GROWING else read
+            kept[identity] = content
     if growing:
         read |= growing | manifests.tables(tx, growing)
     return read, contract
@@ -211,9 +200,7 @@ def put_output(tx: Transaction, *, run: int, pond: int, node: str, freshness: in
 
 def written_by(tx: Transaction, execution: int) -> int:
     """Answer the snapshot that an execution has written."""
-    row = tx.row("SELECT id FROM snapshots WHERE execution = :execution", execution=execution)
-    assert row is not None, f"execution {execution} wrote no snapshot"
-    return number(row, "id")
+    return tx.one("SELECT id FROM snapshots WHERE execution = :execution", int, execution=execution)
 
 
 def put_written(tx: Transaction, *, run: int, pond: int, node: str, freshness: int, execution: int) -> None:
@@ -231,30 +218,23 @@ def put_written(tx: Transaction, *, run: int, pond: int, node: str, freshness: i
 
 def choice(tx: Transaction, *, pond: int, node: str, at_least: int) -> Output | None:
     """Answer what a Ripple at freshness F reads of a sibling: the smallest F' >= F, the newest among equals."""
-    row = tx.row(
+    return tx.row(
         """SELECT node, freshness, snapshot FROM run_outputs
            WHERE pond = :pond AND node = :node AND freshness >= :at_least
            ORDER BY freshness, id DESC LIMIT 1""",
+        Output,
         pond=pond,
         node=node,
         at_least=at_least,
     )
-    if row is None:
-        return None
-    return Output(node=text(row, "node"), freshness=number(row, "freshness"), snapshot=number(row, "snapshot"))
 
 
 def outputs(tx: Transaction, run: int) -> dict[str, Output]:
     """Answer what each Ripple gave to a Run; the newest where a Ripple gave twice."""
-    return {
-        text(row, "node"): Output(
-            node=text(row, "node"), freshness=number(row, "freshness"), snapshot=number(row, "snapshot")
-        )
-        for row in tx.rows("SELECT node, freshness, snapshot FROM run_outputs WHERE run = :run ORDER BY id", run=run)
-    }
+    rows = tx.rows("SELECT node, freshness, snapshot FROM run_outputs WHERE run = :run ORDER BY id", Output, run=run)
+    return {row.node: row for row in rows}
 
 
 def current_run(tx: Transaction, pond: int) -> int | None:
     """Answer the last completed Run of a Pond: what readers and Sinks see."""
-    row = tx.row("SELECT max(id) AS id FROM runs WHERE pond = :pond AND state = 'completed'", pond=pond)
-    return None if row is None else number_or_none(row, "id")
+    return tx.row("SELECT max(id) AS id FROM runs WHERE pond = :pond AND state = 'completed'", int, pond=pond)

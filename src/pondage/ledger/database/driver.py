@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, overload
 
 import msgspec
 
 from pondage.errors import LedgerError
+from pondage.ledger.database.mapping import Kind, first, mapped
 
 Value = str | int | float | bytes | None
-Row = Mapping[str, "object"]
+Row = dict[str, "object"]
 
 
 class LedgerUnavailable(LedgerError):
@@ -58,11 +59,34 @@ class Transaction(Protocol):
     seen: dict[tuple[str, object], object]
     """What was learnt in this transaction and never changes; worth remembering once it is committed, not before."""
 
-    def rows(self, statement: str, **values: Value) -> list[Row]:
-        """Run a statement and answer its rows."""
+    def read(self, statement: str, values: dict[str, Value]) -> list[Row]:
+        """Run a statement and answer its rows, each with a value for each column."""
 
-    def row(self, statement: str, **values: Value) -> Row | None:
-        """Run a statement and answer its first row, or None."""
+    @overload
+    def rows(self, statement: str, /, **values: Value) -> list[Row]: ...
+    @overload
+    def rows(self, statement: str, kind: type[Kind], /, **values: Value) -> list[Kind]: ...
+    def rows(self, statement: str, kind: type[Kind] | None = None, /, **values: Value) -> list[Row] | list[Kind]:
+        """Run a statement and answer its rows as values of a kind: see `mapping`."""
+        found = self.read(statement, values)
+        return found if kind is None else mapped(found, kind)
+
+    @overload
+    def row(self, statement: str, /, **values: Value) -> Row | None: ...
+    @overload
+    def row(self, statement: str, kind: type[Kind], /, **values: Value) -> Kind | None: ...
+    def row(self, statement: str, kind: type[Kind] | None = None, /, **values: Value) -> Row | Kind | None:
+        """Run a statement and answer its first row, or None; of a single column also None when that is null."""
+        found = self.read(statement, values)
+        if kind is not None:
+            return first(found, kind)
+        return found[0] if found else None
+
+    def one(self, statement: str, kind: type[Kind], /, **values: Value) -> Kind:
+        """Run a statement and answer its first row; raises `AssertionError` where `row` would answer None."""
+        found = first(self.read(statement, values), kind)
+        assert found is not None, f"no row: {statement}"
+        return found
 
     def change(self, statement: str, **values: Value) -> int:
         """Run a statement and answer how many rows it changed."""

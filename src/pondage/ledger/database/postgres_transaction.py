@@ -9,7 +9,8 @@ from typing import Protocol
 import psycopg
 
 from pondage.ledger.database.dialect import STARTED, translated
-from pondage.ledger.database.driver import Counts, LedgerUnavailable, Row, UnfitValue, Value, check_text, number
+from pondage.ledger.database.driver import Counts, LedgerUnavailable, Row, Transaction, UnfitValue, Value, check_text
+from pondage.ledger.database.mapping import mapped
 from pondage.ledger.database.wire import Answer, Asked, Statement, Wire
 
 PRESENCE = 7307
@@ -41,7 +42,7 @@ class Server(Protocol):
         """Remember that this thread's connection holds the lock of a process."""
 
 
-class PostgresTransaction:
+class PostgresTransaction(Transaction):
     """One open transaction on one connection."""
 
     boot = "server"
@@ -70,23 +71,16 @@ class PostgresTransaction:
 
     def _hear_now(self, answer: Answer) -> None:
         if self._now is None:
-            now = answer.rows[0]["now"]
-            assert isinstance(now, int)
-            self._now = now
+            (self._now,) = mapped(answer.rows, int)
 
     @property
     def beat(self) -> int:
         """The server's time: every machine's heartbeats are written and judged by it."""
         return self.now
 
-    def rows(self, statement: str, **values: Value) -> list[Row]:
+    def read(self, statement: str, values: dict[str, Value]) -> list[Row]:
         """Run a statement and answer its rows."""
         return self._run(statement, values).rows
-
-    def row(self, statement: str, **values: Value) -> Row | None:
-        """Run a statement and answer its first row, or None."""
-        found = self._run(statement, values).rows
-        return found[0] if found else None
 
     def change(self, statement: str, **values: Value) -> int:
         """Run a statement and answer how many rows it changed."""
@@ -94,8 +88,7 @@ class PostgresTransaction:
 
     def insert(self, statement: str, **values: Value) -> int:
         """Insert one row and answer its id."""
-        (row,) = self._run(statement + " RETURNING id", values).rows
-        return number(row, "id")
+        return self.one(statement + " RETURNING id", int, **values)
 
     def write(self, statement: str, **values: Value) -> None:
         """Keep a statement until the next one that is answered: then all are sent in one go."""
@@ -188,11 +181,7 @@ class PostgresTransaction:
         """Answer how long the server has been up; None when a test's clock is used, which cannot be compared."""
         if self._driver.clock_now() is not None:
             return None
-        started = self.row("SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint AS at")
-        assert started is not None
-        at = started["at"]
-        assert isinstance(at, int)
-        return self.now - at
+        return self.now - self.one("SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint", int)
 
     def sign(self, process: int) -> None:
         """Name the connections of this program after a process, each one before its next transaction."""
@@ -201,23 +190,24 @@ class PostgresTransaction:
     def announce(self, process: int) -> None:
         """Hold a session lock on this thread's connection; a new connection takes it anew."""
         if self._driver.announced() != process:
-            row = self.row(
-                "SELECT pg_try_advisory_lock(CAST(:space AS integer), CAST(:process AS integer)) AS held",
+            is_held = self.one(
+                "SELECT pg_try_advisory_lock(CAST(:space AS integer), CAST(:process AS integer))",
+                bool,
                 space=PRESENCE,
                 process=process,
             )
             # Our last connection may not have ended for the server yet: then the next beat tries again.
-            if row is not None and row["held"]:
+            if is_held:
                 self._driver.remember_announced(process)
 
     def is_gone(self, process: int) -> bool:
         """Answer whether nobody holds the lock of that process: it is free for us until this transaction ends."""
-        row = self.row(
-            "SELECT pg_try_advisory_xact_lock(CAST(:space AS integer), CAST(:process AS integer)) AS free",
+        return self.one(
+            "SELECT pg_try_advisory_xact_lock(CAST(:space AS integer), CAST(:process AS integer))",
+            bool,
             space=PRESENCE,
             process=process,
         )
-        return row is not None and bool(row["free"])
 
     def evict(self, process: int) -> int:
         """End the transactions that a process has open. Its locks are free a moment later.

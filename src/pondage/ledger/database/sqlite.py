@@ -15,12 +15,12 @@ from pathlib import Path
 
 from pondage.errors import LedgerError
 from pondage.ledger.database.clock import Clock
-from pondage.ledger.database.driver import Counts, LedgerUnavailable, Row, UnfitValue, Value, check_text
+from pondage.ledger.database.driver import Counts, LedgerUnavailable, Row, Transaction, UnfitValue, Value, check_text
 
 BUSY_TIMEOUT_S = 60.0
 
 
-class SqliteTransaction:
+class SqliteTransaction(Transaction):
     """One open transaction on one connection."""
 
     def __init__(self, connection: sqlite3.Connection, clock: Clock, counts: Counts) -> None:
@@ -42,14 +42,9 @@ class SqliteTransaction:
         """The host's boot."""
         return self._clock.boot
 
-    def rows(self, statement: str, **values: Value) -> list[Row]:
+    def read(self, statement: str, values: dict[str, Value]) -> list[Row]:
         """Run a statement and answer its rows."""
         return _rows(self._run(statement, values))
-
-    def row(self, statement: str, **values: Value) -> Row | None:
-        """Run a statement and answer its first row, or None."""
-        found = _rows(self._run(statement, values))
-        return found[0] if found else None
 
     def change(self, statement: str, **values: Value) -> int:
         """Run a statement and answer how many rows it changed."""

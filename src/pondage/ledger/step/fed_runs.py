@@ -7,7 +7,7 @@ import hashlib
 import msgspec
 
 from pondage.ledger.data import manifests, snapshots
-from pondage.ledger.database.driver import Transaction, number
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.queue.executions import Dispatch
@@ -75,10 +75,10 @@ def record(tx: Transaction, ledger: Ledger, run: RunRow, pond: PondRow, *, envir
 
 
 def _last(tx: Transaction, pond: int, node: str) -> int | None:
-    row = tx.row(
+    return tx.row(
         """SELECT snapshot FROM run_outputs WHERE pond = :pond AND node = :node
            ORDER BY freshness DESC, id DESC LIMIT 1""",
+        int,
         pond=pond,
         node=node,
     )
-    return None if row is None else number(row, "snapshot")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from pondage.define.pond.definition import ScheduleDefinition
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import job_runs
 from pondage.ledger.tables.schedules import next_time, times
@@ -13,23 +13,22 @@ from pondage.ledger.tables.schedules import next_time, times
 REASON = "scheduled"
 
 
+class _JobDue(Due, frozen=True, kw_only=True):
+    environment: int
+    definition: int
+    env: str
+
+
 def put(tx: Transaction, job: int, declared: ScheduleDefinition | None) -> None:
     """Make this the schedule of a deployed job; one that stays as it was keeps its next time."""
-    former = tx.row("SELECT id, cron, tz FROM schedules WHERE job = :job", job=job)
-    is_kept = (
-        former is not None
-        and declared is not None
-        and (text(former, "cron"), text(former, "tz")) == (declared.cron, declared.tz)
-    )
-    if former is not None and declared is not None and is_kept:
+    former = tx.row("SELECT id, cron, tz FROM schedules WHERE job = :job", tuple[int, str, str], job=job)
+    if former is not None and declared is not None and former[1:] == (declared.cron, declared.tz):
         tx.change(
-            "UPDATE schedules SET catch_up = :catch_up WHERE id = :id",
-            catch_up=declared.catch_up,
-            id=number(former, "id"),
+            "UPDATE schedules SET catch_up = :catch_up WHERE id = :id", catch_up=declared.catch_up, id=former[0]
         )
         return
     if former is not None:
-        tx.change("DELETE FROM schedules WHERE id = :id", id=number(former, "id"))
+        tx.change("DELETE FROM schedules WHERE id = :id", id=former[0])
     if declared is not None:
         tx.change(
             """INSERT INTO schedules (job, name, cron, tz, catch_up, next_at)
@@ -45,35 +44,35 @@ def put(tx: Transaction, job: int, declared: ScheduleDefinition | None) -> None:
 
 def next_at(tx: Transaction, job: int) -> int | None:
     """Answer when a deployed job begins by itself next."""
-    row = tx.row("SELECT next_at FROM schedules WHERE job = :job", job=job)
-    return None if row is None else number_or_none(row, "next_at")
+    return tx.row("SELECT next_at FROM schedules WHERE job = :job", int, job=job)
 
 
 def fire(tx: Transaction, ledger: Ledger) -> list[int]:
     """Begin the runs whose time has come and answer their actors; missed times follow `catch_up`."""
     begun: list[int] = []
-    for row in tx.rows(
+    for one in tx.rows(
         """SELECT s.id AS id, s.cron AS cron, s.tz AS tz, s.catch_up AS catch_up, s.next_at AS next_at,
                   j.environment AS environment, j.definition AS definition, e.name AS env
            FROM schedules s JOIN jobs j ON j.id = s.job JOIN environments e ON e.id = j.environment
-           WHERE s.next_at <= :now ORDER BY s.next_at, s.id /*lock skip of s*/"""
+           WHERE s.next_at <= :now ORDER BY s.next_at, s.id /*lock skip of s*/""",
+        _JobDue,
     ):
-        due, following = times(row, tx.now)
-        begun += [_begin(tx, ledger, row, at) for at in due]
-        tx.change("UPDATE schedules SET next_at = :at WHERE id = :id", at=following, id=number(row, "id"))
+        due, following = times(one, tx.now)
+        begun += [_begin(tx, ledger, one, at) for at in due]
+        tx.change("UPDATE schedules SET next_at = :at WHERE id = :id", at=following, id=one.id)
     return begun
 
 
-def _begin(tx: Transaction, ledger: Ledger, row: Row, at: int) -> int:
-    stored = ledger.job(tx, number(row, "definition")).stored
+def _begin(tx: Transaction, ledger: Ledger, one: _JobDue, at: int) -> int:
+    stored = ledger.job(tx, one.definition).stored
     when = datetime.fromtimestamp(at / 1e6, tz=UTC).isoformat()
     return job_runs.begin(
         tx,
         public_id=ledger.ids.new("j"),
-        environment=number(row, "environment"),
+        environment=one.environment,
         job=stored.plan.name,
-        definition=number(row, "definition"),
+        definition=one.definition,
         archive=stored.archive,
-        context={"env": text(row, "env"), **stored.plan.context, "scheduled_at": when},
+        context={"env": one.env, **stored.plan.context, "scheduled_at": when},
         reason=REASON,
     )

@@ -202,5 +202,4 @@ def publish(tx: Transaction, *, run: Finishing, pond: int, ripples: list[str], g
 
 def by_public_id(tx: Transaction, public_id: str) -> int | None:
     """Answer the id of the Run that people call by this public id."""
-    row = tx.row("SELECT id FROM runs WHERE public_id = :public_id", public_id=public_id)
-    return None if row is None else number(row, "id")
+    return tx.row("SELECT id FROM runs WHERE public_id = :public_id", int, public_id=public_id)

@@ -7,19 +7,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from pondage.define.pond.definition import PondDefinition
-from pondage.define.values.names import PondKey, pond_key, split_key
-from pondage.ledger.database.driver import (
-    Row,
-    Transaction,
-    batches,
-    number,
-    number_or_none,
-    numbered,
-    text,
-    text_or_none,
-)
-
-_tracks = msgspec.json.Decoder(tuple[str, ...])
+from pondage.define.values.names import PondKey, split_key
+from pondage.ledger.database.driver import Row, Transaction, batches, number, number_or_none, numbered, text, text_or_none
+from pondage.ledger.database.mapping import mapped
 
 
 class SignalRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,18 +52,16 @@ class PondRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def environment(tx: Transaction, name: str, *, is_created: bool = False) -> int | None:
     """Answer the id of an environment, making it when asked to; None when there is none of that name."""
-    row = tx.row("SELECT id FROM environments WHERE name = :name", name=name)
-    if row is None and is_created:
+    found = tx.row("SELECT id FROM environments WHERE name = :name", int, name=name)
+    if found is None and is_created:
         tx.change("INSERT INTO environments (name) VALUES (:name) ON CONFLICT DO NOTHING", name=name)
-        row = tx.row("SELECT id FROM environments WHERE name = :name", name=name)
-    return None if row is None else number(row, "id")
+        found = tx.row("SELECT id FROM environments WHERE name = :name", int, name=name)
+    return found
 
 
 def environment_name(tx: Transaction, environment_id: int) -> str:
     """Answer the name of an environment."""
-    row = tx.row("SELECT name FROM environments WHERE id = :id", id=environment_id)
-    assert row is not None, f"there is no environment {environment_id}"
-    return text(row, "name")
+    return tx.one("SELECT name FROM environments WHERE id = :id", str, id=environment_id)
 
 
 def lock_environment(tx: Transaction, environment_id: int) -> None:
@@ -214,58 +202,41 @@ def readdress(tx: Transaction, signal: SignalRow, *, to: int) -> None:
 
 def due_actors(tx: Transaction) -> list[int]:
     """Answer the actors for which something is due: what a poll advances."""
-    return [
-        number(row, "actor")
-        for row in tx.rows(
-            # The plus keeps SQLite from walking all signals in the order of the actors.
-            """SELECT DISTINCT +s.actor AS actor FROM signals s
+    return tx.rows(
+        """SELECT DISTINCT +s.actor AS actor FROM signals s
                WHERE s.due_at <= :now
                  AND NOT EXISTS (SELECT 1 FROM actors a WHERE a.id = s.actor AND a.halted IS NOT NULL)
-               ORDER BY 1"""
-        )
-    ]
+               ORDER BY 1""",
+        int,
+    )
 
 
 def next_due(tx: Transaction) -> int | None:
     """Answer when the next signal is due."""
-    row = tx.row("SELECT min(due_at) AS at FROM signals")
-    return None if row is None else number_or_none(row, "at")
+    return tx.row("SELECT min(due_at) AS at FROM signals", int)
 
 
-_POND = "SELECT id, actor, name, major, project, state, definition, tracks, borrows FROM ponds "
+_POND = """SELECT id, actor, name || '@' || major AS key, project, state, definition, tracks, borrows FROM ponds """
 
 
 def pond(tx: Transaction, environment_id: int, key: str) -> PondRow | None:
     """Answer one deployed Pond by its key."""
     name, major = split_key(key)
-    row = tx.row(
+    return tx.row(
         _POND + "WHERE environment = :environment AND name = :name AND major = :major AND removed_at IS NULL",
+        PondRow,
         environment=environment_id,
         name=name,
         major=major,
     )
-    return None if row is None else _pond(row)
 
 
 def ponds(tx: Transaction, environment_id: int) -> list[PondRow]:
     """Answer every Pond of an environment that is deployed, by name."""
-    rows = tx.rows(
+    return tx.rows(
         _POND + "WHERE environment = :environment AND removed_at IS NULL ORDER BY name, major",
+        PondRow,
         environment=environment_id,
-    )
-    return [_pond(row) for row in rows]
-
-
-def _pond(row: Row) -> PondRow:
-    return PondRow(
-        id=number(row, "id"),
-        actor=number(row, "actor"),
-        key=pond_key(text(row, "name"), number(row, "major")),
-        project=text(row, "project"),
-        state=text(row, "state"),
-        definition=number(row, "definition"),
-        tracks=_tracks.decode(text(row, "tracks")),
-        borrows=number_or_none(row, "borrows"),
     )
 
 
@@ -330,22 +301,24 @@ def move_pond(tx: Transaction, pond_id: int, actor: int) -> None:
     tx.write("UPDATE ponds SET actor = :actor WHERE id = :id", id=pond_id, actor=actor)
 
 
-_AROUND = """SELECT id, actor, name, major, project, state, definition, tracks, borrows, 0 AS is_sink FROM ponds
+_AROUND = """SELECT id, actor, name || '@' || major AS key, project, state, definition, tracks, borrows, 0 AS is_sink
+             FROM ponds
              WHERE environment = :environment AND name = :name AND major = :major AND removed_at IS NULL
              UNION ALL
-             SELECT p.id, p.actor, p.name, p.major, p.project, p.state, p.definition, p.tracks, p.borrows, 1
+             SELECT p.id, p.actor, p.name || '@' || p.major, p.project, p.state, p.definition, p.tracks, p.borrows, 1
              FROM pond_sources s JOIN ponds p ON p.id = s.pond
              WHERE s.environment = :environment AND s.source_name = :name AND s.source_major = :major
                    AND p.removed_at IS NULL
-             ORDER BY 10, 1"""
+             ORDER BY 9, 1"""
 
 
 def around(tx: Transaction, environment_id: int, key: str) -> tuple[PondRow | None, list[PondRow]]:
     """Answer a deployed Pond and those that read it, in a fixed order: what a report of it touches."""
     name, major = split_key(key)
     rows = tx.rows(_AROUND, environment=environment_id, name=name, major=major)
-    own = [_pond(row) for row in rows if not row["is_sink"]]
-    return own[0] if own else None, [_pond(row) for row in rows if row["is_sink"]]
+    own = sum(not row.pop("is_sink") for row in rows)
+    found = mapped(rows, PondRow)
+    return found[0] if own else None, found[own:]
 
 
 def sinks(tx: Transaction, environment_id: int, key: str) -> list[PondKey]:
@@ -356,34 +329,31 @@ def sinks(tx: Transaction, environment_id: int, key: str) -> list[PondKey]:
 def sink_rows(tx: Transaction, environment_id: int, key: str) -> list[PondRow]:
     """Answer the Ponds that read this one, in a fixed order."""
     name, major = split_key(key)
-    return [
-        _pond(row)
-        for row in tx.rows(
-            """SELECT p.id AS id, p.actor AS actor, p.name AS name, p.major AS major, p.project AS project,
-                      p.state AS state, p.definition AS definition, p.tracks AS tracks, p.borrows AS borrows
-               FROM pond_sources s JOIN ponds p ON p.id = s.pond
-               WHERE s.environment = :environment AND s.source_name = :name AND s.source_major = :major
-                     AND p.removed_at IS NULL
-               ORDER BY p.id""",
-            environment=environment_id,
-            name=name,
-            major=major,
-        )
-    ]
+    return tx.rows(
+        """SELECT p.id AS id, p.actor AS actor, p.name || '@' || p.major AS key, p.project AS project,
+                  p.state AS state, p.definition AS definition, p.tracks AS tracks, p.borrows AS borrows
+           FROM pond_sources s JOIN ponds p ON p.id = s.pond
+           WHERE s.environment = :environment AND s.source_name = :name AND s.source_major = :major
+                 AND p.removed_at IS NULL
+           ORDER BY p.id""",
+        PondRow,
+        environment=environment_id,
+        name=name,
+        major=major,
+    )
 
 
 def definition(tx: Transaction, identity: int) -> PondDefinition:
     """Answer a stored declaration."""
-    row = tx.row("SELECT body FROM definitions WHERE id = :id", id=identity)
-    assert row is not None, f"definition {identity} is referred to but not stored"
-    return msgspec.json.decode(text(row, "body"), type=PondDefinition)
+    (found,) = tx.one("SELECT body FROM definitions WHERE id = :id", tuple[PondDefinition], id=identity)
+    return found
 
 
 def store_definition(tx: Transaction, declared: PondDefinition, digest: str) -> int:
     """Write a declaration once and answer its id."""
-    row = tx.row("SELECT id FROM definitions WHERE digest = :digest", digest=digest)
-    if row is not None:
-        return number(row, "id")
+    found = tx.row("SELECT id FROM definitions WHERE digest = :digest", int, digest=digest)
+    if found is not None:
+        return found
     return tx.insert(
         "INSERT INTO definitions (digest, body) VALUES (:digest, :body)",
         digest=digest,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import re
 import secrets
 
 import msgspec
 
 from pondage.errors import DefinitionError, NotFound
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction, text
 from pondage.ledger.database.ids import Ids
 
 LEVELS = ("read", "demand", "operate", "admin")
@@ -34,6 +33,9 @@ class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
     def may_see(self, environment: str) -> bool:
         """Answer whether the token is bound to this environment."""
         return EVERYWHERE in self.environments or environment in self.environments
+
+
+_ROW = "SELECT public_id AS id, name, level, environments, created_at, revoked_at, expires_at FROM tokens"
 
 
 def create(
@@ -69,9 +71,7 @@ def create(
         environments=msgspec.json.encode(environments).decode(),
         expires_at=None if lasts_us is None else tx.now + lasts_us,
     )
-    row = tx.row("SELECT * FROM tokens WHERE public_id = :id", id=public_id)
-    assert row is not None
-    return token, _row(row)
+    return token, tx.one(f"{_ROW} WHERE public_id = :id", TokenRow, id=public_id)
 
 
 def digest(token: str) -> str:
@@ -81,16 +81,12 @@ def digest(token: str) -> str:
 
 def bearer(tx: Transaction, token: str) -> TokenRow | None:
     """Answer whose token this is; None when it is unknown, revoked or expired."""
-    wanted = digest(token)
-    row = tx.row(f"SELECT * FROM tokens WHERE hash = :hash AND {_VALID}", hash=wanted)
-    if row is None or not hmac.compare_digest(text(row, "hash"), wanted):
-        return None
-    return _row(row)
+    return tx.row(f"{_ROW} WHERE hash = :hash AND {_VALID}", TokenRow, hash=digest(token))
 
 
 def every(tx: Transaction) -> list[TokenRow]:
     """Answer every token, oldest first, revoked ones too."""
-    return [_row(row) for row in tx.rows("SELECT * FROM tokens ORDER BY id")]
+    return tx.rows(f"{_ROW} ORDER BY id", TokenRow)
 
 
 def revoke(tx: Transaction, public_id: str) -> TokenRow:
@@ -98,29 +94,15 @@ def revoke(tx: Transaction, public_id: str) -> TokenRow:
     changed = tx.change(
         "UPDATE tokens SET revoked_at = :now WHERE public_id = :id AND revoked_at IS NULL", id=public_id
     )
-    row = tx.row("SELECT * FROM tokens WHERE public_id = :id", id=public_id)
+    row = tx.row(f"{_ROW} WHERE public_id = :id", TokenRow, id=public_id)
     if not changed or row is None:
         raise NotFound(f"there is no valid token {public_id!r}", hint="pondage token list", code="NO_TOKEN")
-    return _row(row)
-
-
-def _row(row: Row) -> TokenRow:
-    return TokenRow(
-        id=text(row, "public_id"),
-        name=text(row, "name"),
-        level=text(row, "level"),
-        environments=msgspec.json.decode(text(row, "environments"), type=tuple[str, ...]),
-        created_at=number(row, "created_at"),
-        revoked_at=number_or_none(row, "revoked_at"),
-        expires_at=number_or_none(row, "expires_at"),
-    )
+    return row
 
 
 def secret_hash(tx: Transaction, public_id: str) -> str:
     """Answer the hash of a token: known to nobody outside, so other secrets can be derived from it."""
-    row = tx.row("SELECT hash FROM tokens WHERE public_id = :public_id", public_id=public_id)
-    assert row is not None, f"there is no token {public_id}"
-    return text(row, "hash")
+    return tx.one("SELECT hash FROM tokens WHERE public_id = :public_id", str, public_id=public_id)
 
 
 def is_valid(tx: Transaction, public_id: str) -> bool:

@@ -14,7 +14,7 @@ from pondage.define.pond.definition import PondDefinition
 from pondage.define.values.names import PondKey, pond_key
 from pondage.errors import LedgerError, NotFound
 from pondage.kernel.demand.events import Force, Wake
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors
 from pondage.ledger.tables.actors import PondRow
 from pondage.ledger.tables.pins import Chosen
@@ -55,20 +55,19 @@ class Readable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _ROW = "SELECT id, name, parent FROM environments "
-_standing = msgspec.json.Decoder(dict[str, tuple[str, ...]])
 
 
 def rows(tx: Transaction) -> list[EnvironmentRow]:
     """Answer every environment, by name."""
-    return [_row(row) for row in tx.rows(_ROW + "WHERE removed_at IS NULL ORDER BY name")]
+    return tx.rows(_ROW + "WHERE removed_at IS NULL ORDER BY name", EnvironmentRow)
 
 
 def find(tx: Transaction, name: str) -> EnvironmentRow:
     """Answer an environment; raises `NotFound` when there is none of that name."""
-    row = tx.row(_ROW + "WHERE name = :name", name=name)
+    row = tx.row(_ROW + "WHERE name = :name", EnvironmentRow, name=name)
     if row is None:
         raise NotFound(f"there is no environment {name}", hint="pondage env list", code="NO_ENVIRONMENT")
-    return _row(row)
+    return row
 
 
 def ensure(tx: Transaction, name: str, parent: str | None) -> EnvironmentRow:
@@ -104,9 +103,7 @@ def chain(tx: Transaction, environment: int) -> list[EnvironmentRow]:
     found: list[EnvironmentRow] = []
     wanted: int | None = environment
     while wanted is not None:
-        row = tx.row(_ROW + "WHERE id = :id", id=wanted)
-        assert row is not None, f"there is no environment {wanted}"
-        found.append(_row(row))
+        found.append(tx.one(_ROW + "WHERE id = :id", EnvironmentRow, id=wanted))
         wanted = found[-1].parent
     return found
 
@@ -156,32 +153,30 @@ def shown(tx: Transaction, pond: int) -> Shown | None:
     row = tx.row(
         """SELECT id, freshness, delay, ancestry, is_spliced FROM runs
            WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT 1""",
+        tuple[int, int, int, dict[str, tuple[str, ...]], bool],
         pond=pond,
     )
     if row is None:
         return None
-    return Shown(
-        run=number(row, "id"),
-        freshness=number(row, "freshness"),
-        delay=number(row, "delay"),
-        # It reads nothing itself; a diamond below compares what the Run above stands on.
-        chosen=Chosen(pins={}, standing=_standing.decode(text(row, "ancestry")), is_spliced=bool(row["is_spliced"])),
-    )
+    run, freshness, delay, standing, is_spliced = row
+    # It reads nothing itself; a diamond below compares what the Run above stands on.
+    chosen = Chosen(pins={}, standing=standing, is_spliced=is_spliced)
+    return Shown(run=run, freshness=freshness, delay=delay, chosen=chosen)
 
 
 def is_foreign(tx: Transaction, pond: int, run: int | None) -> bool:
     """Answer whether a Run is one of another Pond: that of another environment."""
-    row = tx.row("SELECT pond FROM runs WHERE id = :id", id=run)
-    return row is not None and number_or_none(row, "pond") != pond
+    row = tx.row("SELECT pond FROM runs WHERE id = :id", tuple[int | None], id=run)
+    return row is not None and row[0] != pond
 
 
 def seen_from(tx: Transaction, environment: int, chosen: Chosen) -> Chosen:
     """Answer the pins of a Run as another environment sees them: what was borrowed is named by where it comes from."""
     pins = dict(chosen.pins)
     for source, run in chosen.pins.items():
-        row = tx.row("SELECT environment, origin FROM runs WHERE id = :id", id=run)
-        if row is not None and number(row, "environment") != environment:
-            pins[source] = number_or_none(row, "origin") or run
+        row = tx.row("SELECT environment, origin FROM runs WHERE id = :id", tuple[int, int | None], id=run)
+        if row is not None and row[0] != environment:
+            pins[source] = row[1] or run
     return msgspec.structs.replace(chosen, pins=pins)
 
 
@@ -214,18 +209,18 @@ def tell_borrowers(tx: Transaction, pond: int, key: PondKey, *, is_fresher: bool
 
 def relink(tx: Transaction) -> None:
     """Have every borrowed Pond show the one that is nearest above now: some may have been deployed or taken away."""
-    for row in tx.rows(
-        """SELECT id, actor, environment, name, major, borrows FROM ponds
-           WHERE borrows IS NOT NULL AND removed_at IS NULL ORDER BY id"""
+    for identity, actor, environment, key, borrows in tx.rows(
+        """SELECT id, actor, environment, name || '@' || major AS key, borrows FROM ponds
+           WHERE borrows IS NOT NULL AND removed_at IS NULL ORDER BY id""",
+        tuple[int, int, int, PondKey, int],
     ):
-        key = pond_key(text(row, "name"), number(row, "major"))
-        origin = above(tx, number(row, "environment"), key)
+        origin = above(tx, environment, key)
         # A Pond that was taken away above goes on being shown as it was.
-        if origin is not None and origin.row.id != number(row, "borrows"):
-            actors.edit(tx, number(row, "actor"))
-            tx.change("UPDATE ponds SET borrows = :origin WHERE id = :id", origin=origin.row.id, id=number(row, "id"))
+        if origin is not None and origin.row.id != borrows:
+            actors.edit(tx, actor)
+            tx.change("UPDATE ponds SET borrows = :origin WHERE id = :id", origin=origin.row.id, id=identity)
             payload = msgspec.json.encode(Wake(pond=key)).decode()
-            actors.put_signal(tx, actor=number(row, "actor"), kind="wake", pond=key, payload=payload)
+            actors.put_signal(tx, actor=actor, kind="wake", pond=key, payload=payload)
 
 
 def sources_of(definitions: Iterable[PondDefinition]) -> list[PondKey]:
@@ -234,10 +229,6 @@ def sources_of(definitions: Iterable[PondDefinition]) -> list[PondKey]:
         pond_key(source.pond, source.major) for one in definitions for source in one.sources if source.major is not None
     ]
     return list(dict.fromkeys(found))
-
-
-def _row(row: Row) -> EnvironmentRow:
-    return EnvironmentRow(id=number(row, "id"), name=text(row, "name"), parent=number_or_none(row, "parent"))
 
 
 def environment_id(tx: Transaction, name: str) -> int:
@@ -251,13 +242,13 @@ def environment_id(tx: Transaction, name: str) -> int:
 def resolve_pond(tx: Transaction, environment: int, given: str) -> PondKey:
     """Answer the key of a Pond named `sales` (its newest major) or `sales@2`; raises `NotFound`."""
     name, _, major = given.partition("@")
-    rows = tx.rows(
+    majors = tx.rows(
         """SELECT major FROM ponds WHERE environment = :environment AND name = :name AND removed_at IS NULL
            ORDER BY major DESC""",
+        int,
         environment=environment,
         name=name,
     )
-    majors = [number(row, "major") for row in rows]
     if major:
         majors = [each for each in majors if str(each) == major]
     if not majors:

@@ -6,7 +6,7 @@ import getpass
 
 import msgspec
 
-from pondage.ledger.database.driver import Row, Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -91,7 +91,7 @@ _LEASED = """SELECT id, environment, kind, payload, attempts FROM outbox
 
 def next_outbox(tx: Transaction, *, is_telling: bool = True) -> OutboxRow | None:
     """Answer the next row that waits. Without `is_telling` one that waits for somebody outside is passed over."""
-    return _outbox_row(tx.row(_WAITING, is_telling=int(is_telling)))
+    return tx.row(_WAITING, OutboxRow, is_telling=int(is_telling))
 
 
 def lease_outbox(tx: Transaction, found: OutboxRow, *, lease_us: int) -> OutboxRow:
@@ -106,19 +106,7 @@ def lease_outbox(tx: Transaction, found: OutboxRow, *, lease_us: int) -> OutboxR
 
 def leased_outbox(tx: Transaction, found: OutboxRow) -> OutboxRow | None:
     """Answer the row if it was leased once since it was found: by whoever asks, when the answer to that was lost."""
-    return _outbox_row(tx.row(_LEASED, id=found.id, attempts=found.attempts + 1))
-
-
-def _outbox_row(row: Row | None) -> OutboxRow | None:
-    if row is None:
-        return None
-    return OutboxRow(
-        id=number(row, "id"),
-        environment=number(row, "environment"),
-        kind=text(row, "kind"),
-        payload=text(row, "payload"),
-        attempts=number(row, "attempts"),
-    )
+    return tx.row(_LEASED, OutboxRow, id=found.id, attempts=found.attempts + 1)
 
 
 def outbox_done(tx: Transaction, row: int) -> None:

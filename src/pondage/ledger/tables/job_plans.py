@@ -13,7 +13,7 @@ from pondage.kernel.control import Index, JobPlan
 from pondage.kernel.control.effects import Source
 from pondage.kernel.control.shape import DataEdge, PlanComponent, Virtual
 from pondage.kernel.streams import Limits
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.queue.queues import QueueKey
 from pondage.plan.job.stored_job import StoredJob as StoredJob
 from pondage.plan.job.stored_job import plans_of, shapes_of
@@ -118,8 +118,7 @@ class JobVersion:
 
 def find(tx: Transaction, job: StoredJob) -> int | None:
     """Answer the id of a job that is stored, else None."""
-    row = tx.row("SELECT id FROM definitions WHERE digest = :digest", digest=_digest(job))
-    return None if row is None else number(row, "id")
+    return tx.row("SELECT id FROM definitions WHERE digest = :digest", int, digest=_digest(job))
 
 
 def store(tx: Transaction, job: StoredJob) -> int:
@@ -150,9 +149,8 @@ def store_archive(tx: Transaction, digest: str, archive: bytes) -> None:
 
 def load(tx: Transaction, identity: int) -> JobVersion:
     """Answer a stored job."""
-    row = tx.row("SELECT body FROM definitions WHERE id = :id", id=identity)
-    assert row is not None, f"job definition {identity} is referred to but not stored"
-    return JobVersion(msgspec.json.decode(text(row, "body"), type=StoredJob))
+    (stored,) = tx.one("SELECT body FROM definitions WHERE id = :id", tuple[StoredJob], id=identity)
+    return JobVersion(stored)
 
 
 def _read_ports(plan: JobPlan, *, is_fused: bool) -> dict[str, tuple[str, ...]]:

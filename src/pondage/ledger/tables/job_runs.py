@@ -7,10 +7,9 @@ import msgspec
 from pondage.kernel.control.events import Start
 from pondage.kernel.control.state import Row as MachineRow
 from pondage.kernel.control.state import decode_row, encode_row
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text, text_or_none
+from pondage.ledger.database.driver import Row, Transaction
 from pondage.ledger.tables import actors
 
-_contexts = msgspec.json.Decoder(dict[str, object])
 
 
 class JobRunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,13 +57,14 @@ def insert(
     kept_us: int | None = None,
 ) -> JobRunRow:
     """Write a run that starts."""
-    row = tx.row(
+    return tx.one(
         f"""INSERT INTO job_runs (public_id, environment, actor, job, definition, archive, context, resumed_from,
                                   dispatch, reason, state, started_at, is_flow,
                                   kept_us)
             VALUES (:public_id, :environment, :actor, :job, :definition, :archive, :context, :resumed_from,
                     :dispatch, :reason, 'RUNNING', :now, :is_flow, :kept_us)
             RETURNING {COLUMNS}""",
+        JobRunRow,
         public_id=public_id,
         environment=environment,
         actor=actor,
@@ -78,8 +78,6 @@ def insert(
         is_flow=int(is_flow),
         kept_us=kept_us,
     )
-    assert row is not None
-    return run_of(row)
 
 
 def begin(
@@ -118,47 +116,45 @@ def begin(
 
 def of_actor(tx: Transaction, actor: int) -> JobRunRow:
     """Answer the run that an actor is."""
-    row = tx.row(f"SELECT {COLUMNS} FROM job_runs WHERE actor = :actor", actor=actor)
-    assert row is not None, f"actor {actor} is no run of a job"
-    return run_of(row)
+    return tx.one(f"SELECT {COLUMNS} FROM job_runs WHERE actor = :actor", JobRunRow, actor=actor)
 
 
 def by_public_id(tx: Transaction, environment: int, public_id: str) -> JobRunRow | None:
     """Answer the run that people call by this id."""
-    row = tx.row(
+    return tx.row(
         f"SELECT {COLUMNS} FROM job_runs WHERE public_id = :public_id AND environment = :environment",
+        JobRunRow,
         public_id=public_id,
         environment=environment,
     )
-    return None if row is None else run_of(row)
 
 
 def newest(tx: Transaction, environment: int, *, job: str | None, limit: int, is_flow: bool = False) -> list[JobRunRow]:
     """Answer the newest runs of one job or of all, the newest first; flows on their own."""
-    rows = tx.rows(
+    return tx.rows(
         f"""SELECT {COLUMNS} FROM job_runs
             WHERE environment = :environment AND is_flow = :is_flow AND (CAST(:job AS TEXT) IS NULL OR job = :job)
             ORDER BY id DESC LIMIT :limit""",
+        JobRunRow,
         environment=environment,
         job=job,
         is_flow=int(is_flow),
         limit=limit,
     )
-    return [run_of(row) for row in rows]
 
 
 def called(tx: Transaction, environment: int | None, given: str, *, is_flow: bool | None = None) -> list[JobRunRow]:
     """Answer the two newest runs whose id begins so, or of the job with this name; of both kinds, or of one."""
-    rows = tx.rows(
+    return tx.rows(
         f"""SELECT {COLUMNS} FROM job_runs
             WHERE environment = :environment AND (substr(public_id, 1, length(:given)) = :given OR job = :given)
                   AND is_flow = coalesce(CAST(:is_flow AS INTEGER), is_flow)
             ORDER BY id DESC LIMIT 2""",
+        JobRunRow,
         environment=environment,
         given=given,
         is_flow=None if is_flow is None else int(is_flow),
     )
-    return [run_of(row) for row in rows]
 
 
 def end(tx: Transaction, run: int, *, state: str, code: str | None) -> None:
@@ -170,28 +166,6 @@ def end(tx: Transaction, run: int, *, state: str, code: str | None) -> None:
         code=code,
     )
     assert changed == 1, f"job run {run} ended twice"
-
-
-def run_of(row: Row) -> JobRunRow:
-    """Answer a run from its columns."""
-    return JobRunRow(
-        id=number(row, "id"),
-        public_id=text(row, "public_id"),
-        environment=number(row, "environment"),
-        actor=number(row, "actor"),
-        job=text(row, "job"),
-        definition=number(row, "definition"),
-        context=_contexts.decode(text(row, "context")),
-        resumed_from=number_or_none(row, "resumed_from"),
-        dispatch=number_or_none(row, "dispatch"),
-        reason=text(row, "reason"),
-        state=text(row, "state"),
-        code=text_or_none(row, "code"),
-        started_at=number(row, "started_at"),
-        ended_at=number_or_none(row, "ended_at"),
-        is_flow=bool(row["is_flow"]),
-        cleaned_at=number_or_none(row, "cleaned_at"),
-    )
 
 
 class RunRows:
@@ -208,17 +182,18 @@ class RunRows:
         """Give a row, or None when it does not exist yet."""
         place = (table, key)
         if place not in self._known:
-            row = (
+            value = (
                 None
                 if self._is_new
                 else self._tx.row(
                     "SELECT value FROM run_rows WHERE actor = :actor AND kind = :kind AND key = :key",
+                    str,
                     actor=self._actor,
                     kind=table,
                     key=key,
                 )
             )
-            self._known[place] = None if row is None else decode_row(table, text(row, "value"))
+            self._known[place] = None if value is None else decode_row(table, value)
         return self._known[place]
 
     def put(self, table: str, key: str, row: MachineRow) -> None:
@@ -242,5 +217,10 @@ class RunRows:
 
 def machine_rows(tx: Transaction, actor: int, table: str) -> dict[str, MachineRow]:
     """Answer all rows of one family of a run."""
-    rows = tx.rows("SELECT key, value FROM run_rows WHERE actor = :actor AND kind = :kind", actor=actor, kind=table)
-    return {text(row, "key"): decode_row(table, text(row, "value")) for row in rows}
+    rows = tx.rows(
+        "SELECT key, value FROM run_rows WHERE actor = :actor AND kind = :kind",
+        tuple[str, str],
+        actor=actor,
+        kind=table,
+    )
+    return {key: decode_row(table, value) for key, value in rows}

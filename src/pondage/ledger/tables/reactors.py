@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from pondage.define.reactor.reaction import ReactorDeclaration
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction, number, text
 from pondage.ledger.queue import processes
 from pondage.ledger.tables import history
 
@@ -79,7 +79,7 @@ _SELECT = """SELECT r.actor AS actor, r.environment AS environment, e.name AS en
                     r.project AS project, r.declaration AS declaration, r.entry AS entry, r.digest AS digest,
                     r.code AS code, r.basis AS basis, r.host AS host, r.jobs AS jobs, r.health AS health,
                     a.epoch AS epoch, a.owner AS owner,
-                    coalesce(p.address, '') AS address, r.removed_at AS removed_at
+                    coalesce(p.address, '') AS address, r.removed_at IS NOT NULL AS is_removed
              FROM reactors r JOIN actors a ON a.id = r.actor JOIN environments e ON e.id = r.environment
              LEFT JOIN processes p ON p.id = a.owner AND p.dead_at IS NULL """
 
@@ -107,13 +107,12 @@ def put(
         environment=environment,
         name=declaration.name,
     )
-    row = tx.row(
+    actor = tx.one(
         "SELECT id FROM actors WHERE environment = :environment AND kind = 'reactor' AND key = :name",
+        int,
         environment=environment,
         name=declaration.name,
     )
-    assert row is not None
-    actor = number(row, "id")
     tx.write(
         """INSERT INTO reactors (actor, environment, name, project, declaration, entry, digest, basis, code, host,
                                  jobs, deployed_at)
@@ -156,17 +155,17 @@ def deployed(tx: Transaction, environment: int | None = None) -> list[ReactorRow
     """Answer every reactor that is deployed, or removed but not drained yet."""
     where = "" if environment is None else "WHERE r.environment = :environment "
     values = {} if environment is None else {"environment": environment}
-    return [_reactor(row) for row in tx.rows(_SELECT + where + "ORDER BY r.actor", **values)]
+    return tx.rows(_SELECT + where + "ORDER BY r.actor", ReactorRow, **values)
 
 
 def find(tx: Transaction, environment: int, name: str) -> ReactorRow | None:
     """Answer one reactor by name."""
-    row = tx.row(
+    return tx.row(
         _SELECT + "WHERE r.environment = :environment AND r.name = :name AND r.removed_at IS NULL",
+        ReactorRow,
         environment=environment,
         name=name,
     )
-    return None if row is None else _reactor(row)
 
 
 def claim(tx: Transaction, *, actor: int, process: int, token: str) -> Lease | None:
@@ -188,14 +187,9 @@ def claim(tx: Transaction, *, actor: int, process: int, token: str) -> Lease | N
 
 def claimed(tx: Transaction, *, token: str) -> Lease | None:
     """Answer the lease that was claimed with a token, when it stands."""
-    row = tx.row("SELECT id, environment, key, epoch FROM actors WHERE token = :token", token=token)
-    if row is None:
-        return None
-    return Lease(
-        actor=number(row, "id"),
-        environment=number(row, "environment"),
-        name=text(row, "key"),
-        epoch=number(row, "epoch"),
+    return tx.row(
+        "SELECT id AS actor, environment, key AS name, epoch, token FROM actors WHERE token = :token",
+        Lease,
         token=token,
     )
 
@@ -264,27 +258,4 @@ def signal(tx: Transaction, *, actor: int, payload: object) -> None:
 
 def signals(tx: Transaction, actor: int) -> list[ReactorSignal]:
     """Answer what the ledger has to tell a reactor, in order."""
-    rows = tx.rows("SELECT id, payload FROM signals WHERE actor = :actor ORDER BY id", actor=actor)
-    return [ReactorSignal(id=number(row, "id"), payload=text(row, "payload")) for row in rows]
-
-
-def _reactor(row: Row) -> ReactorRow:
-    return ReactorRow(
-        actor=number(row, "actor"),
-        environment=number(row, "environment"),
-        environment_name=text(row, "environment_name"),
-        name=text(row, "name"),
-        project=text(row, "project"),
-        declaration=msgspec.json.decode(text(row, "declaration"), type=ReactorDeclaration),
-        entry=text(row, "entry"),
-        digest=text(row, "digest"),
-        code=text(row, "code"),
-        host=text(row, "host"),
-        basis=text(row, "basis"),
-        health=text(row, "health"),
-        epoch=number(row, "epoch"),
-        owner=number_or_none(row, "owner"),
-        address=text(row, "address"),
-        jobs=tuple(msgspec.json.decode(text(row, "jobs"), type=list[str])),
-        is_removed=row["removed_at"] is not None,
-    )
+    return tx.rows("SELECT id, payload FROM signals WHERE actor = :actor ORDER BY id", ReactorSignal, actor=actor)

@@ -9,9 +9,9 @@ import msgspec
 from cronsim import CronSim
 
 from pondage.define.pond.definition import ScheduleDefinition
-from pondage.define.values.names import pond_key
+from pondage.define.values.names import PondKey
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors
 
 ON_TIME_US = 60_000_000
@@ -27,23 +27,38 @@ def next_time(cron: str, tz: str, after_us: int) -> int:
     return (found - _EPOCH) // timedelta(microseconds=1)
 
 
+class Due(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule whose time has come."""
+
+    id: int
+    cron: str
+    tz: str
+    catch_up: str
+    next_at: int
+
+
+class _PondDue(Due, frozen=True, kw_only=True):
+    actor: int
+    pond: PondKey
+
+
 def put(tx: Transaction, pond: int, declared: tuple[ScheduleDefinition, ...]) -> None:
     """Make the schedules of a Pond exactly these; one that stays as it was keeps its next time."""
     kept = {
-        text(row, "name"): row
-        for row in tx.rows("SELECT id, name, cron, tz, catch_up FROM schedules WHERE pond = :pond", pond=pond)
+        name: (identity, times)
+        for identity, name, *times in tx.rows(
+            "SELECT id, name, cron, tz FROM schedules WHERE pond = :pond", tuple[int, str, str, str], pond=pond
+        )
     }
     for schedule in declared:
-        former = kept.pop(schedule.name, None)
-        if former is not None and (text(former, "cron"), text(former, "tz")) == (schedule.cron, schedule.tz):
+        former, times = kept.pop(schedule.name, (None, []))
+        if times == [schedule.cron, schedule.tz]:
             tx.change(
-                "UPDATE schedules SET catch_up = :catch_up WHERE id = :id",
-                catch_up=schedule.catch_up,
-                id=number(former, "id"),
+                "UPDATE schedules SET catch_up = :catch_up WHERE id = :id", catch_up=schedule.catch_up, id=former
             )
             continue
         if former is not None:
-            tx.change("DELETE FROM schedules WHERE id = :id", id=number(former, "id"))
+            tx.change("DELETE FROM schedules WHERE id = :id", id=former)
         tx.change(
             """INSERT INTO schedules (pond, name, cron, tz, catch_up, next_at)
                VALUES (:pond, :name, :cron, :tz, :catch_up, :next_at)""",
@@ -54,8 +69,8 @@ def put(tx: Transaction, pond: int, declared: tuple[ScheduleDefinition, ...]) ->
             catch_up=schedule.catch_up,
             next_at=next_time(schedule.cron, schedule.tz, tx.now),
         )
-    for former in kept.values():
-        tx.change("DELETE FROM schedules WHERE id = :id", id=number(former, "id"))
+    for former, _ in kept.values():
+        tx.change("DELETE FROM schedules WHERE id = :id", id=former)
 
 
 def is_due(tx: Transaction) -> bool:
@@ -65,8 +80,7 @@ def is_due(tx: Transaction) -> bool:
 
 def next_due(tx: Transaction) -> int | None:
     """Answer when the next schedule's time comes."""
-    row = tx.row("SELECT min(next_at) AS at FROM schedules")
-    return None if row is None else number_or_none(row, "at")
+    return tx.row("SELECT min(next_at) AS at FROM schedules", int)
 
 
 def fire(tx: Transaction) -> list[int]:
@@ -75,30 +89,29 @@ def fire(tx: Transaction) -> list[int]:
     Missed times (nobody was there to notice) follow `catch_up`: none of them, the latest, or all.
     """
     told: list[int] = []
-    for row in tx.rows(
+    for one in tx.rows(
         """SELECT s.id AS id, s.cron AS cron, s.tz AS tz, s.catch_up AS catch_up, s.next_at AS next_at,
-                  p.actor AS actor, p.name AS name, p.major AS major
+                  p.actor AS actor, p.name || '@' || p.major AS pond
            FROM schedules s JOIN ponds p ON p.id = s.pond
-           WHERE s.next_at <= :now AND p.removed_at IS NULL ORDER BY s.next_at, s.id /*lock skip of s*/"""
+           WHERE s.next_at <= :now AND p.removed_at IS NULL ORDER BY s.next_at, s.id /*lock skip of s*/""",
+        _PondDue,
     ):
-        due, following = times(row, tx.now)
-        key = pond_key(text(row, "name"), number(row, "major"))
+        due, following = times(one, tx.now)
         for at in due:
-            payload = msgspec.json.encode(Pulse(pond=key, at=at)).decode()
-            actors.put_signal(tx, actor=number(row, "actor"), kind="pulse", pond=key, payload=payload)
-        tx.change("UPDATE schedules SET next_at = :at WHERE id = :id", at=following, id=number(row, "id"))
-        told.append(number(row, "actor"))
+            payload = msgspec.json.encode(Pulse(pond=one.pond, at=at)).decode()
+            actors.put_signal(tx, actor=one.actor, kind="pulse", pond=one.pond, payload=payload)
+        tx.change("UPDATE schedules SET next_at = :at WHERE id = :id", at=following, id=one.id)
+        told.append(one.actor)
     return told
 
 
-def times(row: Row, now: int) -> tuple[list[int], int]:
+def times(one: Due, now: int) -> tuple[list[int], int]:
     """Answer the times of a schedule that count, by its `catch_up`, and the first one that is still to come."""
-    cron, tz = text(row, "cron"), text(row, "tz")
-    due = [number(row, "next_at")]
-    while (following := next_time(cron, tz, due[-1])) <= now:
+    due = [one.next_at]
+    while (following := next_time(one.cron, one.tz, due[-1])) <= now:
         due.append(following)
-    if text(row, "catch_up") == "latest":
+    if one.catch_up == "latest":
         due = due[-1:]
-    elif text(row, "catch_up") == "none":
+    elif one.catch_up == "none":
         due = [at for at in due[-1:] if now - at <= ON_TIME_US]
     return due, following

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction, text
 
 
 class SecretRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,18 +39,18 @@ def remove(tx: Transaction, *, environment: int, name: str) -> bool:
 
 def names(tx: Transaction, environment: int) -> list[SecretRow]:
     """Answer the names of all secrets of an environment, never a value."""
-    rows = tx.rows(
-        "SELECT name, changed_at FROM secrets WHERE environment = :environment ORDER BY name", environment=environment
+    return tx.rows(
+        "SELECT name, changed_at FROM secrets WHERE environment = :environment ORDER BY name",
+        SecretRow,
+        environment=environment,
     )
-    return [SecretRow(name=text(row, "name"), changed_at=number(row, "changed_at")) for row in rows]
 
 
 def sealed_value(tx: Transaction, *, environment: int, name: str) -> bytes | None:
     """Answer the sealed value of a secret, None when there is none."""
-    row = tx.row(
+    return tx.row(
         "SELECT sealed FROM secrets WHERE environment = :environment AND name = :name",
+        bytes,
         environment=environment,
         name=name,
     )
-    found = None if row is None else row["sealed"]
-    return found if isinstance(found, bytes) else None

@@ -106,16 +106,14 @@ def halted_actors(tx: Transaction) -> list[HaltedActor]:
 
 def stranded_signals(tx: Transaction, *, older_than_us: int) -> list[str]:
     """Answer the keys of actors that were moved and have signals that nobody has handed on for so long."""
-    return [
-        text(row, "key")
-        for row in tx.rows(
-            """SELECT a.key AS key FROM actors a WHERE a.moved IS NOT NULL AND EXISTS (
+    return tx.rows(
+        """SELECT a.key AS key FROM actors a WHERE a.moved IS NOT NULL AND EXISTS (
                    SELECT 1 FROM signals s WHERE s.actor = a.id AND s.due_at < :limit)
                ORDER BY a.id LIMIT :most""",
-            limit=tx.now - older_than_us,
-            most=MOST,
-        )
-    ]
+        str,
+        limit=tx.now - older_than_us,
+        most=MOST,
+    )
 
 
 def failing_outbox(tx: Transaction) -> list[str]:

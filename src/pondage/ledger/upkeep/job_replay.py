@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.kernel.control import Event, MemoryRows, encode_row, step
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import job_runs
 from pondage.ledger.tables.job_runs import JobRunRow
@@ -23,11 +23,11 @@ class ReplayedRuns(msgspec.Struct, frozen=True, kw_only=True):
 def replay_runs(tx: Transaction, ledger: Ledger, environment: int) -> ReplayedRuns:
     """Replay every run whose history is whole; of one whose beginning retention has taken nothing can be said."""
     steps, differences = 0, []
-    for row in tx.rows(
+    for run in tx.rows(
         f"SELECT {job_runs.COLUMNS} FROM job_runs WHERE environment = :environment ORDER BY id",
+        JobRunRow,
         environment=environment,
     ):
-        run = job_runs.run_of(row)
         taken, found = _replay(tx, ledger, run)
         steps += taken
         differences += [f"{run.public_id}: {one}" for one in found]
@@ -36,23 +36,25 @@ def replay_runs(tx: Transaction, ledger: Ledger, environment: int) -> ReplayedRu
 
 def _replay(tx: Transaction, ledger: Ledger, run: JobRunRow) -> tuple[int, list[str]]:
     recorded = tx.rows(
-        "SELECT at, signals FROM advancements WHERE actor = :actor AND error IS NULL ORDER BY id", actor=run.actor
+        "SELECT at, signals FROM advancements WHERE actor = :actor AND error IS NULL ORDER BY id",
+        tuple[int, _ROUNDS],
+        actor=run.actor,
     )
-    version = tx.row("SELECT version FROM actors WHERE id = :id", id=run.actor)
-    assert version is not None
-    if number(version, "version") > len(recorded):
+    if tx.one("SELECT version FROM actors WHERE id = :id", int, id=run.actor) > len(recorded):
         return 0, []
     rows, index = MemoryRows(), ledger.job(tx, run.definition).index
-    for one in recorded:
-        for events in _rounds.decode(text(one, "signals")):
-            step(index, rows, events, number(one, "at"))
+    for at, rounds in recorded:
+        for events in rounds:
+            step(index, rows, events, at)
     given = {
         f"{kind} {key}".rstrip(): encode_row(row).decode()
         for kind, found in rows.tables.items()
         for key, row in found.items()
     }
     stored = {
-        f"{text(row, 'kind')} {text(row, 'key')}".rstrip(): text(row, "value")
-        for row in tx.rows("SELECT kind, key, value FROM run_rows WHERE actor = :actor", actor=run.actor)
+        f"{kind} {key}".rstrip(): value
+        for kind, key, value in tx.rows(
+            "SELECT kind, key, value FROM run_rows WHERE actor = :actor", tuple[str, str, str], actor=run.actor
+        )
     }
     return len(recorded), [name for name in sorted({*given, *stored}) if given.get(name) != stored.get(name)]

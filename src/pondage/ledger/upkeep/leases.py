@@ -43,11 +43,11 @@ def extend(tx: Transaction, *, execution: int, token: str, for_us: int | None, r
 
 def next_expiry(tx: Transaction) -> int | None:
     """Answer when the next lease runs out, None when none is held: one probe of an index of open leases."""
-    row = tx.row(
+    return tx.row(
         """SELECT healthy_until AS at FROM executions WHERE completed_at IS NULL AND healthy_until IS NOT NULL
-           ORDER BY healthy_until LIMIT 1"""
+           ORDER BY healthy_until LIMIT 1""",
+        int,
     )
-    return None if row is None else number(row, "at")
 
 
 def expire(ledger: Ledger, *, process: int | None) -> int:

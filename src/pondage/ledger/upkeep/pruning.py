@@ -96,7 +96,7 @@ def _take_out(tx: Transaction, prunable: list[Row]) -> int:
     """Delete Runs that were found prunable: nothing that is over and swept ever comes back, so they still are."""
     marks, values = numbered("run", [number(row, "id") for row in prunable])
     # Held, so that of two that prune at once only one writes the summary.
-    held = {number(row, "id") for row in tx.rows(f"SELECT id FROM runs WHERE id IN ({marks}) /*lock skip*/", **values)}
+    held = set(tx.rows(f"SELECT id FROM runs WHERE id IN ({marks}) /*lock skip*/", int, **values))
     if not held:
         return 0
     for row in prunable:

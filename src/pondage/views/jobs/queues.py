@@ -51,7 +51,7 @@ def component_queues(tx: Transaction, *, is_all: bool = False) -> QueuesView:
     """Answer the queues of components; with `is_all` those too in which there is nothing now."""
     newest = retention.newest_archive(tx)
     waiting = {number(row, "queue"): row for row in tx.rows(_WAITING)}
-    running = {number(row, "queue"): number(row, "count") for row in tx.rows(_RUNNING)}
+    running = dict(tx.rows(_RUNNING, tuple[int, int]))
     alive = processes.alive(tx)
     rows = tx.rows(
         """SELECT id, code, served_by, pool, labels, components, memory FROM queues

@@ -136,7 +136,7 @@ def _against(tx: Transaction, environment: int, name: str, row: PondRow, against
     if run is None and actors.environment(tx, against) is not None:
         return inspections.published_run(tx, against, name)
     if run is None:
-        known = [text(each, "name") for each in tx.rows("SELECT name FROM environments ORDER BY name")]
+        known = tx.rows("SELECT name FROM environments ORDER BY name", str)
         close = nearest(against, known)
         raise NotFound(
             f"--against {against!r} is neither a Run nor an environment"

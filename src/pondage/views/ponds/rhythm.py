@@ -88,7 +88,7 @@ def rhythm(
     read = len(ran[bottleneck]) if bottleneck is not None else 0
     rounds = None if compare is None else _rounds(*compare, since=since, until=until)
     ponds = tuple(_pond(key, rows, paces.get(key), read, until - since, rounds) for key, rows in sorted(ran.items()))
-    deployed = sum(number(row, "count") for row in tx.rows(_DEPLOYED, environment=found))
+    deployed = sum(tx.rows(_DEPLOYED, int, environment=found))
     idle = (rounds or 0) * max(0, deployed - len(ponds))
     return RhythmView(
         environment=environment,

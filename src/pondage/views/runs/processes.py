@@ -33,7 +33,7 @@ _HELD = """SELECT process, count(*) AS held FROM executions
 
 def alive(tx: Transaction) -> tuple[ProcessView, ...]:
     """Answer every process that is thought to be alive, oldest first."""
-    held = {number(row, "process"): number(row, "held") for row in tx.rows(_HELD)}
+    held = dict(tx.rows(_HELD, tuple[int, int]))
     rows = sorted(tx.rows(_ALIVE), key=lambda row: number(row, "id"))
     return tuple(
         ProcessView(
