@@ -12,6 +12,7 @@ from pondage.cli.client.remote import Server
 from pondage.cli.client.session import Session
 from pondage.cli.client.settings import Settings
 from pondage.ledger.tables import api_tokens
+from pondage.ledger.tables.history import this_person
 from pondage.operations import reactors
 from pondage.project.project import load_project
 from pondage.server.serving import ServeOptions, bound, serving
@@ -79,3 +80,17 @@ def test_a_reactor_is_watched_from_near_and_far_alike(live: Hosting, far: list[s
     there = There(Server(far[1], far[3]), Settings())
     first = [next(desk.follow(reactors.reactor_watch, reactor="quote")) for desk in (near, there)]
     assert {str(each["state"]["state"]) for each in first} == {"Live"}  # type: ignore[index]
+
+
+def test_a_command_is_audited_once_with_a_name_from_near_and_far(
+    live: Hosting, far: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(live.root)
+    for where, who in (([], this_person().who), (far, "token far")):
+        with live.ledger.reading() as tx:
+            before = len(tx.rows("SELECT id FROM audit"))
+        assert said(capsys, ["reactor", "resume", "quote", *where]).code == 0
+        with live.ledger.reading() as tx:
+            (row,) = tx.rows("SELECT who, verb, target FROM audit ORDER BY id")[before:]
+        assert str(row["who"]).startswith(who)
+        assert (row["verb"], row["target"]) == ("reactor resume", "quote")

@@ -102,10 +102,13 @@ def deploy(context: Context, asked: DeployRequest) -> PlanView:
         )
     if made.parent:
         begin(ledger, environment, made.parent)
-    if any(change.change != "unchanged" for change in view.jobs):
-        deploy_jobs(ledger, environment, project=asked.project, jobs=asked.jobs, archive=asked.archive, by=context.by)
+    has_jobs = any(change.change != "unchanged" for change in view.jobs)
     is_exposed = any(change.change != "unchanged" for change in view.exposed)
     if made.is_empty and not is_exposed:
+        if has_jobs:
+            deploy_jobs(
+                ledger, environment, project=asked.project, jobs=asked.jobs, archive=asked.archive, by=context.by
+            )
         return view
     put_in_force(
         ledger,
@@ -121,6 +124,7 @@ def deploy(context: Context, asked: DeployRequest) -> PlanView:
         pool_sizes=asked.pools,
         parent=made.parent or None,
         exposed=asked.exposed if is_exposed or _has_own(context, asked) else None,
+        jobs=asked.jobs if has_jobs else None,
         by=context.by,
     )
     return view

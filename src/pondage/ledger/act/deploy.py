@@ -15,6 +15,7 @@ from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Calm, Deploy, Event, Remove, Tide, Wake, Wave
 from pondage.kernel.demand.state import Pacing
 from pondage.ledger.act.exposed import row_of
+from pondage.ledger.act.job_deploys import put_jobs
 from pondage.ledger.act.reactor_deploy import put_reactors, reactors_of, require_fed_contracts
 from pondage.ledger.database.driver import Transaction, number, text
 from pondage.ledger.ledger import Ledger
@@ -23,6 +24,7 @@ from pondage.ledger.step import advance
 from pondage.ledger.tables import actors, environments, history, schedules
 from pondage.ledger.tables.actors import PondRow
 from pondage.ledger.tables.history import Caller
+from pondage.ledger.tables.job_plans import StoredJob
 from pondage.plan.deploy.diamonds import tracked
 from pondage.plan.deploy.values import Deployed
 
@@ -64,6 +66,7 @@ def deploy(
     pool_sizes: Mapping[str, int] | None = None,
     parent: str | None = None,
     exposed: Exposed | None = None,
+    jobs: Mapping[str, StoredJob] | None = None,
     by: Caller | None = None,
 ) -> str:
     """Put bound definitions in force and take Ponds away; answer the digest of the code archive.
@@ -71,7 +74,7 @@ def deploy(
     `expected` is what the plan was made against: when somebody else deployed since, this refuses and changes nothing.
     Raises `LedgerError` then. `reactors` of None leaves the reactors as they are. `restored` is the older deployment
     that a rollback brings back. `parent` is the environment that a new one reads where it has no Ponds of its own.
-    `exposed` of None leaves what the project gives to trees as it is.
+    `exposed` of None leaves what the project gives to trees as it is, and `jobs` of None its jobs.
     """
     digest = hashlib.sha256(archive).hexdigest()
     with ledger.transaction() as tx:
@@ -87,6 +90,8 @@ def deploy(
         _refuse_unknown_pools(definitions, set(pools.sizes(tx)))
         _store_archive(tx, digest, archive)
         require_fed_contracts(tx, identity, definitions)
+        if jobs is not None:
+            put_jobs(tx, environment, identity, project=project, jobs=jobs, archive=archive)
         if reactors is not None:
             put_reactors(tx, reactors, environment=identity, environment_name=environment, project=project, code=digest)
         former = {one.key: one.definition for one in before}

@@ -67,24 +67,38 @@ def deploy_jobs(
         identity = actors.environment(tx, environment, is_created=True)
         assert identity is not None
         actors.lock_environment(tx, identity)
-        changes = job_changes(tx, environment, project=project, jobs=jobs)
-        for change in changes:
-            if change.change == "removed":
-                tx.change(
-                    """DELETE FROM schedules WHERE job =
-                       (SELECT id FROM jobs WHERE environment = :environment AND name = :name)""",
-                    environment=identity,
-                    name=change.name,
-                )
-                tx.write(
-                    "DELETE FROM jobs WHERE environment = :environment AND name = :name",
-                    environment=identity,
-                    name=change.name,
-                )
-            elif change.change != "unchanged":
-                _put(tx, identity, project, change.name, jobs[change.name], archive)
+        changes = put_jobs(tx, environment, identity, project=project, jobs=jobs, archive=archive)
         history.audit(tx, by, environment=identity, verb="deploy jobs", target=project)
         return changes
+
+
+def put_jobs(
+    tx: Transaction,
+    environment: str,
+    identity: int,
+    *,
+    project: str,
+    jobs: Mapping[str, StoredJob],
+    archive: bytes,
+) -> tuple[JobChange, ...]:
+    """Put the jobs of a project in force in an environment that is locked, and answer what changed."""
+    changes = job_changes(tx, environment, project=project, jobs=jobs)
+    for change in changes:
+        if change.change == "removed":
+            tx.change(
+                """DELETE FROM schedules WHERE job =
+                   (SELECT id FROM jobs WHERE environment = :environment AND name = :name)""",
+                environment=identity,
+                name=change.name,
+            )
+            tx.write(
+                "DELETE FROM jobs WHERE environment = :environment AND name = :name",
+                environment=identity,
+                name=change.name,
+            )
+        elif change.change != "unchanged":
+            _put(tx, identity, project, change.name, jobs[change.name], archive)
+    return changes
 
 
 def _put(tx: Transaction, environment: int, project: str, name: str, job: StoredJob, archive: bytes) -> None:
