@@ -11,7 +11,7 @@ import msgspec
 from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
 from pondage.cli.files.registry import known_components, listed_components
-from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title, print_view
+from pondage.cli.printing.output import print_json, print_list, print_pairs, print_title, print_view
 from pondage.connect import kubernetes
 from pondage.define.job.component import ComponentDefinition
 from pondage.define.types.port import Port
@@ -35,15 +35,12 @@ def component() -> None:
 def list_components(settings: Settings, is_json: bool) -> None:
     """List all components with their ports: the library's, those that are deployed for trees, and this project's."""
     found = listed_components()
-    if is_json:
-        print_json([msgspec.to_builtins(one) for one in found])
-        return
     columns = ("NAME", "VERSION", "OF", "INPUTS", "OUTPUTS", "")
     rows = [
         (one.name, one.version, _owner(one), _short(one.inputs), _short(one.outputs), one.doc.partition("\n")[0])
         for one in found
     ]
-    print_table(settings, columns, rows)
+    print_list(settings, found, columns, rows, empty="", is_json=is_json)
 
 
 @component.command("show", cls=Verb)
@@ -75,13 +72,9 @@ def show(settings: Settings, name: str, is_json: bool) -> None:
 def queues(settings: Settings, is_all: bool, is_json: bool) -> None:
     """Show what waits for which code. What is left over of old code can be bound to the new one."""
     view = asked(settings, components.component_queues, is_all=is_all)
-    if is_json:
-        print_json(view)
-    elif not view.queues:
-        click.echo("nothing waits and nothing runs; every queue there ever was: pondage component queues --all")
-    else:
-        columns = ("QUEUE", "COMPONENTS", "CODE", "WAITING", "RUNNING", "OLDEST", "NEEDS", "WORKERS", "")
-        print_table(settings, columns, [_line(one) for one in view.queues])
+    columns = ("QUEUE", "COMPONENTS", "CODE", "WAITING", "RUNNING", "OLDEST", "NEEDS", "WORKERS", "")
+    empty = "nothing waits and nothing runs; every queue there ever was: pondage component queues --all"
+    print_list(settings, view, columns, [_line(one) for one in view.queues], empty=empty, is_json=is_json)
 
 
 @component.command("rebind", cls=Verb)

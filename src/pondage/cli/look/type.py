@@ -7,7 +7,7 @@ import msgspec
 
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.files.registry import listed_types
-from pondage.cli.printing.output import print_json, print_pairs, print_table
+from pondage.cli.printing.output import print_json, print_list, print_pairs
 from pondage.define.types.type_json import spark_json
 from pondage.define.types.type_registry import TypeEntry, TypeRegistry, structures_of
 from pondage.define.types.types import parse_type
@@ -25,11 +25,9 @@ def type() -> None:  # noqa: A001 - the name of the verb
 def list_types(settings: Settings, is_json: bool) -> None:
     """List all types: built in, deployed, and of this project."""
     found = {one.key: one for one in listed_types()}
-    if is_json:
-        print_json([_as_json(one, found) for one in found.values()])
-        return
+    view = [_as_json(one, found) for one in found.values()]
     rows = [(key, one.project or "built in", one.definition, one.doc) for key, one in found.items()]
-    print_table(settings, ("NAME", "OF", "CONSISTS OF", ""), rows)
+    print_list(settings, view, ("NAME", "OF", "CONSISTS OF", ""), rows, empty="", is_json=is_json)
 
 
 @type.command("show", cls=Verb)

@@ -6,7 +6,7 @@ import click
 
 from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
-from pondage.cli.printing.output import print_json, print_table, print_view
+from pondage.cli.printing.output import print_list, print_view
 from pondage.operations import installation
 from pondage.views.words import age_text
 
@@ -23,12 +23,6 @@ def alert() -> None:
 def list_(settings: Settings, is_open: bool, limit: int, is_json: bool) -> None:
     """List the newest alerts: one for each root cause."""
     view = asked(settings, installation.alert_list, limit=limit, is_open=is_open)
-    if is_json:
-        print_json(view)
-        return
-    if not view.alerts:
-        click.echo("no alerts; rules for them are [alerts.NAME] in pondage.toml (docs/alerts.md)")
-        return
     rows = [
         (
             each.id,
@@ -40,7 +34,9 @@ def list_(settings: Settings, is_open: bool, limit: int, is_json: bool) -> None:
         )
         for each in view.alerts
     ]
-    print_table(settings, ("ALERT", "RULE", "KIND", "SINCE", "STATE", "WHAT"), rows)
+    empty = "no alerts; rules for them are [alerts.NAME] in pondage.toml (docs/alerts.md)"
+    columns = ("ALERT", "RULE", "KIND", "SINCE", "STATE", "WHAT")
+    print_list(settings, view, columns, rows, empty=empty, is_json=is_json)
 
 
 @alert.command("test", cls=Verb)

@@ -8,7 +8,7 @@ import msgspec
 from pondage.cli.client.desk import asked, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.operate.reactor_commands import fire, fire_with, pause, push, redrive, resume, revive
-from pondage.cli.printing.output import print_json, print_pairs, print_table
+from pondage.cli.printing.output import print_json, print_list, print_pairs, print_table, print_view
 from pondage.operations import reactors
 from pondage.views.reactors.reactors import ReactorView
 from pondage.views.words import moment_text
@@ -31,17 +31,10 @@ def list_reactors(settings: Settings, is_json: bool) -> None:
     """List every deployed reactor, its state, and whether a live host owns it."""
     with desk(settings) as opened:
         views = opened.ask(reactors.reactor_list)
-        environment = "" if views else opened.environment
-    if is_json:
-        print_json(views)
-        return
-    if not views:
-        click.echo(
-            f"no reactor is deployed in environment {environment}; declare one with Reactor(…), then: pondage deploy"
-        )
-        return
+        where = "" if views else f" in environment {opened.environment}"
     columns = ("REACTOR", "VERSION", "STATE", "FIRES", "SOURCES", "DURABLE")
-    print_table(settings, columns, [_line(view) for view in views])
+    empty = f"no reactor is deployed{where}; declare one with Reactor(…), then: pondage deploy"
+    print_list(settings, views, columns, [_line(view) for view in views], empty=empty, is_json=is_json)
 
 
 def _line(view: ReactorView) -> tuple[str, ...]:
@@ -109,16 +102,14 @@ def _offset_text(offset: object) -> str:
 def dead(settings: Settings, name: str, is_json: bool) -> None:
     """List dead letters: the inputs of fires that were given up, and events that could not be decoded."""
     letters = asked(settings, reactors.reactor_dead, reactor=name, patience_s=10.0)
-    if is_json:
-        print_json(letters)
-        return
-    if not letters:
-        click.echo(f"no dead letters; what it does: pondage reactor state {name}")
-        return
-    print_table(settings, ("LETTER", "ERROR", "INPUTS"), [_letter_line(each) for each in letters])
-    if any(each["raw"] is None for each in letters):
+    rows, empty = (
+        [_letter_line(each) for each in letters],
+        f"no dead letters; what it does: pondage reactor state {name}",
+    )
+    print_list(settings, letters, ("LETTER", "ERROR", "INPUTS"), rows, empty=empty, is_json=is_json)
+    if any(each["raw"] is None for each in letters) and not is_json:
         click.echo(f"once more: pondage reactor redrive {name} LETTER")
-    if any(each["raw"] is not None for each in letters):
+    if any(each["raw"] is not None for each in letters) and not is_json:
         click.echo(f"what could not be decoded: repair it and hand it over (pondage reactor push {name} SOURCE JSON)")
 
 
@@ -135,13 +126,9 @@ def _letter_line(letter: dict[str, object]) -> tuple[str, ...]:
 def history(settings: Settings, name: str, limit: int, is_json: bool) -> None:
     """List what happened to a reactor: recoveries, holds, starts that failed."""
     lines = asked(settings, reactors.reactor_history, reactor=name, limit=limit)
-    if is_json:
-        print_json(lines)
-        return
-    for line in lines:
-        click.echo(f"{moment_text(line.at)}  {line.text}")
-    if not lines:
-        click.echo(f"nothing has happened to it: no recovery, no hold; what it does: pondage reactor state {name}")
+    text = "\n".join(f"{moment_text(line.at)}  {line.text}" for line in lines)
+    empty = f"nothing has happened to it: no recovery, no hold; what it does: pondage reactor state {name}"
+    print_view(lines, text or empty, is_json=is_json)
 
 
 @reactor.command("watch", cls=Verb)

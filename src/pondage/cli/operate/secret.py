@@ -8,7 +8,7 @@ import click
 
 from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
-from pondage.cli.printing.output import print_json, print_view
+from pondage.cli.printing.output import print_view
 from pondage.define.values.names import checked_name
 from pondage.operations import access
 
@@ -39,14 +39,8 @@ def set_(settings: Settings, name: str, is_json: bool) -> None:
 def list_(settings: Settings, is_json: bool) -> None:
     """Print the names of the stored secrets. Values are never shown."""
     view = asked(settings, access.secret_list)
-    found = view.secrets
-    if is_json:
-        print_json(view)
-    elif not found:
-        click.echo("there are no secrets; next: pondage secret set NAME")
-    else:
-        for each in found:
-            click.echo(each)
+    text = "\n".join(view.secrets) or "there are no secrets; next: pondage secret set NAME"
+    print_view(view, text, is_json=is_json)
 
 
 @secret.command("remove", cls=Verb)

@@ -6,7 +6,7 @@ import click
 
 from pondage.cli.client.desk import asked, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
-from pondage.cli.printing.output import print_json, print_table, print_view
+from pondage.cli.printing.output import print_list, print_view
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.names import checked_name
 from pondage.ledger.tables.api_tokens import TokenRow
@@ -53,10 +53,8 @@ def create(
             lasts_us=None if expires is None else parsed_duration(expires, what="--expires"),
         )
     row = made.row
-    if is_json:
-        print_json(made)
-    else:
-        click.echo(made.token)
+    print_view(made, made.token, is_json=is_json)
+    if not is_json:
         click.echo(f"{row.id}: {row.level} in {', '.join(row.environments)}; it is not shown again", err=True)
 
 
@@ -67,24 +65,14 @@ def list_(settings: Settings, is_json: bool) -> None:
     with desk(settings) as opened:
         rows = opened.ask(access.token_list)
         now = opened.ask(installation.about).at
-    if is_json:
-        print_json(rows)
-        return
-    if not rows:
-        click.echo("there are no tokens; next: pondage serve, or pondage token create --level read")
-        return
-    lines = [
-        (
-            row.id,
-            row.name,
-            row.level,
-            ", ".join(row.environments),
-            age_text(row.created_at, now),
-            _state(row, now),
-        )
-        for row in rows
-    ]
-    print_table(settings, ("TOKEN", "NAME", "LEVEL", "ENVIRONMENTS", "MADE", "STATE"), lines)
+    columns = ("TOKEN", "NAME", "LEVEL", "ENVIRONMENTS", "MADE", "STATE")
+    empty = "there are no tokens; next: pondage serve, or pondage token create --level read"
+    print_list(settings, rows, columns, [_line(row, now) for row in rows], empty=empty, is_json=is_json)
+
+
+def _line(row: TokenRow, now: int) -> tuple[str, ...]:
+    environments = ", ".join(row.environments)
+    return row.id, row.name, row.level, environments, age_text(row.created_at, now), _state(row, now)
 
 
 def _state(row: TokenRow, now: int) -> str:

@@ -85,6 +85,13 @@ def print_table(
         click.echo(line)
 
 
+def print_list(
+    settings: Settings, view: object, columns: Sequence[str], rows: Sequence[Row], *, empty: str, is_json: bool
+) -> None:
+    """Print the view itself with `--json`, else its rows as a table, or what to know when it is `empty`."""
+    print_view(view, lambda: print_table(settings, columns, rows) if rows else click.echo(empty), is_json=is_json)
+
+
 def rich_table(columns: Sequence[str], rows: Iterable[Row], *, numbers: Sequence[str] = ()) -> Table:
     """Answer a table for the terminal library. Texts are never taken for markup."""
     from rich import box

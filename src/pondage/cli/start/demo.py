@@ -15,7 +15,7 @@ import msgspec
 import pondage
 from pondage.cli.ask.run import everything_of, tables_of
 from pondage.cli.client.desk import Here
-from pondage.cli.client.session import Session, session
+from pondage.cli.client.session import session
 from pondage.cli.client.settings import Settings, pass_settings, verb
 from pondage.cli.follow.answer import ask, print_answer
 from pondage.cli.follow.event import find_ponds
@@ -28,7 +28,7 @@ from pondage.cli.start.deploy import deploy_project
 from pondage.errors import ProjectError
 from pondage.operations import demand, installation, ponds
 from pondage.project.project import load_project
-from pondage.views.ponds.rhythm import RhythmView, rhythm
+from pondage.views.ponds.rhythm import RhythmView
 from pondage.views.ponds.show import PondShow, PublishedView
 from pondage.views.ponds.status import StatusView
 from pondage.views.words import duration_text
@@ -62,7 +62,7 @@ def demo(settings: Settings, into: Path | None, temporary: bool, seconds: float)
             near = Here(opened)
             print_plan(settings, deploy_project(near))
             with near.workers():
-                _walk(settings, opened, near, seconds)
+                _walk(settings, near, seconds)
         _next(settings, directory, is_temporary=temporary)
 
 
@@ -75,7 +75,7 @@ def _directory(into: Path | None, *, is_temporary: bool) -> Iterator[Path]:
         yield Path(name) / "shop"
 
 
-def _walk(settings: Settings, opened: Session, near: Here, seconds: float) -> None:
+def _walk(settings: Settings, near: Here, seconds: float) -> None:
     key = find_ponds(near, (OUTLET,))[0]
     _step(settings, 3, f"Pulse {OUTLET}: be as fresh as now. Everything it needs runs first, once. (Spark starts too.)")
     view = pulse_and_follow(settings, near, key, timeout_s=FIRST_RUN_S)
@@ -83,7 +83,7 @@ def _walk(settings: Settings, opened: Session, near: Here, seconds: float) -> No
     for table in tables_of(near, key):
         print_answer(settings, ask(near, everything_of(table), limit=10))
     _step(settings, 5, f"A Wave for {seconds:g} s: {OUTLET} wants more as soon as it has some.")
-    _wave(settings, opened, near, key, seconds)
+    _wave(settings, near, key, seconds)
     _step(settings, 6, "Why does a Pond not run?")
     idle = _idle_pond(view)
     click.echo(f"$ pondage why {idle}")
@@ -92,7 +92,7 @@ def _walk(settings: Settings, opened: Session, near: Here, seconds: float) -> No
     _read_outside(settings, near, key)
 
 
-def _wave(settings: Settings, opened: Session, near: Here, key: str, seconds: float) -> None:
+def _wave(settings: Settings, near: Here, key: str, seconds: float) -> None:
     since = near.ask(installation.about).at
     near.ask(demand.wave, pond=key, pacing="eager")
     with screen(settings) as shown:
@@ -101,8 +101,7 @@ def _wave(settings: Settings, opened: Session, near: Here, key: str, seconds: fl
         # Not only calm: what the Wave asked of the Sources is taken back too, so that the demo can end.
         near.ask(demand.sleep, pond=key, upstream=True)
         follow(near, shown, _is_quiet, timeout_s=SETTLE_S)
-    with opened.ledger.reading() as tx:
-        print_rhythm(settings, rhythm(tx, opened.environment, since=since, until=until))
+    print_rhythm(settings, near.ask(ponds.rhythm, since=since, until=until))
 
 
 def _is_quiet(view: StatusView) -> bool:

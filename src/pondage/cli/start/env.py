@@ -6,7 +6,7 @@ import click
 
 from pondage.cli.client.desk import asked, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
-from pondage.cli.printing.output import print_json, print_table
+from pondage.cli.printing.output import print_json, print_list, print_table, print_view
 from pondage.operations import environments
 from pondage.views.words import count_text, size_text
 
@@ -24,17 +24,14 @@ def env() -> None:
 def list_(settings: Settings, is_json: bool) -> None:
     """Print every environment: what is above it, its own Ponds, the size of its own data."""
     view = asked(settings, environments.env_list)
-    if is_json:
-        print_json(view)
-        return
-    if not view.environments:
-        click.echo("there are no environments; the first is made by: pondage deploy")
-        return
     rows = [
         (each.name, each.parent or "-", str(each.own), str(each.borrowed), size_text(each.bytes))
         for each in view.environments
     ]
-    print_table(settings, ("ENVIRONMENT", "READS", "PONDS", "BORROWED", "DATA"), rows)
+    empty = "there are no environments; the first is made by: pondage deploy"
+    print_list(
+        settings, view, ("ENVIRONMENT", "READS", "PONDS", "BORROWED", "DATA"), rows, empty=empty, is_json=is_json
+    )
 
 
 @env.command("show", cls=Verb)
@@ -69,11 +66,9 @@ def remove(settings: Settings, name: str, is_sure: bool, is_json: bool) -> None:
         if not is_sure and name != "main":  # which is refused anyway
             click.confirm(f"remove environment {name} with {count_text(own, 'Pond')} of its own?", abort=True, err=True)
         removed = opened.ask(environments.env_remove, name=name)
-    if is_json:
-        print_json(removed)
-        return
-    click.echo(
+    text = (
         f"removed {name}: {count_text(removed.snapshots, 'snapshot')} ({size_text(removed.bytes)}) "
         "will be deleted by pondage vacuum"
         + (f"; {count_text(removed.kept, 'snapshot')} stay, because others show them" if removed.kept else "")
     )
+    print_view(removed, text, is_json=is_json)

@@ -6,7 +6,7 @@ import click
 
 from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, settings_and_json, verb
-from pondage.cli.printing.output import print_json
+from pondage.cli.printing.output import print_view
 from pondage.operations import rollbacks
 
 
@@ -22,9 +22,9 @@ def promote(settings: Settings, ponds: tuple[str, ...], to: str | None, is_deplo
     until the next Run there.
     """
     done = asked(settings, rollbacks.promote, ponds=ponds, to=to, is_deployed=is_deployed)
-    if is_json:
-        print_json(done)
-        return
-    for each in done.ponds:
-        shown = "shows it now" if each.is_shown else "shows it as soon as the Run that is active there has ended"
-        click.echo(f"{each.pond}#{each.number} of {done.environment}: {done.to} {shown}")
+    now, later = "shows it now", "shows it as soon as the Run that is active there has ended"
+    text = "\n".join(
+        f"{each.pond}#{each.number} of {done.environment}: {done.to} {now if each.is_shown else later}"
+        for each in done.ponds
+    )
+    print_view(done, text, is_json=is_json)

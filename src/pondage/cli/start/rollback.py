@@ -7,7 +7,7 @@ import click
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.event import what_follows
-from pondage.cli.printing.output import print_json
+from pondage.cli.printing.output import print_json, print_view
 from pondage.cli.printing.plan import print_plan
 from pondage.operations import rollbacks
 from pondage.views.words import age_text
@@ -58,11 +58,8 @@ def _roll_back_pond(opened: Desk, name: str, given: str, *, is_json: bool) -> No
 def _roll_back_project(settings: Settings, opened: Desk, *, is_dry: bool, is_json: bool) -> None:
     project = opened.project
     back = opened.ask(rollbacks.rollback, project=project.name, is_dry=is_dry, pools=project.pools)
-    if is_json:
-        print_json(back.plan)
-        return
-    print_plan(settings, back.plan, is_deployed=True)
-    if is_dry or back.plan.is_empty:
+    print_view(back.plan, lambda: print_plan(settings, back.plan, is_deployed=True), is_json=is_json)
+    if is_json or is_dry or back.plan.is_empty:
         return
     click.echo(
         f"deployed again to {back.environment}: the state of {age_text(back.deployed_at, back.at)}; "

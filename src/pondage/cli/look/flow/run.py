@@ -13,7 +13,7 @@ from pondage.cli.files.inference import asking_first
 from pondage.cli.files.tree import refuse_tree, stored_tree
 from pondage.cli.follow.job_run import started_run, watch_run
 from pondage.cli.printing.jobs import COMPONENT_COLUMNS, RUN_COLUMNS, component_rows, headline, print_streams, run_rows
-from pondage.cli.printing.output import print_json, print_table, print_title, print_view, styled
+from pondage.cli.printing.output import print_json, print_list, print_table, print_title, print_view, styled
 from pondage.cli.printing.stages import print_stages
 from pondage.define.job.flow import FlowRefused
 from pondage.define.values.names import checked_name
@@ -67,13 +67,9 @@ def store(settings: Settings, file: Path, is_json: bool) -> None:
 def list_runs(settings: Settings, name: str | None, limit: int, is_json: bool) -> None:
     """List the newest flows, of one name or of all."""
     view = asked(settings, flows.flow_list, name=name, limit=limit)
-    if is_json:
-        print_json(view)
-    elif view.runs:
-        columns = tuple({"JOB": "FLOW", "COMPONENTS": "NODES"}.get(one, one) for one in RUN_COLUMNS)
-        print_table(settings, columns, run_rows(view.runs, view.at))
-    else:
-        click.echo("no flow has run; try: pondage flow submit FILE")
+    columns = tuple({"JOB": "FLOW", "COMPONENTS": "NODES"}.get(one, one) for one in RUN_COLUMNS)
+    empty = "no flow has run; try: pondage flow submit FILE"
+    print_list(settings, view, columns, run_rows(view.runs, view.at), empty=empty, is_json=is_json)
 
 
 @click.command("show", cls=Verb)
