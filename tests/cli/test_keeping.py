@@ -118,7 +118,7 @@ def test_a_worker_serves_until_it_is_told_to_end(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", code, "worker", *arguments, "--state", "state", "--labels", "gpu,eu", "--slots", "3"],
         cwd=tmp_path, stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(identity.__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": str(Path(identity.__file__).parents[3])},
     )  # fmt: skip
     assert process.stdout is not None
     assert "3 Ripples side by side in each, labels gpu eu" in process.stdout.readline()

@@ -44,7 +44,7 @@ def started_dev(project: Project) -> subprocess.Popen[str]:
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code, str(project.root)], stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(dev.__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": str(Path(dev.__file__).parents[3])},
     )  # fmt: skip
     assert process.stdout is not None
     for line in process.stdout:
@@ -114,7 +114,7 @@ def test_a_supervisor_ends_with_the_command_that_started_it(project: Project) ->
     )
     subprocess.run(
         [sys.executable, "-c", code, str(project.root)], check=False, timeout=PATIENCE_S,
-        env={**os.environ, "PYTHONPATH": str(Path(dev.__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": str(Path(dev.__file__).parents[3])},
     )  # fmt: skip
     ledger = config_of(project).open_ledger()
     changes = ledger.driver.changes()

@@ -27,8 +27,6 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: int
 
 
-
-
 def dataset(tx: Transaction, *, pond: int, ripple: str, new_id: str) -> tuple[int, str]:
     """Answer id and public id of the dataset of a Ripple, and make it when it is the first time."""
     found = tx.row(
@@ -91,9 +89,7 @@ def load(tx: Transaction, ids: list[int]) -> dict[int, SnapshotRow]:
     )
     growing = {row.id: row.content for row in rows if row.kind in manifests.GROWING}
     tables = manifests.tables(tx, growing) if growing else {}
-    return {
-        row.id: msgspec.structs.replace(row, content=tables[row.id]) if row.id in tables else row for row in rows
-    }
+    return {row.id: msgspec.structs.replace(row, content=tables[row.id]) if row.id in tables else row for row in rows}
 
 
 class Newest(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,9 +23,7 @@ def put(tx: Transaction, job: int, declared: ScheduleDefinition | None) -> None:
     """Make this the schedule of a deployed job; one that stays as it was keeps its next time."""
     former = tx.row("SELECT id, cron, tz FROM schedules WHERE job = :job", tuple[int, str, str], job=job)
     if former is not None and declared is not None and former[1:] == (declared.cron, declared.tz):
-        tx.change(
-            "UPDATE schedules SET catch_up = :catch_up WHERE id = :id", catch_up=declared.catch_up, id=former[0]
-        )
+        tx.change("UPDATE schedules SET catch_up = :catch_up WHERE id = :id", catch_up=declared.catch_up, id=former[0])
         return
     if former is not None:
         tx.change("DELETE FROM schedules WHERE id = :id", id=former[0])

@@ -8,7 +8,16 @@ import msgspec
 
 from pondage.define.pond.definition import PondDefinition
 from pondage.define.values.names import PondKey, split_key
-from pondage.ledger.database.driver import Row, Transaction, batches, number, number_or_none, numbered, text, text_or_none
+from pondage.ledger.database.driver import (
+    Row,
+    Transaction,
+    batches,
+    number,
+    number_or_none,
+    numbered,
+    text,
+    text_or_none,
+)
 from pondage.ledger.database.mapping import mapped
 
 

@@ -11,7 +11,6 @@ from pondage.ledger.database.driver import Row, Transaction
 from pondage.ledger.tables import actors
 
 
-
 class JobRunRow(msgspec.Struct, frozen=True, kw_only=True):
     """A run of a job."""
 

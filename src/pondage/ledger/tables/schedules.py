@@ -53,9 +53,7 @@ def put(tx: Transaction, pond: int, declared: tuple[ScheduleDefinition, ...]) ->
     for schedule in declared:
         former, times = kept.pop(schedule.name, (None, []))
         if times == [schedule.cron, schedule.tz]:
-            tx.change(
-                "UPDATE schedules SET catch_up = :catch_up WHERE id = :id", catch_up=schedule.catch_up, id=former
-            )
+            tx.change("UPDATE schedules SET catch_up = :catch_up WHERE id = :id", catch_up=schedule.catch_up, id=former)
             continue
         if former is not None:
             tx.change("DELETE FROM schedules WHERE id = :id", id=former)
