@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.ledger.data.inputs import ripple_inputs
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.work.snapshot import ExpectationResult, SnapshotContent
 
 
@@ -34,9 +34,24 @@ class _Refused(msgspec.Struct, frozen=True, kw_only=True):
     rejected: SnapshotContent | None = None
 
 
-_judged = msgspec.json.Decoder(_Judged).decode
-_refused = msgspec.json.Decoder(_Refused).decode
-_inputs = msgspec.json.Decoder(dict[str, int | None]).decode
+class _WrittenRow(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    run: int
+    run_id: str
+    run_number: int
+    at: int
+    content: _Judged
+    inputs: dict[str, int | None]
+
+
+class _FailedRow(msgspec.Struct, frozen=True, kw_only=True):
+    run: int
+    run_id: str
+    run_number: int
+    at: int
+    error: _Refused
+    inputs: str
+
 
 _WRITTEN = """SELECT s.id AS id, s.content AS content, s.inputs AS inputs, s.created_at AS at, r.id AS run,
                      r.public_id AS run_id, r.number AS run_number
@@ -53,33 +68,31 @@ _FAILED = """SELECT d.inputs AS inputs, e.error AS error, e.completed_at AS at, 
 
 def judgements(tx: Transaction, *, pond: int, ripple: str, most: int) -> list[Judgement]:
     """Answer the last times that rows of a Ripple were judged, newest first. Reused data is not judged again."""
-    row = tx.row("SELECT id FROM datasets WHERE pond = :pond AND ripple = :ripple", pond=pond, ripple=ripple)
-    if row is None:
+    dataset = tx.row("SELECT id FROM datasets WHERE pond = :pond AND ripple = :ripple", int, pond=pond, ripple=ripple)
+    if dataset is None:
         return []
-    dataset = number(row, "id")
     found = [
         Judgement(
-            run=number(each, "run"),
-            run_id=text(each, "run_id"),
-            run_number=number(each, "run_number"),
-            at=number(each, "at"),
-            results=_judged(text(each, "content")).expectations,
-            snapshot=number(each, "id"),
-            inputs=_inputs(text(each, "inputs")),
+            run=row.run,
+            run_id=row.run_id,
+            run_number=row.run_number,
+            at=row.at,
+            results=row.content.expectations,
+            snapshot=row.id,
+            inputs=row.inputs,
         )
-        for each in tx.rows(_WRITTEN, dataset=dataset, most=most)
+        for row in tx.rows(_WRITTEN, _WrittenRow, dataset=dataset, most=most)
     ]
-    for each in tx.rows(_FAILED, dataset=dataset, most=most):
-        refused = _refused(text(each, "error"))
-        found.append(
-            Judgement(
-                run=number(each, "run"),
-                run_id=text(each, "run_id"),
-                run_number=number(each, "run_number"),
-                at=number(each, "at"),
-                results=refused.results,
-                rejected=refused.rejected,
-                inputs=ripple_inputs(text(each, "inputs")).snapshots,
-            )
+    found += [
+        Judgement(
+            run=row.run,
+            run_id=row.run_id,
+            run_number=row.run_number,
+            at=row.at,
+            results=row.error.results,
+            rejected=row.error.rejected,
+            inputs=ripple_inputs(row.inputs).snapshots,
         )
+        for row in tx.rows(_FAILED, _FailedRow, dataset=dataset, most=most)
+    ]
     return sorted(found, key=lambda each: (each.at, each.run), reverse=True)[:most]

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import msgspec
 
 from pondage.define.pond.definition import PondDefinition, RippleDefinition
-from pondage.define.values.names import pond_key, split_key, table_key
+from pondage.define.values.names import PondKey, split_key, table_key
 from pondage.ledger.data.inputs import ripple_inputs
-from pondage.ledger.database.driver import Row, Transaction, number, text, text_or_none
+from pondage.ledger.database.driver import Transaction
 from pondage.work.lineage import ColumnLineage, Origin
 from pondage.work.snapshot import SnapshotContent
 
@@ -34,10 +34,10 @@ def is_known(tx: Transaction, *, dataset_id: str, key: str) -> bool:
 
 def keep(tx: Transaction, *, dispatch: int, key: str, lineage: ColumnLineage) -> None:
     """Keep the lineage that the work of a dispatch showed, with the tables instead of the names of parameters."""
-    row = tx.row("SELECT inputs FROM dispatches WHERE id = :dispatch", dispatch=dispatch)
-    if row is None:
+    given = tx.row("SELECT inputs FROM dispatches WHERE id = :dispatch", str, dispatch=dispatch)
+    if given is None:
         return
-    inputs = ripple_inputs(text(row, "inputs"))
+    inputs = ripple_inputs(given)
     tables = {name: _table(tx, snapshot) for name, snapshot in inputs.snapshots.items() if snapshot is not None}
 
     def named(origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
@@ -58,19 +58,21 @@ def keep(tx: Transaction, *, dispatch: int, key: str, lineage: ColumnLineage) ->
 def newest(tx: Transaction, dataset: int) -> ColumnLineage | None:
     """Answer the lineage of a table as its newest code showed it."""
     row = tx.row(
-        "SELECT body FROM column_lineage WHERE dataset = :dataset ORDER BY created_at DESC LIMIT 1", dataset=dataset
+        "SELECT body FROM column_lineage WHERE dataset = :dataset ORDER BY created_at DESC LIMIT 1",
+        tuple[ColumnLineage],
+        dataset=dataset,
     )
-    return None if row is None else msgspec.json.decode(text(row, "body"), type=ColumnLineage)
+    return None if row is None else row[0]
 
 
 def _table(tx: Transaction, snapshot: int) -> str:
-    row = tx.row(
-        """SELECT p.name AS name, p.major AS major, t.ripple AS ripple FROM snapshots s
+    pond, ripple = tx.one(
+        """SELECT p.name || '@' || p.major AS pond, t.ripple AS ripple FROM snapshots s
            JOIN datasets t ON t.id = s.dataset JOIN ponds p ON p.id = t.pond WHERE s.id = :snapshot""",
+        tuple[PondKey, str],
         snapshot=snapshot,
     )
-    assert row is not None, f"snapshot {snapshot} is read by a dispatch and not there"
-    return table_key(pond_key(text(row, "name"), number(row, "major")), text(row, "ripple"))
+    return table_key(pond, ripple)
 
 
 class TableFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,62 +103,75 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[TableFacts, ...]
 
 
-_TABLE = """SELECT s.public_id AS snapshot, s.content AS content, s.dataset AS dataset, t.ripple AS ripple,
-                   p.name AS name, p.major AS major
-            FROM snapshots s JOIN datasets t ON t.id = s.dataset JOIN ponds p ON p.id = t.pond"""
+_TABLES = """SELECT s.public_id AS snapshot, s.content AS content, s.dataset AS dataset, t.ripple AS ripple,
+                    p.name || '@' || p.major AS pond
+             FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot JOIN datasets t ON t.id = s.dataset
+             JOIN ponds p ON p.id = t.pond WHERE o.run = :run ORDER BY o.id"""
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True):
+    snapshot: str
+    content: SnapshotContent
+    dataset: int
+    ripple: str
+    pond: PondKey
+
+
+class _Run(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    environment: str
+    pond: PondKey
+    state: str
+    error: str | None
+    started_at: int
+    ended_at: int
+    definition: PondDefinition
+    pins: dict[str, int | None]
 
 
 def run_facts(tx: Transaction, run: str) -> RunFacts | None:
     """Answer what is told of a Run; None when it is not over, or already forgotten."""
     row = tx.row(
         """SELECT r.id AS id, r.state AS state, r.error AS error, r.started_at AS started_at, r.ended_at AS ended_at,
-                  p.name AS name, p.major AS major, d.body AS body, r.pins AS pins, e.name AS environment
+                  p.name || '@' || p.major AS pond, d.body AS definition, r.pins AS pins, e.name AS environment
            FROM runs r JOIN ponds p ON p.id = r.pond JOIN definitions d ON d.id = r.definition
            JOIN environments e ON e.id = r.environment WHERE r.public_id = :run AND r.ended_at IS NOT NULL""",
+        _Run,
         run=run,
     )
     if row is None:
         return None
-    definition = msgspec.json.decode(text(row, "body"), type=PondDefinition)
-    outputs = tx.rows(
-        f"{_TABLE} JOIN run_outputs o ON o.snapshot = s.id WHERE o.run = :run ORDER BY o.id",
-        run=number(row, "id"),
-    )
-    pinned = msgspec.json.decode(text(row, "pins"), type=dict[str, int | None])
+    definition = row.definition
     read = {(each.pond, each.ripple) for ripple in definition.ripples for each in ripple.reads if each.pond is not None}
     inputs = [
         each
-        for source, source_run in sorted(pinned.items())
+        for source, source_run in sorted(row.pins.items())
         if source_run is not None
-        for each in tx.rows(
-            f"{_TABLE} JOIN run_outputs o ON o.snapshot = s.id WHERE o.run = :run ORDER BY o.id", run=source_run
-        )
-        if (split_key(source)[0], text(each, "ripple")) in read
+        for each in tx.rows(_TABLES, _Table, run=source_run)
+        if (split_key(source)[0], each.ripple) in read
     ]
     return RunFacts(
-        environment=text(row, "environment"),
-        pond=pond_key(text(row, "name"), number(row, "major")),
+        environment=row.environment,
+        pond=row.pond,
         run=run,
-        state=text(row, "state"),
-        error=text_or_none(row, "error"),
+        state=row.state,
+        error=row.error,
         description=definition.description,
         archive=definition.archive,
-        started_at=number(row, "started_at"),
-        ended_at=number(row, "ended_at"),
+        started_at=row.started_at,
+        ended_at=row.ended_at,
         inputs=tuple(_facts(each) for each in inputs),
-        outputs=tuple(
-            msgspec.structs.replace(_facts(each), lineage=newest(tx, number(each, "dataset"))) for each in outputs
-        ),
+        outputs=tuple(_facts(each, newest(tx, each.dataset)) for each in tx.rows(_TABLES, _Table, run=row.id)),
     )
 
 
-def _facts(row: Row) -> TableFacts:
-    content = msgspec.json.decode(text(row, "content"), type=SnapshotContent)
+def _facts(row: _Table, lineage: ColumnLineage | None = None) -> TableFacts:
     return TableFacts(
-        table=table_key(pond_key(text(row, "name"), number(row, "major")), text(row, "ripple")),
-        snapshot=text(row, "snapshot"),
-        schema=content.schema,
-        rows=content.rows,
-        bytes=content.bytes,
-        files=len(content.files),
+        table=table_key(row.pond, row.ripple),
+        snapshot=row.snapshot,
+        schema=row.content.schema,
+        rows=row.content.rows,
+        bytes=row.content.bytes,
+        files=len(row.content.files),
+        lineage=lineage,
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from pondage.ledger.database.driver import Row, Transaction, batches, number, number_or_none, numbered, text
+from pondage.ledger.database.driver import Transaction, batches, numbered
 from pondage.work.snapshot import Changes, DataFile, Increment, SetAside, SnapshotContent
 
 SMALL_BYTES = 32 * 1024 * 1024
@@ -36,8 +36,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-_members = msgspec.json.Decoder(tuple[Member, ...]).decode
-_content = msgspec.json.Decoder(SnapshotContent).decode
+class _Stored(Manifest, frozen=True, kw_only=True):
+    snapshot: int
 
 
 def newest(tx: Transaction, snapshots: Iterable[int]) -> dict[int, Manifest]:
@@ -46,22 +46,13 @@ def newest(tx: Transaction, snapshots: Iterable[int]) -> dict[int, Manifest]:
     for some in batches(sorted(set(snapshots))):
         marks, values = numbered("id", some)
         rows = tx.rows(
-            f"""SELECT id, snapshot, members, small, rows, bytes FROM manifests
+            f"""SELECT snapshot, id, members, small, rows, bytes FROM manifests
                 WHERE snapshot IN ({marks}) ORDER BY id""",
+            _Stored,
             **values,
         )
-        found.update({number(row, "snapshot"): _manifest(row) for row in rows})
+        found.update({row.snapshot: row for row in rows})
     return found
-
-
-def _manifest(row: Row) -> Manifest:
-    return Manifest(
-        id=number(row, "id"),
-        members=_members(text(row, "members")),
-        small=number(row, "small"),
-        rows=number(row, "rows"),
-        bytes=number(row, "bytes"),
-    )
 
 
 def contents(tx: Transaction, snapshots: Iterable[int], *, is_retained: bool = False) -> dict[int, SnapshotContent]:
@@ -71,10 +62,11 @@ def contents(tx: Transaction, snapshots: Iterable[int], *, is_retained: bool = F
         marks, values = numbered("id", some)
         rows = tx.rows(
             f"SELECT id, content FROM snapshots WHERE id IN ({marks}) AND (:all = 1 OR tombstoned_at IS NULL)",
+            tuple[int, SnapshotContent],
             all=int(not is_retained),
             **values,
         )
-        found.update({number(row, "id"): _content(text(row, "content")) for row in rows})
+        found.update(rows)
     return found
 
 
@@ -160,14 +152,13 @@ def record(tx: Transaction, *, snapshot: int, kind: str, content: SnapshotConten
 
 def _base(tx: Transaction, snapshot: int) -> tuple[str, int | None, int] | None:
     """Answer the kind of the snapshot that is extended, itself if it can be followed from, and the next number."""
-    row = tx.row(
+    kind, last = tx.one(
         """SELECT s.kind AS kind, b.number AS number FROM snapshots s LEFT JOIN batches b ON b.snapshot = s.id
            WHERE s.id = :id""",
+        tuple[str, int | None],
         id=snapshot,
     )
-    assert row is not None, f"snapshot {snapshot} is extended and not there"
-    last = number_or_none(row, "number")
-    return text(row, "kind"), None if last is None else snapshot, 1 if last is None else last + 1
+    return kind, None if last is None else snapshot, 1 if last is None else last + 1
 
 
 def _extended(tx: Transaction, increment: Increment, own: tuple[Member, ...]) -> Manifest:
@@ -185,9 +176,7 @@ def _extended(tx: Transaction, increment: Increment, own: tuple[Member, ...]) ->
     # The worker looked at exactly this manifest; one that a compaction added since has other files.
     members: Sequence[Member] = [Member(increment.base)]
     if increment.manifest is not None:
-        row = tx.row("SELECT members FROM manifests WHERE id = :id", id=increment.manifest)
-        assert row is not None, f"manifest {increment.manifest} is extended and not there"
-        members = _members(text(row, "members"))
+        members = tx.one("SELECT members FROM manifests WHERE id = :id", tuple[Member, ...], id=increment.manifest)
     return measured(tx, [*_kept(tx, members, set(increment.kept)), *own])
 
 
@@ -240,7 +229,7 @@ WITH RECURSIVE chain(snapshot, parent, number) AS (
     SELECT snapshot, parent, number FROM batches WHERE snapshot = :pin
     UNION ALL
     SELECT b.snapshot, b.parent, b.number FROM chain c JOIN batches b ON b.snapshot = c.parent WHERE c.number > :least)
-SELECT snapshot, number FROM chain ORDER BY number"""
+SELECT snapshot FROM chain ORDER BY number"""
 
 
 def changes(tx: Transaction, *, cursor: int, pin: int) -> Changes | None:
@@ -254,10 +243,10 @@ def changes(tx: Transaction, *, cursor: int, pin: int) -> Changes | None:
     keys = end.increment.keys if end.increment is not None else ()
     if cursor == pin:
         return Changes(batches=(), schema=end.schema, keys=keys)
-    least = tx.row("SELECT number FROM batches WHERE snapshot = :cursor", cursor=cursor)
+    least = tx.row("SELECT number FROM batches WHERE snapshot = :cursor", int, cursor=cursor)
     if least is None:
         return None
-    chain = [number(row, "snapshot") for row in tx.rows(_CHAIN, pin=pin, least=number(least, "number"))]
+    chain = tx.rows(_CHAIN, int, pin=pin, least=least)
     if not chain or chain[0] != cursor:
         return None
     parts = contents(tx, chain[1:], is_retained=True)
@@ -278,8 +267,9 @@ def members_of(tx: Transaction, snapshots: Iterable[int]) -> set[int]:
     found: set[int] = set()
     for some in batches(sorted(set(snapshots))):
         marks, values = numbered("id", some)
-        for row in tx.rows(f"SELECT members FROM manifests WHERE snapshot IN ({marks})", **values):
-            found.update(member.snapshot for member in _members(text(row, "members")))
+        statement = f"SELECT members FROM manifests WHERE snapshot IN ({marks})"
+        for members in tx.rows(statement, tuple[Member, ...], **values):
+            found.update(member.snapshot for member in members)
     return found
 
 

@@ -6,10 +6,8 @@ import hashlib
 
 import msgspec
 
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction
 from pondage.work.snapshot import SnapshotContent
-
-_contents = msgspec.json.Decoder(SnapshotContent)
 
 
 class RunTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +25,7 @@ class RunTable(msgspec.Struct, frozen=True, kw_only=True):
     """How long it can be extracted after the end of the run; None when nobody extracts it."""
 
 
-_COLUMNS = "instance, component, port, execution, content, digest, tombstoned_at, kept_us"
+_COLUMNS = "instance, component, port, execution, content, digest, tombstoned_at IS NOT NULL AS is_marked, kept_us"
 
 
 def digest_of(content: SnapshotContent) -> str:
@@ -69,39 +67,26 @@ def hand_over(tx: Transaction, run: int, table: RunTable) -> None:
 
 def find(tx: Transaction, run: int, instance: str, port: str) -> RunTable | None:
     """Answer what an instance wrote to a port."""
-    row = tx.row(
+    return tx.row(
         f"SELECT {_COLUMNS} FROM run_tables WHERE run = :run AND instance = :instance AND port = :port",
+        RunTable,
         run=run,
         instance=instance,
         port=port,
     )
-    return None if row is None else _table(row)
 
 
 def gathered(tx: Transaction, run: int, component: str, port: str) -> list[RunTable]:
     """Answer what all instances of a component wrote to a port."""
-    rows = tx.rows(
+    return tx.rows(
         f"""SELECT {_COLUMNS} FROM run_tables WHERE run = :run AND component = :component AND port = :port""",
+        RunTable,
         run=run,
         component=component,
         port=port,
     )
-    return [_table(row) for row in rows]
 
 
 def of_run(tx: Transaction, run: int) -> list[RunTable]:
     """Answer everything that a run has, in the order in which it came."""
-    return [_table(row) for row in tx.rows(f"SELECT {_COLUMNS} FROM run_tables WHERE run = :run ORDER BY id", run=run)]
-
-
-def _table(row: Row) -> RunTable:
-    return RunTable(
-        instance=text(row, "instance"),
-        component=text(row, "component"),
-        port=text(row, "port"),
-        execution=number(row, "execution"),
-        content=_contents.decode(text(row, "content")),
-        digest=text(row, "digest"),
-        is_marked=row["tombstoned_at"] is not None,
-        kept_us=number_or_none(row, "kept_us"),
-    )
+    return tx.rows(f"SELECT {_COLUMNS} FROM run_tables WHERE run = :run ORDER BY id", RunTable, run=run)

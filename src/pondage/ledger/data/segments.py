@@ -10,7 +10,7 @@ import msgspec
 from pondage.define.types.segment import Segment
 from pondage.errors import LedgerError
 from pondage.kernel.streams import Flight, Limits, Placed, Wait, is_full, lifted, place
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text, text_or_none
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.queue.claims import Claim
 
 
@@ -97,29 +97,30 @@ def end_of(tx: Transaction, stream: Stream) -> tuple[int, bool]:
     row = tx.row(
         """SELECT seq, is_eos FROM segments WHERE run = :run AND instance = :instance AND port = :port
            ORDER BY seq DESC LIMIT 1""",
+        tuple[int, bool],
         **_key(stream),
     )
-    return (0, False) if row is None else (number(row, "seq") + 1, bool(row["is_eos"]))
+    return (0, False) if row is None else (row[0] + 1, row[1])
 
 
 def find(tx: Transaction, stream: Stream, seq: int) -> Segment | None:
     """Answer the entry at a place, None when it is not there yet."""
-    row = tx.row(
+    return tx.row(
         f"SELECT {_COLUMNS} FROM segments WHERE run = :run AND instance = :instance AND port = :port AND seq = :seq",
+        Segment,
         **_key(stream),
         seq=seq,
     )
-    return None if row is None else _segment(row)
 
 
 def read(tx: Transaction, stream: Stream) -> list[Segment]:
     """Answer everything that is in a stream now, in order."""
-    rows = tx.rows(
+    return tx.rows(
         f"""SELECT {_COLUMNS} FROM segments WHERE run = :run AND instance = :instance AND port = :port
             ORDER BY seq""",
+        Segment,
         **_key(stream),
     )
-    return [_segment(row) for row in rows]
 
 
 def open_cursor(tx: Transaction, reader: Reader, limits: Limits) -> None:
@@ -177,9 +178,7 @@ def fail_input(tx: Transaction, *, run: int, instance: str, port: str, code: str
 
 def cursor(tx: Transaction, reader: Reader) -> Cursor:
     """Answer how far a reader is."""
-    row = tx.row(f"SELECT {_CURSOR} FROM cursors c WHERE {_READER}", **_reader(reader))
-    assert row is not None, f"{reader.instance} never began to read {reader.stream.instance}.{reader.stream.port}"
-    return _cursor(reader.stream.run, row)
+    return _cursor(tx.one(f"SELECT {_CURSOR} FROM cursors c WHERE {_READER}", _CursorRow, **_reader(reader)))
 
 
 def full_for(tx: Transaction, stream: Stream) -> list[Cursor]:
@@ -189,9 +188,11 @@ def full_for(tx: Transaction, stream: Stream) -> list[Cursor]:
     fullest edge in a circle of waiting ones does not hold.
     """
     rows = tx.rows(
-        f"SELECT {_CURSOR} FROM cursors c WHERE run = :run AND instance = :instance AND port = :port", **_key(stream)
+        f"SELECT {_CURSOR} FROM cursors c WHERE run = :run AND instance = :instance AND port = :port",
+        _CursorRow,
+        **_key(stream),
     )
-    found = [_cursor(stream.run, row) for row in rows]
+    found = [_cursor(row) for row in rows]
     full = [one for one in found if one.is_read and is_full(flight(tx, one), one.limits)]
     if full:
         free = lifted(_waits(tx, stream.run))
@@ -201,23 +202,24 @@ def full_for(tx: Transaction, stream: Stream) -> list[Cursor]:
 
 def flight(tx: Transaction, at: Cursor) -> Flight:
     """Answer what a reader has not read yet."""
-    row = tx.row(
-        """SELECT count(*) AS segments, CAST(coalesce(sum(rows), 0) AS BIGINT) AS total_rows,
-                  CAST(coalesce(sum(bytes), 0) AS BIGINT) AS total_bytes
+    return tx.one(
+        """SELECT count(*) AS segments, CAST(coalesce(sum(rows), 0) AS BIGINT) AS rows,
+                  CAST(coalesce(sum(bytes), 0) AS BIGINT) AS bytes
            FROM segments WHERE run = :run AND instance = :instance AND port = :port AND seq >= :seq""",
+        Flight,
         **_key(at.reader.stream),
         seq=at.seq,
     )
-    assert row is not None
-    return Flight(segments=number(row, "segments"), rows=number(row, "total_rows"), bytes=number(row, "total_bytes"))
 
 
 def _waits(tx: Transaction, run: int) -> list[Wait]:
     waits = []
     for row in tx.rows(
-        f"SELECT {_CURSOR} FROM cursors c WHERE run = :run AND (is_waited = 1 OR is_blocking = 1)", run=run
+        f"SELECT {_CURSOR} FROM cursors c WHERE run = :run AND (is_waited = 1 OR is_blocking = 1)",
+        _CursorRow,
+        run=run,
     ):
-        one = _cursor(run, row)
+        one = _cursor(row)
         writer, reader = one.reader.stream.instance, one.reader.instance
         if one.is_waited and one.is_read:
             waits.append(Wait(reader, writer, one.edge))
@@ -240,7 +242,7 @@ def take_over(tx: Transaction, *, old: int, new: int, instances: list[str]) -> N
 
 
 _COLUMNS = "ref, rows, bytes, sha256, is_eos"
-_CURSOR = """c.instance, c.port, c.reader, c.reader_port, c.seq, c.max_rows, c.max_bytes, c.error, c.is_waited,
+_CURSOR = """c.run, c.instance, c.port, c.reader, c.reader_port, c.seq, c.max_rows, c.max_bytes, c.error, c.is_waited,
              c.is_blocking, (SELECT count(*) FROM executions e
                              WHERE e.id = c.execution AND e.completed_at IS NULL) AS is_read"""
 _READER = "run = :run AND instance = :instance AND port = :port AND reader = :reader AND reader_port = :reader_port"
@@ -254,24 +256,28 @@ def _reader(reader: Reader) -> dict[str, int | str]:
     return {**_key(reader.stream), "reader": reader.instance, "reader_port": reader.port}
 
 
-def _segment(row: Row) -> Segment:
-    return Segment(
-        ref=text(row, "ref"),
-        rows=number(row, "rows"),
-        bytes=number(row, "bytes"),
-        sha256=text(row, "sha256"),
-        is_eos=bool(row["is_eos"]),
-    )
+class _CursorRow(msgspec.Struct, frozen=True, kw_only=True):
+    run: int
+    instance: str
+    port: str
+    reader: str
+    reader_port: str
+    seq: int
+    max_rows: int | None
+    max_bytes: int | None
+    error: str | None
+    is_waited: bool
+    is_blocking: bool
+    is_read: bool
 
 
-def _cursor(run: int, row: Row) -> Cursor:
-    stream = Stream(run, text(row, "instance"), text(row, "port"))
+def _cursor(row: _CursorRow) -> Cursor:
     return Cursor(
-        reader=Reader(stream, text(row, "reader"), text(row, "reader_port")),
-        seq=number(row, "seq"),
-        limits=Limits(rows=number_or_none(row, "max_rows"), bytes=number_or_none(row, "max_bytes")),
-        error=text_or_none(row, "error"),
-        is_waited=bool(row["is_waited"]),
-        is_blocking=bool(row["is_blocking"]),
-        is_read=bool(row["is_read"]),
+        reader=Reader(Stream(row.run, row.instance, row.port), row.reader, row.reader_port),
+        seq=row.seq,
+        limits=Limits(rows=row.max_rows, bytes=row.max_bytes),
+        error=row.error,
+        is_waited=row.is_waited,
+        is_blocking=row.is_blocking,
+        is_read=row.is_read,
     )

@@ -191,7 +191,7 @@ def _last_probe(tx: Transaction, claim: Claim, inputs: RippleInputs, mode: str) 
     newest = snapshots.newest(tx, inputs.dataset)
     if newest is None or inputs.is_forced or newest.is_deleted or newest.digest != claim.digest:
         return None
-    return newest.probe
+    return newest.content.probe
 
 
 def _idempotency_key(claim: Claim, inputs: RippleInputs) -> str:

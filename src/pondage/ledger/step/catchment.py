@@ -19,7 +19,7 @@ from pondage.kernel.demand.events import Event
 from pondage.kernel.demand.step import step
 from pondage.ledger.data import snapshots
 from pondage.ledger.data.inputs import RippleInputs
-from pondage.ledger.database.driver import Transaction, number
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.queue.executions import Dispatch
@@ -287,17 +287,18 @@ class Catchment:
 
     def _cancel(self, effect: does.Cancel) -> None:
         pond = self.ponds.known(effect.pond)
-        for row in self._tx.rows(
+        for dispatch in self._tx.rows(
             """SELECT d.id AS id FROM dispatches d JOIN datasets s ON s.id = d.dataset
                WHERE s.pond = :pond AND s.ripple = :ripple AND d.number = :number AND d.outcome IS NULL""",
+            int,
             pond=pond.id,
             ripple=effect.ripple,
             number=effect.attempt,
         ):
             # Its body first: whoever ends that holds the body's actor, and waits for the dispatch next.
-            body = job_ripples.kill(self._tx, number(row, "id"))
+            body = job_ripples.kill(self._tx, dispatch)
             self.told.extend(() if body is None else (body,))
-            executions.cancel(self._tx, number(row, "id"))
+            executions.cancel(self._tx, dispatch)
 
     def _finish_run(self, effect: does.RunFinished) -> None:
         pond = self.ponds.known(effect.pond)

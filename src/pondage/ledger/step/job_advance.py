@@ -18,7 +18,7 @@ from pondage.kernel.control.events import Event, Restore, Stop, Unfold
 from pondage.kernel.control.state import State
 from pondage.ledger.data import run_tables, segments
 from pondage.ledger.data.segments import Reader, Stream
-from pondage.ledger.database.driver import Transaction, number
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.queue.executions import Dispatch
@@ -161,15 +161,16 @@ class JobHost:
                     segments.open_cursor(self._tx, reader, self._version.limits(source, effect.component, port))
 
     def _cancel(self, effect: does.Cancel) -> None:
-        for row in self._tx.rows(
+        for dispatch in self._tx.rows(
             """SELECT id FROM dispatches
                WHERE kind = 'component' AND actor = :actor AND node = :node AND number = :number
                      AND outcome IS NULL""",
+            int,
             actor=self._run.actor,
             node=effect.instance,
             number=effect.attempt,
         ):
-            executions.cancel(self._tx, number(row, "id"))
+            executions.cancel(self._tx, dispatch)
 
     def _end(self, effect: does.Done) -> None:
         """Close the run: what was still to come for it (timers, late reports) is nobody's business any more."""

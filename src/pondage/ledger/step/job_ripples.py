@@ -17,7 +17,7 @@ from pondage.kernel.demand.events import Done, Fail
 from pondage.ledger.data import run_tables, snapshots
 from pondage.ledger.data.inputs import RippleInputs, ripple_inputs
 from pondage.ledger.data.run_tables import RunTable
-from pondage.ledger.database.driver import Row, Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.queue.executions import Dispatch
@@ -46,8 +46,6 @@ def start(
     """Write the dispatch and a run of its job, and answer the run's actor, to which Start is sent."""
     assert ripple.job is not None, f"{definition.name}.{ripple.name} names a job that was never planned"
     stored = _with_limits(_jobs.decode(ripple.job), definition, ripple)
-    named = tx.row("SELECT name FROM environments WHERE id = :id", id=work.environment)
-    assert named is not None
     return job_runs.begin(
         tx,
         public_id=ledger.ids.new("j"),
@@ -55,7 +53,7 @@ def start(
         job=stored.plan.name,
         definition=job_plans.store(tx, stored),
         archive=stored.archive,
-        context={"env": text(named, "name"), **stored.plan.context, **ripple.parameters},
+        context={"env": actors.environment_name(tx, work.environment), **stored.plan.context, **ripple.parameters},
         reason=f"{definition.name}.{ripple.name}",
         dispatch=executions.dispatch_without_execution(tx, work),
         delay_us=delay_us,
@@ -78,15 +76,17 @@ def _with_limits(stored: StoredJob, definition: PondDefinition, ripple: RippleDe
 
 def kill(tx: Transaction, dispatch: int) -> int | None:
     """Tell the run of a dispatch that was cancelled to end, and answer its actor; None when there is none."""
-    row = tx.row("SELECT id, actor FROM job_runs WHERE dispatch = :id AND ended_at IS NULL", id=dispatch)
+    row = tx.row(
+        "SELECT id, actor FROM job_runs WHERE dispatch = :id AND ended_at IS NULL", tuple[int, int], id=dispatch
+    )
     if row is None:
         return None
-    actor = number(row, "actor")
+    run, actor = row
     # Whoever is just beginning it holds its actor: then it has begun by the time that it hears of this.
     if tx.row("SELECT id FROM actors WHERE id = :id AND version = 0 /*lock skip*/", id=actor) is not None:
         # Its beginning is delayed, so there is nothing that could end.
         tx.change("DELETE FROM signals WHERE actor = :actor", actor=actor)
-        job_runs.end(tx, number(row, "id"), state=JobState.ABORTED.value, code="KILLED")
+        job_runs.end(tx, run, state=JobState.ABORTED.value, code="KILLED")
         return None
     # A halted run reads no signals, so its halt is taken away directly.
     actors.unhalt(tx, actor)
@@ -105,12 +105,13 @@ def body_of(tx: Transaction, ledger: Ledger, run: JobRunRow) -> Body | None:
     """Answer the pinned inputs and the place of the output; None for a run that is no Ripple's body."""
     if run.dispatch is None:
         return None
-    row = tx.row("SELECT node, freshness, inputs FROM dispatches WHERE id = :id", id=run.dispatch)
-    assert row is not None, f"the dispatch of job run {run.public_id} is gone"
-    inputs = ripple_inputs(text(row, "inputs"))
+    node, freshness, body = tx.one(
+        "SELECT node, freshness, inputs FROM dispatches WHERE id = :id", tuple[str, int, str], id=run.dispatch
+    )
+    inputs = ripple_inputs(body)
     wanted = [identity for identity in inputs.snapshots.values() if identity is not None]
-    read, contract = snapshots.for_ripple(tx, wanted, pond=inputs.pond_id, ripple=text(row, "node"))
-    ripple = ledger.definition(tx, inputs.definition).ripple(text(row, "node"))
+    read, contract = snapshots.for_ripple(tx, wanted, pond=inputs.pond_id, ripple=node)
+    ripple = ledger.definition(tx, inputs.definition).ripple(node)
     tables = {
         parameter: None if identity is None else read[identity] for parameter, identity in inputs.snapshots.items()
     }
@@ -123,11 +124,21 @@ def body_of(tx: Transaction, ledger: Ledger, run: JobRunRow) -> Body | None:
             where=f"{inputs.pond}.{ripple.name}",
             contract=contract,
             expectations=rules,
-            freshness=number(row, "freshness"),
+            freshness=freshness,
             volumes=snapshots.volumes(tx, inputs.dataset, max((rule.of_last for rule in rules), default=0)),
             tables={rule.input: tables.get(rule.input) for rule in rules if rule.kind == "foreign_key"},
         ),
     )
+
+
+class _Closed(msgspec.Struct, frozen=True, kw_only=True):
+    actor: int
+    run: int
+    node: str
+    number: int
+    freshness: int
+    inputs: str
+    digest: str
 
 
 def close(
@@ -145,29 +156,29 @@ def close(
         """UPDATE dispatches SET outcome = :outcome, result = :result, closed_at = :now
            WHERE id = :id AND outcome IS NULL
            RETURNING actor, run, node, number, freshness, inputs, digest""",
+        _Closed,
         id=run.dispatch,
         outcome="ok" if failure is None else "failed",
         result=failure,
     )
     if row is None:
         return None
-    inputs = ripple_inputs(text(row, "inputs"))
+    inputs = ripple_inputs(row.inputs)
     event: Done | Fail
     if table is None:
         assert failure is not None
-        event = Fail(pond=inputs.pond, ripple=text(row, "node"), attempt=number(row, "number"), error=failure)
+        event = Fail(pond=inputs.pond, ripple=row.node, attempt=row.number, error=failure)
     else:
         _publish(tx, ledger, run, row, inputs, table)
-        event = Done(pond=inputs.pond, ripple=text(row, "node"), attempt=number(row, "number"))
-    actor = number(row, "actor")
+        event = Done(pond=inputs.pond, ripple=row.node, attempt=row.number)
     actors.put_signal(
         tx,
-        actor=actor,
+        actor=row.actor,
         kind=type(event).__name__.lower(),
         pond=inputs.pond,
         payload=msgspec.json.encode(event).decode(),
     )
-    return actor
+    return row.actor
 
 
 def _main_table(tx: Transaction, run: JobRunRow, version: JobVersion) -> RunTable | None:
@@ -175,25 +186,27 @@ def _main_table(tx: Transaction, run: JobRunRow, version: JobVersion) -> RunTabl
     return run_tables.find(tx, run.id, component, port)
 
 
-def _publish(tx: Transaction, ledger: Ledger, run: JobRunRow, row: Row, inputs: RippleInputs, table: RunTable) -> None:
+def _publish(
+    tx: Transaction, ledger: Ledger, run: JobRunRow, row: _Closed, inputs: RippleInputs, table: RunTable
+) -> None:
     snapshots.insert(
         tx,
         public_id=ledger.ids.new("s"),
         dataset_id=inputs.dataset,
-        run=number(row, "run"),
+        run=row.run,
         execution=table.execution,
-        freshness=number(row, "freshness"),
+        freshness=row.freshness,
         kind="full",
         content=table.content,
         inputs=msgspec.json.encode(inputs.snapshots).decode(),
-        digest=text(row, "digest"),
+        digest=row.digest,
     )
     snapshots.put_written(
         tx,
-        run=number(row, "run"),
+        run=row.run,
         pond=inputs.pond_id,
-        node=text(row, "node"),
-        freshness=number(row, "freshness"),
+        node=row.node,
+        freshness=row.freshness,
         execution=table.execution,
     )
     # From now on the files are the snapshot's: they live as long as it does, not as long as the job's run.

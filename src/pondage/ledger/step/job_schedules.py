@@ -8,7 +8,7 @@ from pondage.define.pond.definition import ScheduleDefinition
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import job_runs
-from pondage.ledger.tables.schedules import next_time, times
+from pondage.ledger.tables.schedules import Due, next_time, times
 
 REASON = "scheduled"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.kernel.control.state import ComponentRow, State
-from pondage.ledger.database.driver import Transaction, number_or_none, text_or_none
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import job_runs
 from pondage.ledger.tables.job_runs import JobRunRow, RunRows
 from pondage.work.component import Panic
@@ -42,9 +42,9 @@ def of_run(tx: Transaction, run: JobRunRow) -> list[Panic]:
 
 
 def _panic(tx: Transaction, run: JobRunRow, instance: str, row: ComponentRow) -> Panic:
-    last = tx.row(_LAST, actor=run.actor, node=instance)
-    error = None if last is None else text_or_none(last, "error")
-    told = _Told() if error is None else _told.decode(error)
+    last = tx.row(_LAST, tuple[_Told | None, int | None], actor=run.actor, node=instance)
+    told, closed_at = last or (None, None)
+    told = told or _Told()
     return Panic(
         node=instance,
         attempt=row.attempt,
@@ -52,5 +52,5 @@ def _panic(tx: Transaction, run: JobRunRow, instance: str, row: ComponentRow) ->
         message=row.cause,
         # The error of a fused group is that of the member that failed, and only its own.
         detail=(told.trace or "") if told.place in (None, instance) else "",
-        at=(number_or_none(last, "closed_at") if last is not None else None) or 0,
+        at=closed_at or 0,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
 
@@ -11,7 +12,7 @@ from pondage.define.reactor.boundary import SnapshotRef
 from pondage.define.reactor.reaction import ReactorDeclaration
 from pondage.define.values.names import PondKey, pond_key
 from pondage.kernel.demand.events import Asked, Event, Fed, Forgot, Stuck
-from pondage.ledger.database.driver import Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors, reactors
 from pondage.ledger.tables.reactors import Lease
 
@@ -30,7 +31,7 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
     freshness: int
     delay: int
     fire: int | None
-    rows: list[object]
+    rows: list[object] = []
 
 
 class _Said(msgspec.Struct):
@@ -79,28 +80,23 @@ def pond_of(declaration: ReactorDeclaration) -> PondKey | None:
 def waiting(tx: Transaction, lease: Lease) -> Publication | None:
     """Answer what is due to be published, None when nothing is."""
     due = tx.rows(
-        "SELECT id, freshness, delay, fire FROM reactor_publications WHERE reactor = :reactor ORDER BY id",
+        """SELECT id AS last, freshness, delay, fire FROM reactor_publications
+           WHERE reactor = :reactor ORDER BY id""",
+        Publication,
         reactor=lease.actor,
     )
     if not due:
         return None
-    fire = max((number(row, "fire") for row in due if row["fire"] is not None), default=None)
-    rows: list[object] = []
-    for row in tx.rows(
+    fire = max((each.fire for each in due if each.fire is not None), default=None)
+    found = tx.rows(
         """SELECT rows FROM reactor_results WHERE reactor = :reactor AND is_ok = 1 AND fire <= :fire
            ORDER BY fire, graph""",
+        list[object],
         reactor=lease.actor,
         fire=-1 if fire is None else fire,
-    ):
-        rows += msgspec.json.decode(text(row, "rows"), type=list[object])
-    newest = max(due, key=lambda row: number(row, "freshness"))
-    return Publication(
-        last=number(due[-1], "id"),
-        freshness=number(newest, "freshness"),
-        delay=number(newest, "delay"),
-        fire=fire,
-        rows=rows,
     )
+    newest = max(due, key=lambda each: each.freshness)
+    return msgspec.structs.replace(newest, last=due[-1].last, fire=fire, rows=list(chain.from_iterable(found)))
 
 
 def publish(tx: Transaction, lease: Lease, due: Publication, batch: str | None) -> bool:
@@ -161,10 +157,11 @@ def followed(
         runs = tx.rows(
             f"""SELECT public_id, freshness, delay FROM runs WHERE pond = :pond AND state = 'completed'
                 AND rollback_of IS NULL AND freshness > :offset ORDER BY freshness {order}, id{limit}""",
+            tuple[str, int, int],
             pond=row.id,
             offset=-1 if (offset := offsets.get(each.name)) is None else offset,
         )
-        refs = [SnapshotRef(number(run, "freshness"), number(run, "delay"), text(run, "public_id")) for run in runs]
+        refs = [SnapshotRef(freshness, delay, run) for run, freshness, delay in runs]
         is_blocked = msgspec.json.decode(row.state, type=_Blocked).is_blocked
         found.append(Followed(source=each.name, is_blocked=is_blocked, runs=refs))
     return found
@@ -211,12 +208,12 @@ def _put(tx: Transaction, environment: int, event: Event) -> None:
 
 def _pond(tx: Transaction, environment: int, name: str, minimum: str | None) -> actors.PondRow | None:
     """Answer the Pond that a source reads: of the major version that it asks for, or the newest."""
-    row = tx.row(
+    major = tx.row(
         """SELECT max(major) AS major FROM ponds WHERE environment = :environment AND name = :name
            AND removed_at IS NULL AND (:major < 0 OR major = :major)""",
+        int,
         environment=environment,
         name=name,
         major=-1 if minimum is None else int(minimum.removeprefix(">=").partition(".")[0]),
     )
-    major = None if row is None else number_or_none(row, "major")
     return None if major is None else actors.pond(tx, environment, pond_key(name, major))

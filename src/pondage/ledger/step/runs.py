@@ -7,11 +7,8 @@ import hashlib
 import msgspec
 
 from pondage.ledger.data import snapshots
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction, number, number_or_none, text
 from pondage.ledger.tables.pins import Chosen
-
-_pins = msgspec.json.Decoder(dict[str, int | None])
-_standing = msgspec.json.Decoder(dict[str, tuple[str, ...]])
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,9 +121,9 @@ def finishing(tx: Transaction, pond: int, run_number: int) -> Finishing:
 
 def by_number(tx: Transaction, pond: int, run_number: int) -> RunRow:
     """Answer the Run that the machine calls by this number."""
-    row = tx.row(f"SELECT {_COLUMNS} FROM runs WHERE pond = :pond AND number = :number", pond=pond, number=run_number)
-    assert row is not None, f"pond {pond} has no run number {run_number}"
-    return _run(row)
+    return tx.one(
+        f"SELECT {_COLUMNS} FROM runs WHERE pond = :pond AND number = :number", RunRow, pond=pond, number=run_number
+    )
 
 
 def latest_pins(tx: Transaction, pond: int) -> dict[str, int | None]:
@@ -134,35 +131,21 @@ def latest_pins(tx: Transaction, pond: int) -> dict[str, int | None]:
 
     A rollback read nothing itself, so it moves nothing back.
     """
-    row = tx.row(
+    pins = tx.row(
         """SELECT pins FROM runs WHERE pond = :pond AND rollback_of IS NULL AND origin IS NULL
            ORDER BY number DESC LIMIT 1""",
+        dict[str, int | None],
         pond=pond,
     )
-    return {} if row is None else _pins.decode(text(row, "pins"))
+    return pins or {}
 
 
 def chosen_by(tx: Transaction, public_id: str) -> Chosen:
     """Answer what an older Run was made from."""
-    row = tx.row("SELECT pins, ancestry, is_spliced FROM runs WHERE public_id = :public_id", public_id=public_id)
-    assert row is not None, f"there is no run {public_id} to go back to"
-    return Chosen(
-        pins=_pins.decode(text(row, "pins")),
-        standing=_standing.decode(text(row, "ancestry")),
-        is_spliced=bool(row["is_spliced"]),
-    )
-
-
-def _run(row: Row) -> RunRow:
-    return RunRow(
-        id=number(row, "id"),
-        public_id=text(row, "public_id"),
-        number=number(row, "number"),
-        freshness=number(row, "freshness"),
-        definition=number(row, "definition"),
-        pins=_pins.decode(text(row, "pins")),
-        is_forced=bool(row["is_forced"]),
-        is_full=bool(row["is_full"]),
+    return tx.one(
+        "SELECT pins, ancestry AS standing, is_spliced FROM runs WHERE public_id = :public_id",
+        Chosen,
+        public_id=public_id,
     )
 
 

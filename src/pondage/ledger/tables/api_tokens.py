@@ -9,7 +9,7 @@ import secrets
 import msgspec
 
 from pondage.errors import DefinitionError, NotFound
-from pondage.ledger.database.driver import Transaction, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.database.ids import Ids
 
 LEVELS = ("read", "demand", "operate", "admin")

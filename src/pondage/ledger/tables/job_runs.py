@@ -7,7 +7,7 @@ import msgspec
 from pondage.kernel.control.events import Start
 from pondage.kernel.control.state import Row as MachineRow
 from pondage.kernel.control.state import decode_row, encode_row
-from pondage.ledger.database.driver import Row, Transaction
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors
 
 

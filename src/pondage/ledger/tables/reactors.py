@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from pondage.define.reactor.reaction import ReactorDeclaration
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.queue import processes
 from pondage.ledger.tables import history
 

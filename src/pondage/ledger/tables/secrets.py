@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.database.driver import Transaction, text
+from pondage.ledger.database.driver import Transaction
 
 
 class SecretRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,8 +10,6 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import job_runs
 from pondage.ledger.tables.job_runs import JobRunRow
 
-_rounds = msgspec.json.Decoder(tuple[tuple[Event, ...], ...])
-
 
 class ReplayedRuns(msgspec.Struct, frozen=True, kw_only=True):
     """How many steps were made again, and the rows that differ: `j1234: component load`."""
@@ -37,7 +35,7 @@ def replay_runs(tx: Transaction, ledger: Ledger, environment: int) -> ReplayedRu
 def _replay(tx: Transaction, ledger: Ledger, run: JobRunRow) -> tuple[int, list[str]]:
     recorded = tx.rows(
         "SELECT at, signals FROM advancements WHERE actor = :actor AND error IS NULL ORDER BY id",
-        tuple[int, _ROUNDS],
+        tuple[int, tuple[tuple[Event, ...], ...]],
         actor=run.actor,
     )
     if tx.one("SELECT version FROM actors WHERE id = :id", int, id=run.actor) > len(recorded):
