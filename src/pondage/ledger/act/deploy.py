@@ -17,7 +17,7 @@ from pondage.kernel.demand.state import Pacing
 from pondage.ledger.act.exposed import row_of
 from pondage.ledger.act.job_deploys import put_jobs
 from pondage.ledger.act.reactor_deploy import put_reactors, reactors_of, require_fed_contracts
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import pools
 from pondage.ledger.step import advance
@@ -283,28 +283,23 @@ def _create(tx: Transaction, ledger: Ledger, environment: int) -> int:
 
 def _homes(tx: Transaction, environment: int) -> dict[PondKey, tuple[int, int]]:
     """Answer id and actor of every deployed Pond."""
-    return {
-        pond_key(text(row, "name"), number(row, "major")): (number(row, "id"), number(row, "actor"))
-        for row in tx.rows(
-            "SELECT id, name, major, actor FROM ponds WHERE environment = :environment AND removed_at IS NULL",
-            environment=environment,
-        )
-    }
+    rows = tx.rows(
+        """SELECT name || '@' || major AS key, id, actor FROM ponds
+           WHERE environment = :environment AND removed_at IS NULL""",
+        tuple[PondKey, int, int],
+        environment=environment,
+    )
+    return {key: (identity, actor) for key, identity, actor in rows}
 
 
 def _edges(tx: Transaction, environment: int, declared: dict[PondKey, PondDefinition]) -> list[tuple[PondKey, PondKey]]:
-    edges = [
-        (
-            pond_key(text(row, "name"), number(row, "major")),
-            pond_key(text(row, "source_name"), number(row, "source_major")),
-        )
-        for row in tx.rows(
-            """SELECT p.name AS name, p.major AS major, s.source_name AS source_name, s.source_major AS source_major
-               FROM pond_sources s JOIN ponds p ON p.id = s.pond
-               WHERE s.environment = :environment AND p.removed_at IS NULL""",
-            environment=environment,
-        )
-    ]
+    edges = tx.rows(
+        """SELECT p.name || '@' || p.major AS key, s.source_name || '@' || s.source_major AS source
+           FROM pond_sources s JOIN ponds p ON p.id = s.pond
+           WHERE s.environment = :environment AND p.removed_at IS NULL""",
+        tuple[PondKey, PondKey],
+        environment=environment,
+    )
     for key, one in declared.items():
         edges.extend((key, pond_key(source.pond, source.major)) for source in one.sources if source.major is not None)
     return edges

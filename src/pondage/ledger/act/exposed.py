@@ -8,11 +8,10 @@ from pondage.define.job.component import ComponentDefinition
 from pondage.define.job.exposed import Exposed
 from pondage.define.types.type_registry import TypeEntry
 from pondage.errors import LedgerError
-from pondage.ledger.database.driver import Transaction, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors, environments
 
 NOTHING = Exposed()
-_decoded = msgspec.json.Decoder(Exposed)
 _encoder = msgspec.json.Encoder()
 
 
@@ -41,13 +40,14 @@ def of_projects(tx: Transaction, environment: str) -> dict[str, Exposed]:
 
 def own(tx: Transaction, environment: int) -> dict[str, Exposed]:
     """Answer what each project exposes by a deployment to this very environment."""
-    rows = tx.rows(
+    found = tx.rows(
         """SELECT d.project AS project, d.exposed AS exposed FROM deployments d
            WHERE d.id IN (SELECT max(n.id) FROM deployments n
                           WHERE n.environment = :environment AND n.exposed IS NOT NULL GROUP BY n.project)""",
+        tuple[str, Exposed],
         environment=environment,
     )
-    return {text(row, "project"): _decoded.decode(text(row, "exposed")) for row in rows}
+    return dict(found)
 
 
 def given(tx: Transaction, environment: str) -> Given:
@@ -100,18 +100,20 @@ def of_row(tx: Transaction, environment: int, project: str, deployment: int) -> 
     row = tx.row(
         """SELECT exposed FROM deployments WHERE environment = :environment AND project = :project
              AND id <= :deployment AND exposed IS NOT NULL ORDER BY id DESC LIMIT 1""",
+        tuple[Exposed],
         environment=environment,
         project=project,
         deployment=deployment,
     )
-    return NOTHING if row is None else _decoded.decode(text(row, "exposed"))
+    return NOTHING if row is None else row[0]
 
 
 def deployed_with(tx: Transaction, code: str) -> dict[str, ComponentDefinition]:
     """Answer the components that trees could use of a code, by name."""
     row = tx.row(
         "SELECT exposed FROM deployments WHERE archive = :code AND exposed IS NOT NULL ORDER BY id DESC LIMIT 1",
+        tuple[Exposed],
         code=code,
     )
-    found = NOTHING if row is None else _decoded.decode(text(row, "exposed"))
+    found = NOTHING if row is None else row[0]
     return {one.name: one for one in found.components if one.archive == code}

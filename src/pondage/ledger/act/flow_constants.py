@@ -63,9 +63,7 @@ def resolved(tx: Transaction, job: StoredJob) -> StoredJob:
 
 def _found(tx: Transaction, one: PlanComponent) -> bytes | None:
     digest = str(one.params["ref"]).removeprefix("sha256:")
-    row = tx.row("SELECT data FROM constants WHERE digest = :digest", digest=digest)
-    data = None if row is None else row["data"]
-    return bytes(data) if isinstance(data, bytes | memoryview) else None
+    return tx.row("SELECT data FROM constants WHERE digest = :digest", bytes, digest=digest)
 
 
 def _with(one: PlanComponent, data: bytes) -> PlanComponent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pondage.errors import LedgerError, NotFound
 from pondage.kernel.control.events import Stop
-from pondage.ledger.database.driver import Transaction, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import advance
 from pondage.ledger.tables import actors, history, job_runs
@@ -53,8 +53,9 @@ def clean_up(ledger: Ledger, environment: str, public_id: str, *, by: Caller | N
         history.audit(tx, by, environment=run.environment, verb="flow cleanup", target=run.public_id)
         tx.change("UPDATE job_runs SET cleaned_at = :now WHERE id = :id AND cleaned_at IS NULL", id=run.id)
         version = ledger.job(tx, run.definition)
-        for row in tx.rows("SELECT DISTINCT instance, port FROM segments WHERE run = :run", run=run.id):
-            instance, port = text(row, "instance"), text(row, "port")
+        for instance, port in tx.rows(
+            "SELECT DISTINCT instance, port FROM segments WHERE run = :run", tuple[str, str], run=run.id
+        ):
             if version.kept_us(instance, port) is None:
                 # Their files are nobody's from now on, which a vacuum finds.
                 tx.change(

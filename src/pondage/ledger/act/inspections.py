@@ -13,7 +13,7 @@ from pondage.ledger.act.as_of import NotThere
 from pondage.ledger.data import manifests, snapshots
 from pondage.ledger.data.checks import Judgement
 from pondage.ledger.data.inputs import Breaks, Compared, QueryInputs
-from pondage.ledger.database.driver import Transaction, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.queue.executions import Dispatch
@@ -66,17 +66,16 @@ def submit_diff(
 
 def outputs_of(tx: Transaction, run: int) -> dict[str, int]:
     """Answer the snapshots of a completed Run by Ripple; raises `NotThere` when its data is gone, or it has none."""
-    row = tx.row("SELECT public_id, state FROM runs WHERE id = :id", id=run)
-    assert row is not None, f"run {run} vanished within a transaction"
-    if text(row, "state") != "completed":
+    public_id, state = tx.one("SELECT public_id, state FROM runs WHERE id = :id", tuple[str, str], id=run)
+    if state != "completed":
         raise NotThere(
-            f"Run {text(row, 'public_id')} is {text(row, 'state')}: only a completed Run has tables",
+            f"Run {public_id} is {state}: only a completed Run has tables",
             hint="pondage runs --state completed",
             code="NOT_COMPLETED",
         )
     found = {name: output.snapshot for name, output in snapshots.outputs(tx, run).items()}
     if not found or not manifests.is_whole(tx, list(found.values())) or _is_gone(tx, run):
-        raise NotThere(f"the data of Run {text(row, 'public_id')} is no longer retained", hint="pondage runs")
+        raise NotThere(f"the data of Run {public_id} is no longer retained", hint="pondage runs")
     return found
 
 

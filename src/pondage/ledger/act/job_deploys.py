@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from pondage.errors import LedgerError, NotFound
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import job_schedules
 from pondage.ledger.tables import actors, history, job_plans
@@ -103,35 +103,37 @@ def put_jobs(
 
 def _put(tx: Transaction, environment: int, project: str, name: str, job: StoredJob, archive: bytes) -> None:
     job_plans.store_archive(tx, job.archive, archive)
-    row = tx.row(
+    identity = tx.one(
         """INSERT INTO jobs (environment, name, project, definition, archive, deployed_at)
            VALUES (:environment, :name, :project, :definition, :archive, :now)
            ON CONFLICT (environment, name) DO UPDATE
            SET definition = excluded.definition, archive = excluded.archive, deployed_at = excluded.deployed_at
            RETURNING id""",
+        int,
         environment=environment,
         name=name,
         project=project,
         definition=job_plans.store(tx, job),
         archive=job.archive,
     )
-    assert row is not None
-    job_schedules.put(tx, number(row, "id"), job.schedule)
+    job_schedules.put(tx, identity, job.schedule)
 
 
 def deployed_job(tx: Transaction, ledger: Ledger, environment: str, name: str) -> StoredJob:
     """Answer a deployed job; raises `NotFound`."""
     identity = actors.environment(tx, environment)
-    row = tx.row(
+    definition = tx.row(
         "SELECT definition FROM jobs WHERE environment = :environment AND name = :name",
+        int,
         environment=identity,
         name=name,
     )
-    if row is None:
+    if definition is None:
         raise NotFound(f"there is no deployed job {name!r}, and no such file", hint="pondage job list", code="NO_JOB")
-    return ledger.job(tx, number(row, "definition")).stored
+    return ledger.job(tx, definition).stored
 
 
 def _deployed(tx: Transaction, environment: int | None) -> dict[str, tuple[str, int]]:
-    rows = tx.rows("SELECT name, project, definition FROM jobs WHERE environment = :id", id=environment)
-    return {text(row, "name"): (text(row, "project"), number(row, "definition")) for row in rows}
+    statement = "SELECT name, project, definition FROM jobs WHERE environment = :id"
+    rows = tx.rows(statement, tuple[str, str, int], id=environment)
+    return {name: (project, definition) for name, project, definition in rows}

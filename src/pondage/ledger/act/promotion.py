@@ -12,7 +12,7 @@ from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Rollback
 from pondage.ledger.act.deploy import newest_definition
 from pondage.ledger.data import manifests, snapshots
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, numbered, text
+from pondage.ledger.database.driver import Transaction, numbered
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import advance
 from pondage.ledger.tables import actors, environments, history
@@ -37,15 +37,14 @@ class Promoted(msgspec.Struct, frozen=True, kw_only=True):
     is_shown: bool
 
 
-class _Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """A Run that is to be shown elsewhere, and the Pond that shall show it."""
+class _Current(msgspec.Struct, frozen=True, kw_only=True):
+    """The Run that a Pond shows, to be shown elsewhere."""
 
     run: int
     public_id: str
     number: int
     freshness: int
     definition: int
-    pond: PondRow
 
 
 def promote(
@@ -69,35 +68,37 @@ def promote(
         for actor in sorted(homes):
             actors.lock(tx, actor, is_waiting=True)
         offers = [_offer(tx, ledger, environment, here.id, to, there.id, key) for key in sorted(set(ponds))]
-        for offer in offers:
-            event = Rollback(pond=offer.pond.key, run=offer.public_id, freshness=offer.freshness)
-            advance.put_event(tx, actor=offer.pond.actor, event=event)
-            detail = f"{environment} {offer.public_id}"
-            history.audit(tx, by, environment=there.id, verb="promote", target=offer.pond.key, detail=detail)
-        for actor in sorted({offer.pond.actor for offer in offers}):
+        for shown, pond in offers:
+            event = Rollback(pond=pond.key, run=shown.public_id, freshness=shown.freshness)
+            advance.put_event(tx, actor=pond.actor, event=event)
+            detail = f"{environment} {shown.public_id}"
+            history.audit(tx, by, environment=there.id, verb="promote", target=pond.key, detail=detail)
+        for actor in sorted({pond.actor for _, pond in offers}):
             advance.inline(tx, ledger, actor, process=None)
         return [
             Promoted(
-                pond=offer.pond.key,
-                run=offer.public_id,
-                number=offer.number,
-                freshness=offer.freshness,
-                is_shown=_shows(tx, offer.pond.id, offer.run),
+                pond=pond.key,
+                run=shown.public_id,
+                number=shown.number,
+                freshness=shown.freshness,
+                is_shown=_shows(tx, pond.id, shown.run),
             )
-            for offer in offers
+            for shown, pond in offers
         ]
 
 
 def definition_of(tx: Transaction, ledger: Ledger, environment: str, pond: PondKey) -> PondDefinition:
     """Answer the declaration that made what a Pond shows in an environment; raises `CannotPromote`."""
     here = environments.find(tx, environment)
-    return ledger.definition(tx, number(_current(tx, ledger, environment, here.id, pond), "definition"))
+    return ledger.definition(tx, _current(tx, ledger, environment, here.id, pond).definition)
 
 
-def _offer(tx: Transaction, ledger: Ledger, environment: str, here: int, to: str, there: int, key: PondKey) -> _Offer:
-    row = _current(tx, ledger, environment, here, key)
+def _offer(
+    tx: Transaction, ledger: Ledger, environment: str, here: int, to: str, there: int, key: PondKey
+) -> tuple[_Current, PondRow]:
+    shown = _current(tx, ledger, environment, here, key)
     pond = actors.pond(tx, there, key)
-    made_by = ledger.definition(tx, number(row, "definition"))
+    made_by = ledger.definition(tx, shown.definition)
     again = f"pondage promote {key} --env {environment} --to {to} --deploy"
     if pond is None or pond.borrows is not None:
         raise CannotPromote(f"{key} is not deployed in {to}", hint=again, code="NOT_DEPLOYED")
@@ -106,32 +107,25 @@ def _offer(tx: Transaction, ledger: Ledger, environment: str, here: int, to: str
         raise CannotPromote(
             f"{key} in {to} has other code than what made the Run in {environment}", hint=again, code="OTHER_CODE"
         )
-    run = number(row, "id")
-    if _shows(tx, pond.id, run):
+    if _shows(tx, pond.id, shown.run):
         raise CannotPromote(f"{to} shows this Run of {key} already", hint=f"pondage runs {key} --env {environment}")
-    _require_retained(tx, key, run)
-    return _Offer(
-        run=run,
-        public_id=text(row, "public_id"),
-        number=number(row, "number"),
-        freshness=number(row, "freshness"),
-        definition=number(row, "definition"),
-        pond=pond,
-    )
+    _require_retained(tx, key, shown.run)
+    return shown, pond
 
 
-def _current(tx: Transaction, ledger: Ledger, environment: str, here: int, key: PondKey) -> Row:
+def _current(tx: Transaction, ledger: Ledger, environment: str, here: int, key: PondKey) -> _Current:
     pond = actors.pond(tx, here, key)
     if pond is None or pond.borrows is not None:
         raise CannotPromote(
             f"{environment} has no {key} of its own", hint=f"pondage env show {environment}", code="NO_SUCH_POND"
         )
     row = tx.row(
-        """SELECT id, public_id, number, freshness, definition FROM runs
+        """SELECT id AS run, public_id, number, freshness, definition FROM runs
            WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT 1""",
+        _Current,
         pond=pond.id,
     )
-    if row is None or ledger.definition(tx, number(row, "definition")).borrowed:
+    if row is None or ledger.definition(tx, row.definition).borrowed:
         raise CannotPromote(
             f"{key} has completed no Run in {environment}", hint=f"pondage run {key} --env {environment}", code="NO_RUN"
         )
@@ -140,8 +134,7 @@ def _current(tx: Transaction, ledger: Ledger, environment: str, here: int, key: 
 
 def _shows(tx: Transaction, pond: int, run: int) -> bool:
     current = snapshots.current_run(tx, pond)
-    row = None if current is None else tx.row("SELECT origin FROM runs WHERE id = :id", id=current)
-    return row is not None and number_or_none(row, "origin") == run
+    return current is not None and tx.row("SELECT origin FROM runs WHERE id = :id", int, id=current) == run
 
 
 def _require_retained(tx: Transaction, key: PondKey, run: int) -> None:

@@ -10,7 +10,7 @@ from pondage.define.pond.definition import PondDefinition
 from pondage.ledger.act.as_of import AsOf, run_then
 from pondage.ledger.data import snapshots
 from pondage.ledger.data.inputs import QueryInputs
-from pondage.ledger.database.driver import Transaction, text, text_or_none
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.queue.executions import Dispatch
@@ -132,13 +132,14 @@ def result(ledger: Ledger, dispatch: int) -> Answer | None:
             """SELECT d.outcome AS outcome, d.result AS result,
                       (SELECT e.error FROM executions e WHERE e.dispatch = d.id ORDER BY e.id DESC LIMIT 1) AS error
                FROM dispatches d WHERE d.id = :id AND d.kind IN ('query', 'sample', 'infer', 'compact')""",
+            tuple[str | None, str | None, str | None],
             id=dispatch,
         )
-    if row is None or row["outcome"] is None:
+    outcome, result, error = row or (None, None, None)
+    if outcome is None:
         return None
-    if text(row, "outcome") == "ok":
-        return Answer(result=text(row, "result"))
-    error = text_or_none(row, "error")
+    if outcome == "ok":
+        return Answer(result=result)
     if error is None:
         return Answer(failure=Failure(code="QUERY_LOST", message="the worker that did this died; ask again"))
     return Answer(failure=msgspec.json.decode(error, type=Failure))

@@ -6,7 +6,7 @@ from pondage.define.job.component import ComponentDefinition
 from pondage.define.values.names import parsed_version
 from pondage.errors import LedgerError, NotFound
 from pondage.ledger.act.exposed import deployed_with
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import history
 from pondage.ledger.tables.history import Caller
@@ -20,15 +20,15 @@ def rebind(ledger: Ledger, tx: Transaction, queue: int, *, to: str, environment:
 
     It must have every component of the queue under the same major version: a larger one may break what it is given.
     """
-    row = tx.row("SELECT code, components, served_by FROM queues WHERE id = :id /*lock*/", id=queue)
-    if row is None or not text(row, "components"):
+    row = tx.row("SELECT code, components FROM queues WHERE id = :id /*lock*/", tuple[str, str], id=queue)
+    if row is None or not row[1]:
         raise NotFound(
             f"there is no queue {queue} of components", hint="see them: pondage component queues", code="NO_QUEUE"
         )
     if tx.row("SELECT digest FROM archives WHERE digest = :digest", digest=to) is None:
         raise LedgerError(f"code {to[:12]} is not in the ledger", hint="deploy it first", code="NO_ARCHIVE")
-    names = text(row, "components").split()
-    old, new = (_components(ledger, tx, code) for code in (text(row, "code"), to))
+    code, names = row[0], row[1].split()
+    old, new = (_components(ledger, tx, each) for each in (code, to))
     for name in names:
         _check(name, old.get(name), new.get(name), to)
     tx.change("UPDATE queues SET served_by = :code WHERE id = :id", code=to, id=queue)
@@ -52,17 +52,16 @@ def _check(name: str, old: ComponentDefinition | None, new: ComponentDefinition 
 
 def _components(ledger: Ledger, tx: Transaction, code: str) -> dict[str, ComponentDefinition]:
     """Answer the components of a code: those that trees may use, and those of jobs deployed or run with it lately."""
-    rows = [
-        *tx.rows(
-            "SELECT definition FROM jobs WHERE archive = :code ORDER BY id DESC LIMIT :most", code=code, most=LOOKED_AT
-        ),
-        *tx.rows(
-            "SELECT definition FROM job_runs WHERE archive = :code ORDER BY id DESC LIMIT :most",
-            code=code,
-            most=LOOKED_AT,
-        ),
-    ]
+    deployed = tx.rows(
+        "SELECT definition FROM jobs WHERE archive = :code ORDER BY id DESC LIMIT :most", int, code=code, most=LOOKED_AT
+    )
+    ran = tx.rows(
+        "SELECT definition FROM job_runs WHERE archive = :code ORDER BY id DESC LIMIT :most",
+        int,
+        code=code,
+        most=LOOKED_AT,
+    )
     found: dict[str, ComponentDefinition] = {}
-    for definition in dict.fromkeys(number(row, "definition") for row in rows):
+    for definition in dict.fromkeys(deployed + ran):
         found = {**ledger.job(tx, definition).stored.components, **found}
     return {**deployed_with(tx, code), **found}

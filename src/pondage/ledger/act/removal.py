@@ -7,7 +7,7 @@ import msgspec
 from pondage.define.values.names import PondKey, split_key
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Remove
-from pondage.ledger.database.driver import Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.step import advance
@@ -78,8 +78,7 @@ def remove(ledger: Ledger, name: str, *, by: Caller | None = None) -> RemovedEnv
 
 
 def _newest_run(tx: Transaction, environment: int) -> int:
-    row = tx.row("SELECT max(id) AS id FROM runs WHERE environment = :id", id=environment)
-    return 0 if row is None else number_or_none(row, "id") or 0
+    return tx.row("SELECT max(id) AS id FROM runs WHERE environment = :id", int, id=environment) or 0
 
 
 def _refuse_needed(tx: Transaction, found: EnvironmentRow) -> None:
@@ -96,8 +95,8 @@ def _refuse_needed(tx: Transaction, found: EnvironmentRow) -> None:
         raise CannotRemove(
             f"a job runs in {found.name}", hint=f"pondage job list --env {found.name}", code="HAS_JOB_RUNS"
         )
-    for row in tx.rows("""SELECT state FROM ponds WHERE removed_at IS NULL AND state LIKE '%"rollback":"%'"""):
-        older = retention.going_back_to(text(row, "state"))
+    for state in tx.rows("""SELECT state FROM ponds WHERE removed_at IS NULL AND state LIKE '%"rollback":"%'""", str):
+        older = retention.going_back_to(state)
         if tx.row("SELECT id FROM runs WHERE public_id = :older AND environment = :id", older=older, id=found.id):
             raise CannotRemove(
                 f"a Run of {found.name} is about to be promoted", hint="wait for the Run that is active above"
@@ -122,8 +121,9 @@ def _remove_ponds(tx: Transaction, ledger: Ledger, found: EnvironmentRow) -> lis
 
 def _end_the_rest(tx: Transaction, environment: int) -> None:
     """Take away what belongs to no Pond's machine: schedules, questions, jobs, secrets, signals."""
-    for row in tx.rows("SELECT id FROM dispatches WHERE environment = :id AND outcome IS NULL", id=environment):
-        executions.cancel(tx, number(row, "id"))
+    statement = "SELECT id FROM dispatches WHERE environment = :id AND outcome IS NULL"
+    for dispatch in tx.rows(statement, int, id=environment):
+        executions.cancel(tx, dispatch)
     tx.change("DELETE FROM schedules WHERE pond IN (SELECT id FROM ponds WHERE environment = :id)", id=environment)
     tx.change("DELETE FROM schedules WHERE job IN (SELECT id FROM jobs WHERE environment = :id)", id=environment)
     tx.change("DELETE FROM jobs WHERE environment = :id", id=environment)

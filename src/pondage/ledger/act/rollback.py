@@ -16,16 +16,13 @@ from pondage.kernel.demand.events import Rollback
 from pondage.ledger.act import verbs
 from pondage.ledger.act.exposed import NOTHING, of_row
 from pondage.ledger.data import manifests, snapshots
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, numbered, text
+from pondage.ledger.database.driver import Transaction, numbered
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
 from pondage.ledger.tables.actors import PondRow
 from pondage.ledger.tables.archives import stored_archive
 from pondage.ledger.tables.environments import environment_id
 from pondage.ledger.tables.history import Caller
-
-_ids = msgspec.json.Decoder(list[int])
-_reactors = msgspec.json.Decoder(list[ReactorDefinition])
 
 
 class CannotRollBack(LedgerError):
@@ -60,14 +57,15 @@ def roll_back_pond(ledger: Ledger, environment: str, pond: PondKey, run: int, *,
 
 
 def _require_restorable(tx: Transaction, ledger: Ledger, pond: PondRow, run: int) -> str:
-    found = tx.row("SELECT public_id, pond, number, state FROM runs WHERE id = :id", id=run)
-    assert found is not None, f"run {run} vanished within a transaction"
-    name = f"{pond.key}#{number(found, 'number')}"
+    public_id, owner, number, state = tx.one(
+        "SELECT public_id, pond, number, state FROM runs WHERE id = :id", tuple[str, int | None, int, str], id=run
+    )
+    name = f"{pond.key}#{number}"
     look = f"pondage runs {pond.key.partition('@')[0]} --state completed"
-    if number_or_none(found, "pond") != pond.id:
-        raise CannotRollBack(f"Run {text(found, 'public_id')} is not one of {pond.key}", hint=look)
-    if text(found, "state") != "completed":
-        raise CannotRollBack(f"{name} is {text(found, 'state')}: only a completed Run can be shown", hint=look)
+    if owner != pond.id:
+        raise CannotRollBack(f"Run {public_id} is not one of {pond.key}", hint=look)
+    if state != "completed":
+        raise CannotRollBack(f"{name} is {state}: only a completed Run can be shown", hint=look)
     current = snapshots.current_run(tx, pond.id)
     if current == run:
         raise CannotRollBack(f"{name} is the current Run already", hint=look)
@@ -79,7 +77,7 @@ def _require_restorable(tx: Transaction, ledger: Ledger, pond: PondRow, run: int
             f"{name} has no result of {', '.join(missing)}, which was added since",
             hint="deploy the code of that time first: pondage rollback",
         )
-    return text(found, "public_id")
+    return public_id
 
 
 def _require_retained(tx: Transaction, name: str, ids: list[int], look: str) -> None:
@@ -100,26 +98,36 @@ def previous_deployment(tx: Transaction, ledger: Ledger, environment: str, proje
     now = _newest(tx, identity, project, before=None)
     if now is None:
         raise CannotRollBack(f"project {project} was never deployed to {environment}", hint="pondage deploy")
-    row = _newest(tx, identity, project, before=number_or_none(now, "restored") or number(now, "id"))
+    row = _newest(tx, identity, project, before=now.restored or now.id)
     if row is None:
         raise CannotRollBack(f"project {project} has no older deployment", hint="pondage plan")
     return OlderDeployment(
         # What a rollback brought back is the older one again, not a state of its own.
-        id=number_or_none(row, "restored") or number(row, "id"),
-        deployed_at=number(row, "deployed_at"),
-        archive=stored_archive(tx, text(row, "archive")),
-        definitions=tuple(ledger.definition(tx, each) for each in _ids.decode(text(row, "definitions"))),
-        reactors=tuple(_reactors.decode(text(row, "reactors"))),
-        exposed=of_row(tx, identity, project, number(row, "id")),
+        id=row.restored or row.id,
+        deployed_at=row.deployed_at,
+        archive=stored_archive(tx, row.archive),
+        definitions=tuple(ledger.definition(tx, each) for each in row.definitions),
+        reactors=row.reactors,
+        exposed=of_row(tx, identity, project, row.id),
     )
 
 
-def _newest(tx: Transaction, environment: int, project: str, *, before: int | None) -> Row | None:
+class _Deployment(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    archive: str
+    definitions: tuple[int, ...]
+    reactors: tuple[ReactorDefinition, ...]
+    restored: int | None
+    deployed_at: int
+
+
+def _newest(tx: Transaction, environment: int, project: str, *, before: int | None) -> _Deployment | None:
     return tx.row(
         """SELECT id, archive, definitions, reactors, restored, deployed_at FROM deployments
            WHERE environment = :environment AND project = :project
              AND (:is_newest = 1 OR id < :before)
            ORDER BY id DESC LIMIT 1""",
+        _Deployment,
         environment=environment,
         project=project,
         is_newest=int(before is None),

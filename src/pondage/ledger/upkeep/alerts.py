@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.project.alert import AlertRule
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.database.ids import Ids
 from pondage.ledger.tables import history
 from pondage.ledger.tables.history import Caller
@@ -43,41 +43,41 @@ class AlertOrder(msgspec.Struct, frozen=True, kw_only=True):
     allow_private: bool = False
 
 
-_COLUMNS = """a.public_id AS public_id, a.rule AS rule, a.trouble AS trouble, a.opened_at AS opened_at,
+_COLUMNS = """a.public_id AS id, a.rule AS rule, a.trouble AS trouble, a.opened_at AS opened_at,
               a.resolved_at AS resolved_at, e.name AS environment"""
 
 
 def open_of(tx: Transaction, environment: int, rule: str) -> list[AlertRow]:
     """Answer the open alerts of a rule."""
-    rows = tx.rows(
+    return tx.rows(
         f"""SELECT {_COLUMNS} FROM alerts a JOIN environments e ON e.id = a.environment
             WHERE a.environment = :environment AND a.rule = :rule AND a.resolved_at IS NULL ORDER BY a.id""",
+        AlertRow,
         environment=environment,
         rule=rule,
     )
-    return [_row(row) for row in rows]
 
 
 def newest(tx: Transaction, environment: int, *, limit: int, is_open: bool = False) -> list[AlertRow]:
     """Answer the newest alerts of an environment, the newest first."""
     condition = "AND a.resolved_at IS NULL" if is_open else ""
-    rows = tx.rows(
+    return tx.rows(
         f"""SELECT {_COLUMNS} FROM alerts a JOIN environments e ON e.id = a.environment
             WHERE a.environment = :environment {condition} ORDER BY a.id DESC LIMIT :limit""",
+        AlertRow,
         environment=environment,
         limit=limit,
     )
-    return [_row(row) for row in rows]
 
 
 def find(tx: Transaction, public_id: str) -> AlertRow | None:
     """Answer an alert by its id."""
-    row = tx.row(
+    return tx.row(
         f"""SELECT {_COLUMNS} FROM alerts a JOIN environments e ON e.id = a.environment
             WHERE a.public_id = :public_id""",
+        AlertRow,
         public_id=public_id,
     )
-    return None if row is None else _row(row)
 
 
 def raise_alert(tx: Transaction, ids: Ids, environment: int, rule: AlertRule, trouble: Trouble) -> bool:
@@ -134,14 +134,3 @@ def put_test(tx: Transaction, ids: Ids, environment: int, rule: AlertRule, *, by
 def _say(tx: Transaction, environment: int, rule: AlertRule, public_id: str, state: str) -> None:
     order = AlertOrder(alert=public_id, state=state, url=rule.url, secret=rule.secret, allow_private=rule.allow_private)
     history.put_outbox(tx, environment=environment, kind="alert", payload=order)
-
-
-def _row(row: Row) -> AlertRow:
-    return AlertRow(
-        id=text(row, "public_id"),
-        rule=text(row, "rule"),
-        environment=text(row, "environment"),
-        trouble=msgspec.json.decode(text(row, "trouble"), type=Trouble),
-        opened_at=number(row, "opened_at"),
-        resolved_at=number_or_none(row, "resolved_at"),
-    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.database.driver import Row, Transaction, number, numbered, text
+from pondage.ledger.database.driver import Transaction, numbered
 from pondage.ledger.ledger import Ledger
 
 _MARKS = {
@@ -18,10 +18,10 @@ _MARKS = {
                           pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS until FROM advancements""",
 }
 _CHANGES = {
-    "sqlite": """SELECT a.actor AS actor, x.kind AS kind, a.touched AS touched, a.error AS error
+    "sqlite": """SELECT a.actor AS actor, x.kind AS kind, a.touched AS touched, a.error IS NOT NULL AS failed
                  FROM advancements a JOIN actors x ON x.id = a.actor
                  WHERE a.id >= :after AND a.id < :until AND x.environment = :environment ORDER BY a.id LIMIT :most""",
-    "postgres": """SELECT a.actor AS actor, x.kind AS kind, a.touched AS touched, a.error AS error
+    "postgres": """SELECT a.actor AS actor, x.kind AS kind, a.touched AS touched, a.error IS NOT NULL AS failed
                    FROM advancements a JOIN actors x ON x.id = a.actor
                    WHERE a.written_in >= :after AND a.written_in < :until AND x.environment = :environment
                    ORDER BY a.written_in LIMIT :most""",
@@ -45,51 +45,48 @@ class Touched(msgspec.Struct, frozen=True, kw_only=True):
 
 def marks(tx: Transaction, ledger: Ledger) -> Marks:
     """Answer how far can be read now, and from where."""
-    row = tx.row(_MARKS[ledger.driver.dialect])
-    assert row is not None
-    return Marks(oldest=number(row, "oldest"), until=number(row, "until"))
+    return tx.one(_MARKS[ledger.driver.dialect], Marks)
 
 
 def touched(tx: Transaction, ledger: Ledger, environment: int, *, after: int, until: int, most: int) -> Touched | None:
     """Answer what changed in an environment from `after` on and before `until`; None when it is more than `most`."""
-    rows = tx.rows(_CHANGES[ledger.driver.dialect], after=after, until=until, environment=environment, most=most + 1)
+    rows = tx.rows(
+        _CHANGES[ledger.driver.dialect],
+        tuple[int, str, str, bool],
+        after=after,
+        until=until,
+        environment=environment,
+        most=most + 1,
+    )
     if len(rows) > most:
         return None
-    ponds: set[str] = set()
-    for row in rows:
-        if text(row, "kind") == "catchment":
-            ponds.update(_touched.decode(text(row, "touched")))
+    # Only a step of a catchment touches Ponds.
+    ponds = {pond for _, kind, body, _ in rows if kind == "catchment" for pond in _touched.decode(body)}
     # A step that failed may have halted its actor, and so every Pond of it.
-    failed = sorted({number(row, "actor") for row in rows if row["error"] is not None})
-    ponds.update(_ponds_of(tx, failed))
-    return Touched(ponds=frozenset(ponds), runs=frozenset(number(row, "actor") for row in rows if row["kind"] == "run"))
+    ponds.update(_ponds_of(tx, sorted({actor for actor, _, _, is_failed in rows if is_failed})))
+    return Touched(ponds=frozenset(ponds), runs=frozenset(actor for actor, kind, _, _ in rows if kind == "run"))
 
 
 def _ponds_of(tx: Transaction, actors: list[int]) -> set[str]:
     if not actors:
         return set()
     marked, values = numbered("actor", actors)
-    rows = tx.rows(f"SELECT name, major FROM ponds WHERE actor IN ({marked})", **values)
-    return {f"{text(row, 'name')}@{number(row, 'major')}" for row in rows}
+    return set(tx.rows(f"SELECT name || '@' || major AS pond FROM ponds WHERE actor IN ({marked})", str, **values))
 
 
 def running(tx: Transaction, environment: int) -> dict[tuple[str, str | int], tuple[object, ...]]:
     """Answer who works on what just now and how far it is, by Pond and by run of a job: claims make no advancement."""
     found: dict[tuple[str, str | int], tuple[object, ...]] = {}
-    for row in tx.rows(_RUNNING, environment=environment):
-        key = _subject(row)
-        found[key] = (*found.get(key, ()), (row["id"], row["progress"], row["state"], row["put"]))
+    for actor, pond, *work in tx.rows(
+        _RUNNING, tuple[int, str | None, int, str | None, str, int | None], environment=environment
+    ):
+        key: tuple[str, str | int] = ("run", actor) if pond is None else ("pond", pond)
+        found[key] = (*found.get(key, ()), tuple(work))
     return found
 
 
-def _subject(row: Row) -> tuple[str, str | int]:
-    if row["name"] is None:
-        return "run", number(row, "actor")
-    return "pond", f"{text(row, 'name')}@{number(row, 'major')}"
-
-
 _RUNNING = """
-SELECT e.id AS id, e.progress AS progress, w.state AS state, d.actor AS actor, p.name AS name, p.major AS major,
+SELECT d.actor AS actor, p.name || '@' || p.major AS pond, e.id AS id, e.progress AS progress, w.state AS state,
        (SELECT max(s.seq) FROM segments s WHERE s.execution = e.id) AS put
 FROM executions e JOIN dispatches d ON d.id = e.dispatch JOIN processes w ON w.id = e.process
 LEFT JOIN runs r ON r.id = d.run LEFT JOIN ponds p ON p.id = r.pond

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.database.driver import Transaction, number, text, text_or_none
+from pondage.ledger.database.driver import Transaction
 
 MOST = 20
 """So many of a kind are named; whoever has more has one cause."""
@@ -29,22 +29,16 @@ class StuckWork(msgspec.Struct, frozen=True, kw_only=True):
 
 def leaked_claims(tx: Transaction) -> list[LeakedClaim]:
     """Answer claims that no reaper gave back. There should be none, ever."""
-    return [
-        LeakedClaim(
-            node=text(row, "node"),
-            token=text(row, "token"),
-            process=text_or_none(row, "process") or "of an unknown process",
-            pond=text_or_none(row, "pond"),
-        )
-        for row in tx.rows(
-            """SELECT d.node AS node, e.token AS token, p.public_id AS process, o.name AS pond
-               FROM executions e JOIN dispatches d ON d.id = e.dispatch LEFT JOIN processes p ON p.id = e.process
-               LEFT JOIN runs r ON r.id = d.run LEFT JOIN ponds o ON o.id = r.pond
-               WHERE e.completed_at IS NULL AND e.token IS NOT NULL AND (p.id IS NULL OR p.dead_at IS NOT NULL)
-               ORDER BY e.id LIMIT :most""",
-            most=MOST,
-        )
-    ]
+    return tx.rows(
+        """SELECT d.node AS node, e.token AS token, coalesce(p.public_id, 'of an unknown process') AS process,
+                  o.name AS pond
+           FROM executions e JOIN dispatches d ON d.id = e.dispatch LEFT JOIN processes p ON p.id = e.process
+           LEFT JOIN runs r ON r.id = d.run LEFT JOIN ponds o ON o.id = r.pond
+           WHERE e.completed_at IS NULL AND e.token IS NOT NULL AND (p.id IS NULL OR p.dead_at IS NOT NULL)
+           ORDER BY e.id LIMIT :most""",
+        LeakedClaim,
+        most=MOST,
+    )
 
 
 _OPEN = """FROM dispatches d LEFT JOIN runs r ON r.id = d.run LEFT JOIN ponds o ON o.id = r.pond
@@ -77,9 +71,9 @@ _STUCK = {
 def stuck_work(tx: Transaction) -> list[StuckWork]:
     """Answer work whose rows contradict each other. Only a foreign write can have made it so, or a defect."""
     return [
-        StuckWork(node=text(row, "node"), reason=reason, pond=text_or_none(row, "pond"))
+        StuckWork(node=node, reason=reason, pond=pond)
         for reason, statement in _STUCK.items()
-        for row in tx.rows(statement, most=MOST)
+        for node, pond in tx.rows(statement, tuple[str, str | None], most=MOST)
     ]
 
 
@@ -93,15 +87,13 @@ class HaltedActor(msgspec.Struct, frozen=True, kw_only=True):
 
 def halted_actors(tx: Transaction) -> list[HaltedActor]:
     """Answer the actors that do not step any more."""
-    return [
-        HaltedActor(key=text(row, "key"), pond=text_or_none(row, "pond"), reason=text(row, "halted"))
-        for row in tx.rows(
-            """SELECT a.key AS key, a.halted AS halted,
-                      (SELECT min(p.name) FROM ponds p WHERE p.actor = a.id AND p.removed_at IS NULL) AS pond
-               FROM actors a WHERE a.halted IS NOT NULL ORDER BY a.id LIMIT :most""",
-            most=MOST,
-        )
-    ]
+    return tx.rows(
+        """SELECT a.key AS key, a.halted AS reason,
+                  (SELECT min(p.name) FROM ponds p WHERE p.actor = a.id AND p.removed_at IS NULL) AS pond
+           FROM actors a WHERE a.halted IS NOT NULL ORDER BY a.id LIMIT :most""",
+        HaltedActor,
+        most=MOST,
+    )
 
 
 def stranded_signals(tx: Transaction, *, older_than_us: int) -> list[str]:
@@ -119,10 +111,11 @@ def stranded_signals(tx: Transaction, *, older_than_us: int) -> list[str]:
 def failing_outbox(tx: Transaction) -> list[str]:
     """Answer what the outside could not be told so far, and why; it is tried again by itself."""
     return [
-        f"{text(row, 'kind')}: {text(row, 'error')}"
-        for row in tx.rows(
+        f"{kind}: {error}"
+        for kind, error, _ in tx.rows(
             """SELECT kind, error, max(id) AS id FROM outbox WHERE done_at IS NULL AND error IS NOT NULL
                GROUP BY kind, error ORDER BY id LIMIT :most""",
+            tuple[str, str, int],
             most=MOST,
         )
     ]
@@ -130,11 +123,10 @@ def failing_outbox(tx: Transaction) -> list[str]:
 
 def newest_time(tx: Transaction) -> int:
     """Answer the latest time that anybody wrote, 0 for a new ledger: a clock behind it was set back."""
-    found = 0
-    for statement in (
-        "SELECT at FROM advancements ORDER BY id DESC LIMIT 1",
-        "SELECT registered_at AS at FROM processes ORDER BY id DESC LIMIT 1",
-    ):
-        row = tx.row(statement)
-        found = max(found, 0 if row is None else number(row, "at"))
-    return found
+    return max(
+        tx.row(statement, int) or 0
+        for statement in (
+            "SELECT at FROM advancements ORDER BY id DESC LIMIT 1",
+            "SELECT registered_at AS at FROM processes ORDER BY id DESC LIMIT 1",
+        )
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.database.driver import Row, Transaction, batches, number, numbered, text
+from pondage.ledger.database.driver import Transaction, batches, numbered
 from pondage.ledger.ledger import Ledger
 
 BATCH = 200
@@ -43,14 +43,14 @@ def mark(ledger: Ledger) -> None:
 def _expire_streams(ledger: Ledger) -> None:
     """Forget the segments whose time is over; their files are nobody's from then on, which a vacuum finds."""
     with ledger.reading() as tx:
-        doomed = [row for row in tx.rows(_ENDED_STREAMS) if _is_over(tx, ledger, row)]
+        doomed = [row for row in tx.rows(_ENDED_STREAMS, _EndedStream) if _is_over(tx, ledger, row)]
     for row in doomed:
         with ledger.transaction() as tx:
             tx.change(
                 "DELETE FROM segments WHERE run = :run AND instance = :instance AND port = :port",
-                run=number(row, "run"),
-                instance=text(row, "instance"),
-                port=text(row, "port"),
+                run=row.run,
+                instance=row.instance,
+                port=row.port,
             )
 
 
@@ -59,26 +59,32 @@ _ENDED_STREAMS = """SELECT DISTINCT s.run AS run, s.instance AS instance, s.port
                     FROM segments s JOIN job_runs r ON r.id = s.run WHERE r.ended_at IS NOT NULL"""
 
 
-def _is_over(tx: Transaction, ledger: Ledger, row: Row) -> bool:
-    version, ended_at = ledger.job(tx, number(row, "definition")), number(row, "ended_at")
-    kept_us = version.kept_us(text(row, "instance"), text(row, "port"))
+class _EndedStream(msgspec.Struct, frozen=True, kw_only=True):
+    run: int
+    instance: str
+    port: str
+    ended_at: int
+    definition: int
+
+
+def _is_over(tx: Transaction, ledger: Ledger, row: _EndedStream) -> bool:
+    version, ended_at = ledger.job(tx, row.definition), row.ended_at
+    kept_us = version.kept_us(row.instance, row.port)
     return ended_at < limit_of(tx, ledger) if kept_us is None else ended_at + kept_us < tx.now
 
 
 def sweepable(tx: Transaction, *, before: int) -> list[DoomedTable]:
     """Answer one batch of tables that were marked before, and whose files no other run has taken over."""
-    return [
-        DoomedTable(id=number(row, "id"), path=text(row, "path"))
-        for row in tx.rows(
-            """SELECT t.id AS id, t.path AS path FROM run_tables t
-               WHERE t.tombstoned_at < :before
-                     AND NOT EXISTS (SELECT 1 FROM run_tables k WHERE k.path = t.path
-                                     AND (k.tombstoned_at IS NULL OR k.tombstoned_at >= :before))
-               ORDER BY t.id LIMIT :batch""",
-            before=before,
-            batch=BATCH,
-        )
-    ]
+    return tx.rows(
+        """SELECT t.id AS id, t.path AS path FROM run_tables t
+           WHERE t.tombstoned_at < :before
+                 AND NOT EXISTS (SELECT 1 FROM run_tables k WHERE k.path = t.path
+                                 AND (k.tombstoned_at IS NULL OR k.tombstoned_at >= :before))
+           ORDER BY t.id LIMIT :batch""",
+        DoomedTable,
+        before=before,
+        batch=BATCH,
+    )
 
 
 def swept(tx: Transaction, ids: list[int]) -> None:
@@ -99,16 +105,17 @@ def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
                 WHERE e.token IN ({marks})
                   AND (e.completed_at IS NULL OR EXISTS (SELECT 1 FROM run_tables t WHERE t.execution = e.id)
                        OR EXISTS (SELECT 1 FROM segments s WHERE s.execution = e.id))""",
+            str,
             **names,
         )
-        kept.update(text(row, "token") for row in rows)
+        kept.update(rows)
     return kept
 
 
 # A Ripple's body stays with the Pond's Run, whose snapshot its execution made. A run that another one resumed stays as
 # long as that one: its executions made the tables that were taken over. One whose marked files a younger run still has
 # keeps its rows, too.
-_PRUNABLE = """SELECT r.id AS id, r.actor AS actor FROM job_runs r
+_PRUNABLE = """SELECT r.actor AS actor FROM job_runs r
                WHERE (r.ended_at < :limit OR r.cleaned_at IS NOT NULL) AND r.dispatch IS NULL
                      AND r.ended_at + coalesce(r.kept_us, 0) < :now
                      AND NOT EXISTS (SELECT 1 FROM run_tables t WHERE t.run = r.id)
@@ -133,8 +140,7 @@ def prune(ledger: Ledger, *, dry_run: bool = False) -> int:
     pruned = 0
     while True:
         with ledger.reading() as tx:
-            rows = tx.rows(_PRUNABLE, limit=limit_of(tx, ledger), batch=BATCH)
-        actors = [number(row, "actor") for row in rows]
+            actors = tx.rows(_PRUNABLE, int, limit=limit_of(tx, ledger), batch=BATCH)
         pruned += len(actors)
         if dry_run or not actors:
             return pruned

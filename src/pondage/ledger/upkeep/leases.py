@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from pondage.ledger.database.driver import Row, Transaction, number, text_or_none
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.kinds.registry import KINDS
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions, processes
@@ -50,6 +50,13 @@ def next_expiry(tx: Transaction) -> int | None:
     )
 
 
+class _Expired(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    process: int
+    lease: str | None
+    timeout_s: float | None
+
+
 def expire(ledger: Ledger, *, process: int | None) -> int:
     """Fail every execution whose lease has run out, and answer how many there were.
 
@@ -67,13 +74,14 @@ def expire(ledger: Ledger, *, process: int | None) -> int:
                FROM executions e JOIN dispatches d ON d.id = e.dispatch
                WHERE e.completed_at IS NULL AND e.healthy_until <= :now
                ORDER BY e.healthy_until LIMIT :batch /*lock skip of e*/""",
+            _Expired,
             batch=BATCH,
         )
-        doomed = {number(row, "id"): row for row in rows}
-        for holder in sorted({number(row, "process") for row in rows}):
+        doomed = {row.id: row for row in rows}
+        for holder in sorted({row.process for row in rows}):
             worker = processes.name_of(tx, holder)
             for one in executions.held_by(tx, holder):
-                if one.execution in doomed and doomed[one.execution]["lease"] == "HEALTH":
+                if one.execution in doomed and doomed[one.execution].lease == "HEALTH":
                     expired += _crash(tx, ledger, one, process=process)
                 elif one.execution in doomed:
                     expired += _fail(tx, ledger, one, _failure(doomed[one.execution], one, worker), process=process)
@@ -88,9 +96,9 @@ def _crash(tx: Transaction, ledger: Ledger, one: Held, *, process: int | None) -
     return True
 
 
-def _failure(row: Row, held: Held, worker: str) -> Failure:
-    code = text_or_none(row, "lease") or "TIMEOUT"
-    limit = "" if row["timeout_s"] is None else f" of {row['timeout_s']:g} s"
+def _failure(row: _Expired, held: Held, worker: str) -> Failure:
+    code = row.lease or "TIMEOUT"
+    limit = "" if row.timeout_s is None else f" of {row.timeout_s:g} s"
     return Failure(code=code, message=_WORDS[code].format(node=held.node, limit=limit, worker=worker))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.define.values.names import pond_key
-from pondage.ledger.database.driver import Row, Transaction, number, numbered, text
+from pondage.define.values.names import PondKey
+from pondage.ledger.database.driver import Transaction, numbered
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import history
 
@@ -16,7 +16,7 @@ BATCH = 200
 _PAGE = """
 SELECT r.id AS id, r.public_id AS public_id, r.environment AS environment, r.state AS state, r.reason AS reason,
        r.freshness AS freshness, r.started_at AS started_at, r.ended_at AS ended_at,
-       p.name AS name, p.major AS major,
+       p.name || '@' || p.major AS pond,
        CASE WHEN ((r.ended_at < :limit
                    AND r.number <= (SELECT max(n.number) FROM runs n WHERE n.pond = r.pond) - :keep)
                   OR (r.ended_at IS NOT NULL AND EXISTS (SELECT 1 FROM environments e
@@ -51,10 +51,23 @@ _OLD = (
 )
 
 
+class _Over(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    public_id: str
+    environment: int
+    pond: PondKey
+    state: str
+    reason: str
+    freshness: int
+    started_at: int
+    ended_at: int | None
+    is_prunable: bool
+
+
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     """What one look found; `after` is where the next one begins, None when nothing older than retention is left."""
 
-    prunable: list[Row]
+    prunable: list[_Over]
     after: int | None
 
 
@@ -86,21 +99,21 @@ def _limit(tx: Transaction, ledger: Ledger) -> int:
 
 def _look(tx: Transaction, ledger: Ledger, after: int) -> Page:
     limit = _limit(tx, ledger)
-    rows = tx.rows(_PAGE, after=after, limit=limit, keep=ledger.durability.keep_runs + 1, batch=BATCH)
+    rows = tx.rows(_PAGE, _Over, after=after, limit=limit, keep=ledger.durability.keep_runs + 1, batch=BATCH)
     # Runs are numbered as they start: behind one that started within retention there are only such.
-    is_last = len(rows) < BATCH or number(rows[-1], "started_at") >= limit
-    return Page(prunable=[row for row in rows if row["is_prunable"]], after=None if is_last else number(rows[-1], "id"))
+    is_last = len(rows) < BATCH or rows[-1].started_at >= limit
+    return Page(prunable=[row for row in rows if row.is_prunable], after=None if is_last else rows[-1].id)
 
 
-def _take_out(tx: Transaction, prunable: list[Row]) -> int:
+def _take_out(tx: Transaction, prunable: list[_Over]) -> int:
     """Delete Runs that were found prunable: nothing that is over and swept ever comes back, so they still are."""
-    marks, values = numbered("run", [number(row, "id") for row in prunable])
+    marks, values = numbered("run", [row.id for row in prunable])
     # Held, so that of two that prune at once only one writes the summary.
     held = set(tx.rows(f"SELECT id FROM runs WHERE id IN ({marks}) /*lock skip*/", int, **values))
     if not held:
         return 0
     for row in prunable:
-        if number(row, "id") in held:
+        if row.id in held:
             _summarise(tx, row)
     marks, values = numbered("run", sorted(held))
     tx.change(f"DELETE FROM run_outputs WHERE run IN ({marks})", **values)
@@ -120,14 +133,14 @@ def _take_out(tx: Transaction, prunable: list[Row]) -> int:
     return len(held)
 
 
-def _summarise(tx: Transaction, row: Row) -> None:
+def _summarise(tx: Transaction, row: _Over) -> None:
     history.record(
         tx,
-        environment=number(row, "environment"),
+        environment=row.environment,
         kind="run",
-        pond=pond_key(text(row, "name"), number(row, "major")),
-        run=text(row, "public_id"),
-        payload={key: row[key] for key in ("state", "reason", "freshness", "started_at", "ended_at")},
+        pond=row.pond,
+        run=row.public_id,
+        payload={key: getattr(row, key) for key in ("state", "reason", "freshness", "started_at", "ended_at")},
     )
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from pondage.define.pond.definition import FormatDefinition, PondDefinition
 from pondage.ledger.data import snapshots
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.upkeep.retention import Published
 from pondage.work.snapshot import SnapshotContent
 
@@ -34,16 +34,14 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     content: SnapshotContent
 
 
-_definition = msgspec.json.Decoder(PondDefinition)
-
-
 def formats(tx: Transaction, published: Published) -> tuple[FormatDefinition, ...]:
     """Answer the formats that the Pond declared when the Run that it shows was started."""
     row = tx.row(
         "SELECT d.body AS body FROM runs r JOIN definitions d ON d.id = r.definition WHERE r.public_id = :run",
+        tuple[PondDefinition],
         run=published.run,
     )
-    return () if row is None else _definition.decode(text(row, "body")).publish
+    return () if row is None else row[0].publish
 
 
 def missing(tx: Transaction, published: Published, ripple: str, shown: Shown | None) -> list[Version]:
@@ -82,24 +80,21 @@ def missing(tx: Transaction, published: Published, ripple: str, shown: Shown | N
 
 
 def _snapshot(tx: Transaction, public_id: str) -> tuple[int, int] | None:
-    row = tx.row("SELECT id, dataset FROM snapshots WHERE public_id = :id", id=public_id)
-    return None if row is None else (number(row, "id"), number(row, "dataset"))
+    return tx.row("SELECT id, dataset FROM snapshots WHERE public_id = :id", tuple[int, int], id=public_id)
 
 
 def _since(tx: Transaction, newest: int, dataset: int, *, ripple: str) -> list[tuple[int, str, str, int]]:
     rows = tx.rows(
-        """SELECT s.id AS id, s.public_id AS public_id, s.freshness AS freshness, r.public_id AS run
+        """SELECT s.id AS id, s.public_id AS public_id, r.public_id AS run, s.freshness AS freshness
            FROM snapshots s JOIN runs r ON r.id = (
                SELECT min(o.run) FROM run_outputs o JOIN runs c ON c.id = o.run
                WHERE o.snapshot = s.id AND o.node = :ripple AND c.state = 'completed')
            WHERE s.dataset = :dataset AND s.id > :newest AND s.tombstoned_at IS NULL
            ORDER BY s.id DESC LIMIT :most""",
+        tuple[int, str, str, int],
         dataset=dataset,
         newest=newest,
         ripple=ripple,
         most=MOST,
     )
-    return [
-        (number(row, "id"), text(row, "public_id"), text(row, "run"), number(row, "freshness"))
-        for row in reversed(rows)
-    ]
+    return rows[::-1]

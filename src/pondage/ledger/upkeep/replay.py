@@ -14,7 +14,7 @@ from pondage.define.values.names import PondKey
 from pondage.kernel.demand import MemoryPonds, PondShape, decode_state, encode_state, step
 from pondage.kernel.demand.effects import Effect, StartRun
 from pondage.kernel.demand.events import Event
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
 from pondage.ledger.tables.environments import Shown
@@ -22,8 +22,6 @@ from pondage.ledger.tables.pins import Chosen
 from pondage.ledger.tables.pond_shape import BORROWED
 from pondage.ledger.upkeep import job_replay
 
-_rounds = msgspec.json.Decoder(tuple[tuple[Event, ...], ...])
-_effects = msgspec.json.Decoder(tuple[Effect, ...])
 _NOTHING = Chosen(pins={}, standing={}, is_spliced=False)
 
 
@@ -76,25 +74,26 @@ def replay(tx: Transaction, ledger: Ledger, environment: int) -> Replayed:
         """SELECT v.at AS at, v.signals AS signals, v.effects AS effects
            FROM advancements v JOIN actors a ON a.id = v.actor
            WHERE a.environment = :environment AND a.kind = 'catchment' AND v.error IS NULL ORDER BY v.id""",
+        tuple[int, tuple[tuple[Event, ...], ...], tuple[Effect, ...]],
         environment=environment,
     )
-    taken = tx.row(
-        """SELECT coalesce(sum(version), 0) AS steps FROM actors
+    taken = tx.one(
+        """SELECT CAST(coalesce(sum(version), 0) AS BIGINT) AS steps FROM actors
            WHERE environment = :environment AND kind = 'catchment'""",
+        int,
         environment=environment,
     )
-    assert taken is not None
     jobs = job_replay.replay_runs(tx, ledger, environment)
-    if int(str(taken["steps"])) > len(rows):
+    if taken > len(rows):
         return Replayed(advancements=len(rows) + jobs.advancements, is_complete=False, runs=jobs.differences)
-    for row in rows:
+    for at, rounds, effects in rows:
         ponds.published = {
             each.pond: Shown(run=0, freshness=each.freshness, delay=each.delay, chosen=_NOTHING)
-            for each in _effects.decode(text(row, "effects"))
+            for each in effects
             if isinstance(each, StartRun)
         }
-        for events in _rounds.decode(text(row, "signals")):
-            step(ponds, events, number(row, "at"))
+        for events in rounds:
+            step(ponds, events, at)
     # What an older program wrote may be spelled otherwise.
     stored = {row.key: encode_state(decode_state(row.state)).decode() for row in actors.ponds(tx, environment)}
     replayed = {key: encode_state(state).decode() for key, state in ponds.states.items()}

@@ -9,7 +9,7 @@ import msgspec
 from pondage.errors import NotFound
 from pondage.ledger.data import manifests, snapshots
 from pondage.ledger.data.inputs import compact_inputs, query_inputs, ripple_inputs
-from pondage.ledger.database.driver import Row, Transaction, batches, number, number_or_none, numbered, text
+from pondage.ledger.database.driver import Transaction, batches, numbered
 from pondage.ledger.kinds.sample import SampleInputs
 from pondage.work.snapshot import SnapshotContent
 
@@ -52,10 +52,8 @@ class _GoingBack(msgspec.Struct):
     rollback: str | None = None
 
 
-_pins = msgspec.json.Decoder(dict[str, int | None])
 _state = msgspec.json.Decoder(_GoingBack)
 _sampled = msgspec.json.Decoder(SampleInputs)
-_contents = msgspec.json.Decoder(SnapshotContent)
 
 
 def published(tx: Transaction, pond: int) -> Published | None:
@@ -67,27 +65,29 @@ def published(tx: Transaction, pond: int) -> Published | None:
         """SELECT e.name AS environment, p.name AS pond, p.major AS major, r.public_id AS run
            FROM runs r JOIN ponds p ON p.id = r.pond JOIN environments e ON e.id = p.environment
            WHERE r.id = :run AND e.removed_at IS NULL""",
+        tuple[str, str, int, str],
         run=run,
     )
     if row is None:
         return None
+    environment, name, major, run_id = row
     given = snapshots.outputs(tx, run)
     loaded = snapshots.load(tx, [output.snapshot for output in given.values()])
     return Published(
-        environment=text(row, "environment"),
-        pond=text(row, "pond"),
-        major=number(row, "major"),
-        run=text(row, "run"),
+        environment=environment,
+        pond=name,
+        major=major,
+        run=run_id,
         order=run,
         tables=tuple(
             PublishedTable(
-                ripple=name,
+                ripple=ripple,
                 freshness=output.freshness,
                 snapshot=loaded[output.snapshot].public_id,
                 kind=loaded[output.snapshot].kind,
                 content=loaded[output.snapshot].content,
             )
-            for name, output in given.items()
+            for ripple, output in given.items()
         ),
     )
 
@@ -99,17 +99,18 @@ def has_outbox(tx: Transaction) -> bool:
 
 def newest_archive(tx: Transaction) -> str:
     """Answer the digest of the code that was deployed last, empty when nothing was."""
-    row = tx.row("SELECT archive FROM deployments ORDER BY id DESC LIMIT 1")
-    return "" if row is None else text(row, "archive")
+    return tx.row("SELECT archive FROM deployments ORDER BY id DESC LIMIT 1", str) or ""
 
 
 def archive_like(tx: Transaction, start: str) -> str:
     """Answer the digest that begins like this; raises `NotFound` when none or several do."""
-    rows = tx.rows("SELECT digest FROM archives WHERE substr(digest, 1, length(:start)) = :start LIMIT 2", start=start)
-    if len(rows) != 1:
-        said = "no code" if not rows else "more than one code"
+    found = tx.rows(
+        "SELECT digest FROM archives WHERE substr(digest, 1, length(:start)) = :start LIMIT 2", str, start=start
+    )
+    if len(found) != 1:
+        said = "no code" if not found else "more than one code"
         raise NotFound(f"{said} in the ledger has a digest that begins with {start!r}", code="NO_ARCHIVE")
-    return text(rows[0], "digest")
+    return found[0]
 
 
 # In use: of an open Run, of a Run that ended within retention, or of one of the newest completed Runs of its Pond. The
@@ -144,6 +145,11 @@ _TABLES = _JUDGED.format(
 )
 
 
+class _Judged(DoomedSnapshot, frozen=True, kw_only=True):
+    created_at: int
+    is_unused: bool
+
+
 class Unused(msgspec.Struct, frozen=True, kw_only=True):
     """What one look found, and where the next one begins; `after` is None when nothing older than retention is left."""
 
@@ -154,14 +160,14 @@ class Unused(msgspec.Struct, frozen=True, kw_only=True):
 def unused(tx: Transaction, *, keep_runs: int, retention_us: int, read: set[int], after: int = 0) -> Unused:
     """Look at one batch of snapshots for those that neither `read`, nor the newest Runs, nor retention keep."""
     limit = tx.now - retention_us
-    rows = tx.rows(_PAGE, after=after, limit=limit, newest=keep_runs - 1, batch=BATCH)
-    found = [_doomed(row) for row in rows if row["is_unused"]]
+    rows = tx.rows(_PAGE, _Judged, after=after, limit=limit, newest=keep_runs - 1, batch=BATCH)
+    found = [row for row in rows if row.is_unused]
     kept = _members(tx, [each.id for each in found], limit, keep_runs) if found else set()
     # Snapshots are numbered as they are written: behind one that is within retention there are only such.
-    is_last = len(rows) < BATCH or number(rows[-1], "created_at") >= limit
+    is_last = len(rows) < BATCH or rows[-1].created_at >= limit
     return Unused(
         snapshots=[each for each in found if each.id not in read and each.id not in kept],
-        after=None if is_last else number(rows[-1], "id"),
+        after=None if is_last else rows[-1].id,
     )
 
 
@@ -172,12 +178,13 @@ def used_again(tx: Transaction, ids: list[int], *, keep_runs: int, retention_us:
     marks, values = numbered("id", ids)
     rows = tx.rows(
         _JUDGED.format(gone=_GONE, snapshots=f"(SELECT * FROM snapshots WHERE id IN ({marks}))"),
+        _Judged,
         limit=tx.now - retention_us,
         newest=keep_runs - 1,
         **values,
     )
     kept = read | _members(tx, ids, tx.now - retention_us, keep_runs)
-    return {number(row, "id") for row in rows if not row["is_unused"]} | (kept & set(ids))
+    return {row.id for row in rows if not row.is_unused} | (kept & set(ids))
 
 
 def _members(tx: Transaction, ids: list[int], limit: int, keep_runs: int) -> set[int]:
@@ -190,12 +197,13 @@ def _members(tx: Transaction, ids: list[int], limit: int, keep_runs: int) -> set
             JOIN datasets t ON t.pond = q.id AND t.ripple = d.ripple
             WHERE s.id IN ({marks})
                   AND EXISTS (SELECT 1 FROM snapshots b WHERE b.dataset = t.id AND b.kind IN ('append', 'merge'))""",
+        int,
         **values,
     )
     found: set[int] = set()
     for dataset in growing:
-        judged = tx.rows(_TABLES, dataset=number(dataset, "dataset"), limit=limit, newest=keep_runs - 1)
-        shown = manifests.newest(tx, [number(row, "id") for row in judged if not row["is_unused"]])
+        judged = tx.rows(_TABLES, _Judged, dataset=dataset, limit=limit, newest=keep_runs - 1)
+        shown = manifests.newest(tx, [row.id for row in judged if not row.is_unused])
         found.update(member.snapshot for each in shown.values() for member in each.members)
     return found
 
@@ -216,29 +224,31 @@ def being_read(tx: Transaction) -> set[int]:
     """Answer the snapshots that an active Run reads or may still read, and those of work that is under way."""
     # A dropped Run's pins stay while an older Run of the same Pond is active: it may take them over. Each Pond is asked
     # alone: there are few with open Runs, and a planner that expects many would read all Runs that ever were.
-    active = tx.rows("SELECT pond, min(number) AS oldest FROM runs WHERE ended_at IS NULL GROUP BY pond")
-    rows = [
-        row
-        for one in active
-        for row in tx.rows(
+    active = tx.rows(
+        "SELECT pond, min(number) AS oldest FROM runs WHERE ended_at IS NULL GROUP BY pond", tuple[int | None, int]
+    )
+    runs = {
+        run
+        for pond, oldest in active
+        for pins in tx.rows(
             "SELECT pins FROM runs WHERE pond = :pond AND number >= :oldest",
-            pond=number_or_none(one, "pond"),
-            oldest=number(one, "oldest"),
+            dict[str, int | None],
+            pond=pond,
+            oldest=oldest,
         )
-    ]
-    runs = {run for row in rows for run in _pins.decode(text(row, "pins")).values() if run is not None}
+        for run in pins.values()
+        if run is not None
+    }
     # A Pond that is to go back to an older Run does so when the active one is over, however long that takes.
-    for row in tx.rows("""SELECT id, state FROM ponds WHERE state LIKE '%"rollback":"%'"""):
-        older = going_back_to(text(row, "state"))
-        found = tx.row("SELECT id FROM runs WHERE public_id = :older", older=older)
-        runs.update(() if found is None else (number(found, "id"),))
+    for state in tx.rows("""SELECT state FROM ponds WHERE state LIKE '%"rollback":"%'""", str):
+        found = tx.row("SELECT id FROM runs WHERE public_id = :older", int, older=going_back_to(state))
+        runs.update(() if found is None else (found,))
     pinned: set[int] = set()
     for some in batches(sorted(runs)):
         marks, values = numbered("run", some)
-        outputs = tx.rows(f"SELECT snapshot FROM run_outputs WHERE run IN ({marks})", **values)
-        pinned.update(number(row, "snapshot") for row in outputs)
-    for row in tx.rows("SELECT kind, inputs FROM dispatches WHERE outcome IS NULL"):
-        pinned.update(one for one in _reads(text(row, "kind"), text(row, "inputs")) if one is not None)
+        pinned.update(tx.rows(f"SELECT snapshot FROM run_outputs WHERE run IN ({marks})", int, **values))
+    for kind, inputs in tx.rows("SELECT kind, inputs FROM dispatches WHERE outcome IS NULL", tuple[str, str]):
+        pinned.update(one for one in _reads(kind, inputs) if one is not None)
     # Work that was claimed before a compaction reads the files of an older manifest.
     return pinned | manifests.members_of(tx, pinned)
 
@@ -273,16 +283,14 @@ def tombstone(tx: Transaction, ids: list[int]) -> int:
 
 def tombstoned(tx: Transaction, *, before: int) -> list[DoomedSnapshot]:
     """Answer one batch of the snapshots that were marked before a moment and whose files have not been deleted."""
-    return [
-        _doomed(row)
-        for row in tx.rows(
-            """SELECT id, public_id, path, bytes FROM snapshots
-               WHERE tombstoned_at < :limit AND swept_at IS NULL
-               ORDER BY tombstoned_at LIMIT :batch""",
-            limit=before,
-            batch=BATCH,
-        )
-    ]
+    return tx.rows(
+        """SELECT id, public_id, path, bytes FROM snapshots
+           WHERE tombstoned_at < :limit AND swept_at IS NULL
+           ORDER BY tombstoned_at LIMIT :batch""",
+        DoomedSnapshot,
+        limit=before,
+        batch=BATCH,
+    )
 
 
 def swept(tx: Transaction, ids: list[int]) -> None:
@@ -304,21 +312,11 @@ def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
                 WHERE e.token IN ({marks})
                   AND (e.completed_at IS NULL OR (s.id IS NOT NULL AND s.swept_at IS NULL)
                        OR EXISTS (SELECT 1 FROM run_tables t WHERE t.execution = e.id))""",
+            str,
             **names,
         )
-        kept.update(text(row, "token") for row in rows)
+        kept.update(rows)
     return kept
-
-
-def _doomed(row: Row) -> DoomedSnapshot:
-    return DoomedSnapshot(
-        id=number(row, "id"), public_id=text(row, "public_id"), path=text(row, "path"), bytes=number(row, "bytes")
-    )
-
-
-def _files(content: SnapshotContent) -> tuple[str, ...]:
-    changed = () if content.increment is None or content.increment.changes is None else content.increment.changes
-    return tuple(file.name for file in (*content.files, *changed))
 
 
 class NamedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -330,29 +328,26 @@ class NamedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     ripple: str
     run: str
     path: str
-    files: tuple[str, ...]
+    content: SnapshotContent
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Answer the names of its files."""
+        increment = self.content.increment
+        changed = () if increment is None or increment.changes is None else increment.changes
+        return tuple(file.name for file in (*self.content.files, *changed))
 
 
 def named(tx: Transaction, *, after: int) -> list[NamedSnapshot]:
     """Answer one batch of the snapshots that are not marked for deletion, in the order of their ids."""
-    return [
-        NamedSnapshot(
-            id=number(row, "id"),
-            public_id=text(row, "public_id"),
-            pond=text(row, "pond"),
-            ripple=text(row, "ripple"),
-            run=text(row, "run"),
-            path=text(row, "path"),
-            files=_files(_contents.decode(text(row, "content"))),
-        )
-        for row in tx.rows(
-            """SELECT s.id AS id, s.public_id AS public_id, p.name AS pond, d.ripple AS ripple, r.public_id AS run,
-                      s.path AS path, s.content AS content
-               FROM (SELECT * FROM snapshots WHERE id > :after AND tombstoned_at IS NULL
-                     ORDER BY id LIMIT :batch) s
-               JOIN datasets d ON d.id = s.dataset JOIN ponds p ON p.id = d.pond JOIN runs r ON r.id = s.run
-               ORDER BY s.id""",
-            after=after,
-            batch=BATCH,
-        )
-    ]
+    return tx.rows(
+        """SELECT s.id AS id, s.public_id AS public_id, p.name AS pond, d.ripple AS ripple, r.public_id AS run,
+                  s.path AS path, s.content AS content
+           FROM (SELECT * FROM snapshots WHERE id > :after AND tombstoned_at IS NULL
+                 ORDER BY id LIMIT :batch) s
+           JOIN datasets d ON d.id = s.dataset JOIN ponds p ON p.id = d.pond JOIN runs r ON r.id = s.run
+           ORDER BY s.id""",
+        NamedSnapshot,
+        after=after,
+        batch=BATCH,
+    )
