@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pondage.define.values.names import pond_key
 from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors, environments, job_runs
 from pondage.ledger.tables.actors import PondRow
 from pondage.views.words import list_text
@@ -34,13 +34,13 @@ def pond(tx: Transaction, environment: int, name: str) -> PondRow:
     Raises `NotFound` with the nearest name that exists.
     """
     plain, has_major, major = name.partition("@")
-    rows = tx.rows(
-        """SELECT name, major FROM ponds
+    majors = tx.rows(
+        """SELECT major FROM ponds
            WHERE environment = :environment AND name = :name AND removed_at IS NULL ORDER BY major DESC""",
+        int,
         environment=environment,
         name=plain,
     )
-    majors = [number(row, "major") for row in rows]
     wanted = next((each for each in majors if not has_major or str(each) == major), None)
     if wanted is None:
         raise _unknown_pond(tx, environment, name, majors)
@@ -64,11 +64,11 @@ def _unknown_pond(tx: Transaction, environment: int, name: str, majors: list[int
         kind = "flow" if run.is_flow else "job"
         hint = f"pondage {kind} show {name}"
         return NotFound(f"{name} is no Pond, but a run of the {kind} {run.job}", hint=hint, code="NO_POND")
-    rows = tx.rows(
+    known = tx.rows(
         "SELECT name FROM ponds WHERE environment = :environment AND removed_at IS NULL ORDER BY name",
+        str,
         environment=environment,
     )
-    known = [text(row, "name") for row in rows]
     close = nearest(plain, known)
     above = next((each for each in environments.readable(tx, environment) if plain == each.row.key.split("@")[0]), None)
     if above is not None:
@@ -118,8 +118,7 @@ _SNAPSHOTS_FROM = """SELECT s.id AS id, s.public_id AS public_id FROM snapshots 
 def _by_beginning(tx: Transaction, statement: str, environment: int, given: str) -> list[tuple[int, str]]:
     if not _BEGINNING.match(given):
         return []
-    rows = tx.rows(statement, first=given, last=_next_beginning(given), environment=environment)
-    return [(number(row, "id"), text(row, "public_id")) for row in rows]
+    return tx.rows(statement, tuple[int, str], first=given, last=_next_beginning(given), environment=environment)
 
 
 _NUMBER = re.compile(r"[0-9]{1,18}\Z")

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin
 import msgspec
 
 Kind = TypeVar("Kind")
+Made = TypeVar("Made", bound=msgspec.Struct)
 _Rows = Sequence[dict[str, object]]
 _Cell = Callable[[Any], object]
 
@@ -47,6 +48,20 @@ def first(rows: _Rows, kind: type[Kind]) -> Kind | None:
         if value is None and not (_is_struct(kind) or _is_tuple(kind)):
             return None
     return mapped(rows[:1], kind)[0]
+
+
+def of_row(kind: type[Made], row: msgspec.Struct, /, **others: object) -> Made:
+    """Answer a struct with the fields that a row has under the same names, and with these others.
+
+    For what is shown of a row when only some of its fields are. Raises `TypeError` for a field that nobody gives.
+    """
+    same = {name: getattr(row, name) for name in _shared(kind, type(row)) if name not in others}
+    return kind(**same, **others)
+
+
+@lru_cache(maxsize=2_000)
+def _shared(kind: type[msgspec.Struct], row: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(name for name in kind.__struct_fields__ if name in row.__struct_fields__)
 
 
 @lru_cache(maxsize=2_000)

@@ -11,7 +11,7 @@ from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 from pondage.ledger.act import inspections
 from pondage.ledger.data import snapshots
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, environments
 from pondage.ledger.tables.actors import PondRow
@@ -144,8 +144,7 @@ def _against(tx: Transaction, environment: int, name: str, row: PondRow, against
             hint=f"write {name}#12, the id of a Run (pondage runs {name}) or the name of an environment",
             code="NO_RUN",
         )
-    found = tx.row("SELECT pond FROM runs WHERE id = :id", id=run)
-    if found is None or number(found, "pond") != row.id:
+    if tx.row("SELECT pond FROM runs WHERE id = :id", int, id=run) != row.id:
         raise NotFound(f"Run {against} is not one of {name}", hint=f"pondage runs {name}", code="NO_RUN")
     return run
 
@@ -158,15 +157,9 @@ def _keys(definition: PondDefinition, ripple: str) -> tuple[str, ...]:
 
 
 def _state(tx: Transaction, run: int) -> StateView:
-    row = tx.row(
+    return tx.one(
         """SELECT r.public_id AS run, r.number AS number, r.freshness AS freshness, e.name AS environment
            FROM runs r JOIN environments e ON e.id = r.environment WHERE r.id = :id""",
+        StateView,
         id=run,
-    )
-    assert row is not None, f"run {run} vanished within a transaction"
-    return StateView(
-        environment=text(row, "environment"),
-        run=text(row, "run"),
-        number=number(row, "number"),
-        freshness=number(row, "freshness"),
     )

@@ -12,7 +12,7 @@ from pondage.define.values.names import pond_key, table_key
 from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 from pondage.ledger.data import lineage
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors, environments
 from pondage.ledger.tables.actors import PondRow
 from pondage.views import find
@@ -77,6 +77,14 @@ def _table_lineage(
         unknown=unknown,
         has_more=has_more,
     )
+
+
+class _Shown(msgspec.Struct, frozen=True, kw_only=True):
+    run: str
+    is_spliced: bool
+    delay: int
+    freshness: int
+    snapshot: str
 
 
 class _Graph:
@@ -173,10 +181,11 @@ class _Graph:
             self._ponds[key] = None
             if row is not None:
                 sources = self._tx.rows(
-                    "SELECT source_name, source_major FROM pond_sources WHERE pond = :pond", pond=row.id
+                    "SELECT source_name, source_major FROM pond_sources WHERE pond = :pond",
+                    tuple[str, int],
+                    pond=row.id,
                 )
-                majors = {text(each, "source_name"): number(each, "source_major") for each in sources}
-                self._ponds[key] = (row, actors.definition(self._tx, row.definition), majors)
+                self._ponds[key] = (row, actors.definition(self._tx, row.definition), dict(sources))
         return self._ponds[key]
 
     def _row(self, key: str) -> PondRow | None:
@@ -200,29 +209,22 @@ class _Graph:
                WHERE o.node = :ripple AND o.run =
                      (SELECT id FROM runs WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT 1)
                ORDER BY o.id DESC LIMIT 1""",
+            _Shown,
             pond=found[0].id,
             ripple=ripple,
         )
         if row is None:
             return plain
-        return msgspec.structs.replace(
-            plain,
-            snapshot=text(row, "snapshot"),
-            run=text(row, "run"),
-            freshness=number(row, "freshness"),
-            delay=number(row, "delay"),
-            is_spliced=bool(row["is_spliced"]),
-        )
+        return msgspec.structs.replace(plain, **msgspec.structs.asdict(row))
 
     def _lineage(self, table: str) -> ColumnLineage | None:
         pond, _, ripple = table.rpartition(".")
         found = self._pond(pond)
-        row = None
-        if found is not None:
-            row = self._tx.row(
-                "SELECT id FROM datasets WHERE pond = :pond AND ripple = :ripple", pond=found[0].id, ripple=ripple
-            )
-        return None if row is None else lineage.newest(self._tx, number(row, "id"))
+        if found is None:
+            return None
+        statement = "SELECT id FROM datasets WHERE pond = :pond AND ripple = :ripple"
+        dataset = self._tx.row(statement, int, pond=found[0].id, ripple=ripple)
+        return None if dataset is None else lineage.newest(self._tx, dataset)
 
 
 def _value(source: str, source_column: str, target: str, target_column: str) -> ColumnEdge:

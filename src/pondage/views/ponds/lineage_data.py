@@ -7,8 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from pondage.define.values.names import pond_key, table_key
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.define.values.names import PondKey, table_key
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 
 Direction = Literal["up", "down", "both"]
 
@@ -72,20 +73,31 @@ class LineageView(msgspec.Struct, frozen=True, kw_only=True):
 Found = tuple[list[LineageTable], set[LineageEdge], bool]
 
 _READ = """SELECT s.public_id AS snapshot, s.inputs AS inputs, s.freshness AS freshness, r.public_id AS run,
-                  r.delay AS delay, r.is_spliced AS is_spliced, t.ripple AS ripple, p.name AS name, p.major AS major
+                  r.delay AS delay, r.is_spliced AS is_spliced, t.ripple AS ripple,
+                  p.name || '@' || p.major AS pond
            FROM snapshots s JOIN runs r ON r.id = s.run JOIN datasets t ON t.id = s.dataset
            JOIN ponds p ON p.id = t.pond WHERE s.id = :id"""
 
 
 def run_sources(tx: Transaction, run: int) -> Found:
     """Answer the snapshots that a Run shows and everything they were made of."""
-    rows = tx.rows("SELECT snapshot FROM run_outputs WHERE run = :run ORDER BY id", run=run)
-    return _sources(tx, [number(row, "snapshot") for row in rows])
+    return _sources(tx, tx.rows("SELECT snapshot FROM run_outputs WHERE run = :run ORDER BY id", int, run=run))
 
 
 def snapshot_sources(tx: Transaction, snapshot: int) -> Found:
     """Answer a snapshot and everything it was made of."""
     return _sources(tx, [snapshot])
+
+
+class _Read(msgspec.Struct, frozen=True, kw_only=True):
+    snapshot: str
+    inputs: dict[str, int | None]
+    freshness: int
+    run: str
+    delay: int
+    is_spliced: bool
+    ripple: str
+    pond: PondKey
 
 
 def _sources(tx: Transaction, starts: list[int]) -> Found:
@@ -97,27 +109,15 @@ def _sources(tx: Transaction, starts: list[int]) -> Found:
     while waiting:
         identity, distance, target, parameter = waiting.popleft()
         known = identity in tables
-        row = None if known else tx.row(_READ, id=identity)
+        row = None if known else tx.row(_READ, _Read, id=identity)
         if not known and row is None:
             continue
         if row is not None:
             if len(tables) >= MOST_TABLES:
                 has_more = True
                 continue
-            pond, ripple = pond_key(text(row, "name"), number(row, "major")), text(row, "ripple")
-            tables[identity] = LineageTable(
-                table=table_key(pond, ripple),
-                pond=pond,
-                ripple=ripple,
-                distance=distance,
-                snapshot=text(row, "snapshot"),
-                run=text(row, "run"),
-                freshness=number(row, "freshness"),
-                delay=number(row, "delay"),
-                is_spliced=bool(row["is_spliced"]),
-            )
-            inputs = msgspec.json.decode(text(row, "inputs"), type=dict[str, int | None])
-            for name, read in inputs.items():
+            tables[identity] = of_row(LineageTable, row, table=table_key(row.pond, row.ripple), distance=distance)
+            for name, read in row.inputs.items():
                 if read is not None:
                     waiting.append((read, distance - 1, tables[identity].table, name))
         if target:

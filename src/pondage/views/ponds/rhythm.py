@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.define.values.names import pond_key
-from pondage.ledger.database.driver import Row, Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables.schedules import next_time
 from pondage.views import find
 
@@ -51,13 +50,13 @@ class RhythmView(msgspec.Struct, frozen=True, kw_only=True):
     deployed: int = 0
 
 
-_RUNS = """SELECT p.name AS name, p.major AS major, r.started_at AS started_at, r.ended_at AS ended_at
+_RUNS = """SELECT p.name || '@' || p.major AS pond, r.started_at AS started_at, r.ended_at AS ended_at
            FROM (SELECT * FROM runs WHERE environment = :environment ORDER BY id DESC LIMIT :most) r
            JOIN ponds p ON p.id = r.pond
            WHERE r.state = 'completed' AND r.started_at >= :since AND r.started_at < :until ORDER BY r.id"""
 
-_RIPPLES = """SELECT p.name AS name, p.major AS major, d.node AS node, count(*) AS tries,
-                     sum(e.completed_at - e.claimed_at) AS spent
+_RIPPLES = """SELECT p.name || '@' || p.major AS pond, count(*) AS tries,
+                     CAST(sum(e.completed_at - e.claimed_at) AS BIGINT) AS spent
               FROM (SELECT * FROM runs WHERE environment = :environment ORDER BY id DESC LIMIT :most) r
               JOIN ponds p ON p.id = r.pond JOIN dispatches d ON d.run = r.id JOIN executions e ON e.dispatch = d.id
               WHERE r.started_at >= :since AND r.started_at < :until AND e.outcome = 'ok'
@@ -77,13 +76,13 @@ def rhythm(
     `compare` is a cron line with its time zone.
     """
     found = find.environment_id(tx, environment)
-    ran: dict[str, list[Row]] = {}
-    for row in tx.rows(_RUNS, environment=found, most=MOST_RUNS, since=since, until=until):
-        ran.setdefault(pond_key(text(row, "name"), number(row, "major")), []).append(row)
+    ran: dict[str, list[tuple[int, int]]] = {}
+    asked = {"environment": found, "most": MOST_RUNS, "since": since, "until": until}
+    for key, started_at, ended_at in tx.rows(_RUNS, tuple[str, int, int], **asked):
+        ran.setdefault(key, []).append((started_at, ended_at))
     paces: dict[str, int] = {}
-    for row in tx.rows(_RIPPLES, environment=found, most=MOST_RUNS, since=since, until=until):
-        key = pond_key(text(row, "name"), number(row, "major"))
-        paces[key] = max(paces.get(key, 0), int(str(row["spent"])) // number(row, "tries"))
+    for key, tries, spent in tx.rows(_RIPPLES, tuple[str, int, int], **asked):
+        paces[key] = max(paces.get(key, 0), spent // tries)
     bottleneck = max(ran, key=lambda key: paces.get(key, 0), default=None)
     read = len(ran[bottleneck]) if bottleneck is not None else 0
     rounds = None if compare is None else _rounds(*compare, since=since, until=until)
@@ -112,20 +111,22 @@ def _rounds(cron: str, tz: str, *, since: int, until: int) -> int:
     return count
 
 
-def _pond(key: str, rows: list[Row], pace: int | None, read: int, span: int, rounds: int | None) -> PondRhythm:
-    ends = [number(row, "ended_at") for row in rows]
+def _pond(
+    key: str, runs: list[tuple[int, int]], pace: int | None, read: int, span: int, rounds: int | None
+) -> PondRhythm:
+    ends = [ended_at for _, ended_at in runs]
     # What is quicker than a millisecond was not measured; what was not executed cannot be compared.
     most = None if pace is None else span // max(pace, 1_000)
     if rounds is not None:
         scheduled = rounds if most is None else min(rounds, max(1, most))
     else:
-        scheduled = len(rows) if most is None else max(len(rows), most)
+        scheduled = len(runs) if most is None else max(len(runs), most)
     return PondRhythm(
         key=key,
-        runs=len(rows),
-        mean_run_us=sum(number(row, "ended_at") - number(row, "started_at") for row in rows) // len(rows),
+        runs=len(runs),
+        mean_run_us=sum(ended_at - started_at for started_at, ended_at in runs) // len(runs),
         mean_period_us=(ends[-1] - ends[0]) // (len(ends) - 1) if len(ends) > 1 else None,
         pace_us=pace,
         scheduled_runs=scheduled,
-        unread_runs=max(0, scheduled - max(read, len(rows))),
+        unread_runs=max(0, scheduled - max(read, len(runs))),
     )

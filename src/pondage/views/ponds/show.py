@@ -6,11 +6,12 @@ import msgspec
 
 from pondage.define.pond.definition import PondDefinition, ReadDefinition
 from pondage.define.pond.window import window_text
-from pondage.define.values.names import pond_key, split_key, table_key
+from pondage.define.values.names import PondKey, split_key, table_key
 from pondage.errors import NotFound
 from pondage.kernel.demand.state import PondState, decode_state
 from pondage.ledger.data import manifests
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.tables import actors, environments
 from pondage.ledger.tables.actors import PondRow
 from pondage.views import find
@@ -173,25 +174,16 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
     origin = environments.read_from(tx, found, row)
     current = tx.row(
         "SELECT id, public_id FROM runs WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT 1",
+        tuple[int, str],
         pond=origin.row.id,
     )
-    return PondShow(
+    return of_row(
+        PondShow,
+        definition,
         environment=environment,
         at=tx.now,
         key=row.key,
-        name=definition.name,
-        version=definition.version,
         project=row.project,
-        description=definition.description,
-        owner=definition.owner,
-        tags=definition.tags,
-        place=definition.place,
-        entry=definition.entry,
-        archive=definition.archive,
-        mode=definition.mode,
-        coherent=definition.coherent,
-        pool=definition.pool,
-        labels=definition.labels,
         retries_immediately=definition.retries.immediately,
         retries_on_change=definition.retries.on_change,
         windows=tuple(window_text(window) for window in definition.windows),
@@ -202,8 +194,8 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
         sinks=tuple(PondReference(key=key, is_deployed=True) for key in actors.sinks(tx, found, row.key)),
         freshness=state.end_f if state.end_f >= 0 else None,
         delay=state.end_delay if state.end_f >= 0 else None,
-        current_run=None if current is None else text(current, "public_id"),
-        ripples=_ripples(tx, origin.environment, row, definition, None if current is None else number(current, "id")),
+        current_run=None if current is None else current[1],
+        ripples=_ripples(tx, origin.environment, row, definition, None if current is None else current[0]),
         read_from=None if origin.environment == environment else origin.environment,
     )
 
@@ -240,33 +232,39 @@ def table_name(definition: PondDefinition, ripple: str) -> str:
     return definition.name if ripple == definition.name or is_alone else f"{definition.name}.{ripple}"
 
 
-_PUBLISHED = """SELECT o.node AS node, o.freshness AS freshness, s.public_id AS public_id, s.content AS content,
+_PUBLISHED = """SELECT o.node AS node, o.freshness AS freshness, s.public_id AS snapshot, s.content AS content,
                        r.public_id AS run, r.delay AS delay, s.id AS id
                 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot JOIN runs r ON r.id = o.run
                 WHERE o.run = :run ORDER BY o.id"""
 
 
+class _PublishedRow(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    node: str
+    snapshot: str
+    run: str
+    freshness: int
+    delay: int
+    content: SnapshotContent
+
+
 def _ripples(
     tx: Transaction, environment: str, row: PondRow, definition: PondDefinition, current: int | None
 ) -> tuple[RippleShow, ...]:
-    published: dict[str, Row] = {}
+    published: dict[str, _PublishedRow] = {}
     if current is not None:
-        published = {text(each, "node"): each for each in tx.rows(_PUBLISHED, run=current)}
+        published = {each.node: each for each in tx.rows(_PUBLISHED, _PublishedRow, run=current)}
     results = outlets(definition)
     name, major = split_key(row.key)
     return tuple(
-        RippleShow(
-            name=ripple.name,
-            kind=ripple.kind,
+        of_row(
+            RippleShow,
+            ripple,
             table=table_name(definition, ripple.name),
-            description=ripple.description,
             reads=tuple(dict.fromkeys(_read_text(read) for read in ripple.reads)),
             expectations=tuple(expectation_text(each) for each in ripple.expectations),
             is_outlet=ripple.name in results,
             fused=tuple(each.name for each in ripple.members),
-            digest=ripple.digest,
-            source=ripple.source,
-            timeout_s=ripple.timeout_s,
             published=_published(tx, published.get(ripple.name), f"tables/{environment}/{name}/v{major}/{ripple.name}"),
             formats=tuple(
                 f"{each.kind} tables/{environment}/{name}/v{major}/{ripple.name}/{each.kind}"
@@ -278,16 +276,13 @@ def _ripples(
     )
 
 
-def _published(tx: Transaction, row: Row | None, folder: str) -> PublishedView | None:
+def _published(tx: Transaction, row: _PublishedRow | None, folder: str) -> PublishedView | None:
     if row is None:
         return None
-    content = msgspec.json.decode(text(row, "content"), type=SnapshotContent)
-    manifest = manifests.newest(tx, [number(row, "id")]).get(number(row, "id"))
-    return PublishedView(
-        snapshot=text(row, "public_id"),
-        run=text(row, "run"),
-        freshness=number(row, "freshness"),
-        delay=number(row, "delay"),
+    content, manifest = row.content, manifests.newest(tx, [row.id]).get(row.id)
+    return of_row(
+        PublishedView,
+        row,
         rows=content.rows if manifest is None else manifest.rows,
         bytes=content.bytes if manifest is None else manifest.bytes,
         batches=None if manifest is None else len(manifest.members),
@@ -305,43 +300,45 @@ def _read_text(read: ReadDefinition) -> str:
     return f"{what} (optional)" if read.optional else what
 
 
-_SNAPSHOT = """SELECT s.public_id AS public_id, s.freshness AS freshness, s.kind AS kind, s.content AS content,
-                      s.inputs AS inputs, s.created_at AS created_at, s.tombstoned_at AS tombstoned_at,
-                      r.public_id AS run, r.delay AS delay, t.ripple AS ripple, p.name AS name, p.major AS major,
-                      d.body AS body
+_SNAPSHOT = """SELECT s.public_id AS id, s.freshness AS freshness, s.kind AS kind, s.content AS content,
+                      s.inputs AS inputs, s.created_at AS created_at, s.tombstoned_at IS NOT NULL AS is_deleted,
+                      r.public_id AS run, r.delay AS delay, t.ripple AS ripple, p.name || '@' || p.major AS pond,
+                      d.body AS definition
                FROM snapshots s JOIN runs r ON r.id = s.run JOIN datasets t ON t.id = s.dataset
                JOIN ponds p ON p.id = t.pond JOIN definitions d ON d.id = r.definition WHERE s.id = :id"""
 
 
+class _SnapshotRow(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    pond: PondKey
+    ripple: str
+    run: str
+    freshness: int
+    delay: int
+    kind: str
+    content: SnapshotContent
+    inputs: dict[str, int | None]
+    definition: PondDefinition
+    created_at: int
+    is_deleted: bool
+
+
 def _snapshot(tx: Transaction, environment: str, identity: int) -> SnapshotShow:
-    row = tx.row(_SNAPSHOT, id=identity)
-    assert row is not None, f"snapshot {identity} vanished within a transaction"
-    content = msgspec.json.decode(text(row, "content"), type=SnapshotContent)
+    row = tx.one(_SNAPSHOT, _SnapshotRow, id=identity)
+    content = row.content
     inputs: dict[str, str | None] = {}
     read: dict[str, InputView] = {}
-    for parameter, snapshot in msgspec.json.decode(text(row, "inputs"), type=dict[str, int | None]).items():
-        found = None if snapshot is None else tx.row(_SNAPSHOT, id=snapshot)
-        inputs[parameter] = None if found is None else text(found, "public_id")
+    for parameter, snapshot in row.inputs.items():
+        found = None if snapshot is None else tx.row(_SNAPSHOT, _SnapshotRow, id=snapshot)
+        inputs[parameter] = None if found is None else found.id
         if found is not None:
-            read[parameter] = InputView(
-                snapshot=text(found, "public_id"),
-                table=table_key(pond_key(text(found, "name"), number(found, "major")), text(found, "ripple")),
-                run=text(found, "run"),
-                freshness=number(found, "freshness"),
-                delay=number(found, "delay"),
-            )
-    definition = msgspec.json.decode(text(row, "body"), type=PondDefinition)
-    ripple = next((each for each in definition.ripples if each.name == text(row, "ripple")), None)
-    return SnapshotShow(
+            read[parameter] = of_row(InputView, found, snapshot=found.id, table=table_key(found.pond, found.ripple))
+    ripple = next((each for each in row.definition.ripples if each.name == row.ripple), None)
+    return of_row(
+        SnapshotShow,
+        row,
         environment=environment,
         at=tx.now,
-        id=text(row, "public_id"),
-        pond=f"{text(row, 'name')}@{number(row, 'major')}",
-        ripple=text(row, "ripple"),
-        run=text(row, "run"),
-        freshness=number(row, "freshness"),
-        delay=number(row, "delay"),
-        kind=text(row, "kind"),
         path=content.path,
         files=tuple(file.name for file in content.files),
         rows=content.rows,
@@ -350,9 +347,7 @@ def _snapshot(tx: Transaction, environment: str, identity: int) -> SnapshotShow:
         expectations=content.expectations,
         inputs=inputs,
         read=read,
-        code=code_of(tx, environment, text(row, "body")),
+        code=code_of(tx, environment, row.definition),
         digest="" if ripple is None else ripple.digest,
         source="" if ripple is None else ripple.source,
-        created_at=number(row, "created_at"),
-        is_deleted=number_or_none(row, "tombstoned_at") is not None,
     )

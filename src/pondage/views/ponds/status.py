@@ -9,10 +9,10 @@ import msgspec
 
 from pondage.define.pond.calendar import Calendar
 from pondage.define.pond.definition import PondDefinition
-from pondage.define.values.names import pond_key
 from pondage.kernel.demand.shape import NONE
 from pondage.kernel.demand.state import PondState, decode_state
-from pondage.ledger.database.driver import Row, Transaction, Value, number, number_or_none, text, text_or_none
+from pondage.ledger.database.driver import Transaction, Value
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.tables import actors
 from pondage.views.reactors.reactors import ReactorView, reactor_list
 from pondage.views.runs.active import ActiveRunView, active_runs
@@ -116,8 +116,8 @@ _SHOWN = """(SELECT * FROM ponds WHERE environment = :environment AND removed_at
 
 # No join below, and the order of the index: else PostgreSQL may think that any scan soon meets a reader.
 _PONDS = """
-SELECT p.id AS id, p.name AS name, p.major AS major, p.project AS project, p.state AS state, d.body AS body,
-       a.halted AS halted,
+SELECT p.id AS id, p.name AS name, p.name || '@' || p.major AS key, p.project AS project, p.state AS state,
+       d.body AS definition, a.halted AS halted,
        (SELECT 1 FROM pond_sources s
         WHERE s.environment = p.environment AND s.source_name = p.name AND s.source_major = p.major
               AND (SELECT k.removed_at FROM ponds k WHERE k.id = s.pond) IS NULL
@@ -127,15 +127,41 @@ ORDER BY p.name, p.major"""
 
 # One probe of the index over (pond, number) for each Pond: only its few open Runs are passed over.
 _LAST = """
-SELECT r.pond AS pond, r.public_id AS public_id, r.number AS number, r.state AS state, r.freshness AS freshness,
-       r.started_at AS started_at, r.ended_at AS ended_at, r.error AS error
+SELECT r.pond AS pond, r.public_id AS id, r.number AS number, r.state AS state, r.freshness AS freshness,
+       r.started_at AS started_at, coalesce(r.ended_at, r.started_at) AS ended_at, r.error AS error
 FROM {shown} p JOIN runs r ON r.id = (SELECT n.id FROM runs n WHERE n.pond = p.id AND n.ended_at IS NOT NULL
                                       ORDER BY n.number DESC LIMIT 1)"""
 
 _SCHEDULES = """
-SELECT s.pond AS pond, s.name AS name, s.cron AS cron, s.tz AS tz, s.next_at AS next_at
+SELECT s.pond AS pond, 'schedule' AS kind, s.name AS name, s.cron AS cron, s.tz AS tz, s.next_at AS next_at
 FROM {shown} p JOIN schedules s ON s.pond = p.id
 ORDER BY s.pond, s.name"""
+
+
+class _PondRow(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    name: str
+    key: str
+    project: str
+    state: str
+    definition: PondDefinition
+    halted: str | None
+    is_read: bool | None
+
+
+class _LastRow(msgspec.Struct, frozen=True, kw_only=True):
+    pond: int
+    id: str
+    number: int
+    state: str
+    freshness: int
+    started_at: int
+    ended_at: int
+    error: str | None
+
+
+class _ScheduleRow(TriggerView, frozen=True, kw_only=True):
+    pond: int
 
 
 def status(
@@ -150,16 +176,15 @@ def status(
     if found is None:
         return StatusView(environment=environment, at=tx.now, ponds=(), processes=processes)
     shown, values = _shown(found, keys, most)
-    rows = tx.rows(_PONDS.format(shown=shown), **values)
+    rows = tx.rows(_PONDS.format(shown=shown), _PondRow, **values)
     has_more = most is not None and len(rows) > most
-    rows = [row for row in rows[:most] if keys is None or _key(row) in keys]
-    states = {number(row, "id"): decode_state(text(row, "state")) for row in rows}
-    definitions = {number(row, "id"): msgspec.json.decode(text(row, "body"), type=PondDefinition) for row in rows}
+    rows = [row for row in rows[:most] if keys is None or row.key in keys]
+    states = {row.id: decode_state(row.state) for row in rows}
     active = active_runs(tx, found, states)
-    last = {number(row, "pond"): row for row in tx.rows(_LAST.format(shown=shown), **values)}
-    schedules: dict[int, list[Row]] = {}
-    for row in tx.rows(_SCHEDULES.format(shown=shown), **values):
-        schedules.setdefault(number(row, "pond"), []).append(row)
+    last = {row.pond: row for row in tx.rows(_LAST.format(shown=shown), _LastRow, **values)}
+    schedules: dict[int, list[TriggerView]] = {}
+    for each in tx.rows(_SCHEDULES.format(shown=shown), _ScheduleRow, **values):
+        schedules.setdefault(each.pond, []).append(of_row(TriggerView, each))
     return StatusView(
         environment=environment,
         at=tx.now,
@@ -169,12 +194,10 @@ def status(
         ponds=tuple(
             _pond(
                 row,
-                states[number(row, "id")],
-                definitions[number(row, "id")],
-                active=active.get(number(row, "id"), ()),
-                last=last.get(number(row, "id")),
-                triggers=_triggers(states[number(row, "id")], schedules.get(number(row, "id"), [])),
-                is_read=bool(row["is_read"]),
+                states[row.id],
+                active=active.get(row.id, ()),
+                last=last.get(row.id),
+                triggers=_triggers(states[row.id], schedules.get(row.id, [])),
                 now=tx.now,
                 has_worker=bool(processes),
             )
@@ -194,32 +217,24 @@ def _shown(environment: int, keys: Collection[str] | None, most: int | None) -> 
     return _SHOWN.format(only=only, limit="" if most is None else "LIMIT :most"), values
 
 
-def _key(row: Row) -> str:
-    return pond_key(text(row, "name"), number(row, "major"))
-
-
 def _pond(
-    row: Row,
+    row: _PondRow,
     state: PondState,
-    definition: PondDefinition,
     *,
     active: tuple[ActiveRunView, ...],
-    last: Row | None,
+    last: _LastRow | None,
     triggers: tuple[TriggerView, ...],
-    is_read: bool,
     now: int,
     has_worker: bool,
 ) -> PondView:
     has_run = state.end_f >= 0
     demand = Demand(pull=state.has_pull, targets=tuple(state.targets))
-    halted = text_or_none(row, "halted")
-    word = pond_state(state, active, demand)
-    return PondView(
-        key=pond_key(text(row, "name"), number(row, "major")),
-        name=text(row, "name"),
+    definition, word = row.definition, pond_state(state, active, demand)
+    return of_row(
+        PondView,
+        row,
         version=definition.version,
-        project=text(row, "project"),
-        kind="inlet" if not definition.sources else "pond" if is_read else "outlet",
+        kind="inlet" if not definition.sources else "pond" if row.is_read else "outlet",
         state=word,
         freshness=state.end_f if has_run else None,
         delay=state.end_delay if has_run else None,
@@ -230,9 +245,8 @@ def _pond(
         active=active,
         runs=state.number,
         fused={member.name: ripple.name for ripple in definition.ripples for member in ripple.members},
-        last_run=None if last is None else _last(last),
-        halted=halted,
-        next=_next(state, definition, word, active, triggers, now=now, halted=halted, has_worker=has_worker),
+        last_run=None if last is None else of_row(LastRunView, last, error=read_failure(last.error)),
+        next=_next(state, definition, word, active, triggers, now=now, halted=row.halted, has_worker=has_worker),
         borrowed_from=definition.borrowed or None,
     )
 
@@ -250,19 +264,7 @@ def pond_state(state: PondState, active: tuple[ActiveRunView, ...], demand: Dema
     return "queued" if active or demand.is_any else "idle"
 
 
-def _last(row: Row) -> LastRunView:
-    return LastRunView(
-        id=text(row, "public_id"),
-        number=number(row, "number"),
-        state=text(row, "state"),
-        freshness=number(row, "freshness"),
-        started_at=number(row, "started_at"),
-        ended_at=number_or_none(row, "ended_at") or number(row, "started_at"),
-        error=read_failure(text_or_none(row, "error")),
-    )
-
-
-def _triggers(state: PondState, schedules: list[Row]) -> tuple[TriggerView, ...]:
+def _triggers(state: PondState, schedules: list[TriggerView]) -> tuple[TriggerView, ...]:
     found: list[TriggerView] = []
     if state.wave is not None:
         found.append(TriggerView(kind="wave", name="wave", pacing=str(state.wave)))
@@ -271,16 +273,7 @@ def _triggers(state: PondState, schedules: list[Row]) -> tuple[TriggerView, ...]
     found += [
         TriggerView(kind="tide", name=name, limit_us=limit, next_at=due) for name, limit in sorted(state.tides.items())
     ]
-    found += [
-        TriggerView(
-            kind="schedule",
-            name=text(row, "name"),
-            cron=text(row, "cron"),
-            tz=text(row, "tz"),
-            next_at=number(row, "next_at"),
-        )
-        for row in schedules
-    ]
+    found += schedules
     return tuple(found)
 
 

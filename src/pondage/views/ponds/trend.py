@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.database.driver import Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.views import find
 
 
@@ -39,38 +40,37 @@ class TrendView(msgspec.Struct, frozen=True, kw_only=True):
     points: tuple[TrendPoint, ...]
 
 
-_RUNS = """SELECT id, public_id, number, state, freshness, delay, started_at, ended_at FROM runs
+_RUNS = """SELECT id, public_id AS run, number, state, freshness, delay, started_at, ended_at FROM runs
            WHERE pond = :pond ORDER BY number DESC LIMIT :most"""
 
-_TABLES = """SELECT o.run AS run, o.node AS node, s.rows AS rows, s.bytes AS bytes, s.run AS made_by
+_TABLES = """SELECT o.run AS run, o.node AS ripple, s.rows AS rows, s.bytes AS bytes, s.run <> o.run AS is_reused
              FROM (SELECT id FROM runs WHERE pond = :pond ORDER BY number DESC LIMIT :most) r
              JOIN run_outputs o ON o.run = r.id JOIN snapshots s ON s.id = o.snapshot ORDER BY o.id"""
+
+
+class _Table(TrendTable, frozen=True, kw_only=True):
+    run: int
+
+
+class _Run(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    run: str
+    number: int
+    state: str
+    freshness: int
+    delay: int
+    started_at: int
+    ended_at: int | None
 
 
 def trend(tx: Transaction, environment: str, name: str, *, most: int) -> TrendView:
     """Answer the last Runs of a Pond; raises `NotFound`."""
     row = find.pond(tx, find.environment_id(tx, environment), name)
     tables: dict[int, list[TrendTable]] = {}
-    for each in tx.rows(_TABLES, pond=row.id, most=most):
-        tables.setdefault(number(each, "run"), []).append(
-            TrendTable(
-                ripple=text(each, "node"),
-                rows=number(each, "rows"),
-                bytes=number(each, "bytes"),
-                is_reused=number(each, "made_by") != number(each, "run"),
-            )
-        )
+    for table in tx.rows(_TABLES, _Table, pond=row.id, most=most):
+        tables.setdefault(table.run, []).append(of_row(TrendTable, table))
     points = [
-        TrendPoint(
-            run=text(each, "public_id"),
-            number=number(each, "number"),
-            state=text(each, "state"),
-            freshness=number(each, "freshness"),
-            delay=number(each, "delay"),
-            started_at=number(each, "started_at"),
-            ended_at=number_or_none(each, "ended_at"),
-            tables=tuple(tables.get(number(each, "id"), ())),
-        )
-        for each in tx.rows(_RUNS, pond=row.id, most=most)
+        of_row(TrendPoint, run, tables=tuple(tables.get(run.id, ())))
+        for run in tx.rows(_RUNS, _Run, pond=row.id, most=most)
     ]
     return TrendView(environment=environment, at=tx.now, pond=row.key, points=tuple(reversed(points)))

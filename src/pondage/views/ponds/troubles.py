@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from pondage.define.project.alert import AlertRule
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.errors import NotFound
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, job_runs
 from pondage.ledger.upkeep.alerts import AlertRow, Trouble, newest
@@ -38,7 +39,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SPLICED = """
-SELECT p.name AS name, p.major AS major, r.number AS number FROM ponds p
+SELECT p.name || '@' || p.major AS pond, r.number AS number FROM ponds p
 JOIN runs r ON r.id = (SELECT max(c.id) FROM runs c WHERE c.pond = p.id AND c.state = 'completed')
 WHERE p.environment = :environment AND p.removed_at IS NULL AND r.is_spliced = 1"""
 
@@ -57,11 +58,11 @@ def facts(tx: Transaction, ledger: Ledger, environment: str, kinds: Iterable[str
     if found is None:
         return Facts(status=view)
     wanted = frozenset(kinds)
-    rows = tx.rows(_SPLICED, environment=found) if "spliced" in wanted else []
+    spliced = tx.rows(_SPLICED, tuple[str, int], environment=found) if "spliced" in wanted else []
     checks = read_checks(tx, ledger, environment, subject=None, most=1).rules if "expectation" in wanted else ()
     return Facts(
         status=view,
-        spliced={f"{text(row, 'name')}@{number(row, 'major')}": number(row, "number") for row in rows},
+        spliced=dict(spliced),
         broken=tuple(each for each in checks if each.state == "broken" and each.outcomes[0].is_published),
         failed_jobs=_failed_jobs(tx, found) if "failure" in wanted else {},
     )

@@ -6,7 +6,7 @@ import msgspec
 
 from pondage.kernel.demand.explain import explain
 from pondage.kernel.demand.state import PondState, decode_state
-from pondage.ledger.database.driver import Row, Transaction, number, text, text_or_none
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step.ponds import LedgerPonds
 from pondage.ledger.tables.actors import PondRow
@@ -70,37 +70,39 @@ def _views(pond: str, gates: list[tuple[str, Fields]], now: int) -> tuple[GateVi
 
 def _last_failure(tx: Transaction, pond: int) -> dict[str, object]:
     """Answer what the newest failed Run said, and where."""
-    row = tx.row(
-        "SELECT error FROM runs WHERE pond = :pond AND state = 'failed' ORDER BY number DESC LIMIT 1", pond=pond
-    )
-    error = None if row is None else read_failure(text_or_none(row, "error"))
+    statement = "SELECT error FROM runs WHERE pond = :pond AND state = 'failed' ORDER BY number DESC LIMIT 1"
+    error = read_failure(tx.row(statement, str, pond=pond))
     return {} if error is None else {"error": error.message, "place": error.place}
 
 
 def _host_gates(tx: Transaction, row: PondRow, state: PondState) -> list[tuple[str, Fields]]:
     found: list[tuple[str, Fields]] = []
-    actor = tx.row("SELECT halted FROM actors WHERE id = :id", id=row.actor)
-    if actor is not None and actor["halted"] is not None:
-        found.append(("halted", {"reason": text(actor, "halted")}))
+    halted = tx.row("SELECT halted FROM actors WHERE id = :id", str, id=row.actor)
+    if halted is not None:
+        found.append(("halted", {"reason": halted}))
     processes = alive(tx)
-    waiting = [*tx.rows(_OWN, pond=row.id), *tx.rows(_IN_JOBS, pond=row.id)]
+    waiting = [*tx.rows(_OWN, _Waiting, pond=row.id), *tx.rows(_IN_JOBS, _Waiting, pond=row.id)]
     if not processes and (waiting or state.has_pull or state.targets):
         found.append(("no process", {}))
     for each in waiting:
         found += _work_gates(tx, each, processes)
-    for each in tx.rows("SELECT name, cron, tz, next_at FROM schedules WHERE pond = :pond ORDER BY name", pond=row.id):
-        found.append(
-            (
-                "schedule",
-                {
-                    "name": text(each, "name"),
-                    "cron": text(each, "cron"),
-                    "tz": text(each, "tz"),
-                    "next": number(each, "next_at"),
-                },
-            )
-        )
+    for name, cron, tz, at in tx.rows(
+        "SELECT name, cron, tz, next_at FROM schedules WHERE pond = :pond ORDER BY name",
+        tuple[str, str, str, int],
+        pond=row.id,
+    ):
+        found.append(("schedule", {"name": name, "cron": cron, "tz": tz, "next": at}))
     return [*found, *_data_gates(tx, row.id)]
+
+
+class _Current(msgspec.Struct, frozen=True, kw_only=True):
+    number: int
+    is_spliced: bool
+    older: int | None
+    reason: str
+    environment: str | None
+    origin: str | None
+    shown: int | None
 
 
 def _data_gates(tx: Transaction, pond: int) -> list[tuple[str, Fields]]:
@@ -115,18 +117,19 @@ def _data_gates(tx: Transaction, pond: int) -> list[tuple[str, Fields]]:
            FROM runs r LEFT JOIN runs o ON o.id = r.rollback_of LEFT JOIN runs s ON s.id = r.origin
                 LEFT JOIN ponds q ON q.id = s.pond LEFT JOIN environments v ON v.id = s.environment
            WHERE r.id = (SELECT max(id) FROM runs WHERE pond = :pond AND state = 'completed')""",
+        _Current,
         pond=pond,
     )
-    if current is not None and current["is_spliced"]:
-        found.append(("spliced", {"run": number(current, "number")}))
-    if current is not None and current["older"] is not None:
-        found.append(("rolled back", {"run": number(current, "number"), "to": number(current, "older")}))
-    if current is not None and current["shown"] is not None:
-        shown = f"{text(current, 'origin')}#{number(current, 'shown')} of {text(current, 'environment')}"
-        if text(current, "reason") == "borrow":
-            found.append(("borrowed", {"from": text(current, "environment")}))
-        else:
-            found.append(("promoted", {"run": shown}))
+    if current is None:
+        return found
+    if current.is_spliced:
+        found.append(("spliced", {"run": current.number}))
+    if current.older is not None:
+        found.append(("rolled back", {"run": current.number, "to": current.older}))
+    if current.shown is not None and current.reason == "borrow":
+        found.append(("borrowed", {"from": current.environment}))
+    elif current.shown is not None:
+        found.append(("promoted", {"run": f"{current.origin}#{current.shown} of {current.environment}"}))
     return found
 
 
@@ -153,44 +156,43 @@ _AHEAD = """SELECT count(*) AS ahead FROM
              LIMIT :most) ahead_of_it"""
 
 
-def _work_gates(tx: Transaction, row: Row, processes: tuple[ProcessView, ...]) -> list[tuple[str, Fields]]:
-    ahead = tx.row(
-        _AHEAD,
-        queue=number(row, "queue"),
-        priority=number(row, "priority"),
-        available_at=number(row, "available_at"),
-        most=MOST_AHEAD,
-    )
-    position = 1 if ahead is None else number(ahead, "ahead") + 1
-    place: dict[str, object] = {
-        "ripple": text(row, "node"),
-        "position": position,
-        "available_at": number(row, "available_at"),
-    }
+class _Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    node: str
+    queue: int
+    priority: int
+    available_at: int
+    code: str
+    pool: str
+    labels: str
+
+
+def _work_gates(tx: Transaction, row: _Waiting, processes: tuple[ProcessView, ...]) -> list[tuple[str, Fields]]:
+    ahead = tx.one(_AHEAD, int, queue=row.queue, priority=row.priority, available_at=row.available_at, most=MOST_AHEAD)
+    place: dict[str, object] = {"ripple": row.node, "position": ahead + 1, "available_at": row.available_at}
     found: list[tuple[str, Fields]] = [("queue", place)]
-    code, labels = text(row, "code"), set(text(row, "labels").split())
+    code, labels = row.code, set(row.labels.split())
     can_run = any(each.code == code and labels <= set(each.labels) for each in processes if each.slots > 0)
     if processes and not can_run:
         found.append(("no worker", {"code": code, "labels": sorted(labels)}))
-    pool = text_or_none(row, "pool")
-    if pool:
-        slots = tx.row(
-            "SELECT count(*) AS size, count(execution) AS taken FROM pool_slots WHERE pool = :pool", pool=pool
+    if row.pool:
+        size, taken = tx.one(
+            "SELECT count(*) AS size, count(execution) AS taken FROM pool_slots WHERE pool = :pool",
+            tuple[int, int],
+            pool=row.pool,
         )
-        if slots is not None and number(slots, "size") == number(slots, "taken") > 0:
-            found.append(("pool", {"name": pool, "size": number(slots, "size")}))
+        if size == taken > 0:
+            found.append(("pool", {"name": row.pool, "size": size}))
     return found
 
 
 def _unchanged_since(tx: Transaction, pond: int) -> int | None:
     """Answer when the data of the last completed Run was made, if that Run used all of it again."""
-    row = tx.row(
+    since, outputs, own = tx.one(
         """SELECT max(s.created_at) AS since, count(*) AS outputs, sum(CASE WHEN s.run = o.run THEN 1 ELSE 0 END) AS own
            FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
            WHERE o.run = (SELECT max(id) FROM runs WHERE pond = :pond AND state = 'completed')
              AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = o.run AND r.rollback_of IS NOT NULL)""",
+        tuple[int | None, int, int | None],
         pond=pond,
     )
-    if row is None or number(row, "outputs") == 0 or row["own"] != 0:
-        return None
-    return number(row, "since")
+    return since if outputs and own == 0 else None

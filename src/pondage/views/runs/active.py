@@ -9,7 +9,8 @@ import msgspec
 
 from pondage.define.pond.definition import PondDefinition, RippleDefinition
 from pondage.kernel.demand.state import PondState, RippleState
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text, text_or_none
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 
 RippleProgressState = Literal["waiting", "queued", "running", "done", "reused", "failed", "cancelled"]
 
@@ -72,7 +73,7 @@ class ActiveRunView(msgspec.Struct, frozen=True, kw_only=True):
 
 # The newest dispatch of each Ripple of each open Run, with its open execution and whoever holds it.
 _WORK = """
-SELECT r.id AS run, d.node AS node, d.number AS number, d.outcome AS outcome, d.created_at AS created_at,
+SELECT r.id AS run, d.node AS node, d.number AS attempt, d.outcome AS outcome, d.created_at AS created_at,
        d.closed_at AS closed_at, e.epoch AS epoch, e.claimed_at AS claimed_at, e.progress AS progress,
        a.available_at AS available_at, p.public_id AS process, p.state AS process_state,
        j.public_id AS job_run, j.started_at AS job_started_at
@@ -86,59 +87,71 @@ WHERE r.environment = :environment AND r.ended_at IS NULL
 ORDER BY d.id"""
 
 _OPEN = """
-SELECT r.id AS id, r.public_id AS public_id, r.pond AS pond, r.number AS number, r.freshness AS freshness,
-       r.started_at AS started_at, r.reason AS reason, d.body AS body
+SELECT r.id AS row, r.public_id AS id, r.pond AS pond, r.number AS number, r.freshness AS freshness,
+       r.started_at AS started_at, r.reason AS reason, d.body AS definition
 FROM runs r JOIN definitions d ON d.id = r.definition
 WHERE r.environment = :environment AND r.ended_at IS NULL AND r.pond IS NOT NULL
 ORDER BY r.id"""
+
+
+class _WorkRow(msgspec.Struct, frozen=True, kw_only=True):
+    run: int
+    node: str
+    attempt: int
+    outcome: str | None
+    created_at: int
+    closed_at: int | None
+    epoch: int | None
+    claimed_at: int | None
+    progress: str | None
+    available_at: int | None
+    process: str | None
+    process_state: str | None
+    job_run: str | None
+    job_started_at: int | None
+
+
+class _OpenRun(msgspec.Struct, frozen=True, kw_only=True):
+    row: int
+    id: str
+    pond: int
+    number: int
+    freshness: int
+    started_at: int
+    reason: str
+    definition: PondDefinition
 
 
 def active_runs(
     tx: Transaction, environment: int, states: Mapping[int, PondState]
 ) -> dict[int, tuple[ActiveRunView, ...]]:
     """Answer the open Runs of each Pond (by its row), oldest first. `states` are the Ponds' states by row."""
-    work: dict[tuple[int, str], Row] = {
-        (number(row, "run"), text(row, "node")): row for row in tx.rows(_WORK, environment=environment)
-    }
+    work = {(row.run, row.node): row for row in tx.rows(_WORK, _WorkRow, environment=environment)}
     found: dict[int, list[ActiveRunView]] = {}
-    for row in tx.rows(_OPEN, environment=environment):
-        pond = number(row, "pond")
-        definition = msgspec.json.decode(text(row, "body"), type=PondDefinition)
-        known = states[pond].ripples if pond in states else {}
-        found.setdefault(pond, []).append(
-            ActiveRunView(
-                id=text(row, "public_id"),
-                number=number(row, "number"),
-                freshness=number(row, "freshness"),
-                started_at=number(row, "started_at"),
-                reason=text(row, "reason"),
-                ripples=tuple(
-                    _ripple(each, work.get((number(row, "id"), each.name)), known.get(each.name), row)
-                    for each in definition.ripples
-                ),
-            )
+    for run in tx.rows(_OPEN, _OpenRun, environment=environment):
+        known = states[run.pond].ripples if run.pond in states else {}
+        ripples = tuple(
+            _ripple(each, work.get((run.row, each.name)), known.get(each.name), run.freshness)
+            for each in run.definition.ripples
         )
+        found.setdefault(run.pond, []).append(of_row(ActiveRunView, run, ripples=ripples))
     return {pond: tuple(runs) for pond, runs in found.items()}
 
 
-def _ripple(ripple: RippleDefinition, work: Row | None, known: RippleState | None, run: Row) -> RippleView:
+def _ripple(ripple: RippleDefinition, work: _WorkRow | None, known: RippleState | None, freshness: int) -> RippleView:
     name, fused = ripple.name, tuple(each.name for each in ripple.members)
     if work is None:
         # One execution may serve several Runs at once and is written down with the newest of them.
-        return RippleView(name=name, fused=fused, state=_known_state(known, number(run, "freshness")))
-    claimed_at = number_or_none(work, "claimed_at") or number_or_none(work, "job_started_at")
-    return RippleView(
+        return RippleView(name=name, fused=fused, state=_known_state(known, freshness))
+    return of_row(
+        RippleView,
+        work,
         name=name,
         fused=fused,
         state=_work_state(work),
-        attempt=number(work, "number"),
-        epoch=number_or_none(work, "epoch"),
-        since_at=number_or_none(work, "closed_at") or claimed_at or number(work, "created_at"),
-        available_at=number_or_none(work, "available_at"),
-        process=text_or_none(work, "process"),
-        process_state=text_or_none(work, "process_state") or None,
-        progress=read_progress(text_or_none(work, "progress")),
-        job_run=text_or_none(work, "job_run"),
+        since_at=work.closed_at or work.claimed_at or work.job_started_at or work.created_at,
+        process_state=work.process_state or None,
+        progress=read_progress(work.progress),
     )
 
 
@@ -150,10 +163,10 @@ def _known_state(known: RippleState | None, freshness: int) -> RippleProgressSta
     return "running" if known.is_busy else "waiting"
 
 
-def _work_state(work: Row) -> RippleProgressState:
-    match text_or_none(work, "outcome"):
+def _work_state(work: _WorkRow) -> RippleProgressState:
+    match work.outcome:
         case None:
-            is_begun = work["claimed_at"] is not None or work["job_run"] is not None
+            is_begun = work.claimed_at is not None or work.job_run is not None
             return "running" if is_begun else "queued"
         case "ok":
             return "done"

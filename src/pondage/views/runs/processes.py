@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
+from pondage.ledger.queue import processes
 
 
 class ProcessView(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,9 +26,6 @@ class ProcessView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # In the order of the beats, which is that of the index over the living: dead rows are never touched.
-_ALIVE = """SELECT id, public_id, machine, boot, pid, role, slots, code, labels, state, heartbeat_at, registered_at
-            FROM processes WHERE dead_at IS NULL ORDER BY heartbeat_at"""
-
 _HELD = """SELECT process, count(*) AS held FROM executions
            WHERE completed_at IS NULL AND process IS NOT NULL GROUP BY process"""
 
@@ -34,21 +33,15 @@ _HELD = """SELECT process, count(*) AS held FROM executions
 def alive(tx: Transaction) -> tuple[ProcessView, ...]:
     """Answer every process that is thought to be alive, oldest first."""
     held = dict(tx.rows(_HELD, tuple[int, int]))
-    rows = sorted(tx.rows(_ALIVE), key=lambda row: number(row, "id"))
     return tuple(
-        ProcessView(
-            id=text(row, "public_id"),
-            role=text(row, "role"),
-            machine=text(row, "machine"),
-            pid=number(row, "pid"),
-            state=text(row, "state"),
-            slots=number(row, "slots"),
-            busy=held.get(number(row, "id"), 0),
-            code=text(row, "code"),
-            labels=tuple(text(row, "labels").split()),
-            registered_at=number(row, "registered_at"),
+        of_row(
+            ProcessView,
+            row,
+            id=row.public_id,
+            busy=held.get(row.id, 0),
+            labels=tuple(row.labels.split()),
             # Beats of another boot are of another clock: there is no distance to them.
-            silent_us=max(0, tx.beat - number(row, "heartbeat_at")) if text(row, "boot") == tx.boot else None,
+            silent_us=max(0, tx.beat - row.heartbeat_at) if row.boot == tx.boot else None,
         )
-        for row in rows
+        for row in processes.alive(tx)
     )

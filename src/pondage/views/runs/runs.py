@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.pond.definition import PondDefinition
-from pondage.define.values.names import pond_key
 from pondage.errors import NotFound
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text, text_or_none
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.tables import actors
 from pondage.views import find
 from pondage.views.runs.active import Progress, read_progress
@@ -138,13 +138,13 @@ class RunDetailView(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[OutputView, ...]
 
 
-_FIELDS = """r.id AS id, r.public_id AS public_id, r.number AS number, r.state AS state, r.reason AS reason,
+_FIELDS = """r.id AS row, r.public_id AS id, r.number AS number, r.state AS state, r.reason AS reason,
        r.freshness AS freshness, r.delay AS delay, r.started_at AS started_at, r.ended_at AS ended_at,
        r.is_forced AS is_forced, r.is_spliced AS is_spliced, r.error AS error, r.pins AS pins,
        (SELECT o.number FROM runs o WHERE o.id = r.rollback_of) AS rolled_back_to,
        (SELECT v.name || ' ' || q.name || '#' || o.number FROM runs o JOIN ponds q ON q.id = o.pond
         JOIN environments v ON v.id = o.environment WHERE o.id = r.origin) AS shows,
-       p.name AS name, p.major AS major, d.body AS body"""
+       p.name || '@' || p.major AS pond, d.body AS definition"""
 _JOINED = "JOIN ponds p ON p.id = r.pond JOIN definitions d ON d.id = r.definition"
 
 _OF_ALL = f"""SELECT {_FIELDS} FROM
@@ -165,6 +165,26 @@ _FAILED = """SELECT d.node AS node, coalesce(e.error, d.result) AS error
              ORDER BY d.id DESC, e.id DESC LIMIT 1"""
 
 
+class _RunRow(msgspec.Struct, frozen=True, kw_only=True):
+    row: int
+    id: str
+    pond: str
+    number: int
+    state: str
+    reason: str
+    freshness: int
+    delay: int
+    started_at: int
+    ended_at: int | None
+    is_forced: bool
+    is_spliced: bool
+    rolled_back_to: int | None
+    shows: str | None
+    error: str | None
+    pins: dict[str, int | None]
+    definition: PondDefinition
+
+
 def runs(
     tx: Transaction, environment: str, *, pond: str | None = None, state: str | None = None, limit: int = 20
 ) -> RunsView:
@@ -175,12 +195,12 @@ def runs(
     limit = max(1, min(limit, MOST_RUNS))
     found = actors.environment(tx, environment) if pond is None else find.environment_id(tx, environment)
     looked_at = LOOKED_AT if state else limit + 1
-    rows: list[Row] = []
+    rows: list[_RunRow] = []
     if pond is not None and found is not None:
         row = find.pond(tx, found, pond)
-        rows = tx.rows(_OF_POND, pond=row.id, state=state or "", limit=limit + 1, looked_at=looked_at)
+        rows = tx.rows(_OF_POND, _RunRow, pond=row.id, state=state or "", limit=limit + 1, looked_at=looked_at)
     elif found is not None:
-        rows = tx.rows(_OF_ALL, environment=found, state=state or "", limit=limit + 1, looked_at=looked_at)
+        rows = tx.rows(_OF_ALL, _RunRow, environment=found, state=state or "", limit=limit + 1, looked_at=looked_at)
     return RunsView(
         environment=environment,
         at=tx.now,
@@ -200,64 +220,44 @@ def run(tx: Transaction, environment: str, given: str) -> RunDetailView:
 
 def detail(tx: Transaction, environment: str, identity: int) -> RunDetailView:
     """Answer the Run of a row that is known to exist."""
-    row = tx.row(_ONE, id=identity)
-    assert row is not None, f"run {identity} vanished within a transaction"
+    row = tx.one(_ONE, _RunRow, id=identity)
     view = _run(tx, row)
     return RunDetailView(
         environment=environment,
         at=tx.now,
         run=view,
-        code=code_of(tx, environment, text(row, "body")),
-        pins=_pins(tx, text(row, "pins")),
+        code=code_of(tx, environment, row.definition),
+        pins=_pins(tx, row.pins),
         attempts=_attempts(tx, identity, view.id),
         outputs=_outputs(tx, identity),
     )
 
 
-def code_of(tx: Transaction, environment: str, body: str) -> CodeView:
+def code_of(tx: Transaction, environment: str, definition: PondDefinition) -> CodeView:
     """Answer where the code of a stored definition came from, and when it was deployed last."""
-    definition = msgspec.json.decode(body, type=PondDefinition)
-    row = tx.row(
+    deployed_at = tx.row(
         """SELECT max(d.deployed_at) AS deployed_at FROM deployments d JOIN environments e ON e.id = d.environment
            WHERE e.name = :environment AND d.project = :project AND d.archive = :archive""",
+        int,
         environment=environment,
         project=definition.project,
         archive=definition.archive,
     )
-    return CodeView(
-        project=definition.project,
-        version=definition.version,
-        archive=definition.archive,
-        entry=definition.entry,
-        place=definition.place,
-        deployed_at=None if row is None else number_or_none(row, "deployed_at"),
-    )
+    return of_row(CodeView, definition, deployed_at=deployed_at)
 
 
-def _run(tx: Transaction, row: Row) -> RunView:
-    started_at, ended_at = number(row, "started_at"), number_or_none(row, "ended_at")
-    error, ripple = read_failure(text_or_none(row, "error")), None
-    if text(row, "state") == "failed":
-        failed = tx.row(_FAILED, run=number(row, "id"))
+def _run(tx: Transaction, row: _RunRow) -> RunView:
+    error, ripple = read_failure(row.error), None
+    if row.state == "failed":
+        failed = tx.row(_FAILED, tuple[str, str], run=row.row)
         if failed is not None:
             # The Run's own word comes first: after too many crashes it says more than the last of them.
-            ripple, error = text(failed, "node"), error or read_failure(text(failed, "error"))
-    return RunView(
-        id=text(row, "public_id"),
-        pond=pond_key(text(row, "name"), number(row, "major")),
-        number=number(row, "number"),
-        version=msgspec.json.decode(text(row, "body"), type=PondDefinition).version,
-        state=text(row, "state"),
-        reason=text(row, "reason"),
-        freshness=number(row, "freshness"),
-        delay=number(row, "delay"),
-        started_at=started_at,
-        ended_at=ended_at,
-        duration_us=None if ended_at is None else ended_at - started_at,
-        is_forced=bool(row["is_forced"]),
-        is_spliced=bool(row["is_spliced"]),
-        rolled_back_to=number_or_none(row, "rolled_back_to"),
-        shows=text_or_none(row, "shows"),
+            ripple, error = failed[0], error or read_failure(failed[1])
+    return of_row(
+        RunView,
+        row,
+        version=row.definition.version,
+        duration_us=None if row.ended_at is None else row.ended_at - row.started_at,
         ripple=ripple,
         error=error,
     )
@@ -273,27 +273,40 @@ def read_failure(body: str | None) -> FailureView | None:
         return FailureView(code="FAILED", message=body)
 
 
-def _pins(tx: Transaction, body: str) -> tuple[PinView, ...]:
+def _pins(tx: Transaction, pins: dict[str, int | None]) -> tuple[PinView, ...]:
     found = []
-    for source, pinned in msgspec.json.decode(body, type=dict[str, int | None]).items():
+    for source, pinned in pins.items():
         row = None
         if pinned is not None:
-            row = tx.row("SELECT public_id, number, freshness FROM runs WHERE id = :id", id=pinned)
-        if row is None:
-            found.append(PinView(source=source, run=None, number=None, freshness=None))
-        else:
-            found.append(
-                PinView(
-                    source=source,
-                    run=text(row, "public_id"),
-                    number=number(row, "number"),
-                    freshness=number(row, "freshness"),
-                )
-            )
+            statement = "SELECT public_id, number, freshness FROM runs WHERE id = :id"
+            row = tx.row(statement, tuple[str, int, int], id=pinned)
+        run, number, freshness = row or (None, None, None)
+        found.append(PinView(source=source, run=run, number=number, freshness=freshness))
     return tuple(found)
 
 
-_ATTEMPTS = """SELECT d.id AS id, d.node AS node, d.number AS number, d.reason AS reason, d.outcome AS outcome,
+class _AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    ripple: str
+    number: int
+    reason: str
+    outcome: str | None
+    created_at: int
+    closed_at: int | None
+    job_run: str | None
+
+
+class _ExecutionRow(msgspec.Struct, frozen=True, kw_only=True):
+    epoch: int
+    outcome: str | None
+    process: str | None
+    claimed_at: int | None
+    completed_at: int | None
+    progress: str | None
+    error: str | None
+
+
+_ATTEMPTS = """SELECT d.id AS id, d.node AS ripple, d.number AS number, d.reason AS reason, d.outcome AS outcome,
                       d.created_at AS created_at, d.closed_at AS closed_at, j.public_id AS job_run
                FROM dispatches d LEFT JOIN job_runs j ON j.dispatch = d.id
                WHERE d.run = :run AND d.kind <> 'compact' ORDER BY d.id"""
@@ -305,31 +318,21 @@ _EXECUTIONS = """SELECT e.epoch AS epoch, e.outcome AS outcome, e.claimed_at AS 
 
 def _attempts(tx: Transaction, run_id: int, public_id: str) -> tuple[AttemptView, ...]:
     return tuple(
-        AttemptView(
-            ripple=text(row, "node"),
-            number=number(row, "number"),
-            reason=text(row, "reason"),
-            outcome=text_or_none(row, "outcome"),
-            created_at=number(row, "created_at"),
-            closed_at=number_or_none(row, "closed_at"),
-            job_run=text_or_none(row, "job_run"),
-            executions=tuple(
-                ExecutionView(
-                    epoch=number(each, "epoch"),
-                    outcome=text_or_none(each, "outcome"),
-                    process=text_or_none(each, "process"),
-                    claimed_at=number_or_none(each, "claimed_at"),
-                    completed_at=number_or_none(each, "completed_at"),
-                    progress=read_progress(text_or_none(each, "progress")),
-                    error=read_failure(text_or_none(each, "error")),
-                    log=log_path(public_id, number(row, "id"), number(each, "epoch"))
-                    if each["claimed_at"] is not None
-                    else None,
-                )
-                for each in tx.rows(_EXECUTIONS, dispatch=number(row, "id"))
-            ),
+        of_row(AttemptView, row, executions=_executions(tx, row.id, public_id))
+        for row in tx.rows(_ATTEMPTS, _AttemptRow, run=run_id)
+    )
+
+
+def _executions(tx: Transaction, dispatch: int, run: str) -> tuple[ExecutionView, ...]:
+    return tuple(
+        of_row(
+            ExecutionView,
+            row,
+            error=read_failure(row.error),
+            progress=read_progress(row.progress),
+            log=None if row.claimed_at is None else log_path(run, dispatch, row.epoch),
         )
-        for row in tx.rows(_ATTEMPTS, run=run_id)
+        for row in tx.rows(_EXECUTIONS, _ExecutionRow, dispatch=dispatch)
     )
 
 
@@ -340,23 +343,12 @@ def log_path(run_id: str, dispatch: int, epoch: int) -> str:
 
 def _outputs(tx: Transaction, run_id: int) -> tuple[OutputView, ...]:
     rows = tx.rows(
-        """SELECT o.node AS node, o.freshness AS freshness, s.public_id AS public_id, s.rows AS rows,
+        """SELECT o.node AS ripple, o.freshness AS freshness, s.public_id AS snapshot, s.rows AS rows,
                   s.bytes AS bytes, s.path AS path,
                   (SELECT max(m.rows) FROM manifests m WHERE m.snapshot = s.id) AS table_rows
            FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot WHERE o.run = :run ORDER BY o.id""",
+        OutputView,
         run=run_id,
     )
     # A Ripple that gave twice to one Run: the newest stands.
-    newest = {text(row, "node"): row for row in rows}
-    return tuple(
-        OutputView(
-            ripple=ripple,
-            snapshot=text(row, "public_id"),
-            freshness=number(row, "freshness"),
-            rows=number(row, "rows"),
-            bytes=number(row, "bytes"),
-            path=text(row, "path"),
-            table_rows=number_or_none(row, "table_rows"),
-        )
-        for ripple, row in newest.items()
-    )
+    return tuple({row.ripple: row for row in rows}.values())

@@ -6,8 +6,8 @@ from collections import Counter
 
 import msgspec
 
-from pondage.define.values.names import pond_key
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text, text_or_none
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.tables import actors
 from pondage.views.runs.active import Progress, read_progress
 from pondage.views.runs.processes import ProcessView, alive
@@ -54,10 +54,10 @@ class WorkListView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _OPEN = """
-SELECT e.id AS id, d.kind AS kind, d.node AS node, d.number AS number, e.epoch AS epoch, e.created_at AS created_at,
+SELECT e.id AS id, d.kind AS kind, d.node AS node, d.number AS attempt, e.epoch AS epoch, e.created_at AS created_at,
        e.claimed_at AS claimed_at, e.progress AS progress, a.available_at AS available_at, w.public_id AS process,
-       q.code AS code, q.pool AS pool, q.labels AS labels, p.name AS name, p.major AS major, r.public_id AS run,
-       j.job AS job, j.public_id AS job_run
+       q.code AS code, q.pool AS pool, q.labels AS labels, coalesce(r.public_id, j.public_id) AS run,
+       coalesce(p.name || '@' || p.major, j.job, '') AS subject
 FROM executions e JOIN dispatches d ON d.id = e.dispatch JOIN queues q ON q.id = d.queue
 LEFT JOIN availabilities a ON a.execution = e.id LEFT JOIN processes w ON w.id = e.process
 LEFT JOIN runs r ON r.id = d.run LEFT JOIN ponds p ON p.id = r.pond LEFT JOIN job_runs j ON j.actor = d.actor
@@ -65,25 +65,44 @@ WHERE e.completed_at IS NULL AND d.outcome IS NULL AND d.environment = :environm
 ORDER BY CASE WHEN e.claimed_at IS NULL THEN 1 ELSE 0 END, a.available_at, e.id LIMIT :most"""
 
 
+class _OpenRow(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    kind: str
+    node: str
+    subject: str
+    run: str | None
+    attempt: int
+    epoch: int
+    created_at: int
+    process: str | None
+    claimed_at: int | None
+    progress: str | None
+    available_at: int | None
+    code: str
+    pool: str
+    labels: str
+
+
 def work(tx: Transaction, environment: str) -> WorkListView:
     """Answer what is open in an environment, and why what nobody holds waits."""
     processes = alive(tx)
     found = actors.environment(tx, environment)
-    rows = [] if found is None else tx.rows(_OPEN, environment=found, most=MOST + 1)
+    rows = [] if found is None else tx.rows(_OPEN, _OpenRow, environment=found, most=MOST + 1)
     pools = tuple(
-        PoolView(name=text(row, "pool"), size=number(row, "size"), taken=number(row, "taken"))
-        for row in tx.rows(
-            "SELECT pool, count(*) AS size, count(execution) AS taken FROM pool_slots GROUP BY pool ORDER BY pool"
+        tx.rows(
+            """SELECT pool AS name, count(*) AS size, count(execution) AS taken FROM pool_slots
+               GROUP BY pool ORDER BY pool""",
+            PoolView,
         )
     )
     full = {pool.name for pool in pools if pool.taken >= pool.size}
     ahead: Counter[tuple[str, str, str]] = Counter()
     views = []
     for row in rows[:MOST]:
-        queue = text(row, "code"), text(row, "pool"), text(row, "labels")
-        waits = "" if row["claimed_at"] is not None else _waits(row, processes, full, ahead[queue], tx.now)
-        ahead[queue] += row["claimed_at"] is None
-        views.append(_view(row, waits))
+        queue = row.code, row.pool, row.labels
+        waits = "" if row.claimed_at is not None else _waits(row, processes, full, ahead[queue], tx.now)
+        ahead[queue] += row.claimed_at is None
+        views.append(of_row(WorkView, row, waits=waits, progress=read_progress(row.progress)))
     return WorkListView(
         environment=environment,
         at=tx.now,
@@ -94,46 +113,24 @@ def work(tx: Transaction, environment: str) -> WorkListView:
     )
 
 
-def _waits(row: Row, processes: tuple[ProcessView, ...], full: set[str], ahead: int, now: int) -> str:
+def _waits(row: _OpenRow, processes: tuple[ProcessView, ...], full: set[str], ahead: int, now: int) -> str:
     """Answer in words what keeps an execution from being claimed."""
-    available_at = number_or_none(row, "available_at")
-    if available_at is None:
+    if row.available_at is None:
         return "nobody may claim it yet"
-    if available_at > now:
-        return f"it is tried again {age_text(available_at, now)}"
+    if row.available_at > now:
+        return f"it is tried again {age_text(row.available_at, now)}"
     workers = [each for each in processes if each.slots > 0]
     if not workers:
         return "no worker runs: pondage dev"
-    labels = text(row, "labels").split()
+    labels = row.labels.split()
     able = [each for each in workers if set(labels) <= set(each.labels)]
     if not able:
         return f"no worker has the label {list_text(labels)}"
-    code = text(row, "code")
-    able = [each for each in able if not code or each.code in ("", code)]
+    able = [each for each in able if not row.code or each.code in ("", row.code)]
     if not able:
-        return f"no worker runs its code (archive {code[:12]}) yet; a supervisor starts one"
-    if text(row, "pool") in full:
-        return f"all slots of pool {text(row, 'pool')} are taken"
+        return f"no worker runs its code (archive {row.code[:12]}) yet; a supervisor starts one"
+    if row.pool in full:
+        return f"all slots of pool {row.pool} are taken"
     if all(each.busy >= each.slots for each in able):
         return "every slot is taken" + (f"; {ahead} before it" if ahead else "; it is next")
     return "it is about to be claimed"
-
-
-def _view(row: Row, waits: str) -> WorkView:
-    name, job = text_or_none(row, "name"), text_or_none(row, "job")
-    subject = pond_key(name, number(row, "major")) if name is not None else job or ""
-    return WorkView(
-        id=number(row, "id"),
-        kind=text(row, "kind"),
-        node=text(row, "node"),
-        subject=subject,
-        run=text_or_none(row, "run") or text_or_none(row, "job_run"),
-        attempt=number(row, "number"),
-        epoch=number(row, "epoch"),
-        created_at=number(row, "created_at"),
-        process=text_or_none(row, "process"),
-        claimed_at=number_or_none(row, "claimed_at"),
-        progress=read_progress(text_or_none(row, "progress")),
-        available_at=number_or_none(row, "available_at"),
-        waits=waits,
-    )
