@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from pondage.kernel.demand.events import Pulse, Tap
@@ -178,8 +180,12 @@ class _Bulk:
         self._is_sqlite = driver.dialect == "sqlite"
         self._indexes: list[str] = []
 
+    def _connection(self) -> Any:
+        driver: Any = self._driver
+        return driver._own()[0] if self._is_sqlite else driver._connection()
+
     def __enter__(self) -> _Bulk:
-        connection = self._driver._own()[0]  # type: ignore[attr-defined]
+        connection = self._connection()
         if self._is_sqlite:
             connection.execute("PRAGMA foreign_keys=OFF")
             return self
@@ -190,7 +196,7 @@ class _Bulk:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        connection = self._driver._own()[0]  # type: ignore[attr-defined]
+        connection = self._connection()
         if self._is_sqlite:
             connection.execute("PRAGMA foreign_keys=ON")
             return

@@ -86,7 +86,7 @@ def bearer(tx: Transaction, token: str) -> TokenRow | None:
 
 def every(tx: Transaction) -> list[TokenRow]:
     """Answer every token, oldest first, revoked ones too."""
-    return tx.rows(f"{_ROW} ORDER BY id", TokenRow)
+    return tx.rows(f"{_ROW} ORDER BY tokens.id", TokenRow)
 
 
 def revoke(tx: Transaction, public_id: str) -> TokenRow:

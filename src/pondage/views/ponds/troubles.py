@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from pondage.define.project.alert import AlertRule
-from pondage.errors import NotFound
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, job_runs
