@@ -12,7 +12,7 @@ from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Deploy, Pulse, Remove, Tap
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.queue import executions, pools
-from pondage.ledger.step import advance
+from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import actors
 from pondage.ledger.upkeep import leases
 from tests.ledger.harness import World, pond
@@ -61,7 +61,7 @@ def test_a_pond_that_is_removed_and_deployed_again_in_one_step_is_a_new_one(worl
             Deploy(pond="orders@1", definition=definition),
             Pulse(pond="orders@1"),
         ):
-            advance.put_event(tx, actor=actor, event=event)
+            put_event(tx, actor=actor, event=event)
     world.pass_time(1)
     assert world.one("SELECT count(*) FROM actors WHERE halted IS NOT NULL OR errors > 0") == 0
     assert [state for state, _ in world.runs("orders")] == ["removed", "running"]

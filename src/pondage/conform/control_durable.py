@@ -33,6 +33,7 @@ from pondage.ledger.kinds.kind import Work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.step import advance
+from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import job_runs
 from pondage.ledger.tables.job_plans import StoredJob, stored_job
 from pondage.ledger.tables.job_runs import RunRows
@@ -146,7 +147,7 @@ class LedgerControlHost:
 
     def _write(self, event: Event) -> None:
         with self._ledger.transaction() as tx:
-            advance.put_event(tx, actor=jobs.find(tx, _ENVIRONMENT, self._run).actor, event=event)
+            put_event(tx, actor=jobs.find(tx, _ENVIRONMENT, self._run).actor, event=event)
 
     def _advance(self) -> list[Effect]:
         self._step()

@@ -39,6 +39,7 @@ from pondage.ledger.kinds.ripple import RippleTask, Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.step import advance
+from pondage.ledger.step.actor import put_event
 from pondage.ledger.step.ponds import LedgerPonds
 from pondage.ledger.tables import actors
 from pondage.work.failure import Failure
@@ -162,7 +163,7 @@ class LedgerHost:
                 event = msgspec.structs.replace(action, pond=_inside(action.pond))
                 row = actors.pond(tx, environment, event.pond)
                 if row is not None:
-                    advance.put_event(tx, actor=row.actor, event=event)
+                    put_event(tx, actor=row.actor, event=event)
 
     def _commit(self, report: Report) -> None:
         held = self._held.pop((_inside(report.pond), report.ripple, report.attempt), None)

@@ -92,19 +92,19 @@ def _around_commit(*, is_before: bool) -> Callable[[], None]:
 
 def _in_fan_out() -> None:
     """Behind the second chunk, whose transaction is still open; the first one is committed."""
-    from pondage.ledger.step import advance
+    from pondage.ledger.step.job_advance import RunActor
 
-    real, chunks = advance.is_unfolding, []
+    real, chunks = RunActor.is_open, []
 
-    def is_unfolding(tx: Any, actor: int) -> bool:
-        is_open = real(tx, actor)
-        if is_open:
+    def is_open(self: Any, tx: Any, actor: int) -> bool:
+        is_left = real(self, tx, actor)
+        if is_left:
             chunks.append(actor)
             if len(chunks) > 1:
                 reached()
-        return is_open
+        return is_left
 
-    advance.is_unfolding = is_unfolding
+    RunActor.is_open = is_open  # type: ignore[method-assign]
 
 
 _INSTALLERS: dict[str, Callable[[], None]] = {

@@ -8,7 +8,7 @@ from pondage.engine.services.maintenance import Maintenance
 from pondage.engine.services.timer import Timer
 from pondage.kernel.demand.events import Tap
 from pondage.ledger.database.driver import number
-from pondage.ledger.step import advance
+from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import actors
 from tests.ledger.harness import World, pond
 from tests.patience import PATIENCE_S
@@ -19,7 +19,7 @@ def signal_later(world: World, *, seconds: float) -> None:
     with world.ledger.transaction() as tx:
         row = tx.row("SELECT id FROM actors")
         assert row is not None
-        advance.put_event(tx, actor=number(row, "id"), event=Tap(pond="orders@1"), delay_us=int(seconds * 1e6))
+        put_event(tx, actor=number(row, "id"), event=Tap(pond="orders@1"), delay_us=int(seconds * 1e6))
 
 
 def test_a_stranded_report_is_carried_on(world: World) -> None:

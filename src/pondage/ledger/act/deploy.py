@@ -21,6 +21,7 @@ from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import pools
 from pondage.ledger.step import advance
+from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import actors, environments, history, schedules
 from pondage.ledger.tables.actors import PondRow
 from pondage.ledger.tables.history import Caller
@@ -105,14 +106,14 @@ def deploy(
         borrowed, returned = _borrow(tx, ledger, identity, former, own, removed)
         homes = _rehome(tx, ledger, identity, borrowed | own, [*removed, *returned])
         for key in [*removed, *returned]:
-            advance.put_event(tx, actor=homes[key], event=Remove(pond=key))
+            put_event(tx, actor=homes[key], event=Remove(pond=key))
         for key, one in borrowed.items():
-            advance.put_event(tx, actor=homes[key], event=Deploy(pond=key, definition=str(_store(tx, one))))
-            advance.put_event(tx, actor=homes[key], event=Wake(pond=key))
+            put_event(tx, actor=homes[key], event=Deploy(pond=key, definition=str(_store(tx, one))))
+            put_event(tx, actor=homes[key], event=Wake(pond=key))
         for key, (definition_id, complete) in stored.items():
-            advance.put_event(tx, actor=homes[key], event=Deploy(pond=key, definition=str(definition_id)))
+            put_event(tx, actor=homes[key], event=Deploy(pond=key, definition=str(definition_id)))
             for event in _trigger_changes(key, former.get(key), complete.triggers):
-                advance.put_event(tx, actor=homes[key], event=event)
+                put_event(tx, actor=homes[key], event=event)
         for actor in sorted({homes[key] for key in [*stored, *removed, *borrowed, *returned]}):
             advance.inline(tx, ledger, actor, process=None)
         for key, (_, complete) in stored.items():

@@ -18,6 +18,7 @@ from pondage.ledger.data.segments import Stream
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import advance
+from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import actors, history, job_plans, job_runs
 from pondage.ledger.tables.history import Caller
 from pondage.ledger.tables.job_plans import JobVersion, StoredJob
@@ -181,7 +182,7 @@ def _new_id(ledger: Ledger, job: StoredJob) -> str:
 
 def _begin(tx: Transaction, ledger: Ledger, run: JobRunRow, events: list[Event]) -> None:
     for event in events:
-        advance.put_event(tx, actor=run.actor, event=event)
+        put_event(tx, actor=run.actor, event=event)
     advance.report(tx, ledger, run.actor, process=None, event=None)
 
 

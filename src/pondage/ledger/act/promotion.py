@@ -15,6 +15,7 @@ from pondage.ledger.data import manifests, snapshots
 from pondage.ledger.database.driver import Transaction, numbered
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import advance
+from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import actors, environments, history
 from pondage.ledger.tables.actors import PondRow
 from pondage.ledger.tables.history import Caller
@@ -70,7 +71,7 @@ def promote(
         offers = [_offer(tx, ledger, environment, here.id, to, there.id, key) for key in sorted(set(ponds))]
         for shown, pond in offers:
             event = Rollback(pond=pond.key, run=shown.public_id, freshness=shown.freshness)
-            advance.put_event(tx, actor=pond.actor, event=event)
+            put_event(tx, actor=pond.actor, event=event)
             detail = f"{environment} {shown.public_id}"
             history.audit(tx, by, environment=there.id, verb="promote", target=pond.key, detail=detail)
         for actor in sorted({pond.actor for _, pond in offers}):

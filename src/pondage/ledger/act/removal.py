@@ -11,6 +11,7 @@ from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.step import advance
+from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import actors, environments, history
 from pondage.ledger.tables.environments import MAIN, EnvironmentRow
 from pondage.ledger.tables.history import Caller
@@ -110,7 +111,7 @@ def _remove_ponds(tx: Transaction, ledger: Ledger, found: EnvironmentRow) -> lis
         actors.lock(tx, actor, is_waiting=True)
         actors.unhalt(tx, actor)
     for row in rows:
-        advance.put_event(tx, actor=row.actor, event=Remove(pond=row.key))
+        put_event(tx, actor=row.actor, event=Remove(pond=row.key))
     for actor in homes:
         advance.inline(tx, ledger, actor, process=None)
     left = actors.ponds(tx, found.id)

@@ -7,6 +7,7 @@ from pondage.errors import NotFound, PondageError
 from pondage.kernel.demand.events import Clear, Event, Tide, Wake, Wave
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import advance
+from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import actors, history
 from pondage.ledger.tables.environments import environment_id
 from pondage.ledger.tables.history import Caller
@@ -27,7 +28,7 @@ def send(ledger: Ledger, environment: str, event: Event, *, detail: str = "", by
             # A halted actor reads no signals, so its halt is taken away directly.
             actors.unhalt(tx, row.actor)
         verb = type(event).__name__.lower()
-        advance.put_event(tx, actor=row.actor, event=event)
+        put_event(tx, actor=row.actor, event=event)
         history.audit(tx, by, environment=identity, verb=verb, target=event.pond, detail=detail)
         advance.inline(tx, ledger, row.actor, process=None)
 

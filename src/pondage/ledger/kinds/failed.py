@@ -9,7 +9,7 @@ from pondage.ledger.kinds.kind import Ending, Work
 from pondage.ledger.kinds.registry import KINDS
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.executions import Outcome
-from pondage.ledger.step.advance import Happening
+from pondage.ledger.step.actor import Happening
 from pondage.work.failure import Failure, RuleFailure
 
 

@@ -11,7 +11,7 @@ from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.claims import Claim
 from pondage.ledger.queue.executions import Outcome
-from pondage.ledger.step.advance import Happening
+from pondage.ledger.step.actor import Happening
 from pondage.work.failure import Failure
 from pondage.work.task import Task
 

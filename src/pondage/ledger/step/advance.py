@@ -7,34 +7,19 @@ from contextlib import nullcontext
 
 import msgspec
 
-from pondage.kernel.control import Event as ControlEvent
-from pondage.kernel.demand.events import Event
 from pondage.ledger.database.driver import LedgerUnavailable, Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import job_schedules
-from pondage.ledger.step.catchment import Catchment, Settled
-from pondage.ledger.step.job_advance import UNFOLD, JobHost, JobSettled, is_unfolding
+from pondage.ledger.step.actor import ActorKind, Happening, Settled, put_event
+from pondage.ledger.step.catchment import CatchmentActor
+from pondage.ledger.step.job_advance import RunActor
+from pondage.ledger.step.reactor_actor import ReactorActor
 from pondage.ledger.tables import actors, schedules
 from pondage.ledger.tables.actors import ActorRow, SignalRow
 from pondage.tracing import span
 
-Happening = Event | ControlEvent
-"""What can happen to an actor: an event of the machine that it is."""
-
-_events = msgspec.json.Decoder(Event)
-_control_events = msgspec.json.Decoder(ControlEvent)
-
-
-def put_event(tx: Transaction, *, actor: int, event: Happening, delay_us: int = 0) -> None:
-    """Write something that happened to a Pond or to a run of a job as a signal to its actor."""
-    actors.put_signal(
-        tx,
-        actor=actor,
-        kind=type(event).__name__.lower(),
-        pond=None if isinstance(event, ControlEvent) else event.pond,
-        payload=msgspec.json.encode(event).decode(),
-        delay_us=delay_us,
-    )
+ACTORS: dict[str, ActorKind] = {kind.name: kind for kind in (CatchmentActor(), RunActor(), ReactorActor())}
+"""All kinds of actors by their names."""
 
 
 def inline(
@@ -52,15 +37,19 @@ def inline(
     when the step raises (it is undone alone, the caller's own changes stand), the event waits as a signal. Whoever
     can do everything again may have a step that is not undone alone: what it raises goes on, and it costs less.
     """
+    # Never waiting: the caller holds rows of its own (an execution, a snapshot), and whoever has the actor may be about
+    # to ask for just those. What is reported becomes a signal instead, and the caller advances once it holds nothing.
     row = actors.lock(tx, actor, is_waiting=False)
     if (
         row is not None
         and row.halted is None
         and _advance(tx, ledger, row, process=process, event=event, is_undone_alone=is_undone_alone)
     ):
-        return not (row.kind == "run" and is_unfolding(tx, actor))
+        return not ACTORS[row.kind].is_open(tx, actor)
     if event is not None:
+        # Written in the caller's transaction: the report and what it is about are durable together, or neither is.
         put_event(tx, actor=actor, event=event)
+    # A step that raised is counted, not lost: trying it at once again would only raise again.
     return row is not None
 
 
@@ -85,9 +74,10 @@ def waiting(ledger: Ledger, actor: int, *, process: int | None) -> None:
     """Advance an actor in a transaction of its own, waiting for whoever holds it; a big fan-out to its end."""
     while True:
         with ledger.transaction() as tx:
+            # This lock comes first in its transaction, so waiting for it cannot close a circle.
             row = actors.lock(tx, actor, is_waiting=True)
             is_stepped = row is not None and _advance(tx, ledger, row, process=process)
-            is_open = row is not None and row.kind == "run" and row.halted is None and is_unfolding(tx, actor)
+            is_open = row is not None and row.halted is None and ACTORS[row.kind].is_open(tx, actor)
         if not is_stepped or not is_open:
             return
 
@@ -104,6 +94,8 @@ def advance_due(ledger: Ledger, *, process: int | None) -> int:
         with ledger.transaction() as tx:
             due = sorted({*due, *schedules.fire(tx), *job_schedules.fire(tx, ledger)})
     for actor in due:
+        # A transaction for each, and none waits: timers run in every process, and whoever holds an actor reads what is
+        # due for it. What he came too early for is found by the next look.
         with ledger.transaction() as tx:
             row = actors.lock(tx, actor, is_waiting=False)
             if row is not None:
@@ -140,13 +132,15 @@ def _advance(
     try:
         undoing = tx.savepoint() if is_undone_alone else nullcontext()
         with span("advance", actor=actor.id, kind=actor.kind, signals=len(signals)), undoing:
-            if actor.kind == "run":
-                signals, event = _unfolding_first(tx, actor, signals, event)
-            settled, told = _settle(tx, ledger, actor, signals, event)
+            kind = ACTORS[actor.kind]
+            signals, event = kind.taken_in(tx, actor, signals, event)
+            settled, told = kind.settle(tx, ledger, actor, signals, event)
+            # Only these: what came in since the lock was read has another id, is no part of this step, and stays.
             actors.delete_signals(tx, [signal.id for signal in signals])
             _write_advancement(tx, actor.id, process, settled)
             actors.stepped(tx, actor.id)
     except LedgerUnavailable:
+        # Whether it was written is not known, and no savepoint helps: the whole transaction is decided by its owner.
         raise
     except Exception as error:
         if not is_undone_alone:
@@ -162,52 +156,7 @@ def _advance(
     return True
 
 
-def _unfolding_first(
-    tx: Transaction, actor: ActorRow, signals: list[SignalRow], event: Happening | None
-) -> tuple[list[SignalRow], Happening | None]:
-    """Answer what a run takes in now: while a fan-out is open that alone, and everything else waits as signals."""
-    unfolding = [signal for signal in signals if signal.kind == UNFOLD]
-    if not unfolding:
-        return signals, event
-    if event is not None:
-        put_event(tx, actor=actor.id, event=event)
-    return unfolding, None
-
-
-def _settle(
-    tx: Transaction, ledger: Ledger, actor: ActorRow, signals: list[SignalRow], reported: Happening | None
-) -> tuple[Settled | JobSettled, list[int]]:
-    """Answer what the step did, and the other actors that were told something."""
-    if actor.kind == "run":
-        happened = [_control_events.decode(signal.payload) for signal in signals]
-        if isinstance(reported, ControlEvent):
-            happened.append(reported)
-        host = JobHost(tx, ledger, actor)
-        settled = host.settle(happened)
-        return settled, [] if host.told is None else [host.told]
-    assert not isinstance(reported, ControlEvent), "a Pond is told nothing about jobs"
-    catchment = Catchment(tx, ledger, actor)
-    events: list[Event] = []
-    for signal in signals:
-        event = _events.decode(signal.payload)
-        row = catchment.ponds.row(event.pond)
-        if row is not None and row.actor != actor.id:
-            # The Pond moved to another catchment since this was written: it belongs there.
-            actors.readdress(tx, signal, to=row.actor)
-            continue
-        events.append(event)
-    if reported is not None:
-        row = catchment.ponds.reported(reported.pond)
-        if row is not None and row.actor != actor.id:
-            put_event(tx, actor=row.actor, event=reported)
-        else:
-            events.append(reported)
-    done = catchment.settle(events)
-    ledger.kept.leave(tx, actor, catchment.ponds.leave())
-    return done, catchment.told
-
-
-def _write_advancement(tx: Transaction, actor: int, process: int | None, settled: Settled | JobSettled) -> None:
+def _write_advancement(tx: Transaction, actor: int, process: int | None, settled: Settled) -> None:
     tx.write(
         """INSERT INTO advancements (actor, at, process, signals, touched, effects)
            VALUES (:actor, :now, :process, :signals, :touched, :effects)""",

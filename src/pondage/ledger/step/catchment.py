@@ -24,12 +24,14 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.queue.executions import Dispatch
 from pondage.ledger.step import fed_runs, job_ripples, reactor_ponds, runs
+from pondage.ledger.step.actor import ActorKind, Happening, put_event
 from pondage.ledger.step.ponds import LedgerPonds
 from pondage.ledger.step.runs import Finishing, RunRow
 from pondage.ledger.tables import actors, environments, history
-from pondage.ledger.tables.actors import ActorRow, PondRow
+from pondage.ledger.tables.actors import ActorRow, PondRow, SignalRow
 from pondage.ledger.tables.pins import Chosen, Wanted, choose, last
 
+_events = msgspec.json.Decoder(Event)
 _ENDED_AS = {Reason.FAILED: "failed", Reason.KILLED: "killed", Reason.REMOVED: "removed"}
 
 
@@ -359,3 +361,35 @@ def _digest(ripple: RippleDefinition, inputs: dict[str, int | None]) -> str:
         # The answers of another probe cannot be compared with those of this one.
         parts.append(ripple.probe_digest)
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+class CatchmentActor(ActorKind):
+    """A connected graph of Ponds, stepped by the demand machine."""
+
+    name = "catchment"
+
+    def settle(
+        self, tx: Transaction, ledger: Ledger, actor: ActorRow, signals: list[SignalRow], event: Happening | None
+    ) -> tuple[Settled, list[int]]:
+        """Step, and keep the Ponds in mind for the next step."""
+        catchment = Catchment(tx, ledger, actor)
+        events: list[Event] = []
+        for signal in signals:
+            waited = _events.decode(signal.payload)
+            row = catchment.ponds.row(waited.pond)
+            if row is not None and row.actor != actor.id:
+                # The Pond moved to another catchment since this was written: it belongs there.
+                actors.readdress(tx, signal, to=row.actor)
+                continue
+            events.append(waited)
+        if event is not None:
+            assert isinstance(event, Event), "a Pond is told nothing about jobs"
+            row = catchment.ponds.reported(event.pond)
+            if row is not None and row.actor != actor.id:
+                # A worker reports to the actor of its claim; a deploy may have moved the Pond while it ran.
+                put_event(tx, actor=row.actor, event=event)
+            else:
+                events.append(event)
+        done = catchment.settle(events)
+        ledger.kept.leave(tx, actor, catchment.ponds.leave())
+        return done, catchment.told

@@ -23,19 +23,15 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.queue.executions import Dispatch
 from pondage.ledger.step import job_ripples
+from pondage.ledger.step.actor import ActorKind, Happening, put_event
 from pondage.ledger.step.job_inputs import ComponentInputs, MemberInputs, follows
 from pondage.ledger.tables import actors, history, job_runs
-from pondage.ledger.tables.actors import ActorRow
+from pondage.ledger.tables.actors import ActorRow, SignalRow
 from pondage.ledger.tables.job_runs import RunRows
 
 UNFOLD = "unfold"
 """The signal of a fan-out that is not complete: as long as there is one, a run makes no other step."""
-
-
-def is_unfolding(tx: Transaction, actor: int) -> bool:
-    """Answer whether a big fan-out of a run has stopped between two chunks."""
-    found = tx.row("SELECT id FROM signals WHERE actor = :actor AND kind = :kind LIMIT 1", actor=actor, kind=UNFOLD)
-    return found is not None
+_events = msgspec.json.Decoder(Event)
 
 
 class JobSettled(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,3 +182,40 @@ class JobHost:
             run=self._run.public_id,
             payload={"job": self._run.job, "state": effect.state, "code": effect.code},
         )
+
+
+class RunActor(ActorKind):
+    """A run of a job, stepped by the control machine."""
+
+    name = "run"
+
+    def taken_in(
+        self, tx: Transaction, actor: ActorRow, signals: list[SignalRow], event: Happening | None
+    ) -> tuple[list[SignalRow], Happening | None]:
+        """Answer what a run takes in now: while a fan-out is open that alone, and everything else waits as signals.
+
+        Between two chunks the rows of the run say less than the machine decided. An event that came in between would
+        be judged by half an unfolding; so the rest is unfolded first, and the order of all other signals stays.
+        """
+        unfolding = [signal for signal in signals if signal.kind == UNFOLD]
+        if not unfolding:
+            return signals, event
+        if event is not None:
+            put_event(tx, actor=actor.id, event=event)
+        return unfolding, None
+
+    def settle(
+        self, tx: Transaction, ledger: Ledger, actor: ActorRow, signals: list[SignalRow], event: Happening | None
+    ) -> tuple[JobSettled, list[int]]:
+        """Step; the Pond whose Ripple has this run as its body may have been told how it ended."""
+        events = [_events.decode(signal.payload) for signal in signals]
+        if isinstance(event, Event):
+            events.append(event)
+        host = JobHost(tx, ledger, actor)
+        settled = host.settle(events)
+        return settled, [] if host.told is None else [host.told]
+
+    def is_open(self, tx: Transaction, actor: int) -> bool:
+        """Answer whether a big fan-out of a run has stopped between two chunks."""
+        found = tx.row("SELECT id FROM signals WHERE actor = :actor AND kind = :kind LIMIT 1", actor=actor, kind=UNFOLD)
+        return found is not None

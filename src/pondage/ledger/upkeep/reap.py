@@ -11,6 +11,7 @@ from pondage.ledger.queue import executions, processes, queues
 from pondage.ledger.queue.executions import Held
 from pondage.ledger.queue.processes import ProcessRow
 from pondage.ledger.step import advance
+from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import reactors
 from pondage.work.failure import Failure
 
@@ -194,4 +195,4 @@ def _exhausted(tx: Transaction, held: Held, crashes: int) -> None:
     )
     event = KINDS[held.kind].failed(tx, held, failure)
     if event is not None:
-        advance.put_event(tx, actor=held.actor, event=event)
+        put_event(tx, actor=held.actor, event=event)
