@@ -14,7 +14,7 @@ from pondage.ledger.tables import api_tokens
 from pondage.ledger.tables.environments import environment_id
 from pondage.ledger.upkeep import feed
 from pondage.server import hub
-from pondage.server.feed import TRY_LATER
+from pondage.server.feed_socket import TRY_LATER
 from pondage.views.installation import feed as views
 from tests.ledger.harness import World
 from tests.server.client import Client, Socket

@@ -11,7 +11,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from pondage.errors import PondageError
 from pondage.operations.runs import LOOK_EVERY_S, LogReader, LogsRequest, log_lines
-from pondage.server.feed import until_it_goes
+from pondage.server.feed_socket import until_it_goes
 from pondage.server.mounts import sent_of
 from pondage.server.problems import problem_of
 from pondage.server.table import Call, Socket
