@@ -24,7 +24,8 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.run import Row
-from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.branching import deployed
+from pondage.ledger.act.deploy import deploy
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import api_tokens
 from pondage.views.ponds.status import status

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pondage.engine.process.config import config_of
-from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.branching import deployed
+from pondage.ledger.act.deploy import deploy
 from pondage.ledger.ledger import Ledger
 from pondage.plan.deploy import values
 from pondage.plan.deploy.planner import checked, make_plan

@@ -14,7 +14,8 @@ from pondage.errors import LedgerError
 from pondage.kernel.demand import events as happens
 from pondage.kernel.demand.events import Event
 from pondage.ledger.act import verbs
-from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.branching import deployed
+from pondage.ledger.act.deploy import deploy
 from pondage.ledger.database import patience
 from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.ledger.database.ids import SeededIds

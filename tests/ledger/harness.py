@@ -19,7 +19,8 @@ from pondage.define.values.names import PondKey
 from pondage.kernel.demand.events import Event
 from pondage.kernel.demand.state import decode_state
 from pondage.ledger.act import verbs
-from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.branching import deployed
+from pondage.ledger.act.deploy import deploy
 from pondage.ledger.commit import guarded, polling, work
 from pondage.ledger.database.clock import FakeClock
 from pondage.ledger.database.driver import Driver

@@ -9,7 +9,7 @@ import pytest
 from starlette.types import ASGIApp
 
 from pondage.kernel.demand.events import Clear, Kill, Pulse
-from pondage.ledger.act.deploy import deployed
+from pondage.ledger.act.branching import deployed
 from pondage.ledger.tables import api_tokens
 from pondage.ledger.tables.environments import environment_id
 from pondage.ledger.upkeep import feed

@@ -24,7 +24,8 @@ from pondage.define.types.segment import END
 from pondage.define.types.type_registry import TypeEntry
 from pondage.engine.supervise import dev
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.branching import deployed
+from pondage.ledger.act.deploy import deploy
 from pondage.ledger.act.job_deploys import deploy_jobs
 from pondage.ledger.act.jobs import start_job
 from pondage.ledger.database.sqlite import SqliteDriver

@@ -84,7 +84,8 @@ class Scene:
 
     def remove(self, ledger: Ledger) -> object:
         from pondage.define.values.names import PondKey
-        from pondage.ledger.act.deploy import deploy, deployed
+        from pondage.ledger.act.branching import deployed
+        from pondage.ledger.act.deploy import deploy
 
         with self.world.ledger.reading() as tx:
             expected = deployed(tx, self.world.ledger, "main")
@@ -94,7 +95,8 @@ class Scene:
         )  # fmt: skip
 
     def join(self, ledger: Ledger) -> object:
-        from pondage.ledger.act.deploy import deploy, deployed
+        from pondage.ledger.act.branching import deployed
+        from pondage.ledger.act.deploy import deploy
 
         with self.world.ledger.reading() as tx:
             expected = deployed(tx, self.world.ledger, "main")

@@ -12,7 +12,8 @@ import pytest
 from pondage.cli.start.demo import copy_example
 from pondage.engine.execute.spark_executor import SparkExecutor
 from pondage.engine.process.config import WorkerConfig
-from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.branching import deployed
+from pondage.ledger.act.deploy import deploy
 from pondage.ledger.queue import processes
 from pondage.ledger.step import advance
 from pondage.plan.deploy.planner import checked, make_plan

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from pondage.errors import LedgerError
-from pondage.ledger.act.branching import Choice, begin
+from pondage.ledger.act.branching import Choice
+from pondage.ledger.act.deploy import begin
 from pondage.ledger.act.deploy import deploy as put_in_force
 from pondage.ledger.act.exposed import former, own
 from pondage.ledger.act.job_deploys import deploy_jobs, job_changes

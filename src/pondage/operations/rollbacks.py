@@ -9,7 +9,8 @@ import msgspec
 from pondage.define.values.names import PondKey
 from pondage.errors import NotFound
 from pondage.ledger.act import promotion
-from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.branching import deployed
+from pondage.ledger.act.deploy import deploy
 from pondage.ledger.act.exposed import NOTHING, of_projects
 from pondage.ledger.act.promotion import CannotPromote, Promoted, definition_of
 from pondage.ledger.act.reactor_deploy import deployed_reactors, fed_schemas

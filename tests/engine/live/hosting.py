@@ -14,7 +14,8 @@ import msgspec
 from pondage.engine.live.client import LiveClient, client_of
 from pondage.engine.process.config import EngineConfig, WorkerConfig, config_of
 from pondage.engine.supervise.live_keeper import start_live
-from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.branching import deployed
+from pondage.ledger.act.deploy import deploy
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.tables import actors, reactors

@@ -15,7 +15,8 @@ from pondage.define.values.names import PondKey
 from pondage.engine.services.vacuum import vacuum
 from pondage.kernel.demand.events import Force, Pulse, Tap, Wave
 from pondage.ledger.act import promotion, removal, verbs
-from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.branching import deployed
+from pondage.ledger.act.deploy import deploy
 from pondage.ledger.act.promotion import CannotPromote
 from pondage.ledger.act.removal import CannotRemove
 from pondage.ledger.commit import guarded

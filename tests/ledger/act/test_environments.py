@@ -11,7 +11,8 @@ from pondage.define.values.names import PondKey
 from pondage.errors import PondageError
 from pondage.kernel.demand.events import Event, Force, Pulse, Rollback, Tap, Wave
 from pondage.ledger.act import promotion, removal, verbs
-from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.branching import deployed
+from pondage.ledger.act.deploy import deploy
 from pondage.ledger.act.promotion import CannotPromote
 from pondage.ledger.data import snapshots
 from pondage.ledger.step import advance

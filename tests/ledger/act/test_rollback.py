@@ -4,7 +4,8 @@ import pytest
 
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.branching import deployed
+from pondage.ledger.act.deploy import deploy
 from pondage.ledger.act.rollback import CannotRollBack, newest_run_of, previous_deployment, roll_back_pond
 from pondage.ledger.step import runs
 from pondage.ledger.tables import actors

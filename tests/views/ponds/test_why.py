@@ -5,7 +5,8 @@ from pondage.define.pond.definition import ScheduleDefinition, Triggers
 from pondage.errors import NotFound
 from pondage.kernel.demand.events import Kill, Pulse
 from pondage.kernel.demand.shape import PondKey
-from pondage.ledger.act.deploy import deploy, deployed
+from pondage.ledger.act.branching import deployed
+from pondage.ledger.act.deploy import deploy
 from pondage.ledger.act.rollback import roll_back_pond
 from pondage.ledger.commit import guarded
 from pondage.ledger.kinds.ripple import Same

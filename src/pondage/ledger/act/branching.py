@@ -1,4 +1,4 @@
-"""What a deploy into an environment below another one is about: which one is above, and which Ponds are its own."""
+"""What is deployed in an environment and above it, and what a deploy below another one is about: its own Ponds."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from pondage.define.pond.definition import PondDefinition
 from pondage.errors import LedgerError
-from pondage.ledger.act.deploy import newest_definition
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, environments
+from pondage.ledger.tables.actors import PondRow
 from pondage.ledger.tables.environments import MAIN
 from pondage.plan.deploy.own_ponds import narrowed, own_ponds
 from pondage.plan.deploy.values import Deployed, Plan
@@ -27,6 +28,28 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     is_all: bool = False
     is_empty: bool = False
     parents: Mapping[str, str] = {}
+
+
+def deployed(tx: Transaction, ledger: Ledger, environment: str) -> list[Deployed]:
+    """Answer the Ponds that an environment has of its own: what a plan is compared with."""
+    identity = actors.environment(tx, environment)
+    if identity is None:
+        return []
+    return [
+        Deployed(project=row.project, definition=newest_definition(tx, ledger, row), environment=environment)
+        for row in actors.ponds(tx, identity)
+        if row.borrows is None
+    ]
+
+
+def newest_definition(tx: Transaction, ledger: Ledger, row: PondRow) -> PondDefinition:
+    """Answer what was deployed last, which may still wait for active Runs to finish."""
+    waiting = msgspec.json.decode(row.state, type=_Waiting).deploying
+    return ledger.definition(tx, row.definition if waiting is None else int(waiting))
+
+
+class _Waiting(msgspec.Struct):
+    deploying: str | None = None
 
 
 def parent_of(tx: Transaction, environment: str, choice: Choice) -> str | None:
@@ -80,12 +103,3 @@ def only_own(
         is_all=choice.is_all,
     )
     return narrowed(plan, own, parent=parent)
-
-
-def begin(ledger: Ledger, environment: str, parent: str) -> None:
-    """Make the environment, even when nothing differs from the one above yet: it can be read then."""
-    with ledger.reading() as tx:
-        is_there = actors.environment(tx, environment) is not None
-    if not is_there:
-        with ledger.transaction() as tx:
-            environments.ensure(tx, environment, parent)

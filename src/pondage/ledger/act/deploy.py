@@ -14,6 +14,7 @@ from pondage.define.values.names import PondKey, pond_key
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Calm, Deploy, Event, Remove, Tide, Wake, Wave
 from pondage.kernel.demand.state import Pacing
+from pondage.ledger.act.branching import deployed, newest_definition
 from pondage.ledger.act.exposed import row_of
 from pondage.ledger.act.job_deploys import put_jobs
 from pondage.ledger.act.reactor_deploy import put_reactors, reactors_of, require_fed_contracts
@@ -23,33 +24,19 @@ from pondage.ledger.queue import pools
 from pondage.ledger.step import advance
 from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import actors, environments, history, schedules
-from pondage.ledger.tables.actors import PondRow
 from pondage.ledger.tables.history import Caller
 from pondage.ledger.tables.job_plans import StoredJob
 from pondage.plan.deploy.diamonds import tracked
 from pondage.plan.deploy.values import Deployed
 
 
-def deployed(tx: Transaction, ledger: Ledger, environment: str) -> list[Deployed]:
-    """Answer the Ponds that an environment has of its own: what a plan is compared with."""
-    identity = actors.environment(tx, environment)
-    if identity is None:
-        return []
-    return [
-        Deployed(project=row.project, definition=newest_definition(tx, ledger, row), environment=environment)
-        for row in actors.ponds(tx, identity)
-        if row.borrows is None
-    ]
-
-
-def newest_definition(tx: Transaction, ledger: Ledger, row: PondRow) -> PondDefinition:
-    """Answer what was deployed last, which may still wait for active Runs to finish."""
-    waiting = msgspec.json.decode(row.state, type=_Waiting).deploying
-    return ledger.definition(tx, row.definition if waiting is None else int(waiting))
-
-
-class _Waiting(msgspec.Struct):
-    deploying: str | None = None
+def begin(ledger: Ledger, environment: str, parent: str) -> None:
+    """Make the environment, even when nothing differs from the one above yet: it can be read then."""
+    with ledger.reading() as tx:
+        is_there = actors.environment(tx, environment) is not None
+    if not is_there:
+        with ledger.transaction() as tx:
+            environments.ensure(tx, environment, parent)
 
 
 def deploy(

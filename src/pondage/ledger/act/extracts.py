@@ -8,11 +8,11 @@ from pondage.define.job.flow import Extract
 from pondage.define.types.segment import Segment
 from pondage.errors import LedgerError, NotFound
 from pondage.kernel.control.state import ComponentRow, State
-from pondage.ledger.act import flows
 from pondage.ledger.data import run_tables, segments
 from pondage.ledger.data.segments import Stream
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.tables import job_runs
 from pondage.ledger.tables.job_runs import JobRunRow, RunRows
 from pondage.work.snapshot import SnapshotContent
 
@@ -37,7 +37,7 @@ class Pieces(msgspec.Struct, frozen=True, kw_only=True):
 
 def find(tx: Transaction, ledger: Ledger, environment: str, given: str, name: str) -> Extractable:
     """Answer an extract of a flow by its name; raises `NotFound`, and `LedgerError` when its time is over."""
-    run = flows.find(tx, environment, given)
+    run = job_runs.find_flow(tx, environment, given)
     version = ledger.job(tx, run.definition)
     facts = version.stored.flow
     extract = None if facts is None else facts.extracts.get(name)

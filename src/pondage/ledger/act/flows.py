@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from pondage.errors import LedgerError, NotFound
 from pondage.kernel.control.events import Stop
-from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import advance
-from pondage.ledger.tables import actors, history, job_runs
+from pondage.ledger.tables import history, job_runs
 from pondage.ledger.tables.history import Caller
-from pondage.ledger.tables.job_runs import JobRunRow
-
-
-def find(tx: Transaction, environment: str, given: str) -> JobRunRow:
-    """Answer a flow by its id, the beginning of it, or by its name for the newest one; raises `NotFound`."""
-    found = job_runs.called(tx, actors.environment(tx, environment), given, is_flow=True)
-    if not found:
-        raise NotFound(f"there is no flow {given!r}", hint="pondage flow list", code="NO_SUCH_RUN")
-    if len(found) > 1 and found[0].job != given:
-        raise NotFound(f"several flows begin with {given!r}", hint="pondage flow list", code="AMBIGUOUS_RUN")
-    return found[0]
 
 
 def stop(
@@ -30,7 +18,7 @@ def stop(
     Raises `NotFound`, and `LedgerError` when the flow is over.
     """
     with ledger.transaction() as tx:
-        run = find(tx, environment, public_id)
+        run = job_runs.find_flow(tx, environment, public_id)
         if run.ended_at is not None:
             raise LedgerError(f"flow {run.public_id} is over: {run.state}", code="NOT_RUNNING")
         if node is not None and node not in ledger.job(tx, run.definition).shapes:
@@ -45,7 +33,7 @@ def clean_up(ledger: Ledger, environment: str, public_id: str, *, by: Caller | N
     What can be extracted stays for its own retention. Raises `NotFound`, and `LedgerError` while the flow runs.
     """
     with ledger.transaction() as tx:
-        run = find(tx, environment, public_id)
+        run = job_runs.find_flow(tx, environment, public_id)
         if run.ended_at is None:
             raise LedgerError(
                 f"flow {run.public_id} still runs", hint=f"pondage flow stop {run.public_id}", code="STILL_RUNNING"

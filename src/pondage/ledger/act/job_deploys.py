@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
-
-import msgspec
 
 from pondage.errors import LedgerError, NotFound
 from pondage.ledger.database.driver import Transaction
@@ -14,15 +11,7 @@ from pondage.ledger.step import job_schedules
 from pondage.ledger.tables import actors, history, job_plans
 from pondage.ledger.tables.history import Caller
 from pondage.ledger.tables.job_plans import StoredJob
-
-Change = Literal["added", "changed", "removed", "unchanged"]
-
-
-class JobChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What a deploy does to a job."""
-
-    name: str
-    change: Change
+from pondage.plan.deploy.values import Change, JobChange
 
 
 def job_changes(

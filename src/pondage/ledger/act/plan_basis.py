@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from pondage.define.pond.definition import PondDefinition
 from pondage.define.reactor.reaction import ReactorDefinition
-from pondage.ledger.act.branching import Choice, found_above, only_own, parent_of, with_foreign
-from pondage.ledger.act.deploy import deployed
+from pondage.ledger.act.branching import Choice, deployed, found_above, only_own, parent_of, with_foreign
 from pondage.ledger.act.reactor_deploy import deployed_reactors, fed_schemas
 from pondage.ledger.act.trials import published_schemas
 from pondage.ledger.ledger import Ledger

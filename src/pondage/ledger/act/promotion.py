@@ -10,7 +10,7 @@ from pondage.define.pond.definition import PondDefinition
 from pondage.define.values.names import PondKey
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Rollback
-from pondage.ledger.act.deploy import newest_definition
+from pondage.ledger.act.branching import newest_definition
 from pondage.ledger.data import manifests, snapshots
 from pondage.ledger.database.driver import Transaction, numbered
 from pondage.ledger.ledger import Ledger

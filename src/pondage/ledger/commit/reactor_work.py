@@ -62,17 +62,6 @@ def cancel_all(tx: Transaction, actor: int) -> None:
             executions.cancel(tx, dispatch)
 
 
-def faults(tx: Transaction, actor: int) -> dict[str, str]:
-    """Answer what each stream of a reactor ended with when it last failed, as JSON."""
-    rows = tx.rows(
-        """SELECT d.node AS node, e.error AS error FROM executions e JOIN dispatches d ON d.id = e.dispatch
-           WHERE d.actor = :actor AND d.kind = 'stream' AND e.outcome = 'failed' AND e.error IS NOT NULL
-           ORDER BY e.id""",
-        actor=actor,
-    )
-    return {text(row, "node"): text(row, "error") for row in rows}
-
-
 def places(tx: Transaction, actor: int) -> list[str]:
     """Answer where the checkpoints of a reactor's streams are."""
     rows = tx.rows("SELECT place, source FROM reactor_streams WHERE reactor = :reactor", reactor=actor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from pondage.errors import NotFound
 from pondage.kernel.control.events import Start
 from pondage.kernel.control.state import Row as MachineRow
 from pondage.kernel.control.state import decode_row, encode_row
@@ -223,3 +224,13 @@ def machine_rows(tx: Transaction, actor: int, table: str) -> dict[str, MachineRo
         kind=table,
     )
     return {key: decode_row(table, value) for key, value in rows}
+
+
+def find_flow(tx: Transaction, environment: str, given: str) -> JobRunRow:
+    """Answer a flow by its id, the beginning of it, or by its name for the newest one; raises `NotFound`."""
+    found = called(tx, actors.environment(tx, environment), given, is_flow=True)
+    if not found:
+        raise NotFound(f"there is no flow {given!r}", hint="pondage flow list", code="NO_SUCH_RUN")
+    if len(found) > 1 and found[0].job != given:
+        raise NotFound(f"several flows begin with {given!r}", hint="pondage flow list", code="AMBIGUOUS_RUN")
+    return found[0]

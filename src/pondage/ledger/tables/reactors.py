@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from pondage.define.reactor.reaction import ReactorDeclaration
-from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.driver import Transaction, text
 from pondage.ledger.queue import processes
 from pondage.ledger.tables import history
 
@@ -259,3 +259,14 @@ def signal(tx: Transaction, *, actor: int, payload: object) -> None:
 def signals(tx: Transaction, actor: int) -> list[ReactorSignal]:
     """Answer what the ledger has to tell a reactor, in order."""
     return tx.rows("SELECT id, payload FROM signals WHERE actor = :actor ORDER BY id", ReactorSignal, actor=actor)
+
+
+def faults(tx: Transaction, actor: int) -> dict[str, str]:
+    """Answer what each stream of a reactor ended with when it last failed, as JSON."""
+    rows = tx.rows(
+        """SELECT d.node AS node, e.error AS error FROM executions e JOIN dispatches d ON d.id = e.dispatch
+           WHERE d.actor = :actor AND d.kind = 'stream' AND e.outcome = 'failed' AND e.error IS NOT NULL
+           ORDER BY e.id""",
+        actor=actor,
+    )
+    return {text(row, "node"): text(row, "error") for row in rows}

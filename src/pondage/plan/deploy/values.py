@@ -42,6 +42,16 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     pond: PondKey
 
 
+Change = Literal["added", "changed", "removed", "unchanged"]
+
+
+class JobChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What a deploy does to a job."""
+
+    name: str
+    change: Change
+
+
 class RippleChange(msgspec.Struct, frozen=True, kw_only=True):
     """How one Ripple changes. For a changed one, `what` says in which respects."""
 

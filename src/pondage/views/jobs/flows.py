@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.types.segment import Segment
-from pondage.ledger.act import flows
 from pondage.ledger.data import run_tables, segments
 from pondage.ledger.data.segments import Stream
 from pondage.ledger.database.driver import Transaction
@@ -64,7 +63,7 @@ def list_flows(tx: Transaction, ledger: Ledger, environment: str, *, name: str |
 
 def flow_run(tx: Transaction, ledger: Ledger, environment: str, given: str) -> FlowDetail:
     """Answer everything about a flow; raises `NotFound`."""
-    run = flows.find(tx, environment, given)
+    run = job_runs.find_flow(tx, environment, given)
     version = ledger.job(tx, run.definition)
     detail = job_run(tx, ledger, environment, run.public_id)
     return FlowDetail(

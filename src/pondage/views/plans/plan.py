@@ -8,9 +8,8 @@ import msgspec
 
 from pondage.define.pond.definition import PondDefinition, Triggers
 from pondage.define.values.names import pond_key
-from pondage.ledger.act.job_deploys import JobChange
 from pondage.plan.deploy.reactors import ReactorChange
-from pondage.plan.deploy.values import Message, Plan, PondChange, Problem, RippleChange
+from pondage.plan.deploy.values import JobChange, Message, Plan, PondChange, Problem, RippleChange
 from pondage.plan.flow.exposed import ExposedChange
 from pondage.views.words import duration_text
 

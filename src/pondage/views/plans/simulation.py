@@ -11,8 +11,7 @@ from pondage.define.pond.definition import PondDefinition
 from pondage.define.values.names import PondKey, pond_key
 from pondage.kernel.demand.events import Pulse, Tide, Verb, Wave
 from pondage.kernel.demand.state import Pacing, PondState, decode_state
-from pondage.ledger.act.branching import Choice, found_above, parent_of
-from pondage.ledger.act.deploy import deployed
+from pondage.ledger.act.branching import Choice, deployed, found_above, parent_of
 from pondage.ledger.database.driver import Transaction, number, text
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, schedules

@@ -9,7 +9,6 @@ import msgspec
 from pondage.define.reactor.reaction import ReactorDeclaration
 from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
-from pondage.ledger.commit import reactor_work
 from pondage.ledger.database.driver import Row, Transaction, number, text
 from pondage.ledger.tables import actors, reactors
 from pondage.ledger.tables.reactors import ReactorRow
@@ -143,7 +142,7 @@ def state_of(said: object) -> dict[str, object]:
 
 def stream_faults(tx: Transaction, row: ReactorRow) -> dict[str, str]:
     """Answer what ended each stream that Spark reads for a reactor, when it last failed."""
-    found = reactor_work.faults(tx, row.actor)
+    found = reactors.faults(tx, row.actor)
     return {source: msgspec.json.decode(error, type=_Fault).message for source, error in found.items()}
 
 
