@@ -167,8 +167,12 @@ class JournalOutput:
         self._pending: list[AnyRecord] = []
         self._rows: list[LedgerRow] = []
         self._held: list[Effect] = []
+        # Effects behind records are in two lines: `_held` waits for the next commit, `_released` for the one under way.
+        # A commit takes what is held with it, so but for early starts nothing is done before its records are durable.
         self._flight: Batch | None = None
         self._released: list[Effect] = []
+        # How many records that nothing else can derive are pending, and under way: while there are none, a new life
+        # would decide the same start again from what is durable, so it may run ahead of its commit.
         self._firm = [0, 0]
         self._starts_held = 0
         self._since_full = 0
@@ -236,6 +240,7 @@ class JournalOutput:
         if is_full:
             self._since_full, self._bytes_since_full, self._full_bytes = 0, 0, len(blob)
         self._pending, self._rows = [], []
+        # Nothing is under way (see above), so nothing released is overwritten here.
         self._released, self._held = self._held, []
         self._firm = [0, self._firm[0]]
         self._seq += 1
@@ -249,6 +254,7 @@ class JournalOutput:
     async def close(self) -> None:
         """Wait until everything is written."""
         while (self._flight is not None or self._has_pending) and not self._is_over:
+            # Cleared before the commit, which an inline writer ends within the call: its `set` must not be lost.
             self._idle.clear()
             self.commit()
             if self._flight is not None:
@@ -301,6 +307,7 @@ class JournalOutput:
 
     def _written(self, error: LedgerError | None) -> None:
         if self._is_over:
+            # Abandoned while it was being written: the next life reads what is durable, and its effects are not ours.
             return
         if isinstance(error, Fenced):
             self._is_over = True
@@ -326,6 +333,7 @@ class JournalOutput:
     def _is_durable(self) -> None:
         if self._flight is not None and self._flight.rows:
             self.on_rows()
+        # Landed before anything is performed: performing feeds the machine, which may ask for the next commit at once.
         released, self._released, self._flight = self._released, [], None
         self._firm[1] = 0
         self._starts_held -= sum(isinstance(each, (StartFire, CancelFire)) for each in released)

@@ -112,6 +112,7 @@ class OwnedReactor(Door):
     def tell(self, signals: list[ReactorSignal]) -> None:
         """Hand over what the ledger has to say; each is consumed by the commit that holds what came of it."""
         for signal in signals:
+            # Its row stays until the commit that says so is durable, and is read again until then.
             if signal.id in self._taken:
                 continue
             self._taken.add(signal.id)
@@ -124,6 +125,7 @@ class OwnedReactor(Door):
             else:
                 self.host.feed(event)
             self.host.say(LedgerRow("consumed", str(signal.id)))
+        # Whatever is not there any more was consumed for good: no need to remember it.
         self._taken.intersection_update(signal.id for signal in signals)
 
     @property
@@ -183,6 +185,7 @@ class OwnedReactor(Door):
             return
         self.is_lost = True
         _log.warning("reactor %s is no longer ours: %s", self.name, reason)
+        # Before the first await: a commit that lands from now on may not release its effects here.
         if isinstance(self._output, JournalOutput):
             self._output.abandon()
         await self.host.drop("moved")
@@ -319,6 +322,7 @@ class OwnedReactor(Door):
             with suppress(TimeoutError):
                 async with asyncio.timeout(TIDY_EVERY_S):
                     await self._has_said.wait()
+            # Cleared before it is carried: what is said meanwhile sets it again, and the next turn carries that.
             is_said = self._has_said.is_set()
             self._has_said.clear()
             try:
@@ -339,6 +343,7 @@ class OwnedReactor(Door):
                 self._carrier = Carrier(self._journal.path, self._ledger, self.lease)
             self._carrier.carry_all()
         elif self._said:
+            # The loop goes on appending while this thread writes: only what was copied is written, and only that goes.
             said = list(self._said)
             with self._ledger.transaction() as tx:
                 reactor_said.take_rows(tx, self.lease, said)
@@ -359,6 +364,7 @@ class OwnedReactor(Door):
         self._start_jobs()
 
     async def _close(self) -> None:
+        # The carrying task first, so that the last carry below is alone; the journal's file stays open until then.
         if self._carrying is not None:
             self._is_closing = True
             self._has_said.set()

@@ -121,6 +121,7 @@ class Slots:
         Now and then the slots run empty on purpose: under a steady load isolated work would never find them so.
         """
         attempts = self.running
+        # Two threads may write this at once. What is lost is one count, and the pause comes a claim later.
         if not attempts:
             self._since_empty = 0
         is_breathing = self._since_empty >= CLAIMS_PER_BREATH
@@ -147,6 +148,7 @@ class Slots:
 
     def admit(self, attempt: Attempt) -> None:
         """Count an attempt among those that run here."""
+        # Both under one lock: at no moment is the token in neither, or the watch would take its claim for a lost one.
         with self._lock:
             self._attempts[attempt.token] = attempt
             self._pending.discard(attempt.token)
@@ -183,6 +185,7 @@ class Slots:
     def _release(self, attempts: list[Attempt], reason: str) -> int:
         released = 0
         for attempt in attempts:
+            # Its thread may just have a result: then one of the two writes it, never both.
             if attempt.settle():
                 attempt.log.write("INFO", f"given back: {reason}")
                 self._executor.cancel(attempt.token)
@@ -214,10 +217,13 @@ class Slots:
             _log.exception("attempt %s could not be ended", attempt.token)
             self._on_fatal(f"an attempt could not be ended: {error}")
         finally:
+            # In this order: whoever waits for the outcome finds it written, and the token is known until it is.
             attempt.is_written.set()
             attempt.log.close()
             with self._lock:
                 self._attempts.pop(attempt.token, None)
+        # Only now there is room. The commit has made the next piece of a chain available: this thread takes it itself,
+        # with the connection that it has, before anybody else is woken.
         following = self._claim_next()
         if following is None:
             self._on_end()
@@ -235,6 +241,7 @@ class Slots:
             attempt.log.write("ERROR", "the Spark driver has died")
             self._on_fatal("the Spark driver has died")
             return
+        # From here on it is ours alone: a timeout, a drain and this thread all ask, and the first one ends it.
         if not attempt.settle():
             self._executor.discard(attempt)
         elif not self._end(attempt, result):
