@@ -79,7 +79,7 @@ def show(settings: Settings, run_id: str, is_json: bool) -> None:
     """Show a flow: every node with its state, why nodes failed, and what can be extracted."""
     with desk(settings) as opened:
         view = _read(opened, run_id)
-    _print(settings, view, is_json=is_json)
+    print_view(view, lambda: _print(settings, view), is_json=is_json)
 
 
 @click.command("watch", cls=Verb)
@@ -165,10 +165,7 @@ def _print_end(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:
         click.get_current_context().exit(1)
 
 
-def _print(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:
-    if is_json:
-        print_json(view)
-        return
+def _print(settings: Settings, view: FlowDetail) -> None:
     click.echo(headline(view.flow))
     click.echo()
     print_table(settings, ("NODE", *COMPONENT_COLUMNS[1:]), component_rows(view.flow), numbers=("ROWS",))

@@ -18,7 +18,7 @@ from pondage.cli.printing.jobs import (
     print_streams,
     run_rows,
 )
-from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title
+from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title, print_view
 from pondage.cli.printing.stages import print_stages
 from pondage.operations import jobs
 from pondage.views.jobs.jobs import JobRunDetail, SubjobView
@@ -50,7 +50,7 @@ def list_jobs(settings: Settings, job: str | None, limit: int, is_json: bool) ->
 def show(settings: Settings, run_id: str, is_json: bool) -> None:
     """Show a run, or the newest run of a job: every component with its state, its cause and what it wrote."""
     view = asked(settings, jobs.job_show, run=run_id)
-    _print(settings, view, is_json=is_json)
+    print_view(view, lambda: _print(settings, view), is_json=is_json)
 
 
 @click.command("kill", cls=Verb)
@@ -62,10 +62,7 @@ def kill(settings: Settings, run_id: str) -> None:
         kill_run(opened, run_id)
 
 
-def _print(settings: Settings, view: JobRunDetail, *, is_json: bool) -> None:
-    if is_json:
-        print_json(view)
-        return
+def _print(settings: Settings, view: JobRunDetail) -> None:
     click.echo(headline(view))
     print_pairs(
         settings,
