@@ -71,6 +71,81 @@ async def test_a_value_of_another_type_is_refused_with_its_path() -> None:
             await live.push("bok", Book(1.0))
 
 
+@dataclass
+class Item:
+    id: int
+    name: str = ""
+    weight: float = 0.0
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ({"id": 10**30}, "$.id"),
+        ({"id": -(2**63) - 1}, "$.id"),
+        (Item(1, name="half a pair \ud800"), "$.name"),
+        (Item(1, weight=float("nan")), "$.weight"),
+        (Item(1, weight=float("-inf")), "$.weight"),
+    ],
+)
+def test_a_value_that_cannot_be_kept_is_refused_with_its_path_and_stops_nobody(value: object, path: str) -> None:
+    @live_test
+    async def test() -> None:
+        items = Accumulator("items", Item)
+        hooked = Accumulator("hooked", Item)
+
+        @hooked.process
+        def made(raw: object) -> object:
+            return value if raw == "bad" else Item(7)
+
+        quote = Reactor("quote", sources=[items, hooked])
+
+        @quote.graph(inline=True)
+        def note(items: Item | None, hooked: Item | None) -> object:
+            return items
+
+        async with quote.run() as live:
+            for source, given in (("items", value), ("hooked", "bad")):
+                refused = await live.push(source, given)
+                assert (refused.accepted, refused.error, refused.path) == (False, "invalid", path)
+            assert (await live.push("hooked", "good")).accepted
+            assert (await live.push("items", Item(2**63 - 1, name="null 1234567890123456789"))).accepted
+            await live.idle()
+            assert live.state()["state"] == "Live"
+            assert len(values(live)) == 2
+
+    test()
+
+
+@pytest.mark.parametrize(
+    ("f", "said"),
+    [
+        (9_223_372_036_854_775_807, "not between 1970 and now plus an hour"),
+        (-1, "not between 1970"),
+        (1_767_225_600, "looks like seconds"),
+        (1_767_225_600_000, "looks like milliseconds"),
+        (1_767_225_600_000_000_000, "looks like nanoseconds"),
+    ],
+)
+def test_a_freshness_out_of_reason_is_refused_with_words(f: int, said: str) -> None:
+    @live_test
+    async def test() -> None:
+        quote = Reactor("quote", sources=[Accumulator("items", Item)])
+
+        @quote.graph(inline=True)
+        def note(items: Item | None) -> None:
+            pass
+
+        async with quote.run() as live:
+            with pytest.raises(PondageError, match=said) as refused:
+                await live.push("items", Item(1), f=f)
+            assert refused.value.code == "BAD_FRESHNESS"
+            assert (await live.push("items", Item(1), f=1_767_225_600_000_000)).accepted
+            assert live.state()["sources"]["items"]["seen"] == 1  # type: ignore[index]
+
+    test()
+
+
 @live_test
 async def test_a_push_that_the_hook_raises_on_is_refused_with_what_it_raised_and_crashes_nothing() -> None:
     prices = Accumulator("prices", Price)

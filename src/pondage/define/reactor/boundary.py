@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Generic, TypeVar
 
@@ -10,6 +11,8 @@ import msgspec
 T = TypeVar("T")
 _PLACE = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?\Z", re.DOTALL)
 
+_SUSPECT = re.compile(rb"null|[0-9]{19}")
+"""In the JSON of a value: what may have been NaN, and what may be too large. Anything else is kept as it is."""
 _MISSING = re.compile(r"Object missing required field `(?P<field>[^`]*)`\Z")
 
 
@@ -62,6 +65,50 @@ class BoundaryType(Generic[T]):
             return self._decoder.decode(text)
         except msgspec.DecodeError as error:
             raise _invalid(error) from error
+
+
+def require_kept(value: object) -> None:
+    """Raise InvalidBoundary when a value cannot be kept as JSON and come back the same; its path says where.
+
+    That is an integer beyond 64 bits, a lone surrogate, NaN, an infinite number, or a value of a type without JSON.
+    """
+    try:
+        is_plain = _SUSPECT.search(msgspec.json.encode(value)) is None
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        is_plain = False
+    if not is_plain:
+        _walk(value)
+
+
+def _walk(value: object) -> None:
+    try:
+        waiting = [("$", msgspec.to_builtins(value))]
+    except (TypeError, RecursionError) as error:
+        raise InvalidBoundary("$", f"it cannot be written as JSON: {error}") from None
+    while waiting:
+        path, one = waiting.pop()
+        match one:
+            case bool() | None:
+                pass
+            case dict():
+                for key, inner in one.items():
+                    _require_text(path, str(key))
+                    waiting.append((f"{path}.{key}", inner))
+            case list() | tuple():
+                waiting += [(f"{path}[{at}]", inner) for at, inner in enumerate(one)]
+            case int() if not -(2**63) <= one < 2**63:
+                raise InvalidBoundary(path, "an integer is kept with 64 bits, and this one needs more")
+            case float() if not math.isfinite(one):
+                raise InvalidBoundary(path, f"JSON has no {one}")
+            case str():
+                _require_text(path, one)
+
+
+def _require_text(path: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidBoundary(path, f"character {error.start + 1} is half of a pair, and no text") from None
 
 
 def _invalid(error: Exception) -> InvalidBoundary:

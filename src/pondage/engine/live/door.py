@@ -8,7 +8,7 @@ import msgspec
 
 from pondage.define.reactor.accumulator import AnyAccumulator
 from pondage.define.reactor.boundary import InvalidBoundary, SnapshotRef
-from pondage.engine.live.host import ReactorHost
+from pondage.engine.live.host import ReactorHost, wall_clock
 from pondage.engine.live.sources import NOTHING, boundary_of
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.reaction.events import Ask, Event, Flush, PondRun, Push, UndecodableEvent
@@ -34,6 +34,37 @@ class BadValue(PondageError):
     code = "INVALID_BOUNDARY"
 
 
+class BadFreshness(PondageError):
+    """A push says a freshness that no boundary can have."""
+
+    code = "BAD_FRESHNESS"
+
+
+AHEAD_US = 3_600_000_000
+"""So far may the clock of a sender be ahead."""
+_UNITS = (("seconds", 1_000_000, 1), ("milliseconds", 1_000, 1), ("nanoseconds", 1, 1_000))
+_2000_US = 946_684_800_000_000
+
+
+def checked_freshness(f: int | None, now: int) -> None:
+    """Raise BadFreshness unless `f`, in microseconds, lies between 1970 and an hour from now, in the unit it should be.
+
+    A freshness of another age would be believed for ever: it never falls.
+    """
+    if f is None:
+        return
+    for unit, times, parts in _UNITS:
+        if _2000_US <= f * times // parts <= now + AHEAD_US:
+            raise BadFreshness(
+                f"f = {f} looks like {unit} since 1970", hint="f is microseconds since 1970, in UTC, or left out: now"
+            )
+    if not 0 <= f <= now + AHEAD_US:
+        raise BadFreshness(
+            f"f = {f} is not between 1970 and now plus an hour",
+            hint="f is microseconds since 1970, in UTC, or left out: now",
+        )
+
+
 class Door:
     """Pushes and commands as methods. An answer comes when what it says is durable."""
 
@@ -53,6 +84,7 @@ class Door:
         One that the `process` hook raises on is refused with what it raised: whoever sends it cannot crash the source.
         """
         accumulator = self._accumulator(source)
+        checked_freshness(f, wall_clock())
         try:
             checked = await boundary_of(accumulator, value)
         except Exception as error:  # noqa: BLE001 - the author's hook: told to the sender, and to the author's log

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from pondage.define.reactor.boundary import require_kept
 from pondage.define.reactor.graph import Fire
 from pondage.define.reactor.reactor import Publish
 from pondage.engine.process.places import snapshot_path
@@ -38,10 +39,14 @@ class Publisher:
     def result_row(self, fire: Fire, graph: str, value: object) -> LedgerRow:
         """Give what the ledger keeps of a result; raises InvalidBoundary when it is not of the declared type.
 
+        Also when no file can hold it: then that fire has failed, and those after it go on.
+
         None is no row, a list is one row for each of its items.
         """
         values = [] if value is None else value if isinstance(value, list) else [value]
         rows = [self._schema.check(each) for each in values]
+        require_kept(rows)
+        self._table.require_fit(rows)
         return LedgerRow("result", msgspec.json.encode({"fire": fire.id, "graph": graph, "rows": rows}).decode())
 
     def publish(self) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 import msgspec
 
 from pondage.define.reactor.accumulator import AnyAccumulator, Arrived, Events, LanedSource
+from pondage.define.reactor.boundary import require_kept
 from pondage.kernel.reaction.effects import Connect, Poll, StartSource, StopSource, Throttle
 from pondage.kernel.reaction.events import Accumulator, Event, Polled, Push, Skip, UndecodableEvent
 
@@ -182,14 +183,16 @@ class Sources:
 
 
 async def boundary_of(accumulator: AnyAccumulator, raw: object) -> object:
-    """Give the checked boundary of a raw event, or NOTHING; raises InvalidBoundary."""
+    """Give the checked boundary of a raw event, or NOTHING; raises InvalidBoundary, also for what cannot be kept."""
     process = accumulator.hooks.process
-    if process is None:
-        return accumulator.check(raw)
-    value = process(raw)
+    value = raw if process is None else process(raw)
     if inspect.isawaitable(value):
         value = await value
-    return NOTHING if value is None else accumulator.check(value)
+    if process is not None and value is None:
+        return NOTHING
+    checked = accumulator.check(value)
+    require_kept(checked)
+    return checked
 
 
 async def event_of(accumulator: AnyAccumulator, arrived: Arrived, cid: str | None = None) -> Event:
@@ -198,6 +201,7 @@ async def event_of(accumulator: AnyAccumulator, arrived: Arrived, cid: str | Non
     try:
         if accumulator.hooks.process is None and isinstance(raw, bytes):
             value: object = accumulator.decode(raw)
+            require_kept(value)
         else:
             value = await boundary_of(accumulator, raw)
     except ValueError as error:  # what a decoder raises, InvalidBoundary too

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import fs
 from pyarrow import parquet as pq
 
-from pondage.define.reactor.boundary import BoundaryType
+from pondage.define.reactor.boundary import BoundaryType, InvalidBoundary
 from pondage.define.values.row_type import Column, columns_of, spark_schema
 from pondage.spark.files.footers import read_footers
 from pondage.spark.files.storage import local_path, secure
@@ -40,11 +40,21 @@ class Table:
         self._type = schema.type
         self._arrow = pa.schema([_field(each) for each in columns])
 
+    def require_fit(self, rows: Sequence[object]) -> None:
+        """Raise InvalidBoundary for rows that are of the type and that no file can hold, such as too long decimals."""
+        try:
+            self._made(rows)
+        except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
+            raise InvalidBoundary("$", f"it does not fit the published columns: {error}") from error
+
+    def _made(self, rows: Sequence[object]) -> pa.Table:
+        plain = msgspec.to_builtins(list(rows), builtin_types=(bytes, datetime, date, Decimal))
+        return pa.Table.from_pylist(plain, schema=self._arrow)
+
     def write(self, rows: Sequence[object], destination: str) -> SnapshotContent:
         """Write plain rows, as a journal keeps them, to a directory that nobody knows; answer the snapshot."""
         typed = msgspec.convert(list(rows), list[self._type])  # type: ignore[name-defined]
-        plain = msgspec.to_builtins(typed, builtin_types=(bytes, datetime, date, Decimal))
-        table = pa.Table.from_pylist(plain, schema=self._arrow)
+        table = self._made(typed)
         system, directory = _opened(destination)
         step = max(1, table.num_rows * MOST_BYTES // max(table.nbytes, MOST_BYTES))
         for number, start in enumerate(range(0, table.num_rows, step)):
