@@ -11,7 +11,7 @@ import pytest
 from pondage import Accumulator, Fire, Graph, OnFailure, Publish, Reactor, Route, SnapshotRef, Source
 from pondage.engine.live.door import Ack
 from pondage.engine.live.embedded import LiveReactor
-from pondage.errors import NotFound, PondageError
+from pondage.errors import DefinitionError, NotFound, PondageError
 from pondage.kernel.reaction.events import Tick
 from tests.patience import PATIENCE_S
 
@@ -522,6 +522,13 @@ async def test_a_graph_with_routes_and_async_nodes_runs_live() -> None:
         state = await fires(live, 3)
     assert values(live) == [{"join": 90.0}, {"join": 2.0}]
     assert state["dead"] == [3]
+
+
+def test_a_wrong_drain_is_refused_with_the_line_of_the_caller() -> None:
+    quote = Reactor("quote", sources=[Accumulator("book", Book)])
+    with pytest.raises(DefinitionError) as caught:
+        quote.run(drain="soon")
+    assert (caught.value.place or "").startswith(f"{__file__}:")
 
 
 @live_test
