@@ -10,7 +10,7 @@ import msgspec
 from pondage.connect.vault import open_vault
 from pondage.define.values.names import checked_name
 from pondage.errors import NotFound
-from pondage.ledger.tables import actors, api_tokens, history, secrets
+from pondage.ledger.tables import actors, api_tokens, secrets
 from pondage.ledger.tables.api_tokens import TokenRow
 from pondage.operations.operation import Context, Level, NotedRequest, Request, operation
 from pondage.operations.ponds import NameRequest
@@ -85,9 +85,7 @@ def token_create(context: Context, asked: TokenCreateRequest) -> MadeToken:
             environments=tuple(asked.environments),
             lasts_us=asked.lasts_us,
         )
-        environment = actors.environment(tx, context.environment, is_created=True)
-        assert environment is not None
-        history.audit(tx, context.by, environment=environment, verb="token create", target=row.id, detail=row.name)
+        context.audit(tx, "token create", row.id, detail=row.name)
     return MadeToken(token=token, row=row)
 
 
@@ -96,9 +94,7 @@ def token_revoke(context: Context, asked: TokenRequest) -> TokenRow:
     """End a token at once."""
     with context.ledger.transaction() as tx:
         row = api_tokens.revoke(tx, asked.token)
-        environment = actors.environment(tx, context.environment, is_created=True)
-        assert environment is not None
-        history.audit(tx, context.by, environment=environment, verb="token revoke", target=row.id, detail=row.name)
+        context.audit(tx, "token revoke", row.id, detail=row.name)
         return row
 
 
@@ -116,10 +112,8 @@ def secret_set(context: Context, asked: SecretRequest) -> KeptSecret:
     vault = open_vault(context.own_project.secret_key, is_created=True)
     sealed = vault.seal(asked.value, environment=context.environment, name=name)
     with context.ledger.transaction() as tx:
-        environment = actors.environment(tx, context.environment, is_created=True)
-        assert environment is not None
+        environment = context.audit(tx, "secret set", name)
         is_new = secrets.put(tx, environment=environment, name=name, sealed=sealed)
-        history.audit(tx, context.by, environment=environment, verb="secret set", target=name)
     return KeptSecret(name=name, is_new=is_new)
 
 
@@ -133,5 +127,5 @@ def secret_remove(context: Context, asked: NameRequest) -> GoneSecret:
             raise NotFound(
                 f"there is no secret {name} in the environment {context.environment}", hint="see: pondage secret list"
             )
-        history.audit(tx, context.by, environment=environment, verb="secret remove", target=name)
+        context.audit(tx, "secret remove", name)
     return GoneSecret(name=name)

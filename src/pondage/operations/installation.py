@@ -10,7 +10,7 @@ import pondage
 from pondage.engine.services.vacuum import VacuumReport
 from pondage.engine.services.vacuum import vacuum as sweep
 from pondage.errors import NotFound
-from pondage.ledger.tables import actors, history
+from pondage.ledger.tables import actors
 from pondage.ledger.upkeep.alerts import put_test
 from pondage.operations.operation import Context, Level, LimitRequest, Moment, NotedRequest, Request, operation
 from pondage.views.answers import DoctorView
@@ -119,7 +119,5 @@ def vacuum(context: Context, asked: VacuumRequest) -> VacuumReport:
     if not asked.dry_run:
         # First, because it deletes in many steps: one that dies on the way has deleted something.
         with context.ledger.transaction() as tx:
-            environment = actors.environment(tx, context.environment, is_created=True)
-            assert environment is not None
-            history.audit(tx, context.by, environment=environment, verb="vacuum", target="*")
+            context.audit(tx, "vacuum", "*")
     return sweep(context.ledger, warehouse, dry_run=asked.dry_run)

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Generic, Literal, ParamSpec, TypeVa
 import msgspec
 
 from pondage.errors import PondageError
+from pondage.ledger.tables import actors, history
 
 if TYPE_CHECKING:
+    from pondage.ledger.database.driver import Transaction
     from pondage.ledger.ledger import Ledger
     from pondage.ledger.tables.history import Caller
     from pondage.project.project import Project
@@ -71,6 +73,13 @@ class Context:
     warehouse: Path
     by: Caller
     project: Project | None = None
+
+    def audit(self, tx: Transaction, verb: str, target: str, *, detail: str = "") -> int:
+        """Write down who does this, in the transaction that does it; answer the environment, made when it is new."""
+        environment = actors.environment(tx, self.environment, is_created=True)
+        assert environment is not None
+        history.audit(tx, self.by, environment=environment, verb=verb, target=target, detail=detail)
+        return environment
 
     @property
     def own_project(self) -> Project:

@@ -66,7 +66,7 @@ def simulation_save(context: Context, asked: SimulationSaveRequest) -> SavedLine
         if environment is None:
             raise NotFound("nothing is deployed here", hint="pondage deploy", code="NO_ENVIRONMENT")
         history.record(tx, environment=environment, kind=KIND, payload=kept)
-        history.audit(tx, context.by, environment=environment, verb="simulate", target=kept.name)
+        context.audit(tx, "simulate", kept.name)
         return saved(tx, context.environment).simulations[0]
 
 

@@ -13,7 +13,6 @@ import msgspec
 from pondage.cli.client.session import Session, open_project, session, workers
 from pondage.cli.client.settings import Settings
 from pondage.ledger.tables.history import this_person
-from pondage.operations import installation
 from pondage.operations.operation import Answer, Context, Given, Operation, Stream
 from pondage.views.installation.about import AboutView
 
@@ -162,6 +161,9 @@ class There:
 
     def _said(self) -> AboutView:
         if self._about is None:
+            # Only whoever asks a server needs it, and it brings along how an installation is kept.
+            from pondage.operations import installation
+
             self._about = self.ask(installation.about)
         return self._about
 
