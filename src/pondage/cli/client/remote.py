@@ -6,6 +6,7 @@ import http.client
 import os
 import re
 import ssl
+from contextlib import contextmanager
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Union, get_args, get_origin
@@ -69,7 +70,8 @@ class Server:
             body = msgspec.json.encode(sent)
             given = {name: value for name, value in given.items() if name not in sent}
         filled, query = self._filled(path, given)
-        data = self._sent(method, _with(filled, query), body)
+        with self._requested(method, _with(filled, query), body) as answer:
+            data = answer.read()
         try:
             return _decoded(data, kind)
         except msgspec.MsgspecError as error:
@@ -99,19 +101,9 @@ class Server:
     def fetched(self, path: str, given: dict[str, object]) -> Iterator[bytes]:
         """Answer the bytes of a route as they come; raises when they end too early: an offset goes on."""
         filled, query = self._filled(path, given)
-        connection = self._connection()
-        try:
-            connection.request("GET", _with(filled, query), headers=self._headers())
-            answer = connection.getresponse()
-            if answer.status != 200:
-                raise self._refused(answer.status, answer.read())
-            self._check_version(answer.getheader(VERSION_HEADER))
+        with self._requested("GET", _with(filled, query)) as answer:
             while chunk := answer.read1(CHUNK_BYTES):
                 yield chunk
-        except (OSError, http.client.HTTPException) as error:
-            raise self._unreachable(error) from error
-        finally:
-            connection.close()
 
     def _headers(self) -> dict[str, str]:
         return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
@@ -125,23 +117,22 @@ class Server:
             query["env"] = self._environment
         return filled, query
 
-    def _sent(self, method: str, path: str, body: bytes | None) -> bytes:
-        headers = self._headers()
-        if body is not None:
-            headers["Content-Type"] = "application/json"
+    @contextmanager
+    def _requested(self, method: str, path: str, body: bytes | None = None) -> Iterator[http.client.HTTPResponse]:
+        """Send a request; the block reads what a server of this version says to it."""
+        headers = self._headers() | ({} if body is None else {"Content-Type": "application/json"})
         connection = self._connection()
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
-            data = answer.read()
+            if not 200 <= answer.status < 300:
+                raise self._refused(answer.status, answer.read())
+            self._check_version(answer.getheader(VERSION_HEADER))
+            yield answer
         except (OSError, http.client.HTTPException) as error:
             raise self._unreachable(error) from error
         finally:
             connection.close()
-        if not 200 <= answer.status < 300:
-            raise self._refused(answer.status, data)
-        self._check_version(answer.getheader(VERSION_HEADER))
-        return data
 
     def _connection(self) -> http.client.HTTPConnection:
         if self._scheme == "https":
