@@ -6,7 +6,6 @@ import click
 
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
-from pondage.cli.files.project import read_project
 from pondage.cli.follow.answer import answer_of, ask, print_answer
 from pondage.cli.follow.event import find_ponds
 from pondage.cli.follow.ponds import pulse_and_follow
@@ -81,6 +80,7 @@ def run_sample(
     settings: Settings, given: str, *, rows: int, limit: int, timeout_s: float | None, is_json: bool
 ) -> None:
     """Let a worker run the Ripples of a Pond, or one of them, and print their rows. Changes nothing."""
+    from pondage.cli.files.project import read_project
     from pondage.operations import questions
 
     name, _, ripple = given.partition(".")

@@ -22,7 +22,7 @@ from pondage.cli.printing.ponds import (
     reactor_rows,
     status_rows,
 )
-from pondage.operations import ponds as looking
+from pondage.operations.ponds import status as status_of_ponds
 from pondage.views.ponds.status import PondView, StatusView
 from pondage.views.words import moment_text
 
@@ -152,7 +152,7 @@ def follow(
     `ponds` and `most` say which Ponds `stop` and the screen need. One look for all.
     """
     began_s = time.monotonic()
-    for view, age_s in views(opened, lambda: opened.ask(looking.status, ponds=ponds, most=most)):
+    for view, age_s in views(opened, lambda: opened.ask(status_of_ponds, ponds=ponds, most=most)):
         is_over = stop(view)
         is_late = timeout_s is not None and time.monotonic() - began_s >= timeout_s
         shown.show(view, view.at + int(age_s * 1_000_000), is_last=is_over or is_late)

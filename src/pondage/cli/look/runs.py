@@ -8,7 +8,7 @@ from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.output import print_json, print_table
 from pondage.cli.printing.ponds import RUNS_COLUMNS, run_row
-from pondage.operations import runs as looking
+from pondage.operations.runs import runs as newest
 
 
 @verb
@@ -21,7 +21,7 @@ def runs(settings: Settings, pond: str | None, state: str | None, limit: int, is
 
     `pondage show RUN` prints one in full; a Run can also be called by its Pond and number: sales#12.
     """
-    view = asked(settings, looking.runs, pond=pond, state=state, limit=limit)
+    view = asked(settings, newest, pond=pond, state=state, limit=limit)
     if is_json:
         print_json(view)
         return

@@ -9,7 +9,7 @@ from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.screen import Quietly, follow, screen
 from pondage.cli.printing.output import is_terminal, print_table, print_view
 from pondage.cli.printing.ponds import REACTOR_COLUMNS, STATUS_COLUMNS, process_text, reactor_rows, status_rows
-from pondage.operations import ponds as looking
+from pondage.operations.ponds import status as status_of_ponds
 from pondage.views.ponds.status import StatusView
 
 MOST_PONDS = 500
@@ -29,7 +29,7 @@ def status(settings: Settings, ponds: tuple[str, ...], once: bool, is_all: bool,
     named = ",".join(ponds) or None
     most = None if is_all or is_json or named is not None else MOST_PONDS
     with desk(settings) as opened:
-        view = opened.ask(looking.status, ponds=named, most=most)
+        view = opened.ask(status_of_ponds, ponds=named, most=most)
         if is_terminal() and not once and not is_json:
             chosen = None if named is None else frozenset(pond.key for pond in view.ponds)
             with Quietly(), screen(settings, chosen) as shown:
