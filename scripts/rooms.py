@@ -9,7 +9,13 @@ from __future__ import annotations
 import ast
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+
+import grimp
+from grimp import ImportGraph
+
+from scripts.import_contracts import is_in_a_room, room_of, where
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- rooms: python -m scripts.rooms -->\n", "<!-- end of rooms -->\n"
@@ -47,6 +53,20 @@ def _names(of: object) -> str:
     return ", ".join(map(str, of)) if isinstance(of, list) and of else "–"
 
 
+def imports_outside(graph: ImportGraph, of: dict[str, dict[str, object]]) -> Iterator[str]:
+    """Say which imports of rooms the table lacks: also those for types only, which contracts pass over."""
+    for module in sorted(graph.modules):
+        room = room_of(module)
+        for imported in sorted(graph.find_modules_directly_imported_by(module)) if room in of else ():
+            allowed = of[room]["only_rooms"]
+            if (
+                is_in_a_room(graph, imported)
+                and isinstance(allowed, list)
+                and room_of(imported) not in (room, *allowed)
+            ):
+                yield where(graph, module, imported)
+
+
 def rooms_in(package: Path) -> set[str]:
     """Answer the folders of the package that hold modules."""
     return {each.name for each in package.iterdir() if each.is_dir() and any(each.rglob("*.py"))}
@@ -69,14 +89,17 @@ def main(arguments: list[str]) -> int:
     for room in missing:
         print(f"{room}/ has no contract with a purpose in pyproject.toml ([[tool.importlinter.contracts]])")
     path = ROOT / "ARCHITECTURE.md"
+    outside = list(imports_outside(grimp.build_graph("pondage", cache_dir=None), of))
+    for each in outside:
+        print(each)
     document = path.read_text(encoding="utf-8")
     wanted = written(document, f"{table(of)}\n{inner_table(package)}")
     if "--check" in arguments:
         if document != wanted:
             print("the tables of rooms in ARCHITECTURE.md are not current: python -m scripts.rooms")
-        return int(bool(missing) or document != wanted)
+        return int(bool(missing or outside) or document != wanted)
     path.write_text(wanted, encoding="utf-8")
-    return int(bool(missing))
+    return int(bool(missing or outside))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripts import house, rooms
+from tests.setup.test_import_rules import graph_of
 
 
 def package_of(root: Path, **modules: str) -> Path:
@@ -97,3 +98,15 @@ def test_the_folders_of_rooms_are_shown_by_the_first_sentence_of_their_package(t
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "__init__.py").write_text(f'"""{said}"""\n')
     assert rooms.inner_table(tmp_path) == f"{rooms.INNER_HEAD}| `spark/jvm/` | The JVM: how it is started. |\n"
+
+
+def test_an_import_for_types_only_is_in_the_table_too() -> None:
+    graph = graph_of(
+        ("pondage.plan.diff", "pondage.define.pond"),
+        ("pondage.plan.diff", "pondage.plan.names"),
+        ("pondage.plan.diff", "pondage.ledger.store"),
+        ("pondage.other.diff", "pondage.ledger.store"),
+    )
+    assert list(rooms.imports_outside(graph, rooms.contracts(CONTRACT))) == [
+        "pondage.plan.diff:7 imports pondage.ledger.store"
+    ]
