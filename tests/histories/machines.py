@@ -13,7 +13,7 @@ from pondage.engine.process.heartbeat import Heartbeat
 from pondage.engine.services.outbox import Outbox, PublishOrder
 from pondage.engine.services.reaper import Reaper
 from pondage.engine.services.timer import Timer
-from pondage.engine.worker.reconcile import close_unknown_claims
+from pondage.engine.worker.watch import close_unknown_claims
 from pondage.ledger.commit import guarded, polling, work
 from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.ledger.database.ids import SeededIds

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from pondage.engine.worker.reconcile import close_unknown_claims
+from pondage.engine.worker.watch import close_unknown_claims
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Deploy, Pulse, Remove, Tap
 from pondage.ledger.database.driver import Transaction

@@ -12,8 +12,7 @@ import pytest
 
 from pondage.engine.live.socket import LiveSocket
 from pondage.engine.process.places import LONGEST_SOCKET_PATH
-from pondage.engine.programs.folder import SocketFolder
-from pondage.engine.programs.unix import UnixQueue
+from pondage.engine.programs.unix import SocketFolder, UnixQueue
 from pondage.program.transport import UnixTransport
 from tests.engine.programs.harness import ProgramWorld
 from tests.patience import PATIENCE_S
@@ -21,7 +20,7 @@ from tests.patience import PATIENCE_S
 OWNER = """
 import sys
 from pathlib import Path
-from pondage.engine.programs.folder import SocketFolder
+from pondage.engine.programs.unix import SocketFolder
 print(SocketFolder(Path(sys.argv[1])).path, flush=True)
 sys.stdin.read()
 """

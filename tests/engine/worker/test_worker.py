@@ -15,7 +15,7 @@ from pondage.define.project.durability import Durability
 from pondage.engine.attempt.attempt import Attempt
 from pondage.engine.attempt.executor import Result
 from pondage.engine.worker.process import Ending
-from pondage.engine.worker.reconcile import close_unknown_claims
+from pondage.engine.worker.watch import close_unknown_claims
 from pondage.kernel.demand.events import Kill, Pulse, Tap
 from pondage.ledger.act import questions
 from pondage.ledger.commit import guarded, polling

@@ -12,8 +12,8 @@ import msgspec
 from pondage.engine.process import identity
 from pondage.engine.process.config import shown_url
 from pondage.engine.process.local import local_warehouse
-from pondage.engine.services.journal_copies import copy_journals
 from pondage.errors import LedgerError
+from pondage.ledger.commit.journal import journals_of
 from pondage.ledger.database.migrate import migrate, migrations
 from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.ledger import Ledger
@@ -147,3 +147,14 @@ def _free_name(path: Path) -> Path:
     while (kept := path.with_name(f"{path.name}.before-restore-{number}")).exists():
         number += 1
     return kept
+
+
+def copy_journals(ledger: Path, target: Path) -> int:
+    """Copy every journal beside one ledger file to beside another, while they are in use; answer how many."""
+    found = sorted(journals_of(ledger).glob("*.db"))
+    place = journals_of(target)
+    for path in found:
+        place.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(path)) as journal, closing(sqlite3.connect(place / path.name)) as copy:
+            journal.backup(copy)
+    return len(found)

@@ -29,9 +29,8 @@ from pondage.engine.process.places import logs_directory
 from pondage.engine.process.signals import SignalWatch
 from pondage.engine.process.spawn import receive
 from pondage.engine.worker.patient_calls import Aside
-from pondage.engine.worker.reconcile import close_unknown_claims
 from pondage.engine.worker.slots import Slots
-from pondage.engine.worker.watch import PROGRESS_EVERY_S, Watch
+from pondage.engine.worker.watch import PROGRESS_EVERY_S, Watch, close_unknown_claims
 from pondage.errors import LedgerError
 from pondage.ledger.commit import polling, work
 from pondage.ledger.ledger import Ledger

@@ -1,4 +1,4 @@
-"""Watching the attempts of a worker: progress that people see, timeouts, and attempts that were taken away."""
+"""Watching the attempts of a worker: progress that people see, timeouts, what was taken away, what nobody knows of."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pondage.engine.attempt.progress import progress_text
 from pondage.engine.worker.slots import Slots
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
-from pondage.ledger.upkeep import leases
+from pondage.ledger.upkeep import leases, reap
 from pondage.work.failure import Failure
 
 PROGRESS_EVERY_S = 0.5
@@ -150,3 +150,20 @@ class Watch:
         if now_s - attempt.taken_away_s >= self._cancel_grace_s:
             _log.warning("attempt %s does not stop", attempt.token)
             self._on_stuck(f"{attempt.work.claim.node} did not stop within {self._cancel_grace_s:g} s")
+
+
+def close_unknown_claims(ledger: Ledger, slots: Slots, *, process: int) -> int:
+    """Give back claims whose answer was lost for good: nobody else can, because this process goes on beating.
+
+    The ledger is read first and our own tokens afterwards. A token is noted before its claim and dropped after its
+    commit, so one that is in the ledger's answer and not in ours is either lost or closed by now; closing is guarded.
+    Answer how many were given back.
+    """
+    with ledger.reading() as tx:
+        held = executions.open_tokens(tx, process)
+    unknown = held - slots.known_tokens()
+    if not unknown:
+        return 0
+    closed = reap.abandon(ledger, process=process, tokens=sorted(unknown))
+    _log.warning("gave back %d claims that nobody here knew of", closed)
+    return closed
