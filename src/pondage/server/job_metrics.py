@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import job_runs
 from pondage.server.metric import Metric
@@ -16,7 +16,7 @@ NEWEST_WORK = 2_000
 
 # By the primary key from the newest on, whatever its kind.
 _TAKEN = """
-SELECT d.node AS component, count(*) AS count, sum(e.completed_at - e.claimed_at) AS total,
+SELECT d.node AS component, count(*) AS count, CAST(sum(e.completed_at - e.claimed_at) AS BIGINT) AS total,
        max(e.completed_at - e.claimed_at) AS longest
 FROM (SELECT id, environment, kind, node FROM dispatches ORDER BY id DESC LIMIT :newest) d
 JOIN executions e ON e.dispatch = d.id
@@ -37,30 +37,29 @@ def of_jobs(tx: Transaction, ledger: Ledger, environment: int | None) -> Iterato
         return
     yield from _components(tx, environment)
     yield from _runs(tx, ledger, environment)
-    rows = tx.rows(_OLDEST, environment=environment)
+    rows = tx.rows(_OLDEST, tuple[int, str, str, int], environment=environment)
     yield Metric(
         "queue_oldest_seconds",
         "How long the oldest work of each queue waits.",
         "gauge",
         tuple(
             (
-                {"queue": str(number(row, "queue")), "pool": text(row, "pool"), "component": text(row, "component")},
-                max(0, tx.now - number(row, "oldest")) / 1e6,
+                {"queue": str(queue), "pool": pool, "component": component},
+                max(0, tx.now - oldest) / 1e6,
             )
-            for row in rows
+            for queue, pool, component, oldest in rows
         ),
     )
 
 
 def _components(tx: Transaction, environment: int) -> Iterator[Metric]:
-    rows = tx.rows(_TAKEN, newest=NEWEST_WORK, environment=environment)
-    named = [({"component": text(row, "component")}, row) for row in rows]
+    rows = tx.rows(_TAKEN, tuple[str, int, int, int], newest=NEWEST_WORK, environment=environment)
     for name, column, scale, what in (
-        ("component_runtime_seconds_sum", "total", 1e6, "How long components ran, of the newest work."),
-        ("component_runtime_seconds_count", "count", 1, "How often components ran, of the newest work."),
-        ("component_runtime_seconds_max", "longest", 1e6, "The longest that each component ran, of the newest work."),
+        ("component_runtime_seconds_sum", 2, 1e6, "How long components ran, of the newest work."),
+        ("component_runtime_seconds_count", 1, 1, "How often components ran, of the newest work."),
+        ("component_runtime_seconds_max", 3, 1e6, "The longest that each component ran, of the newest work."),
     ):
-        yield Metric(name, what, "gauge", tuple((labels, int(str(row[column])) / scale) for labels, row in named))
+        yield Metric(name, what, "gauge", tuple(({"component": row[0]}, int(row[column]) / scale) for row in rows))
 
 
 def _runs(tx: Transaction, ledger: Ledger, environment: int) -> Iterator[Metric]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from pondage.ledger.database.driver import Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors
 from pondage.operations.operation import Level
 from pondage.server.job_metrics import of_jobs
@@ -63,16 +63,15 @@ def _of_ponds(view: StatusView) -> Iterator[Metric]:
 
 
 def _of_work(tx: Transaction, environment: int | None) -> Iterator[Metric]:
-    row = tx.row(
+    waiting, oldest = tx.one(
         """SELECT count(*) AS waiting, min(a.available_at) AS oldest FROM availabilities a
            JOIN executions e ON e.id = a.execution JOIN dispatches d ON d.id = e.dispatch
            WHERE a.available_at <= :now AND d.environment = :environment""",
+        tuple[int, int | None],
         environment=environment,
     )
-    assert row is not None
-    oldest = number_or_none(row, "oldest")
     age = 0.0 if oldest is None else max(0, tx.now - oldest) / 1e6
-    yield Metric("queue_waiting", "Work that may be claimed.", "gauge", (({}, number(row, "waiting")),))
+    yield Metric("queue_waiting", "Work that may be claimed.", "gauge", (({}, waiting),))
     yield Metric("queue_age_seconds", "How long the oldest of it waits.", "gauge", (({}, age),))
     rows = tx.rows(
         """SELECT q.components AS component, count(*) AS waiting FROM availabilities a
@@ -80,26 +79,27 @@ def _of_work(tx: Transaction, environment: int | None) -> Iterator[Metric]:
            JOIN dispatches d ON d.id = e.dispatch
            WHERE a.available_at <= :now AND d.environment = :environment AND q.components <> ''
            GROUP BY q.components ORDER BY q.components""",
+        tuple[str, int],
         environment=environment,
     )
     yield Metric(
         "component_queue_waiting",
         "Work of components that may be claimed.",
         "gauge",
-        tuple(({"component": text(each, "component")}, number(each, "waiting")) for each in rows),
+        tuple(({"component": component}, count) for component, count in rows),
     )
-    row = tx.row(
+    waiting = tx.one(
         "SELECT count(*) AS waiting FROM outbox WHERE done_at IS NULL AND environment = :environment",
+        int,
         environment=environment,
     )
-    yield Metric(
-        "outbox_waiting", "What the outside must still be told.", "gauge", (({}, number(row or {}, "waiting")),)
-    )
-    row = tx.row(
+    yield Metric("outbox_waiting", "What the outside must still be told.", "gauge", (({}, waiting),))
+    halted = tx.one(
         "SELECT count(*) AS halted FROM actors WHERE halted IS NOT NULL AND environment = :environment",
+        int,
         environment=environment,
     )
-    yield Metric("actors_halted", "Actors that have stopped themselves.", "gauge", (({}, number(row or {}, "halted")),))
+    yield Metric("actors_halted", "Actors that have stopped themselves.", "gauge", (({}, halted),))
 
 
 def _of_server(call: Call) -> Iterator[Metric]:

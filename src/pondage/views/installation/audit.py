@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors
 
 MOST = 1_000
@@ -53,6 +53,7 @@ def audit(
     is_narrow = bool(verb or target)
     rows = tx.rows(
         _LINES,
+        AuditLine,
         environment=-1 if found is None else found,
         before=2**62 if before is None else before,
         looked_at=LOOKED_AT if is_narrow else limit + 1,
@@ -64,15 +65,5 @@ def audit(
         environment=environment,
         at=tx.now,
         has_more=len(rows) > limit,
-        lines=tuple(
-            AuditLine(
-                id=number(row, "id"),
-                at=number(row, "at"),
-                who=text(row, "who"),
-                verb=text(row, "verb"),
-                target=text(row, "target"),
-                note=text(row, "note"),
-            )
-            for row in rows[:limit]
-        ),
+        lines=tuple(rows[:limit]),
     )

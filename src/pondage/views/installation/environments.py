@@ -68,22 +68,21 @@ def environment(tx: Transaction, name: str) -> EnvironmentDetailView:
 
 def _view(tx: Transaction, row: EnvironmentRow, known: list[EnvironmentRow]) -> EnvironmentView:
     ponds = actors.ponds(tx, row.id)
-    size = tx.row(
-        """SELECT coalesce(sum(s.bytes), 0) AS bytes FROM snapshots s JOIN datasets d ON d.id = s.dataset
+    size = tx.one(
+        """SELECT CAST(coalesce(sum(s.bytes), 0) AS BIGINT) FROM snapshots s JOIN datasets d ON d.id = s.dataset
            JOIN ponds p ON p.id = d.pond WHERE p.environment = :id AND s.tombstoned_at IS NULL""",
+        int,
         id=row.id,
     )
-    assert size is not None
     return EnvironmentView(
         name=row.name,
         parent=next((each.name for each in known if each.id == row.parent), None),
         own=sum(each.borrows is None for each in ponds),
         borrowed=sum(each.borrows is not None for each in ponds),
-        bytes=int(str(size["bytes"])),
+        bytes=size,
     )
 
 
 def _current(tx: Transaction, pond: int) -> str | None:
     run = snapshots.current_run(tx, pond)
-    row = None if run is None else tx.row("SELECT public_id FROM runs WHERE id = :id", id=run)
-    return None if row is None else str(row["public_id"])
+    return None if run is None else tx.row("SELECT public_id FROM runs WHERE id = :id", str, id=run)

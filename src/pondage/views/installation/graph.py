@@ -9,7 +9,7 @@ import msgspec
 from pondage.define.pond.definition import PondDefinition, RippleDefinition
 from pondage.define.pond.window import window_text
 from pondage.define.values.names import pond_key
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, reactors
 from pondage.ledger.tables.reactors import ReactorRow
@@ -64,7 +64,7 @@ class GraphView(msgspec.Struct, frozen=True, kw_only=True):
     jobs: tuple[JobView, ...]
 
 
-_PONDS = """SELECT p.id AS id, p.name AS name, p.major AS major, p.project AS project, d.body AS body
+_PONDS = """SELECT p.id AS id, p.name || '@' || p.major AS key, p.project AS project, d.body AS definition
             FROM ponds p JOIN definitions d ON d.id = p.definition
             WHERE p.environment = :environment AND p.removed_at IS NULL ORDER BY p.name, p.major"""
 
@@ -78,26 +78,25 @@ def graph(tx: Transaction, ledger: Ledger, environment: str) -> GraphView:
     if found is None:
         return GraphView(environment=environment, ponds=(), reactors=(), jobs=())
     sources: dict[int, list[tuple[str, int]]] = {}
-    for row in tx.rows(_SOURCES, environment=found):
-        sources.setdefault(number(row, "pond"), []).append((text(row, "name"), number(row, "major")))
+    for pond, name, major in tx.rows(_SOURCES, tuple[int, str, int], environment=found):
+        sources.setdefault(pond, []).append((name, major))
     ponds = []
-    for row in tx.rows(_PONDS, environment=found):
-        definition = msgspec.json.decode(text(row, "body"), type=PondDefinition)
+    for row, key, project, definition in tx.rows(_PONDS, tuple[int, str, str, PondDefinition], environment=found):
         ponds.append(
             GraphPond(
-                key=pond_key(text(row, "name"), number(row, "major")),
-                project=text(row, "project"),
+                key=key,
+                project=project,
                 owner=definition.owner,
                 tags=definition.tags,
                 windows=tuple(window_text(window) for window in definition.windows),
                 ripples=tuple(_ripple(each) for each in definition.ripples),
-                sources=_sources(definition, sources.get(number(row, "id"), [])),
+                sources=_sources(definition, sources.get(row, [])),
             )
         )
     return GraphView(
         environment=environment,
         ponds=tuple(ponds),
-        reactors=tuple(_reactor(row) for row in reactors.deployed(tx, found) if not row.is_removed),
+        reactors=tuple(_reactor(each) for each in reactors.deployed(tx, found) if not each.is_removed),
         jobs=jobs(tx, ledger, environment, limit=1).jobs,
     )
 

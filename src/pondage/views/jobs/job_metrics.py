@@ -7,7 +7,7 @@ from collections import Counter
 import msgspec
 
 from pondage.kernel.control.state import EdgeRow, EdgeState, LevelRow, Row, VersionRow
-from pondage.ledger.database.driver import Transaction, number
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import job_runs
 from pondage.ledger.tables.job_plans import JobVersion
 from pondage.ledger.tables.job_runs import JobRunRow
@@ -49,15 +49,16 @@ def _sub_name(version: JobVersion, levels: dict[str, Row], key: str) -> str:
 
 
 def _kept(tx: Transaction, run: JobRunRow) -> int:
-    rows = tx.row("SELECT coalesce(sum(length(value)), 0) AS size FROM run_rows WHERE actor = :actor", actor=run.actor)
-    tables = tx.row("SELECT coalesce(sum(bytes), 0) AS size FROM run_tables WHERE run = :run", run=run.id)
-    return sum(int(str(row["size"])) for row in (rows, tables) if row is not None)
+    rows = tx.row("SELECT CAST(sum(length(value)) AS BIGINT) FROM run_rows WHERE actor = :actor", int, actor=run.actor)
+    tables = tx.row("SELECT CAST(sum(bytes) AS BIGINT) FROM run_tables WHERE run = :run", int, run=run.id)
+    return (rows or 0) + (tables or 0)
 
 
 def _resumed_in(tx: Transaction, run: JobRunRow) -> int | None:
-    row = tx.row(
+    at = tx.row(
         """SELECT min(e.claimed_at) AS at FROM dispatches d JOIN executions e ON e.dispatch = d.id
            WHERE d.kind = 'component' AND d.actor = :actor AND e.claimed_at IS NOT NULL""",
+        int,
         actor=run.actor,
     )
-    return None if row is None or row["at"] is None else number(row, "at") - run.started_at
+    return None if at is None else at - run.started_at

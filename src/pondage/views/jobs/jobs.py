@@ -11,7 +11,8 @@ from pondage.kernel.control.reading import components_of, result_values, values_
 from pondage.kernel.control.shape import Virtual
 from pondage.kernel.control.state import LevelRow, SubRow
 from pondage.ledger.data import run_tables
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text, text_or_none
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import job_schedules
 from pondage.ledger.step.job_inputs import component_inputs
@@ -123,6 +124,14 @@ class _Trace(msgspec.Struct):
 _traces = msgspec.json.Decoder(_Trace)
 
 
+class _JobRow(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    name: str
+    project: str
+    definition: int
+    deployed_at: int
+
+
 def jobs(tx: Transaction, ledger: Ledger, environment: str, *, job: str | None = None, limit: int = 20) -> JobsView:
     """Answer the deployed jobs and the newest runs, of one job or of all; none in a ledger that is still empty."""
     if not environments.rows(tx):
@@ -130,28 +139,28 @@ def jobs(tx: Transaction, ledger: Ledger, environment: str, *, job: str | None =
     identity = find.environment_id(tx, environment)
     deployed = tx.rows(
         "SELECT id, name, project, definition, deployed_at FROM jobs WHERE environment = :environment ORDER BY name",
+        _JobRow,
         environment=identity,
     )
     return JobsView(
         environment=environment,
         at=tx.now,
-        jobs=tuple(_job(tx, ledger, row) for row in deployed if job in (None, text(row, "name"))),
+        jobs=tuple(_job(tx, ledger, row) for row in deployed if job in (None, row.name)),
         runs=tuple(run_view(tx, ledger, run) for run in job_runs.newest(tx, identity, job=job, limit=limit)),
     )
 
 
-def _job(tx: Transaction, ledger: Ledger, row: Row) -> JobView:
-    stored = ledger.job(tx, number(row, "definition")).stored
+def _job(tx: Transaction, ledger: Ledger, row: _JobRow) -> JobView:
+    stored = ledger.job(tx, row.definition).stored
     plan, schedule = stored.plan, stored.schedule
-    return JobView(
-        name=text(row, "name"),
+    return of_row(
+        JobView,
+        row,
         version=plan.version,
-        project=text(row, "project"),
         plan=plan.hash,
         components=len(plan.components),
-        deployed_at=number(row, "deployed_at"),
         schedule=None if schedule is None else f"{schedule.cron} ({schedule.tz})",
-        next_at=job_schedules.next_at(tx, number(row, "id")),
+        next_at=job_schedules.next_at(tx, row.id),
     )
 
 
@@ -164,20 +173,14 @@ def run_view(tx: Transaction, ledger: Ledger, run: JobRunRow) -> JobRunView:
 def _line(tx: Transaction, run: JobRunRow, counts: Counter[str]) -> JobRunView:
     earlier = None
     if run.resumed_from is not None:
-        earlier = tx.row("SELECT public_id FROM job_runs WHERE id = :id", id=run.resumed_from)
-    actor = tx.row("SELECT halted FROM actors WHERE id = :id", id=run.actor)
-    return JobRunView(
+        earlier = tx.row("SELECT public_id FROM job_runs WHERE id = :id", str, id=run.resumed_from)
+    return of_row(
+        JobRunView,
+        run,
         id=run.public_id,
-        job=run.job,
-        state=run.state,
-        code=run.code,
-        reason=run.reason,
-        resumed_from=None if earlier is None else text(earlier, "public_id"),
-        started_at=run.started_at,
-        ended_at=run.ended_at,
+        resumed_from=earlier,
         counts=dict(sorted(counts.items())),
-        is_flow=run.is_flow,
-        halted=None if actor is None else text_or_none(actor, "halted"),
+        halted=tx.row("SELECT halted FROM actors WHERE id = :id", str, id=run.actor),
     )
 
 
@@ -236,19 +239,28 @@ def _instances(tx: Transaction, ledger: Ledger, run: JobRunRow) -> list[Componen
     return found
 
 
-_WORK = """SELECT d.inputs AS inputs, d.created_at AS created_at, d.closed_at AS closed_at, d.crashes AS crashes,
-                  e.claimed_at AS claimed_at, e.completed_at AS completed_at, e.error AS error,
+_WORK = """SELECT d.inputs AS inputs, d.closed_at AS closed_at, d.crashes AS crashes,
+                  e.claimed_at AS claimed_at, e.error AS error,
                   e.progress AS progress
            FROM dispatches d LEFT JOIN executions e
                 ON e.id = (SELECT max(x.id) FROM executions x WHERE x.dispatch = d.id)
            WHERE d.kind = 'component' AND d.actor = :actor ORDER BY d.id"""
 
 
+class _Worked(msgspec.Struct, frozen=True, kw_only=True):
+    inputs: str
+    closed_at: int | None
+    crashes: int
+    claimed_at: int | None
+    error: str | None
+    progress: str | None
+
+
 def _with_work(tx: Transaction, run: JobRunRow, components: list[ComponentView]) -> list[ComponentView]:
-    work: dict[str, Row] = {}
-    for row in tx.rows(_WORK, actor=run.actor):
+    work: dict[str, _Worked] = {}
+    for row in tx.rows(_WORK, _Worked, actor=run.actor):
         # The members of a fused group share one execution.
-        work.update(dict.fromkeys((member.instance for member in component_inputs(text(row, "inputs")).members), row))
+        work.update(dict.fromkeys((member.instance for member in component_inputs(row.inputs).members), row))
     outputs: dict[str, list[OutputView]] = {}
     for table in run_tables.of_run(tx, run.id):
         content = table.content
@@ -263,18 +275,17 @@ def _with_work(tx: Transaction, run: JobRunRow, components: list[ComponentView])
     return found
 
 
-def _worked(component: ComponentView, row: Row) -> ComponentView:
-    claimed, ended = number_or_none(row, "claimed_at"), number_or_none(row, "closed_at")
-    error = text_or_none(row, "error")
+def _worked(component: ComponentView, row: _Worked) -> ComponentView:
+    claimed, ended, error = row.claimed_at, row.closed_at, row.error
     is_open = component.state == "RUNNING" and ended is None
     return msgspec.structs.replace(
         component,
-        crashes=number(row, "crashes"),
+        crashes=row.crashes,
         work=("running" if claimed is not None else "queued") if is_open else "",
         started_at=claimed,
         ended_at=ended,
         trace=_traces.decode(error).trace if error is not None and component.state == "ERROR" else None,
-        progress=read_progress(text_or_none(row, "progress")),
+        progress=read_progress(row.progress),
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.database.driver import Row, Transaction, number, text
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.upkeep import retention
 from pondage.views.runs import processes
 from pondage.views.runs.processes import ProcessView
@@ -47,45 +48,55 @@ _RUNNING = """SELECT d.queue AS queue, count(*) AS count FROM executions e JOIN 
               WHERE e.completed_at IS NULL AND e.process IS NOT NULL GROUP BY d.queue"""
 
 
+class _Row(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    code: str
+    served_by: str
+    pool: str
+    labels: str
+    components: str
+    memory: str
+
+
 def component_queues(tx: Transaction, *, is_all: bool = False) -> QueuesView:
     """Answer the queues of components; with `is_all` those too in which there is nothing now."""
     newest = retention.newest_archive(tx)
-    waiting = {number(row, "queue"): row for row in tx.rows(_WAITING)}
+    waiting = {queue: found for queue, *found in tx.rows(_WAITING, tuple[int, int, int])}
     running = dict(tx.rows(_RUNNING, tuple[int, int]))
     alive = processes.alive(tx)
     rows = tx.rows(
         """SELECT id, code, served_by, pool, labels, components, memory FROM queues
-           WHERE components <> '' ORDER BY id"""
+           WHERE components <> '' ORDER BY id""",
+        _Row,
     )
     return QueuesView(
         newest=newest,
         queues=tuple(
-            _view(tx, row, waiting.get(number(row, "id")), running.get(number(row, "id"), 0), alive, newest)
+            _view(tx, row, waiting.get(row.id), running.get(row.id, 0), alive, newest)
             for row in rows
-            if is_all or number(row, "id") in waiting or number(row, "id") in running
+            if is_all or row.id in waiting or row.id in running
         ),
     )
 
 
 def _view(
-    tx: Transaction, row: Row, waiting: Row | None, running: int, alive: tuple[ProcessView, ...], newest: str
+    tx: Transaction, row: _Row, waiting: list[int] | None, running: int, alive: tuple[ProcessView, ...], newest: str
 ) -> QueueView:
-    served_by, labels = text(row, "served_by"), tuple(text(row, "labels").split())
-    return QueueView(
-        id=number(row, "id"),
-        components=tuple(text(row, "components").split()),
-        code=text(row, "code"),
-        served_by=served_by,
+    count, oldest = waiting or (0, tx.now)
+    labels = tuple(row.labels.split())
+    return of_row(
+        QueueView,
+        row,
+        components=tuple(row.components.split()),
         labels=labels,
-        memory=tuple(text(row, "memory").split()),
-        pool=text(row, "pool"),
-        waiting=0 if waiting is None else number(waiting, "count"),
+        memory=tuple(row.memory.split()),
+        waiting=count,
         running=running,
-        oldest_us=None if waiting is None else max(0, tx.now - number(waiting, "oldest")),
+        oldest_us=None if waiting is None else max(0, tx.now - oldest),
         workers=tuple(
             each.id
             for each in alive
-            if each.role == "worker" and served_by in ("", each.code) and set(labels) <= set(each.labels)
+            if each.role == "worker" and row.served_by in ("", each.code) and set(labels) <= set(each.labels)
         ),
-        is_left_over=waiting is not None and served_by not in ("", newest),
+        is_left_over=waiting is not None and row.served_by not in ("", newest),
     )

@@ -8,8 +8,11 @@ from typing import Literal
 import msgspec
 
 from pondage.kernel.control.shape import Virtual
-from pondage.ledger.database.driver import Row, Transaction, number, text, text_or_none
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.tables.job_plans import JobVersion
+
+Waits = Literal["", "reader", "writer"]
 
 
 class ReaderView(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,7 +21,7 @@ class ReaderView(msgspec.Struct, frozen=True, kw_only=True):
     component: str
     port: str
     read: int
-    waits: Literal["", "reader", "writer"] = ""
+    waits: Waits = ""
     error: str | None = None
 
 
@@ -41,10 +44,10 @@ def streams(
     tx: Transaction, run: int, version: JobVersion, states: Iterable[tuple[str, str]]
 ) -> tuple[StreamView, ...]:
     """Answer the streams of every component that has begun; `states` gives each instance and its state."""
-    known = {(text(row, "instance"), text(row, "port")): row for row in tx.rows(_SUMS, run=run)}
+    known = {(row.component, row.port): row for row in tx.rows(_SUMS, _Sums, run=run)}
     readers: dict[tuple[str, str], list[ReaderView]] = {}
-    for row in tx.rows(_READERS, run=run):
-        readers.setdefault((text(row, "instance"), text(row, "port")), []).append(_reader(row))
+    for row in tx.rows(_READERS, _ReaderRow, run=run):
+        readers.setdefault((row.instance, row.stream), []).append(_reader(row))
     found = []
     for name, state in states:
         shape = version.shape_of(name)
@@ -65,34 +68,48 @@ def _read(stream: StreamView, readers: list[ReaderView]) -> StreamView:
     return msgspec.structs.replace(stream, readers=tuple(told))
 
 
-def _reader(row: Row) -> ReaderView:
-    return ReaderView(
-        component=text(row, "reader"),
-        port=text(row, "reader_port"),
-        read=number(row, "seq"),
-        # Only who works at it waits.
-        waits="writer" if row["is_blocking"] else "reader" if row["is_waited"] and row["is_open"] else "",
-        error=text_or_none(row, "error"),
-    )
+def _reader(row: _ReaderRow) -> ReaderView:
+    # Only who works at it waits.
+    waits: Waits = "writer" if row.is_blocking else "reader" if row.is_waited and row.is_open else ""
+    return of_row(ReaderView, row, waits=waits)
 
 
-def _stream(name: str, port: str, state: str, known: Mapping[tuple[str, str], Row]) -> StreamView:
+def _stream(name: str, port: str, state: str, known: Mapping[tuple[str, str], _Sums]) -> StreamView:
     row = known.get((name, port))
     if row is None and state == "OK":
         return StreamView(component=name, port=port, state="deleted")  # whoever is OK has at least closed it
-    segments, rows, size, ends = (0, 0, 0, 0) if row is None else (number(row, one) for one in _NUMBERS)
-    told = "ended" if ends else "lost" if state == "ERROR" else "open"
-    return StreamView(component=name, port=port, state=told, segments=segments, rows=rows, bytes=size)
+    row = row or _Sums(component=name, port=port)
+    return of_row(StreamView, row, state="ended" if row.ends else "lost" if state == "ERROR" else "open")
 
 
-_READERS = """SELECT c.instance AS instance, c.port AS port, c.reader AS reader, c.reader_port AS reader_port,
-                     c.seq AS seq, c.error AS error, c.is_waited AS is_waited, c.is_blocking AS is_blocking,
+class _ReaderRow(msgspec.Struct, frozen=True, kw_only=True):
+    instance: str
+    stream: str
+    component: str
+    port: str
+    read: int
+    error: str | None
+    is_waited: bool
+    is_blocking: bool
+    is_open: bool
+
+
+class _Sums(msgspec.Struct, frozen=True, kw_only=True):
+    component: str
+    port: str
+    segments: int = 0
+    ends: int = 0
+    rows: int = 0
+    bytes: int = 0
+
+
+_READERS = """SELECT c.instance AS instance, c.port AS stream, c.reader AS component, c.reader_port AS port,
+                     c.seq AS read, c.error AS error, c.is_waited AS is_waited, c.is_blocking AS is_blocking,
                      CASE WHEN e.id IS NOT NULL AND e.completed_at IS NULL THEN 1 ELSE 0 END AS is_open
               FROM cursors c LEFT JOIN executions e ON e.id = c.execution
               WHERE c.run = :run ORDER BY c.instance, c.port, c.reader, c.reader_port"""
 _BEGUN = ("RUNNING", "OK", "ERROR")
-_NUMBERS = ("segments", "total_rows", "total_bytes", "ends")
-_SUMS = """SELECT instance, port, CAST(count(*) - sum(is_eos) AS BIGINT) AS segments,
+_SUMS = """SELECT instance AS component, port, CAST(count(*) - sum(is_eos) AS BIGINT) AS segments,
                   CAST(sum(is_eos) AS BIGINT) AS ends,
-                  CAST(sum(rows) AS BIGINT) AS total_rows, CAST(sum(bytes) AS BIGINT) AS total_bytes
+                  CAST(sum(rows) AS BIGINT) AS rows, CAST(sum(bytes) AS BIGINT) AS bytes
            FROM segments WHERE run = :run GROUP BY instance, port"""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.define.values.names import pond_key
-from pondage.ledger.database.driver import Transaction, number, number_or_none, text
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.tables import actors
 
 
@@ -32,35 +32,33 @@ class _State(msgspec.Struct):
     deploying: str | None = None
 
 
+class _Deployed(msgspec.Struct, frozen=True, kw_only=True):
+    project: str
+    archive: str
+    deployed_at: int
+    is_rollback: bool
+    plan: str
+
+
 def deployments(tx: Transaction, environment: str, *, limit: int = 20) -> DeploymentsView:
     """Answer the newest deployments; an environment that nobody deployed to has none."""
     found = actors.environment(tx, environment)
     rows = tx.rows(
-        """SELECT project, archive, plan, restored, deployed_at FROM deployments
+        """SELECT project, archive, plan, restored IS NOT NULL AS is_rollback, deployed_at FROM deployments
            WHERE environment = :environment ORDER BY id DESC LIMIT :limit""",
+        _Deployed,
         environment=found,
         limit=limit,
     )
     ponds = tx.rows(
-        "SELECT name, major, state FROM ponds WHERE environment = :environment AND removed_at IS NULL ORDER BY name",
+        """SELECT name || '@' || major AS key, state FROM ponds
+           WHERE environment = :environment AND removed_at IS NULL ORDER BY name""",
+        tuple[str, _State],
         environment=found,
     )
     return DeploymentsView(
         environment=environment,
         at=tx.now,
-        deployments=tuple(
-            DeploymentView(
-                project=text(row, "project"),
-                archive=text(row, "archive"),
-                deployed_at=number(row, "deployed_at"),
-                is_rollback=number_or_none(row, "restored") is not None,
-                plan=msgspec.Raw(text(row, "plan").encode()),
-            )
-            for row in rows
-        ),
-        waiting=tuple(
-            pond_key(text(row, "name"), number(row, "major"))
-            for row in ponds
-            if msgspec.json.decode(text(row, "state"), type=_State).deploying is not None
-        ),
+        deployments=tuple(of_row(DeploymentView, row, plan=msgspec.Raw(row.plan.encode())) for row in rows),
+        waiting=tuple(key for key, state in ponds if state.deploying is not None),
     )

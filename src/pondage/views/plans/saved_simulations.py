@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from pondage.errors import NotFound
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors
 from pondage.simulate.record import RunRecord
 from pondage.views.plans.simulation import SimulationView
@@ -85,11 +85,12 @@ def saved(tx: Transaction, environment: str) -> SavedSimulations:
     rows = tx.rows(
         """SELECT id, at, payload FROM history WHERE environment = :environment AND kind = :kind
            ORDER BY id DESC LIMIT :most""",
+        tuple[int, int, str],
         environment=actors.environment(tx, environment) or -1,
         kind=KIND,
         most=MOST,
     )
-    lines = (_line(str(number(row, "id")), number(row, "at"), _kept(text(row, "payload"))) for row in rows)
+    lines = (_line(str(identity), at, _kept(payload)) for identity, at, payload in rows)
     return SavedSimulations(environment=environment, at=tx.now, simulations=tuple(lines))
 
 
@@ -98,15 +99,16 @@ def saved_one(tx: Transaction, environment: str, given: str) -> SavedSimulation:
     row = None
     if given.isascii() and given.isdecimal() and len(given) < 18:
         row = tx.row(
-            "SELECT id, at, payload FROM history WHERE id = :id AND environment = :environment AND kind = :kind",
+            "SELECT at, payload FROM history WHERE id = :id AND environment = :environment AND kind = :kind",
+            tuple[int, str],
             id=int(given),
             environment=actors.environment(tx, environment) or -1,
             kind=KIND,
         )
     if row is None:
         raise NotFound(f"there is no saved simulation {given!r}", hint="pondage simulate --save NAME", code="NO_SAVED")
-    kept = _kept(text(row, "payload"))
-    return SavedSimulation(line=_line(given, number(row, "at"), kept), spans=kept.spans, has_more=kept.has_more)
+    kept = _kept(row[1])
+    return SavedSimulation(line=_line(given, row[0], kept), spans=kept.spans, has_more=kept.has_more)
 
 
 def _kept(payload: str) -> KeptSimulation:

@@ -12,7 +12,7 @@ from pondage.define.values.names import PondKey, pond_key
 from pondage.kernel.demand.events import Pulse, Tide, Verb, Wave
 from pondage.kernel.demand.state import Pacing, PondState, decode_state
 from pondage.ledger.act.branching import Choice, deployed, found_above, parent_of
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, schedules
 from pondage.plan.deploy.values import Deployed
@@ -107,7 +107,7 @@ def facts(tx: Transaction, ledger: Ledger, environment: str) -> SimulationFacts:
     )
 
 
-_TOOK = """SELECT p.name AS name, p.major AS major, d.node AS node, e.completed_at - e.claimed_at AS took
+_TOOK = """SELECT p.name || '@' || p.major AS pond, d.node AS node, e.completed_at - e.claimed_at AS took
            FROM (SELECT id, pond FROM runs WHERE environment = :environment ORDER BY id DESC LIMIT :most) r
            JOIN ponds p ON p.id = r.pond JOIN dispatches d ON d.run = r.id JOIN executions e ON e.dispatch = d.id
            WHERE d.kind <> 'compact' AND e.outcome = 'ok' AND e.claimed_at IS NOT NULL ORDER BY e.id DESC"""
@@ -116,11 +116,10 @@ _TOOK = """SELECT p.name AS name, p.major AS major, d.node AS node, e.completed_
 def recorded_durations(tx: Transaction, environment: int) -> dict[tuple[PondKey, str], Recorded]:
     """Answer how long each Ripple took, from its newest executions that ended well."""
     took: dict[tuple[PondKey, str], list[int]] = {}
-    for row in tx.rows(_TOOK, environment=environment, most=MOST_RUNS):
-        place = pond_key(text(row, "name"), number(row, "major")), text(row, "node")
-        samples = took.setdefault(place, [])
+    for pond, node, us in tx.rows(_TOOK, tuple[PondKey, str, int], environment=environment, most=MOST_RUNS):
+        samples = took.setdefault((pond, node), [])
         if len(samples) < MOST_SAMPLES:
-            samples.append(max(number(row, "took"), SHORTEST_US))
+            samples.append(max(us, SHORTEST_US))
     return {place: _recorded(samples) for place, samples in took.items()}
 
 

@@ -9,7 +9,7 @@ import msgspec
 from pondage.define.reactor.reaction import ReactorDeclaration
 from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
-from pondage.ledger.database.driver import Row, Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors, reactors
 from pondage.ledger.tables.reactors import ReactorRow
 from pondage.views import find
@@ -104,11 +104,12 @@ def reactor_history(tx: Transaction, row: ReactorRow, *, limit: int) -> list[His
         """SELECT at, kind, payload FROM history
            WHERE environment = :environment AND kind LIKE 'reactor %' AND payload LIKE :about ESCAPE '!'
            ORDER BY id DESC LIMIT :limit""",
+        tuple[int, str, dict[str, object]],
         environment=row.environment,
         about=_begin_of_payload(row.name),
         limit=limit,
     )
-    return [_history_line(each) for each in reversed(rows)]
+    return [_history_line(*each) for each in reversed(rows)]
 
 
 def _begin_of_payload(name: str) -> str:
@@ -116,11 +117,10 @@ def _begin_of_payload(name: str) -> str:
     return f'{{"reactor":"{name.replace("_", "!_")}",%'
 
 
-def _history_line(row: Row) -> HistoryLine:
-    details = msgspec.json.decode(text(row, "payload"), type=dict[str, object])
+def _history_line(at: int, kind: str, details: dict[str, object]) -> HistoryLine:
     details.pop("reactor", None)
-    kind = text(row, "kind").removeprefix("reactor ")
-    return HistoryLine(at=number(row, "at"), kind=kind, text=happened_text(kind, details), details=details)
+    kind = kind.removeprefix("reactor ")
+    return HistoryLine(at=at, kind=kind, text=happened_text(kind, details), details=details)
 
 
 def named_reactor(tx: Transaction, environment: int, name: str) -> ReactorRow | None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from pondage.define.values.names import pond_key
-from pondage.ledger.database.driver import Row, Transaction, number, number_or_none, text, text_or_none
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.tables import actors
 from pondage.ledger.tables.reactors import ReactorRow
 from pondage.views import find
@@ -70,12 +70,27 @@ class LogsView(msgspec.Struct, frozen=True, kw_only=True):
     """The reactor whose logs these are."""
 
 
-_FILES = """SELECT r.public_id AS public_id, r.number AS run_number, p.name AS name, p.major AS major, d.id AS dispatch,
-                   d.node AS node, d.number AS number, e.epoch AS epoch, e.claimed_at AS claimed_at,
+_FILES = """SELECT r.public_id AS run, r.number AS run_number, p.name || '@' || p.major AS pond, d.id AS dispatch,
+                   d.node AS ripple, d.number AS attempt, e.epoch AS epoch, e.claimed_at AS claimed_at,
                    e.outcome AS outcome, e.completed_at AS completed_at, s.rows AS rows, s.bytes AS bytes
             FROM runs r JOIN ponds p ON p.id = r.pond JOIN dispatches d ON d.run = r.id
             JOIN executions e ON e.dispatch = d.id LEFT JOIN snapshots s ON s.execution = e.id
             WHERE r.id = :run AND d.kind <> 'compact' AND e.claimed_at IS NOT NULL ORDER BY e.id"""
+
+
+class _Try(msgspec.Struct, frozen=True, kw_only=True):
+    dispatch: int
+    run: str = ""
+    run_number: int = 0
+    pond: str = ""
+    ripple: str
+    attempt: int
+    epoch: int
+    claimed_at: int
+    outcome: str | None
+    completed_at: int | None = None
+    rows: int | None = None
+    bytes: int | None = None
 
 
 def locate(tx: Transaction, environment: str, subject: str | None = None, *, ripple: str | None = None) -> LogsView:
@@ -91,7 +106,7 @@ def locate(tx: Transaction, environment: str, subject: str | None = None, *, rip
         files = _of_reactor(tx, reactor)
     elif files is None:
         runs = [] if found is None else _runs(tx, found, subject)
-        files = [_file(row) for run in runs for row in tx.rows(_FILES, run=run)]
+        files = [_file(row) for run in runs for row in tx.rows(_FILES, _Try, run=run)]
     chosen = [each for each in files if ripple is None or each.ripple == ripple]
     return LogsView(
         environment=environment,
@@ -102,7 +117,7 @@ def locate(tx: Transaction, environment: str, subject: str | None = None, *, rip
 
 
 # A component has no Run of a Pond: it is found by the actor of its job's run.
-_JOB_FILES = """SELECT j.public_id AS public_id, j.job AS job, d.id AS dispatch, d.node AS node, d.number AS number,
+_JOB_FILES = """SELECT j.public_id AS run, j.job AS pond, d.id AS dispatch, d.node AS ripple, d.number AS attempt,
                        e.epoch AS epoch, e.claimed_at AS claimed_at, e.outcome AS outcome
                 FROM job_runs j JOIN dispatches d ON d.actor = j.actor AND d.kind = 'component'
                 JOIN executions e ON e.dispatch = d.id
@@ -120,23 +135,10 @@ def _of_job(tx: Transaction, environment: int, run: str) -> list[LogFile] | None
         is None
     ):
         return None
-    return [
-        LogFile(
-            run=text(row, "public_id"),
-            pond=text(row, "job"),
-            run_number=0,
-            ripple=text(row, "node"),
-            attempt=number(row, "number"),
-            epoch=number(row, "epoch"),
-            path=log_path(text(row, "public_id"), number(row, "dispatch"), number(row, "epoch")),
-            claimed_at=number(row, "claimed_at"),
-            outcome=text_or_none(row, "outcome"),
-        )
-        for row in tx.rows(_JOB_FILES, environment=environment, run=run)
-    ]
+    return [_file(row) for row in tx.rows(_JOB_FILES, _Try, environment=environment, run=run)]
 
 
-_REACTOR_FILES = """SELECT d.id AS dispatch, d.node AS node, d.number AS number, e.epoch AS epoch,
+_REACTOR_FILES = """SELECT d.id AS dispatch, d.node AS ripple, d.number AS attempt, e.epoch AS epoch,
                            e.claimed_at AS claimed_at, e.outcome AS outcome, e.completed_at AS completed_at
                     FROM dispatches d JOIN executions e ON e.dispatch = d.id
                     WHERE d.actor = :actor AND d.kind IN ('graph', 'stream') AND e.claimed_at IS NOT NULL
@@ -145,59 +147,34 @@ _REACTOR_FILES = """SELECT d.id AS dispatch, d.node AS node, d.number AS number,
 
 def _of_reactor(tx: Transaction, row: ReactorRow) -> list[LogFile]:
     """Answer the logs of the newest streams and graphs that workers had for a reactor."""
-    return [
-        LogFile(
-            run=row.name,
-            pond=row.name,
-            run_number=0,
-            ripple=text(each, "node"),
-            attempt=number(each, "number"),
-            epoch=number(each, "epoch"),
-            path=log_path("reactors", number(each, "dispatch"), number(each, "epoch")),
-            claimed_at=number(each, "claimed_at"),
-            outcome=text_or_none(each, "outcome"),
-            completed_at=number_or_none(each, "completed_at"),
-        )
-        for each in tx.rows(_REACTOR_FILES, actor=row.actor, limit=NEWEST_TRIES)
-    ]
+    tries = tx.rows(_REACTOR_FILES, _Try, actor=row.actor, limit=NEWEST_TRIES)
+    return [_file(msgspec.structs.replace(each, run=row.name, pond=row.name), folder="reactors") for each in tries]
 
 
 def _runs(tx: Transaction, environment: int, subject: str | None) -> list[int]:
     if subject is None:
-        rows = tx.rows(
+        return tx.rows(
             "SELECT id FROM runs WHERE environment = :environment ORDER BY id DESC LIMIT :limit",
+            int,
             environment=environment,
             limit=NEWEST_RUNS,
         )
-        return [number(row, "id") for row in rows]
     run = find.run_id(tx, environment, subject)
     if run is not None:
         return [run]
     rows = tx.rows(
         "SELECT id, ended_at FROM runs WHERE pond = :pond ORDER BY number DESC LIMIT :limit",
+        tuple[int, int | None],
         pond=find.pond(tx, environment, subject).id,
         limit=NEWEST_RUNS,
     )
     # Several Runs of a Pond may be open at once: all of those, or the newest when none is.
-    still_open = [number(row, "id") for row in rows if number_or_none(row, "ended_at") is None]
-    return still_open or [number(row, "id") for row in rows[:1]]
+    still_open = [run for run, ended_at in rows if ended_at is None]
+    return still_open or [run for run, _ in rows[:1]]
 
 
-def _file(row: Row) -> LogFile:
-    return LogFile(
-        run=text(row, "public_id"),
-        pond=pond_key(text(row, "name"), number(row, "major")),
-        run_number=number(row, "run_number"),
-        ripple=text(row, "node"),
-        attempt=number(row, "number"),
-        epoch=number(row, "epoch"),
-        path=log_path(text(row, "public_id"), number(row, "dispatch"), number(row, "epoch")),
-        claimed_at=number(row, "claimed_at"),
-        outcome=text_or_none(row, "outcome"),
-        completed_at=number_or_none(row, "completed_at"),
-        rows=number_or_none(row, "rows"),
-        bytes=number_or_none(row, "bytes"),
-    )
+def _file(row: _Try, folder: str = "") -> LogFile:
+    return of_row(LogFile, row, path=log_path(folder or row.run, row.dispatch, row.epoch))
 
 
 def read_lines(warehouse: Path, file: LogFile, *, offset: int = 0) -> tuple[list[LogLine], int]:
