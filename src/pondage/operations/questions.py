@@ -14,7 +14,6 @@ from pondage.ledger.act.inspections import submit_breaks, submit_diff
 from pondage.ledger.act.plan_basis import planned
 from pondage.ledger.act.trials import submit_sample
 from pondage.ledger.data import snapshots
-from pondage.ledger.database.driver import number, text, text_or_none
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables.environments import environment_id, resolve_pond
 from pondage.operations.demand import PondRequest
@@ -278,15 +277,15 @@ def _look(context: Context, known: str) -> AnswerView:
                       (SELECT count(*) FROM processes p WHERE p.dead_at IS NULL) AS alive
                FROM dispatches d WHERE d.id = :id AND d.environment = :environment
                     AND d.kind IN ('query', 'sample', 'infer', 'compact')""",
+            tuple[str, str | None, str | None, str | None, int],
             id=dispatch,
             environment=find.environment_id(tx, context.environment),
         )
     if row is None:
         raise NotFound("there is no such question", code="NO_QUESTION")
-    kind = text(row, "kind")
-    if row["outcome"] is None:
-        state = _waiting(text_or_none(row, "worker"), text_or_none(row, "others"), number(row, "alive"))
-        return AnswerView(id=known, kind=kind, state=state)
+    kind, outcome, worker, others, alive = row
+    if outcome is None:
+        return AnswerView(id=known, kind=kind, state=_waiting(worker, others, alive))
     found = questions.result(context.ledger, dispatch)
     assert found is not None, "what has an outcome has an answer"
     failure = found.failure

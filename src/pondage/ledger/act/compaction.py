@@ -9,7 +9,8 @@ from pondage.errors import LedgerError, NotFound
 from pondage.ledger.data import manifests
 from pondage.ledger.data.inputs import CompactInputs
 from pondage.ledger.data.manifests import Manifest, Member
-from pondage.ledger.database.driver import Row, Transaction, number, text
+from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.queue.executions import Dispatch
@@ -34,7 +35,7 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
 
 _CURRENT = """
 SELECT o.pond AS pond, o.node AS node, o.snapshot AS snapshot, r.id AS run, r.public_id AS run_id,
-       r.environment AS environment, d.id AS dataset, d.public_id AS dataset_id, p.name AS name
+       r.environment AS environment, d.id AS dataset, d.public_id AS dataset_id, p.name AS pond_name
 FROM {found} JOIN runs r ON r.id = o.run JOIN ponds p ON p.id = o.pond
      JOIN datasets d ON d.pond = o.pond AND d.ripple = o.node
 WHERE r.id = (SELECT max(c.id) FROM runs c WHERE c.pond = o.pond AND c.state = 'completed')
@@ -50,13 +51,26 @@ _FRAGMENTED = _CURRENT.format(
 )
 
 
+class _Current(msgspec.Struct, frozen=True, kw_only=True):
+    pond: int
+    pond_name: str
+    node: str
+    snapshot: int
+    run: int
+    run_id: str
+    environment: int
+    dataset: int
+    dataset_id: str
+
+
 def begin_due(ledger: Ledger) -> int:
     """Ask for a compaction of every table that has too many small batches, and answer of how many."""
     with ledger.reading() as tx:
         if not tx.rows(_FRAGMENTED, since=tx.now - AFTER_FAILURE_US):
             return 0
     with ledger.transaction() as tx:
-        found = {number(row, "dataset"): row for row in tx.rows(_FRAGMENTED, since=tx.now - AFTER_FAILURE_US)}
+        rows = tx.rows(_FRAGMENTED, _Current, since=tx.now - AFTER_FAILURE_US)
+        found = {row.dataset: row for row in rows}
         return len([row for row in found.values() if _begin(tx, ledger, row, priority=3) is not None])
 
 
@@ -73,34 +87,23 @@ def begin(ledger: Ledger, environment: str, pond: PondKey, *, by: Caller | None 
                 hint='only mode="append" and mode="merge" have batches',
                 code="NO_BATCHES",
             )
-        asked = [_begin(tx, ledger, each, priority=0) for each in tx.rows(_OF_POND, pond=row.id)]
+        asked = [_begin(tx, ledger, each, priority=0) for each in tx.rows(_OF_POND, _Current, pond=row.id)]
         history.audit(tx, by, environment=identity, verb="compact", target=pond)
     return [each for each in asked if each is not None]
 
 
-def _begin(tx: Transaction, ledger: Ledger, row: Row, *, priority: int) -> Begun | None:
-    snapshot = number(row, "snapshot")
-    manifest = manifests.newest(tx, [snapshot]).get(snapshot)
+def _begin(tx: Transaction, ledger: Ledger, row: _Current, *, priority: int) -> Begun | None:
+    manifest = manifests.newest(tx, [row.snapshot]).get(row.snapshot)
     small, size = ((), 0) if manifest is None else _small(tx, manifest)
     if len(small) < 2:
         return None
-    inputs = CompactInputs(
-        pond=number(row, "pond"),
-        pond_name=text(row, "name"),
-        dataset=number(row, "dataset"),
-        dataset_id=text(row, "dataset_id"),
-        run=number(row, "run"),
-        run_id=text(row, "run_id"),
-        snapshot=snapshot,
-        members=small,
-        bytes=size,
-    )
+    inputs = of_row(CompactInputs, row, members=small, bytes=size)
     dispatch = executions.dispatch(
         tx,
         Dispatch(
-            environment=number(row, "environment"),
+            environment=row.environment,
             kind="compact",
-            node=text(row, "node"),
+            node=row.node,
             # No machine counts it: attempts of Ripples begin at 1.
             number=0,
             priority=priority,
@@ -111,7 +114,7 @@ def _begin(tx: Transaction, ledger: Ledger, row: Row, *, priority: int) -> Begun
             crash_budget=0,
         ),
     )
-    return Begun(dispatch=dispatch, ripple=text(row, "node"), batches=len(small))
+    return Begun(dispatch=dispatch, ripple=row.node, batches=len(small))
 
 
 def _small(tx: Transaction, manifest: Manifest) -> tuple[tuple[Member, ...], int]:

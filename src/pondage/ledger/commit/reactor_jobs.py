@@ -8,7 +8,7 @@ import msgspec
 
 from pondage.expr.evaluate import ExprError, ExprTimeout, Missing, is_true
 from pondage.expr.parse import compile_text
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import advance
 from pondage.ledger.tables import history, job_plans, job_runs, reactors
@@ -20,7 +20,6 @@ KIND = "good fire"
 AT_ONCE = 100
 
 _stored = msgspec.json.Decoder(StoredJob)
-_inputs = msgspec.json.Decoder(dict[str, object])
 
 
 class DeadFire(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,18 +66,11 @@ def try_again(tx: Transaction, actor: int, fire: int) -> None:
 
 def dead_fires(tx: Transaction, actor: int) -> list[DeadFire]:
     """Answer the fires that were given up."""
-    rows = tx.rows(
+    return tx.rows(
         "SELECT fire, inputs, error FROM reactor_fires WHERE reactor = :reactor AND error IS NOT NULL ORDER BY fire",
+        DeadFire,
         reactor=actor,
     )
-    return [
-        DeadFire(
-            fire=number(row, "fire"),
-            error=text(row, "error"),
-            inputs=_inputs.decode(text(row, "inputs")),
-        )
-        for row in rows
-    ]
 
 
 def _start_next(ledger: Ledger, lease: Lease) -> int | None:
@@ -88,15 +80,16 @@ def _start_next(ledger: Ledger, lease: Lease) -> int | None:
         rows = tx.rows(
             """SELECT fire, inputs, tries FROM reactor_fires WHERE reactor = :reactor AND error IS NULL
                ORDER BY fire LIMIT :most""",
+            tuple[int, dict[str, object], int],
             reactor=lease.actor,
             most=AT_ONCE,
         )
         declared = reactors.find(tx, lease.environment, lease.name)
         if not rows or declared is None:
             return None
-        inputs = {number(row, "fire"): _inputs.decode(text(row, "inputs")) for row in rows}
+        inputs = {fire: given for fire, given, _ in rows}
         deciding = _Deciding(declared, inputs)
-        before = Subscription(watermark=min(inputs) - 1, errors=number(rows[0], "tries"))
+        before = Subscription(watermark=min(inputs) - 1, errors=rows[0][2])
         followed = follow(before, inputs, deciding.is_wanted)
         after = followed.subscription
         for fire in followed.dead:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.kinds.fire import FireTask
 from pondage.ledger.kinds.stream import StreamTask
 from pondage.ledger.queue import executions, queues
@@ -64,8 +64,8 @@ def cancel_all(tx: Transaction, actor: int) -> None:
 
 def places(tx: Transaction, actor: int) -> list[str]:
     """Answer where the checkpoints of a reactor's streams are."""
-    rows = tx.rows("SELECT place, source FROM reactor_streams WHERE reactor = :reactor", reactor=actor)
-    return [f"{text(row, 'place')}/{text(row, 'source')}" for row in rows]
+    statement = "SELECT place || '/' || source AS place FROM reactor_streams WHERE reactor = :reactor"
+    return tx.rows(statement, str, reactor=actor)
 
 
 def _dispatch_fire(tx: Transaction, lease: Lease, said: _Said) -> None:
@@ -97,12 +97,12 @@ def _dispatch_stream(tx: Transaction, lease: Lease, said: _Said) -> None:
             reactors.signal(tx, actor=lease.actor, payload=["acc", said.source, "connected"])
         return
     _forget_ended(tx, lease.actor)
-    before = tx.row(
+    last = tx.row(
         "SELECT max(number) AS n FROM dispatches WHERE actor = :actor AND kind = 'stream' AND node = :node",
+        int,
         actor=lease.actor,
         node=said.source,
     )
-    last = 0 if before is None or before["n"] is None else number(before, "n")
     task = StreamTask(
         reactor=lease.name, entry=said.entry, source=said.source, place=_place(tx, lease, said.source),
         every=said.every,
@@ -110,7 +110,7 @@ def _dispatch_stream(tx: Transaction, lease: Lease, said: _Said) -> None:
     executions.dispatch(
         tx,
         Dispatch(
-            environment=lease.environment, kind="stream", node=said.source, number=last + 1,
+            environment=lease.environment, kind="stream", node=said.source, number=(last or 0) + 1,
             queue=queues.find(tx, QueueKey(code=said.code)), priority=0, actor=lease.actor,
             inputs=msgspec.json.encode(task).decode(), reason=f"stream of reactor {lease.name}",
         ),
@@ -126,13 +126,13 @@ def _place(tx: Transaction, lease: Lease, source: str) -> str:
         source=source,
         place=f"{lease.actor}-{tx.now}",
     )
-    row = tx.row(
+    place = tx.one(
         "SELECT place FROM reactor_streams WHERE reactor = :reactor AND source = :source",
+        str,
         reactor=lease.actor,
         source=source,
     )
-    assert row is not None
-    return f"{text(row, 'place')}/{source}"
+    return f"{place}/{source}"
 
 
 def _adopt(tx: Transaction, lease: Lease, said: _Said) -> None:
@@ -156,11 +156,12 @@ def _open(tx: Transaction, actor: int, kind: str, node: str = "") -> list[tuple[
         """SELECT id, coalesce(freshness, 0) AS fire, node, number FROM dispatches
            WHERE actor = :actor AND kind = :kind AND kind IN ('graph', 'stream') AND outcome IS NULL
              AND (:node = '' OR node = :node) ORDER BY id""",
+        tuple[int, int, str, int],
         actor=actor,
         kind=kind,
         node=node,
     )
-    return [(number(row, "id"), (number(row, "fire"), text(row, "node"), number(row, "number"))) for row in rows]
+    return [(dispatch, (fire, part, number)) for dispatch, fire, part, number in rows]
 
 
 def _forget_ended(tx: Transaction, actor: int) -> None:

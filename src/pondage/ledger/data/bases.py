@@ -5,11 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from pondage.ledger.data.inputs import RippleInputs
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.queue.claims import Claim
 from pondage.work.snapshot import SnapshotContent
-
-_content = msgspec.json.Decoder(SnapshotContent).decode
 
 
 class Base(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +19,7 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # Freshness never falls from one Run of a Pond to the next, so the freshest output is the newest one.
-_BASE = """SELECT s.id AS id, s.digest AS digest, s.content AS content
+_BASE = """SELECT s.id AS snapshot, s.digest AS digest, s.content AS content
            FROM run_outputs o JOIN runs r ON r.id = o.run JOIN snapshots s ON s.id = o.snapshot
            WHERE o.pond = :pond AND o.node = :node AND r.id < :run
                  AND r.state IN ('completed', :active)
@@ -35,7 +33,4 @@ def base(tx: Transaction, claim: Claim, inputs: RippleInputs, *, is_published: b
     from now on, whatever becomes of the other Ripples of that Run.
     """
     active = "completed" if is_published else "running"
-    row = tx.row(_BASE, pond=inputs.pond_id, node=claim.node, run=claim.run, active=active)
-    if row is None:
-        return None
-    return Base(snapshot=number(row, "id"), digest=text(row, "digest"), content=_content(text(row, "content")))
+    return tx.row(_BASE, Base, pond=inputs.pond_id, node=claim.node, run=claim.run, active=active)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 
 
 def resize(tx: Transaction, sizes: Mapping[str, int]) -> None:
@@ -23,24 +23,24 @@ def resize(tx: Transaction, sizes: Mapping[str, int]) -> None:
 
 def sizes(tx: Transaction) -> dict[str, int]:
     """Answer every pool and how many slots it has."""
-    return {text(row, "name"): number(row, "size") for row in tx.rows("SELECT name, size FROM pools ORDER BY name")}
+    return dict(tx.rows("SELECT name, size FROM pools ORDER BY name", tuple[str, int]))
 
 
 def in_use(tx: Transaction, pool: str) -> int:
     """Answer how many slots of a pool are taken."""
-    row = tx.row("SELECT count(*) AS used FROM pool_slots WHERE pool = :pool AND execution IS NOT NULL", pool=pool)
-    assert row is not None
-    return number(row, "used")
+    return tx.one(
+        "SELECT count(*) AS used FROM pool_slots WHERE pool = :pool AND execution IS NOT NULL", int, pool=pool
+    )
 
 
 def free_slot(tx: Transaction, pool: str) -> int | None:
     """Answer a slot that this transaction may take, held for it until it ends; None when the pool is full."""
-    row = tx.row(
+    return tx.row(
         """SELECT n FROM pool_slots WHERE pool = :pool AND execution IS NULL
            ORDER BY n LIMIT 1 /*lock skip*/""",
+        int,
         pool=pool,
     )
-    return None if row is None else number(row, "n")
 
 
 def take(tx: Transaction, pool: str, slot: int, execution: int) -> bool:
@@ -60,15 +60,17 @@ def free(tx: Transaction, execution: int) -> None:
     row = tx.row(
         """SELECT s.pool AS pool, s.n AS n, p.size AS size FROM pool_slots s JOIN pools p ON p.name = s.pool
            WHERE s.execution = :execution""",
+        tuple[str, int, int],
         execution=execution,
     )
     if row is None:
         return
+    pool, n, size = row
     tx.change(
         "UPDATE pool_slots SET execution = NULL WHERE pool = :pool AND n = :n AND execution = :execution",
-        pool=text(row, "pool"),
-        n=number(row, "n"),
+        pool=pool,
+        n=n,
         execution=execution,
     )
-    if number(row, "n") > number(row, "size"):
-        tx.change("DELETE FROM pool_slots WHERE pool = :pool AND n = :n", pool=text(row, "pool"), n=number(row, "n"))
+    if n > size:
+        tx.change("DELETE FROM pool_slots WHERE pool = :pool AND n = :n", pool=pool, n=n)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.database.driver import Transaction, number, text
+from pondage.ledger.database.driver import Transaction
 
 
 class ProcessRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,25 +79,20 @@ def beat(tx: Transaction, process: int, *, state: str = "") -> bool:
 
 def alive(tx: Transaction) -> list[ProcessRow]:
     """Answer every process that nobody has declared dead, oldest first."""
-    return [
-        msgspec.convert(dict(row), ProcessRow)
-        for row in tx.rows(f"SELECT {_COLUMNS} FROM processes WHERE dead_at IS NULL ORDER BY +id")
-    ]
+    return tx.rows(f"SELECT {_COLUMNS} FROM processes WHERE dead_at IS NULL ORDER BY +id", ProcessRow)
 
 
 def stale(tx: Transaction, *, older_than_us: int, not_id: int | None) -> list[ProcessRow]:
     """Answer processes that have been silent too long, or that beat before the machine was restarted."""
-    return [
-        msgspec.convert(dict(row), ProcessRow)
-        for row in tx.rows(
-            f"""SELECT {_COLUMNS} FROM processes
-                WHERE dead_at IS NULL AND id <> :own AND (heartbeat_at < :limit OR boot <> :boot)
-                ORDER BY +id""",
-            own=not_id if not_id is not None else -1,
-            limit=tx.beat - older_than_us,
-            boot=tx.boot,
-        )
-    ]
+    return tx.rows(
+        f"""SELECT {_COLUMNS} FROM processes
+            WHERE dead_at IS NULL AND id <> :own AND (heartbeat_at < :limit OR boot <> :boot)
+            ORDER BY +id""",
+        ProcessRow,
+        own=not_id if not_id is not None else -1,
+        limit=tx.beat - older_than_us,
+        boot=tx.boot,
+    )
 
 
 def bar(tx: Transaction, *, public_id: str, role: str) -> None:
@@ -131,8 +126,8 @@ def declare_dead(tx: Transaction, process: ProcessRow, *, unless_beaten: bool = 
     goes on when the row is held, and looks again later; whoever knows waits: a last beat may just be written.
     """
     lock = "/*exclusive skip*/" if unless_beaten else "/*exclusive*/"
-    row = tx.row(f"SELECT heartbeat_at FROM processes WHERE id = :id AND dead_at IS NULL {lock}", id=process.id)
-    if row is None or (unless_beaten and number(row, "heartbeat_at") != process.heartbeat_at):
+    beaten = tx.row(f"SELECT heartbeat_at FROM processes WHERE id = :id AND dead_at IS NULL {lock}", int, id=process.id)
+    if beaten is None or (unless_beaten and beaten != process.heartbeat_at):
         return False
     return tx.change("UPDATE processes SET dead_at = :now WHERE id = :id AND dead_at IS NULL", id=process.id) == 1
 
@@ -144,5 +139,4 @@ def is_alive(tx: Transaction, process: int) -> bool:
 
 def name_of(tx: Transaction, process: int) -> str:
     """Answer a process as people see it: role and public id."""
-    row = tx.row("SELECT role, public_id FROM processes WHERE id = :id", id=process)
-    return "?" if row is None else f"{text(row, 'role')} {text(row, 'public_id')}"
+    return tx.row("SELECT role || ' ' || public_id FROM processes WHERE id = :id", str, id=process) or "?"

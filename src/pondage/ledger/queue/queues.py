@@ -55,7 +55,7 @@ def needed(memory: str) -> int:
 def find(tx: Transaction, key: QueueKey) -> int:
     """Answer the queue of work that needs this, making it the first time."""
     values = msgspec.structs.asdict(key)
-    found = tx.row(_SOUGHT, **{name: values[name] for name in _NAMES})
+    found = tx.row(_SOUGHT, int, **{name: values[name] for name in _NAMES})
     if found is None:
         tx.change(
             """INSERT INTO queues (code, served_by, pool, labels, components, memory, concurrency, least, most)
@@ -63,9 +63,9 @@ def find(tx: Transaction, key: QueueKey) -> int:
                ON CONFLICT DO NOTHING""",
             **values,
         )
-        found = tx.row(_SOUGHT, **{name: values[name] for name in _NAMES})
+        found = tx.row(_SOUGHT, int, **{name: values[name] for name in _NAMES})
     assert found is not None
-    return number(found, "id")
+    return found
 
 
 _NAMES = ("code", "pool", "labels", "components", "memory")
@@ -74,14 +74,13 @@ _SOUGHT = "SELECT id FROM queues WHERE " + " AND ".join(f"{name} = :{name}" for 
 
 def larger(tx: Transaction, queue: int) -> int | None:
     """Answer the queue for the next size of memory, or None when there is none."""
-    row = tx.row(
-        "SELECT code, pool, labels, components, memory, concurrency, least, most FROM queues WHERE id = :id", id=queue
+    key = tx.one(
+        "SELECT code, pool, labels, components, memory, concurrency, least, most FROM queues WHERE id = :id",
+        QueueKey,
+        id=queue,
     )
-    assert row is not None
-    left = text(row, "memory").split()[1:]
-    if not left:
-        return None
-    return find(tx, msgspec.convert({**row, "memory": " ".join(left)}, QueueKey))
+    left = key.memory.split()[1:]
+    return find(tx, msgspec.structs.replace(key, memory=" ".join(left))) if left else None
 
 
 def served(tx: Transaction, offer: Offer) -> list[Row]:
@@ -149,12 +148,11 @@ def needs(tx: Transaction, offer: Offer | None = None, *, newest: str = "") -> l
 
 
 def _depth(tx: Transaction, queue: int) -> int:
-    row = tx.row(
+    return tx.one(
         """SELECT count(*) AS depth FROM (SELECT 1 FROM availabilities
                                           WHERE queue = :queue AND priority IN (0, 1, 2, 3) AND available_at <= :now
                                           LIMIT :most) due""",
+        int,
         queue=queue,
         most=MOST,
     )
-    assert row is not None
-    return number(row, "depth")
