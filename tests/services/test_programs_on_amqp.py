@@ -115,13 +115,16 @@ def test_a_message_is_acknowledged_only_when_its_segment_is_committed(
     flow.claimed("w")
     held = flow.claimed("x")
     session = flow.session(flow.attempt(held))
-    gate, entered = threading.Event(), threading.Event()
+    gate, entered, is_over = threading.Event(), threading.Event(), threading.Event()
     commit = session.put
 
     def slow(port: str, frame: bytes) -> None:
         entered.set()
         gate.wait(PATIENCE_S)
-        commit(port, frame)
+        try:
+            commit(port, frame)
+        finally:
+            is_over.set()
 
     monkeypatch.setattr(session, "put", slow)
     client = wire.open(session)
@@ -132,6 +135,7 @@ def test_a_message_is_acknowledged_only_when_its_segment_is_committed(
     queue.close()  # the worker dies before its commit: the message was never acknowledged, so it is lost to nobody
     assert flow.read(held) == []
     gate.set()
+    assert is_over.wait(PATIENCE_S), "nobody writes to a ledger that is being closed"
 
 
 def test_a_program_elsewhere_whose_worker_dies_hears_it_and_waits_no_longer(flow: ProgramWorld, wire: AmqpWire) -> None:

@@ -17,7 +17,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "jobs"
 CHAIN = """
 job: {name: chain}
 components:
-  - {name: t, type: table, params: {columns: {id: bigint}, rows: [[1], [2], [300]]}}
+  - {name: t, type: read_json, params: {path: numbers.json}}
   - {name: d, type: derive, params: {columns: {double: id * 2}}}
   - {name: f, type: filter, params: {where: double > 2}}
   - {name: s, type: select, params: {columns: [id, double]}}
@@ -29,11 +29,12 @@ connections:
   control: [s (error) other, s (subjob_ok) next]
 """
 BROKEN = {
-    "t": ("rows: [[1], [2], [300]]", "rows: [[1, 2]]"),
+    "t": ("numbers.json", "nowhere.json"),
     "d": ("id * 2", "id + 'x'"),
     "f": ("double > 2", "nope > 2"),
     "s": ("[id, double]", "[nope]"),
 }
+"""What is wrong with each member when it runs: of what a file holds nothing is known before."""
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +110,7 @@ def test_a_failed_run_is_resumed_without_loading_again(world: JobWorld, spark: S
 def chain(world: JobWorld, broken: str = "") -> str:
     text = CHAIN.replace(*BROKEN[broken]) if broken else CHAIN
     (world.root / "chain.yaml").write_text(text, encoding="utf-8")
+    (world.root / "numbers.json").write_text('{"id": 1}\n{"id": 2}\n{"id": 300}\n', encoding="utf-8")
     return "chain.yaml"
 
 

@@ -177,7 +177,7 @@ def _code_of(error: BaseException) -> str:
     return error.code if isinstance(error, PondageError) else type(error).__name__
 
 
-class _LocalCode(DeployedCode):
+class CodeUnderTest(DeployedCode):
     """The modules as the test has them: nothing is deployed."""
 
     def __init__(self, ledger: Ledger, known: Known) -> None:
@@ -186,9 +186,11 @@ class _LocalCode(DeployedCode):
         self._root = known.root
 
     def place(self) -> Path:
+        """Answer where the project is, if the test has one."""
         return self._root or Path()
 
     def component(self, entry: str) -> Callable[..., object]:
+        """Answer the function that a test gave, or import it."""
         if entry in self._functions:
             return self._functions[entry]
         module, _, name = entry.partition(":")
@@ -209,7 +211,7 @@ def _worker(ledger: Ledger, place: Path, known: Known, driver: SparkDriver, stor
         secrets=dict(known.secrets),
     )
     config = WorkerConfig(engine=engine, public_id="p-simulated", code="", parent=0)
-    executor = SparkExecutor(config, ledger, driver=driver, code=_LocalCode(ledger, known), is_owner=False)
+    executor = SparkExecutor(config, ledger, driver=driver, code=CodeUnderTest(ledger, known), is_owner=False)
     return Worker(config, ledger, executor)
 
 

@@ -26,7 +26,7 @@ from pondage.ledger.upkeep import reap
 from pondage.plan.flow.planner import PlannedFlow
 from pondage.plan.job.stored_job import stored_job
 from pondage.spark.session.driver import SparkDriver
-from pondage.testing.flow_simulation import Known, _LocalCode
+from pondage.testing.flow_simulation import CodeUnderTest, Known
 from pondage.views.jobs.flows import FlowDetail, flow_run
 from tests.patience import PATIENCE_S
 
@@ -44,7 +44,7 @@ class Fleet:
             state_directory=str(root),
         )  # fmt: skip
         config = WorkerConfig(engine=engine, public_id="p-fleet", code="", parent=0)
-        code = _LocalCode(self.ledger, known)
+        code = CodeUnderTest(self.ledger, known)
         self.executor = SparkExecutor(config, self.ledger, driver=driver, code=code, is_owner=False)
         self.claiming = threading.Lock()
         self.deaths: list[str] = []
