@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ class Site:
     address: str
     filled: Filled
     live: Hosting
+    service: Service
     _taken: dict[str, Work] = field(default_factory=dict)
 
     @property
@@ -65,6 +67,13 @@ class Site:
         with self.ledger.reading() as tx:
             return status(tx, environment)
 
+    @contextmanager
+    def another(self, port: int = 0) -> Iterator[str]:
+        """Serve the same by a server of its own while the block runs, and answer its address."""
+        options = ServeOptions(port=port)
+        with bound(options) as listening, serving(self.service, options, listening):
+            yield _address(listening)
+
     def url(self, page: str = "", *, token: str = "", **params: str) -> str:
         """Answer the address of a page, with its filters, and with the token where only the browser sees it."""
         asked = {"page": page, **params} if page else params
@@ -92,8 +101,12 @@ def site(root: Path) -> Iterator[Site]:
         told = msgspec.structs.replace(load_project(live.root), compare=compare)
         service = Service(ledger=made.ledger, environment="main", warehouse=warehouse, project=told)
         with serving(service, options, listening), _beating(made):
-            yield Site(address=f"http://127.0.0.1:{listening.getsockname()[1]}/", filled=made, live=live)
+            yield Site(address=_address(listening), filled=made, live=live, service=service)
     made.ledger.close()
+
+
+def _address(listening: socket.socket) -> str:
+    return f"http://127.0.0.1:{listening.getsockname()[1]}/"
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import pytest
 from pondage.cli.main import main
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger.tables import api_tokens
-from pondage.ledger.upkeep.feed import marks
+from pondage.views.runs.runs import runs
 from tests.browser.conftest import SCREENS, Open
 from tests.browser.filled import commit
 from tests.browser.flowing import put_more
@@ -216,8 +216,7 @@ def test_a_message_of_the_feed_is_drawn_once(open_page: Open, at: Site) -> None:
         said = tab.evaluate("() => window.counted.messages")
         tell(at.ledger, Pulse(pond=key(f"p{number:03}")), environment="many")
         tab.wait_for_function("said => window.counted.messages > said", arg=said)
-    tab.wait_for_timeout(300)
-    after = tab.evaluate("() => window.counted")
+    after = wait_still(tab, "() => window.counted")
     messages, renders, commits = (after[each] - before[each] for each in ("messages", "renders", "commits"))
     assert messages >= 3
     assert renders <= messages, (before, after)
@@ -225,15 +224,23 @@ def test_a_message_of_the_feed_is_drawn_once(open_page: Open, at: Site) -> None:
 
 
 def test_a_page_that_lost_its_server_goes_on_by_itself_where_it_was(open_page: Open, at: Site) -> None:
-    tab = open_page("runs", env="trial")
-    tab.get_by_role("link", name="island").wait_for()
-    tab.context.set_offline(True)
-    tab.evaluate("() => window.dispatchEvent(new Event('offline'))")
-    with at.ledger.reading() as tx:
-        assert marks(tx, at.ledger).until > 0
-    tab.context.set_offline(False)
+    tab = open_page(token="")
+    feeds: list[str] = []
+    tab.on("websocket", lambda opened: feeds.append(opened.url))
+    with at.another() as address:
+        tab.goto(at.url("runs", token=at.token(), env="trial").replace(at.address, address))
+        tab.get_by_role("link", name="island").wait_for()
+        tab.evaluate("() => { window.isTheSame = true; }")
+    tab.locator(".connection-lost").wait_for()
     tell(at.ledger, Pulse(pond=key("island")), environment="trial")
-    tab.locator("tr", has_text="island").locator(".chip").wait_for()
+    with at.ledger.reading() as tx:
+        missed = runs(tx, "trial", pond="island", limit=1).runs[0]
+    with at.another(urlsplit(address).port or 0):
+        tab.locator(".connection-live").wait_for()
+        tab.locator(f"a.cell[href*='{missed.id}']").wait_for()
+        assert tab.evaluate("() => window.isTheSame"), "nothing was loaded again"
+    assert ["after=" in each for each in feeds] == [False, *[True] * (len(feeds) - 1)], feeds
+    assert len(feeds) > 1
     commit_ripple(at, "island")
 
 
