@@ -6,6 +6,7 @@ from typing import Literal, NewType
 import msgspec
 import pytest
 
+from pondage.ledger.database.mapping import of_row
 from tests.ledger.harness import World
 
 Key = NewType("Key", str)
@@ -116,3 +117,17 @@ def test_a_row_that_does_not_fit_is_an_error(world: World, statement: str, kind:
         tx.rows(statement, kind)
     with world.ledger.reading() as tx, pytest.raises(AssertionError, match=message):
         tx.row(statement, kind)
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    title: str
+    sizes: tuple[int, ...] = ()
+
+
+def test_what_is_shown_of_a_row_has_its_fields_and_others() -> None:
+    part = Part(name="a", sizes=(1,))
+    assert of_row(Shown, part, title="A") == Shown(name="a", title="A", sizes=(1,))
+    assert of_row(Shown, part, title="A", name="b") == Shown(name="b", title="A", sizes=(1,))
+    with pytest.raises(TypeError, match="title"):
+        of_row(Shown, part)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from types import NoneType
-from typing import Any, TypeVar, cast, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -18,6 +18,7 @@ Kind = TypeVar("Kind")
 Made = TypeVar("Made", bound=msgspec.Struct)
 _Rows = Sequence[dict[str, object]]
 _Cell = Callable[[Any], object]
+_Maker = Callable[[_Rows], list[Any]]
 
 _JSON = (list, dict, tuple, set, frozenset)
 
@@ -30,9 +31,9 @@ def mapped(rows: _Rows, kind: type[Kind]) -> list[Kind]:
     """
     if not rows:
         return []
-    cells, values = _maker(cast(Any, kind), tuple(rows[0]))
+    maker: _Maker = _maker(kind, tuple(rows[0]))  # type: ignore[arg-type] # mypy takes a type for not hashable
     try:
-        return cast("list[Kind]", values(cells(rows)))
+        return maker(rows)
     except msgspec.ValidationError as error:
         raise AssertionError(f"{kind}: {error}") from error
 
@@ -65,14 +66,17 @@ def _shared(kind: type[msgspec.Struct], row: type[msgspec.Struct]) -> tuple[str,
 
 
 @lru_cache(maxsize=2_000)
-def _maker(kind: type, columns: tuple[str, ...]) -> tuple[Callable[[_Rows], object], Callable[[object], list[object]]]:
-    """Answer what takes the cells out of rows with these columns, and what checks them and makes values of them."""
+def _maker(kind: type, columns: tuple[str, ...]) -> _Maker:
+    """Answer what makes checked values of rows with these columns."""
+    cells = _taker(kind, columns)
+    if _is_struct(kind):
+        return lambda rows: [msgspec.convert(row, kind) for row in cells(rows)]
     # msgspec keeps what it finds out about types with a struct, and finds it out anew for everything else.
     holder = msgspec.defstruct("Rows", [("rows", list[kind])])  # type: ignore[valid-type]
-    return _taker(kind, columns), lambda cells: msgspec.convert({"rows": cells}, holder).rows  # type: ignore[attr-defined]
+    return lambda rows: msgspec.convert({"rows": cells(rows)}, holder).rows  # type: ignore[attr-defined]
 
 
-def _taker(kind: type, columns: tuple[str, ...]) -> Callable[[_Rows], object]:
+def _taker(kind: type, columns: tuple[str, ...]) -> Callable[[_Rows], Sequence[Any]]:
     asked = f"{kind} of the columns {', '.join(columns)}"
     if _is_struct(kind):
         fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
