@@ -10,7 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from pondage.ledger.commit.work import never
-from pondage.ledger.database.driver import LedgerUnavailable, number
+from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.ledger.database.patience import persist
 from pondage.ledger.kinds.kind import Ending, Work
 from pondage.ledger.kinds.registry import KINDS
@@ -78,13 +78,14 @@ def release(ledger: Ledger, work: Work, *, reason: str = "", give_up: Callable[[
             if not is_ours:
                 return False
             KINDS[claim.kind].interrupted(tx, claim, "its worker gave it back")
-            row = tx.row("SELECT queue, priority FROM dispatches WHERE id = :id", id=claim.dispatch)
-            assert row is not None
+            queue, priority = tx.one(
+                "SELECT queue, priority FROM dispatches WHERE id = :id", tuple[int, int], id=claim.dispatch
+            )
             executions.enqueue(
                 tx,
                 dispatch=claim.dispatch,
-                queue_id=number(row, "queue"),
-                priority=number(row, "priority"),
+                queue_id=queue,
+                priority=priority,
                 epoch=claim.epoch,
                 is_isolated=claim.is_isolated,
             )
@@ -108,11 +109,8 @@ def enlarge(ledger: Ledger, work: Work, *, reason: str, give_up: Callable[[], bo
             )
             if not is_ours:
                 return executions.outcome_of(tx, claim.token) == "crashed"
-            row = tx.row("SELECT priority FROM dispatches WHERE id = :id", id=claim.dispatch)
-            assert row is not None
-            executions.move(
-                tx, dispatch=claim.dispatch, queue_id=larger, priority=number(row, "priority"), epoch=claim.epoch
-            )
+            priority = tx.one("SELECT priority FROM dispatches WHERE id = :id", int, id=claim.dispatch)
+            executions.move(tx, dispatch=claim.dispatch, queue_id=larger, priority=priority, epoch=claim.epoch)
             return True
 
     return persist(act, give_up=give_up)

@@ -7,7 +7,6 @@ whoever tries the work again reads exactly the same.
 from __future__ import annotations
 
 from pondage.ledger.commit.increments import Increments
-from pondage.ledger.database.driver import text
 from pondage.ledger.kinds.kind import Work
 from pondage.ledger.kinds.ripple import RippleTask
 from pondage.ledger.ledger import Ledger
@@ -42,13 +41,10 @@ class Positions:
                 value=value,
                 **key,
             )
-            row = tx.row("SELECT value FROM decisions WHERE run = :run AND node = :node AND name = :name", **key)
-        assert row is not None
-        return text(row, "value")
+            return tx.one("SELECT value FROM decisions WHERE run = :run AND node = :node AND name = :name", str, **key)
 
     def decided(self, name: str) -> str | None:
         """Answer what was decided for this Run, None when nothing was yet."""
         key = {"run": self._work.claim.run, "node": self._work.claim.node, "name": name}
         with self._ledger.reading() as tx:
-            row = tx.row("SELECT value FROM decisions WHERE run = :run AND node = :node AND name = :name", **key)
-        return None if row is None else text(row, "value")
+            return tx.row("SELECT value FROM decisions WHERE run = :run AND node = :node AND name = :name", str, **key)

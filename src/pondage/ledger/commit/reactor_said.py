@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from pondage.ledger.commit import reactor_jobs, reactor_work
-from pondage.ledger.database.driver import Transaction, number
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.step import reactor_ponds
 from pondage.ledger.tables import history
 from pondage.ledger.tables.reactors import Lease, LedgerRow, Place
@@ -15,10 +15,11 @@ from pondage.ledger.tables.reactors import Lease, LedgerRow, Place
 
 def take_placed(tx: Transaction, lease: Lease, placed: Sequence[tuple[Place, LedgerRow]]) -> None:
     """Take in rows that were carried from a journal's file; those that came before are passed over."""
-    row = tx.row("SELECT carried_seq, carried_place FROM reactors WHERE actor = :actor /*lock*/", actor=lease.actor)
+    statement = "SELECT carried_seq, carried_place FROM reactors WHERE actor = :actor /*lock*/"
+    row = tx.row(statement, tuple[int, int], actor=lease.actor)
     if row is None:
         return
-    known = Place(number(row, "carried_seq"), number(row, "carried_place"))
+    known = Place(*row)
     take_rows(tx, lease, [each for place, each in placed if place > known])
     last = placed[-1][0]
     if last > known:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pondage.ledger.commit.work import never
-from pondage.ledger.database.driver import Transaction, number
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.database.patience import persist
 from pondage.ledger.kinds.kind import Work
 from pondage.ledger.kinds.stream import StreamTask
@@ -54,8 +54,7 @@ def is_crowded(ledger: Ledger, work: Work, most: int) -> bool:
 
 def waiting(tx: Transaction, actor: int) -> int:
     """Answer how many signals a reactor has not consumed yet."""
-    row = tx.row("SELECT count(*) AS n FROM signals WHERE actor = :actor", actor=actor)
-    return 0 if row is None else number(row, "n")
+    return tx.one("SELECT count(*) FROM signals WHERE actor = :actor", int, actor=actor)
 
 
 def _is_held(tx: Transaction, claim: Claim) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 from pondage.ledger.data import manifests, snapshots
 from pondage.ledger.data.inputs import CompactInputs, compact_inputs
 from pondage.ledger.data.manifests import Manifest, Member
-from pondage.ledger.database.driver import Transaction, number
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.kinds.kind import Ending, Kind, Work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.claims import Claim
@@ -49,10 +49,11 @@ class Compacted(Ending, frozen=True):
         later = tx.rows(
             """SELECT id FROM snapshots
                WHERE dataset = :dataset AND id >= :first AND kind <> 'compact' AND tombstoned_at IS NULL""",
+            int,
             dataset=inputs.dataset,
             first=inputs.snapshot,
         )
-        found = manifests.newest(tx, [number(row, "id") for row in later])
+        found = manifests.newest(tx, later)
         having = {snapshot: each for snapshot, each in found.items() if gone <= set(each.members)}
         if not having:
             return  # somebody else has put them together meanwhile: nobody will ever read these files

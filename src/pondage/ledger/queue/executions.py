@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from pondage.ledger.database.driver import Transaction, number, number_or_none, numbered, text, text_or_none
+from pondage.ledger.database.driver import Transaction, numbered
 from pondage.ledger.queue import pools
 
 Outcome = Literal["ok", "reused", "failed", "crashed", "released", "cancelled", "abandoned"]
@@ -110,8 +110,7 @@ def move(tx: Transaction, *, dispatch: int, queue_id: int, priority: int, epoch:
 
 def outcome_of(tx: Transaction, token: str) -> str | None:
     """Answer how the execution with this token was closed, or None while it is open: resolves an ambiguous commit."""
-    row = tx.row("SELECT outcome FROM executions WHERE token = :token", token=token)
-    return None if row is None else text_or_none(row, "outcome")
+    return tx.row("SELECT outcome FROM executions WHERE token = :token", str, token=token)
 
 
 def close(
@@ -163,8 +162,7 @@ _LAST = """SELECT d.outcome AS outcome FROM runs r JOIN dispatches d ON d.run = 
 
 def last_outcome(tx: Transaction, *, pond: int, node: str) -> str | None:
     """Answer how a Ripple's last dispatch ended, None when it is open or there is none."""
-    row = tx.row(_LAST, pond=pond, node=node)
-    return None if row is None else text_or_none(row, "outcome")
+    return tx.row(_LAST, str, pond=pond, node=node)
 
 
 def cancel(tx: Transaction, dispatch: int) -> None:
@@ -175,12 +173,13 @@ def cancel(tx: Transaction, dispatch: int) -> None:
         # The availability goes first: a claim that waits for it then finds nothing to take.
         tx.change(f"DELETE FROM availabilities WHERE execution IN ({marks})", **values)
         # Only those: one that appeared since still has its availability.
-        for row in tx.rows(
+        for execution in tx.rows(
             f"""UPDATE executions SET completed_at = :now, outcome = 'cancelled'
                 WHERE id IN ({marks}) AND completed_at IS NULL RETURNING id""",
+            int,
             **values,
         ):
-            pools.free(tx, number(row, "id"))
+            pools.free(tx, execution)
     close_dispatch(tx, dispatch, outcome="cancelled")
 
 
@@ -201,9 +200,10 @@ def stopped_tokens(tx: Transaction, process: int) -> set[str]:
     rows = tx.rows(
         """SELECT e.token AS token FROM executions e JOIN dispatches d ON d.id = e.dispatch
            WHERE e.process = :process AND e.completed_at IS NULL AND d.stopped_at IS NOT NULL""",
+        str,
         process=process,
     )
-    return {text(row, "token") for row in rows}
+    return set(rows)
 
 
 def once_holders(tx: Transaction) -> set[str]:
@@ -211,14 +211,14 @@ def once_holders(tx: Transaction) -> set[str]:
     rows = tx.rows(
         """SELECT DISTINCT p.public_id AS name FROM processes p JOIN executions e ON e.process = p.id
                   JOIN dispatches d ON d.id = e.dispatch
-           WHERE p.dead_at IS NULL AND e.completed_at IS NULL AND d.kind = 'component' AND d.crash_budget = 0"""
+           WHERE p.dead_at IS NULL AND e.completed_at IS NULL AND d.kind = 'component' AND d.crash_budget = 0""",
+        str,
     )
-    return {text(row, "name") for row in rows}
+    return set(rows)
 
 
 def _open_ids(tx: Transaction, dispatch: int) -> list[int]:
-    rows = tx.rows("SELECT id FROM executions WHERE dispatch = :id AND completed_at IS NULL", id=dispatch)
-    return [number(row, "id") for row in rows]
+    return tx.rows("SELECT id FROM executions WHERE dispatch = :id AND completed_at IS NULL", int, id=dispatch)
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
@@ -243,32 +243,14 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 
 def held_by(tx: Transaction, process: int) -> list[Held]:
     """Answer what a process holds."""
-    return [
-        Held(
-            execution=number(row, "execution"),
-            token=text(row, "token"),
-            epoch=number(row, "epoch"),
-            dispatch=number(row, "dispatch"),
-            queue=number(row, "queue"),
-            priority=number(row, "priority"),
-            crashes=number(row, "crashes"),
-            crash_budget=number(row, "crash_budget"),
-            is_isolated=bool(row["is_isolated"]),
-            actor=number_or_none(row, "actor"),
-            node=text(row, "node"),
-            number=number(row, "number"),
-            kind=text(row, "kind"),
-            inputs=text(row, "inputs"),
-            pool=text(row, "pool"),
-        )
-        for row in tx.rows(
-            """SELECT e.id AS execution, e.token, e.epoch, e.is_isolated, d.id AS dispatch, d.queue, d.priority,
-                      d.crashes, d.crash_budget, d.actor, d.node, d.number, d.kind, d.inputs, q.pool
-               FROM executions e JOIN dispatches d ON d.id = e.dispatch JOIN queues q ON q.id = d.queue
-               WHERE e.process = :process AND e.completed_at IS NULL ORDER BY e.id""",
-            process=process,
-        )
-    ]
+    return tx.rows(
+        """SELECT e.id AS execution, e.token, e.epoch, e.is_isolated, d.id AS dispatch, d.queue, d.priority,
+                  d.crashes, d.crash_budget, d.actor, d.node, d.number, d.kind, d.inputs, q.pool
+           FROM executions e JOIN dispatches d ON d.id = e.dispatch JOIN queues q ON q.id = d.queue
+           WHERE e.process = :process AND e.completed_at IS NULL ORDER BY e.id""",
+        Held,
+        process=process,
+    )
 
 
 def put_progress(tx: Transaction, *, execution: int, token: str, progress: str) -> bool:
@@ -286,9 +268,5 @@ def put_progress(tx: Transaction, *, execution: int, token: str, progress: str) 
 
 def open_tokens(tx: Transaction, process: int) -> set[str]:
     """Answer the tokens that the ledger thinks this process holds."""
-    return {
-        text(row, "token")
-        for row in tx.rows(
-            "SELECT token FROM executions WHERE process = :process AND completed_at IS NULL", process=process
-        )
-    }
+    statement = "SELECT token FROM executions WHERE process = :process AND completed_at IS NULL"
+    return set(tx.rows(statement, str, process=process))
