@@ -36,7 +36,7 @@ _LEFT_OVER = {
     "snapshot of a bad execution": """SELECT s.public_id AS what FROM snapshots s JOIN executions e
         ON e.id = s.execution WHERE e.outcome <> 'ok'""",
     "dispatch crashed more often than its budget": """SELECT id AS what FROM dispatches
-        WHERE crashes > crash_budget + 1""",
+        WHERE crashes > crash_budget AND crashes > 1""",
 }
 
 

@@ -121,7 +121,7 @@ class Model:
     def ledger(self) -> tuple[Ledger, Forgetful]:
         """Answer a ledger that remembers nothing of another one's steps."""
         driver = Forgetful(self.driver)
-        return Ledger(driver, ids=SeededIds(1), durability=Durability(crash_budget=100)), driver  # type: ignore[arg-type]
+        return Ledger(driver, ids=SeededIds(1), durability=Durability(crash_budget=100, crash_delay_s=0)), driver  # type: ignore[arg-type]
 
     def start(self) -> State:
         ledger, _ = self.ledger()

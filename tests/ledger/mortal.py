@@ -50,7 +50,7 @@ class MortalHost(LedgerHost):
     def __init__(self, deaths: dict[int, bool]) -> None:
         super().__init__()
         # Many deaths hit the same long execution; its tries must neither end nor be delayed.
-        self._ledger.durability = Durability(retry_delay_s=0, crash_budget=1_000)
+        self._ledger.durability = Durability(retry_delay_s=0, crash_budget=1_000, crash_delay_s=0)
         self.mortal = MortalDriver(self._ledger.driver)
         self.mortal.deaths = dict(deaths)
         self._ledger.driver = self.mortal  # type: ignore[assignment]

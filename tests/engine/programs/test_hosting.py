@@ -215,7 +215,7 @@ def test_crashes_without_a_panic_fail_the_component_when_their_budget_is_spent(f
     started = flow.start()
     flow.claimed("w")
     ledger = flow.run.world.ledger
-    for _ in range(ledger.durability.crash_budget + 1):
+    for _ in range(ledger.durability.crash_budget):
         held = flow.claimed("x")
         assert reap.crash(ledger, process=flow.run.worker.id, token=held.claim.token, reason="ended with status 1")
         flow.run.world.pass_time(200)

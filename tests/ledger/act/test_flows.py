@@ -121,7 +121,7 @@ def test_a_handler_that_fails_itself_is_a_panic(run: Jobs) -> None:
 
 
 def test_a_crash_is_unseen_within_its_budget_and_a_panic_when_that_is_spent(run: Jobs) -> None:
-    run.world.ledger.durability = Durability(crash_budget=1)
+    run.world.ledger.durability = Durability(crash_budget=2)
     started = run.start(handled())
     held = run.claim()
     assert held is not None

@@ -120,7 +120,7 @@ def test_an_undeclared_write_is_an_error(run: Jobs) -> None:
 
 
 def test_a_crash_runs_the_same_dispatch_again_unseen_until_the_budget_is_spent(run: Jobs) -> None:
-    run.world.ledger.durability = Durability(crash_budget=2)
+    run.world.ledger.durability = Durability(crash_budget=3)
     started = run.start(job(chain()))
     for crash in range(1, 4):
         run.world.pass_time(60)

@@ -252,7 +252,7 @@ def crash(run: Jobs, held: Work) -> None:
     """End one execution as crashed; the worker and whatever else it holds live on."""
     with run.world.ledger.transaction() as tx:
         (one,) = [each for each in reap.executions.held_by(tx, run.worker.id) if each.token == held.claim.token]
-        reap.crashed(tx, one, reason="killed", is_blamed=True)
+        reap.crashed(tx, run.world.ledger, one, reason="killed", is_blamed=True)
 
 
 def test_a_resumed_run_takes_over_the_streams_of_what_it_need_not_repeat(run: Jobs) -> None:

@@ -211,7 +211,7 @@ def executed(world: FlowWorld, attempt: Attempt) -> ComponentResult:
 def crash(world: FlowWorld, held: Work) -> None:
     with world.ledger.transaction() as tx:
         (one,) = [each for each in reap.executions.held_by(tx, world.process) if each.token == held.claim.token]
-        reap.crashed(tx, one, reason="killed", is_blamed=True)
+        reap.crashed(tx, world.ledger, one, reason="killed", is_blamed=True)
 
 
 def test_a_stateful_program_is_called_for_each_segment_in_order_and_once_at_the_end(

@@ -20,7 +20,10 @@ class Durability(msgspec.Struct, frozen=True, kw_only=True):
     reap_after_s: float = 60.0
     child_margin_s: float = 10.0
     retry_delay_s: float = 10.0
-    crash_budget: int = 10
+    crash_budget: int = 4
+    """So many crashes end a piece of work."""
+    crash_delay_s: float = 2.0
+    """Work that crashed is tried again at once, and with each further crash so much later: after 0, 2 and 4 s."""
     advance_retries: int = 10
     poll_s: float = 1.0
     drain_s: float = 30.0

@@ -29,7 +29,7 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     freshness: int | None = None
     digest: str | None = None
     timeout_s: float | None = None
-    crash_budget: int = 10
+    crash_budget: int = 4
     reason: str = ""
 
 

@@ -90,7 +90,7 @@ def expire(ledger: Ledger, *, process: int | None) -> int:
 
 def _crash(tx: Transaction, ledger: Ledger, one: Held, *, process: int | None) -> bool:
     """End an external program's execution as crashed: it said itself that it is dead when it says no more."""
-    reap.crashed(tx, one, reason="its program gave no sign of health any more", is_blamed=True)
+    reap.crashed(tx, ledger, one, reason="its program gave no sign of health any more", is_blamed=True)
     if one.actor is not None:
         advance.report(tx, ledger, one.actor, process=process, event=None)
     return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from pondage.define.project.durability import Durability
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.kinds.registry import KINDS
 from pondage.ledger.ledger import Ledger
@@ -14,9 +15,6 @@ from pondage.ledger.step import advance
 from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import reactors
 from pondage.work.failure import Failure
-
-CRASH_STEP_US = 10_000_000
-"""After the first third of the crash budget, each further try waits this much longer."""
 
 
 class Reaped(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,9 +95,10 @@ def reap_process(
         held = executions.held_by(tx, dead.id)
         # Several pieces of work died with the process and one of them may have killed it: each is tried alone next.
         is_blamed = len(held) == 1
+        said = f"{dead.role} {dead.public_id}: {reason}"
         for one in held:
             larger = queues.larger(tx, one.queue) if is_out_of_memory and is_blamed else None
-            crashed(tx, one, reason=f"{dead.role} {dead.public_id}: {reason}", is_blamed=is_blamed, queue=larger)
+            crashed(tx, ledger, one, reason=said, is_blamed=is_blamed, queue=larger)
         for actor in sorted({one.actor for one in held if one.actor is not None}):
             advance.report(tx, ledger, actor, process=reaper, event=None)
     tokens = tuple(one.token for one in held)
@@ -145,13 +144,15 @@ def crash(ledger: Ledger, *, process: int, token: str, reason: str) -> bool:
     with ledger.transaction() as tx:
         found = [one for one in executions.held_by(tx, process) if one.token == token]
         for one in found:
-            crashed(tx, one, reason=reason, is_blamed=True)
+            crashed(tx, ledger, one, reason=reason, is_blamed=True)
             if one.actor is not None:
                 advance.report(tx, ledger, one.actor, process=process, event=None)
     return bool(found)
 
 
-def crashed(tx: Transaction, held: Held, *, reason: str, is_blamed: bool, queue: int | None = None) -> None:
+def crashed(
+    tx: Transaction, ledger: Ledger, held: Held, *, reason: str, is_blamed: bool, queue: int | None = None
+) -> None:
     """Close an execution as crashed, and either run its dispatch again or, when the budget is spent, fail it.
 
     With `queue` it goes there, because that has the memory it lacked: which counts against nothing.
@@ -169,20 +170,24 @@ def crashed(tx: Transaction, held: Held, *, reason: str, is_blamed: bool, queue:
     crashes = held.crashes + int(is_blamed)
     tx.change("UPDATE dispatches SET crashes = :crashes WHERE id = :id", crashes=crashes, id=held.dispatch)
     # What may run once only is not tried again, whoever of those that died with the process was to blame.
-    if crashes > held.crash_budget or held.crash_budget == 0 or not KINDS[held.kind].survives_crashes:
+    if crashes >= held.crash_budget or not KINDS[held.kind].survives_crashes:
         _exhausted(tx, held, max(1, crashes))
         return
     KINDS[held.kind].interrupted(tx, held, "its worker died")
-    free = max(1, held.crash_budget // 3)
     executions.enqueue(
         tx,
         dispatch=held.dispatch,
         queue_id=held.queue,
         priority=held.priority,
         epoch=held.epoch,
-        delay_us=0 if crashes <= free else (crashes - free) * CRASH_STEP_US,
+        delay_us=crash_wait_us(ledger.durability, crashes),
         is_isolated=not is_blamed or held.is_isolated,
     )
+
+
+def crash_wait_us(durability: Durability, crashes: int) -> int:
+    """Answer how long work waits that took its process down so often: 0, then 2, 4 … seconds."""
+    return int(max(0, crashes - 1) * durability.crash_delay_s * 1_000_000)
 
 
 def _exhausted(tx: Transaction, held: Held, crashes: int) -> None:
