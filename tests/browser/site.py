@@ -17,8 +17,8 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.tables import api_tokens
 from pondage.project.project import CompareTable, load_project
+from pondage.server.call import Service
 from pondage.server.serving import ServeOptions, bound, serving
-from pondage.server.table import Service
 from pondage.views.ponds.status import StatusView, status
 from tests.browser.filled import Filled, filled
 from tests.browser.history import wait_until

@@ -42,7 +42,7 @@ from pondage.operations.operation import Level, Operation
 from pondage.operations.table import OPERATIONS
 from pondage.project.project import load_project
 from pondage.server.app import make_app
-from pondage.server.table import Service
+from pondage.server.call import Service
 from tests.ledger.act.test_environments import put, tell
 from tests.ledger.harness import World, pond
 from tests.ledger.jobs import Jobs, job

@@ -7,7 +7,7 @@ from starlette.types import ASGIApp
 from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.tables import api_tokens
 from pondage.server.app import make_app
-from pondage.server.table import Service
+from pondage.server.call import Service
 from tests.ledger.harness import World, pond
 from tests.server.client import Client
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import inspect
 
 from pondage.operations.operation import Level
-from pondage.server.table import Route, Socket
+from pondage.server.call import Route, Socket
 from tests.server.client import Answer, Client
 
 HUGE = 10**30

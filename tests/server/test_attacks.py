@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Message
 
 from pondage.project.project import load_project
 from pondage.server.app import make_app
-from pondage.server.table import Service
+from pondage.server.call import Service
 from tests.ledger.harness import World, pond
 from tests.server.client import Client, scope_of
 from tests.server.conftest import As, token_of

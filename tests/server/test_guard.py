@@ -11,10 +11,10 @@ from pondage.errors import PondageError
 from pondage.ledger.tables import api_tokens
 from pondage.operations.operation import Level
 from pondage.server.app import make_app
+from pondage.server.call import Route, Service
 from pondage.server.guard import HEADERS
 from pondage.server.limits import FAILURES, TICKET_S, Failures, Tickets
 from pondage.server.routes import ROUTES, SOCKETS
-from pondage.server.table import Route, Service
 from tests.ledger.harness import World
 from tests.server.client import Client, Socket
 from tests.server.conftest import As, token_of

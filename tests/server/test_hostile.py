@@ -20,8 +20,8 @@ from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.project.project import load_project
 from pondage.server import strangers
 from pondage.server.app import make_app
+from pondage.server.call import Route, Service, Socket
 from pondage.server.routes import ROUTES
-from pondage.server.table import Route, Service, Socket
 from pondage.views.answers import CheckView
 from pondage.views.installation import doctor
 from tests.ledger.harness import MakeDriver, World, pond

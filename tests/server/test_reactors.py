@@ -10,8 +10,8 @@ from starlette.types import ASGIApp
 
 from pondage.ledger.tables import api_tokens
 from pondage.server.app import make_app
+from pondage.server.call import Route, Service
 from pondage.server.routes import ROUTES
-from pondage.server.table import Route, Service
 from tests.engine.live.hosting import Hosting, hosting
 from tests.server.client import Client, Socket
 from tests.server.hostile import complaints

@@ -17,8 +17,8 @@ from pondage.cli.client.settings import Settings
 from pondage.errors import LedgerError, PondageError
 from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.project.project import load_project
+from pondage.server.call import Service
 from pondage.server.serving import ServeOptions, bound, serving
-from pondage.server.table import Service
 from tests.cli.workers import FakeWorkers
 from tests.ledger.harness import World, pond
 from tests.ports import refusing_port

@@ -15,8 +15,8 @@ from pondage.ledger.tables import api_tokens
 from pondage.ledger.tables.history import this_person
 from pondage.operations import reactors
 from pondage.project.project import load_project
+from pondage.server.call import Service
 from pondage.server.serving import ServeOptions, bound, serving
-from pondage.server.table import Service
 from tests.engine.live.hosting import Hosting, hosting
 from tests.server.test_twins import said
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger.ledger import Ledger
+from pondage.server.call import Service
 from pondage.server.serving import ServeOptions, bound, serving
-from pondage.server.table import Service
 from pondage.views.ponds.status import status
 from tests.ledger.harness import World, pond
 from tests.patience import PATIENCE_S

@@ -28,9 +28,9 @@ import pondage
 from pondage.cli.main import main
 from pondage.errors import PondageError
 from pondage.kernel.demand.events import Kill
+from pondage.server.call import Service
 from pondage.server.limits import FAILURES
 from pondage.server.serving import ServeOptions, bound, first_token, serving, url_of
-from pondage.server.table import Service
 from tests.ledger.harness import World
 from tests.patience import PATIENCE_S
 from tests.server.conftest import token_of

@@ -34,8 +34,8 @@ from pondage.ledger.tables import actors
 from pondage.plan.job.stored_job import stored_job
 from pondage.project.archive import pack_project
 from pondage.project.project import load_project
+from pondage.server.call import Service
 from pondage.server.serving import ServeOptions, bound, serving
-from pondage.server.table import Service
 from pondage.views.answers import CheckView
 from pondage.views.installation import doctor
 from pondage.views.runs.logs import locate

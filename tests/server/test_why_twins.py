@@ -11,7 +11,7 @@ from pondage.cli.main import main
 from pondage.kernel.demand.events import Calm, Clear, Force, Kill, Pulse, Sleep, Tap, Tide, Wake, Wave
 from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.server.app import make_app
-from pondage.server.table import Service
+from pondage.server.call import Service
 from tests.ledger.harness import World, pond
 from tests.server.client import Client
 from tests.server.conftest import token_of

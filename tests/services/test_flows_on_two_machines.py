@@ -11,7 +11,7 @@ import pytest
 from pondage.cli.main import main
 from pondage.ledger.tables import api_tokens
 from pondage.server.app import make_app
-from pondage.server.table import Service
+from pondage.server.call import Service
 from tests.server.client import Client
 from tests.services.machines import ROOT, Cluster, Machine, cluster
 from tests.services.postgres import PostgresServer

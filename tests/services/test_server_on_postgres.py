@@ -14,8 +14,8 @@ from pondage.ledger.act.jobs import start_job
 from pondage.ledger.database.clock import FakeClock
 from pondage.ledger.database.driver import Driver
 from pondage.server.app import make_app
+from pondage.server.call import Route, Service
 from pondage.server.routes import ROUTES
-from pondage.server.table import Route, Service
 from tests.ledger.harness import World, pond
 from tests.ledger.jobs import Jobs, job
 from tests.server.client import Client

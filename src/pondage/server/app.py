@@ -32,10 +32,10 @@ from pondage.ledger.tables.api_tokens import EVERYWHERE, TokenRow
 from pondage.operations.operation import Level
 from pondage.server import openapi, static
 from pondage.server.answers import json_answer, problem_answer, send_problem
+from pondage.server.call import Call, Route, Service, Socket
 from pondage.server.guard import LOOPBACK, TOKEN, Guard
 from pondage.server.problems import Refused, has_zero, not_understood
 from pondage.server.routes import OPEN, ROUTES, SOCKETS, checked
-from pondage.server.table import Call, Route, Service, Socket
 
 LOG = logging.getLogger("pondage.server")
 LONGEST = 200

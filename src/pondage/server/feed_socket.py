@@ -10,8 +10,8 @@ from anyio.to_thread import run_sync
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from pondage.operations.operation import Level, Moment
+from pondage.server.call import Call, Socket
 from pondage.server.hub import Feed, Watcher
-from pondage.server.table import Call, Socket
 
 WATCHERS = 500
 TRY_LATER = 1013

@@ -11,10 +11,10 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from pondage.errors import PondageError
 from pondage.operations.runs import LOOK_EVERY_S, LogReader, LogsRequest, log_lines
+from pondage.server.call import Call, Socket
 from pondage.server.feed_socket import until_it_goes
 from pondage.server.mounts import sent_of
 from pondage.server.problems import problem_of
-from pondage.server.table import Call, Socket
 
 LogsQuery = sent_of(LogsRequest, (), "Query")
 

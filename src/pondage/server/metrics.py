@@ -10,9 +10,9 @@ import msgspec
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors
 from pondage.operations.operation import Level
+from pondage.server.call import Call, Route
 from pondage.server.job_metrics import of_jobs
 from pondage.server.metric import Metric, written
-from pondage.server.table import Call, Route
 from pondage.views.ponds.status import StatusView, status
 
 

@@ -24,8 +24,8 @@ from pondage.operations import (
     trees,
 )
 from pondage.operations.operation import Operation
+from pondage.server.call import SMALL, Call, Handler, Nothing, Route
 from pondage.server.strangers import WRAPPERS
-from pondage.server.table import SMALL, Call, Handler, Nothing, Route
 
 LARGE = 40 * 1024 * 1024
 _PLACE = re.compile(r"{(\w+)}")

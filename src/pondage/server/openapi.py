@@ -11,7 +11,7 @@ import msgspec
 
 import pondage
 from pondage.operations.operation import Level
-from pondage.server.table import Route, Socket
+from pondage.server.call import Route, Socket
 from pondage.views.problems import Problem
 
 _REF = "#/components/schemas/{name}"

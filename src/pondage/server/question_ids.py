@@ -6,7 +6,7 @@ import hashlib
 import hmac
 
 from pondage.ledger.tables import api_tokens
-from pondage.server.table import Call
+from pondage.server.call import Call
 
 _HALF = 8
 

@@ -16,8 +16,8 @@ from pondage.errors import PondageError
 from pondage.ledger.tables.reactors import ReactorRow
 from pondage.operations.operation import Level, Moment
 from pondage.operations.reactors import COMMANDS, ShortId, reactor_watch, told
+from pondage.server.call import Call, Socket
 from pondage.server.problems import has_zero, problem_of
-from pondage.server.table import Call, Socket
 from pondage.views.reactors.reactors import reactor_row
 
 RESTARTED = 1012

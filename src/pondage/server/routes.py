@@ -8,8 +8,8 @@ from pondage.errors import PondageError
 from pondage.operations.operation import Level
 from pondage.operations.table import OPERATIONS
 from pondage.server import feed_socket, log_socket, metrics, reactor_sockets, tickets
+from pondage.server.call import Route, Socket
 from pondage.server.mounts import mounted
-from pondage.server.table import Route, Socket
 
 ROUTES: tuple[Route, ...] = (*metrics.ROUTES, *(mounted(each) for each in OPERATIONS), *tickets.ROUTES)
 SOCKETS: tuple[Socket, ...] = (*feed_socket.SOCKETS, *log_socket.SOCKETS, *reactor_sockets.SOCKETS)

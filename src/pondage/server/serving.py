@@ -20,8 +20,8 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, api_tokens, history
 from pondage.ledger.tables.history import Caller
 from pondage.server.app import make_app
+from pondage.server.call import Service
 from pondage.server.guard import LOOPBACK
-from pondage.server.table import Service
 from pondage.tracing import begin
 
 PORT = 8642

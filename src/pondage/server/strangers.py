@@ -31,9 +31,9 @@ from pondage.operations.questions import AnswerView, Breaking, Comparing
 from pondage.operations.uploads import Chosen
 from pondage.plan.job.intake import check_sent
 from pondage.project.archive import check_archive
+from pondage.server.call import Call
 from pondage.server.problems import Refused
 from pondage.server.question_ids import opened, sealed
-from pondage.server.table import Call
 from pondage.server.uploads import check_job, check_upload
 from pondage.views.installation.environments import EnvironmentsView
 

@@ -6,8 +6,8 @@ import msgspec
 
 from pondage.ledger.tables import environments
 from pondage.operations.operation import Level
+from pondage.server.call import Call, Route
 from pondage.server.limits import TICKET_S
-from pondage.server.table import Call, Route
 
 
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):

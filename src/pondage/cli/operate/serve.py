@@ -16,7 +16,7 @@ from pondage.errors import PondageError
 from pondage.project.project import Project
 
 if TYPE_CHECKING:
-    from pondage.server.table import Service
+    from pondage.server.call import Service
 
 
 PORT = 8642
@@ -85,7 +85,7 @@ def _started(settings: Settings, port: int) -> Iterator[str]:
 
 def service_of(opened: Session) -> Service:
     """Answer what the server works with."""
-    from pondage.server.table import Service
+    from pondage.server.call import Service
 
     return Service(
         ledger=opened.ledger, environment=opened.environment, warehouse=opened.warehouse, project=opened.project

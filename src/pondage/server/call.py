@@ -1,4 +1,4 @@
-"""What the route table is made of: a route, and the call that a handler answers."""
+"""A call that the guard has let through, what it works with, and the routes and sockets that are called."""
 
 from __future__ import annotations
 
