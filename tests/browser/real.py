@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from pathlib import Path
 from tests.patience import PATIENCE_S
 
 SOURCE = Path(__file__).parents[2] / "src"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "flows"
 PONDAGE = "import sys; from pondage.cli.main import main; sys.exit(main(sys.argv[1:]))"
 SETTINGS = """
 [project]
@@ -22,6 +24,8 @@ memory = "1g"
 [worker]
 slots = 2
 workers = 1
+[locations]
+landing = "landing"
 [durability]
 poll_s = 0.1
 drain_s = 2
@@ -72,6 +76,8 @@ class Real:
         (root / "ponds.py").write_text(PONDS.format(broken=str(self.broken)))
         (root / "jobs" / "manifests.yaml").write_text(JOB.format(root=root))
         (root / "first.csv").write_text("ship\n1\n2\n")
+        (root / "landing").mkdir()
+        shutil.copy(EXAMPLES / "data" / "orders.csv", root / "landing")
 
     def pondage(self, *words: str) -> str:
         """Run a command of the project."""

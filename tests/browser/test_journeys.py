@@ -22,7 +22,7 @@ from tests.browser.test_pages import newest
 from tests.browser.waiting import asked, wait_asked, wait_enabled, wait_none, wait_still
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Response
+    from playwright.sync_api import Page, Response
 
 
 # ------------------------------------------------------------------------------------------------------------- who
@@ -396,3 +396,88 @@ def test_a_run_appears_on_the_timeline_while_one_looks(open_page: Open, at: Site
     shown.click()
     tab.get_by_role("heading", name="fleet #1").wait_for()
     tab.get_by_role("link", name="#1").first.wait_for()
+
+
+# --------------------------------------------------------------------------------------------------------- building
+
+
+def handle(tab: Page, end: str) -> tuple[float, float]:
+    """Where a port is, on the screen."""
+    node, _, port = end.partition(".")
+    box = tab.locator(f".react-flow__node[data-id={node}] .react-flow__handle[data-handleid={port}]").bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def draw(tab: Page, source: str, target: str) -> None:
+    """Draw a connection with the mouse; what fits is known before it is let go."""
+    tab.mouse.move(*handle(tab, source))
+    tab.mouse.down()
+    (x, y), (to_x, to_y) = handle(tab, source), handle(tab, target)
+    tab.mouse.move((x + to_x) / 2, (y + to_y) / 2, steps=4)
+    tab.get_by_text("that fit are lit").wait_for()
+    tab.mouse.move(to_x, to_y, steps=4)
+
+
+def test_what_fits_lights_up_and_what_does_not_cannot_be_connected_and_says_both_types(open_page: Open) -> None:
+    tab = open_page("flows")
+    tab.get_by_text("fits: 2 edges").wait_for()
+    tab.get_by_role("button", name="greet@1").click()
+    tab.get_by_text("2 problems").wait_for()
+    tree = tab.get_by_label("The tree, as JSON")
+    before = tree.input_value()
+    draw(tab, "big.main", "greet.input")
+    told = tab.locator(".tree-told.is-unfit")
+    told.wait_for()
+    assert "Table<{id: bigint, amount: double}> does not fit Table<{name: string | R}>" in told.inner_text()
+    assert tab.locator(".react-flow__node[data-id=greet] .is-unfit", has_text="input").count() == 1
+    assert tab.locator(".react-flow__node[data-id=rest] .is-fit", has_text="input").count() == 1
+    tab.mouse.up()
+    tab.get_by_role("alert").get_by_text("the column is missing").wait_for()
+    assert tree.input_value() == before
+    draw(tab, "big.main", "rest.input")
+    tab.mouse.up()
+    tab.get_by_role("button", name="Undo").wait_for()
+    tab.wait_for_function(
+        "() => document.querySelector('.flow-text textarea').value.includes('[\"big.main\", \"rest.input\"]')"
+    )
+
+
+def test_the_picture_and_the_text_are_always_the_same_and_every_step_can_be_undone(open_page: Open) -> None:
+    tab = open_page("flows")
+    tab.get_by_text("fits: 2 edges").wait_for()
+    nodes, tree = tab.locator(".react-flow__node"), tab.get_by_label("The tree, as JSON")
+    first = tree.input_value()
+    tree.fill(first.replace('"rest"', '"left"').replace("rest.input", "left.input"))
+    tab.locator(".react-flow__node[data-id=left]").wait_for()
+    wait_none(tab.locator(".react-flow__node[data-id=rest]"))
+    tab.get_by_text("fits: 2 edges").wait_for()
+    tab.locator(".react-flow__node[data-id=left]").click()
+    tab.keyboard.press("Delete")
+    wait_none(tab.locator(".react-flow__node[data-id=left]"))
+    assert "left" not in tree.input_value()
+    tab.keyboard.press("Control+z")
+    tab.locator(".react-flow__node[data-id=left]").wait_for()
+    tab.keyboard.press("Control+z")
+    tab.locator(".react-flow__node[data-id=rest]").wait_for()
+    assert tree.input_value() == first
+    tab.keyboard.press("Control+y")
+    tab.locator(".react-flow__node[data-id=left]").wait_for()
+    tree.fill("{")
+    tab.get_by_text("The text is no tree now").wait_for()
+    assert nodes.count() == 3
+    wait_enabled(tab.get_by_role("button", name="Submit", exact=True), is_enabled=False)
+
+
+def test_a_constant_is_typed_into_a_grid(open_page: Open) -> None:
+    tab = open_page("flows")
+    tab.get_by_text("fits: 2 edges").wait_for()
+    tab.locator(".react-flow__node[data-id=orders]").click()
+    tab.get_by_role("button", name="+ row").click()
+    tab.get_by_label("id of row 3").fill("9007199254740993")
+    tab.get_by_label("amount of row 3").fill("many")
+    tab.locator("input[aria-invalid=true]").wait_for()
+    assert tab.get_by_label("amount of row 3").get_attribute("aria-invalid") == "true"
+    tab.get_by_label("amount of row 3").fill("7.5")
+    tab.get_by_text("fits: 2 edges").wait_for()
+    assert '{"id": 9007199254740993, "amount": 7.5}' in tab.get_by_label("The tree, as JSON").input_value()

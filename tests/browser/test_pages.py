@@ -77,13 +77,13 @@ def test_a_page_opens_and_has_no_barrier_light_or_dark(name: str, open_page: Ope
     tab.wait_for_function(f"() => innerWidth === 480 && {FITS}")
 
 
-def test_the_programs_that_a_tree_may_use_are_listed_when_somebody_asks(open_page: Open) -> None:
+def test_the_programs_that_a_tree_may_use_are_found_by_what_they_do(open_page: Open) -> None:
     tab = open_page("flows")
-    tab.get_by_text("Programs that a tree may use").press("Enter")
-    row = tab.get_by_role("row").filter(has=tab.get_by_text("split@1", exact=True))
-    row.wait_for()
-    assert "library" in row.inner_text()
-    assert "Table" in row.inner_text()
+    tab.get_by_label("Find a program").fill("rows condition reject")
+    item = tab.locator(".palette-item")
+    item.get_by_text("split@1").wait_for()
+    assert "input: Table<Any> → main: Table<Any>" in item.first.inner_text()
+    assert tab.locator(".palette h3").all_inner_texts() == ["library"]
     assert barriers(tab, ALL_RULES) == []
 
 

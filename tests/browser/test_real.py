@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.browser.conftest import SCREENS
-from tests.browser.real import Real, real
+from tests.browser.real import EXAMPLES, Real, real
 from tests.browser.test_pages import ALL_RULES, barriers
 from tests.browser.waiting import wait_enabled, wait_none
 from tests.patience import PATIENCE_S
@@ -112,6 +113,8 @@ def test_a_flow_is_refused_at_its_place_mended_run_and_fetched(harbour: Real, sh
     text.fill(right)
     tab.get_by_text("fits: 2 edges").wait_for()
     tab.get_by_role("button", name="Submit", exact=True).click()
+    tab.locator(".flow-live .state-ok").wait_for()
+    tab.get_by_role("link", name="Open it").click()
     tab.locator("h1 .state-ok").wait_for()
     tab.get_by_role("button", name="Extract", exact=True).wait_for()
     SCREENS.mkdir(parents=True, exist_ok=True)
@@ -120,3 +123,80 @@ def test_a_flow_is_refused_at_its_place_mended_run_and_fetched(harbour: Real, sh
     with tab.expect_download() as fetched:
         tab.get_by_role("button", name="Extract", exact=True).click()
     assert "1,120.0" in fetched.value.path().read_text()
+
+
+def test_the_cleaning_example_is_built_run_and_repaired_with_clicks_and_keys_only(
+    harbour: Real, show: Callable[[str], Page]
+) -> None:
+    harbour.pondage("deploy")
+    tab = show("page=flows")
+    tab.get_by_text("fits: 2 edges").wait_for()
+    tab.get_by_role("button", name="Clear").click()
+    panel = tab.get_by_label("What is chosen")
+
+    def add(program: str, name: str, *, of: str = "") -> None:
+        tab.get_by_label("Find a program").fill(program)
+        tab.get_by_label("Find a program").press("Enter")
+        panel.get_by_label("Name", exact=True).fill(name)
+        panel.get_by_label("Name", exact=True).press("Enter")
+        if of:
+            panel.get_by_role("button", name=f"Connect {name}.input", exact=True).click()
+            panel.get_by_label(f"Where {name}.input comes from").select_option(of)
+            panel.get_by_role("button", name=f"Disconnect {of} from {name}.input").wait_for()
+
+    def pair(under: str, key: str) -> None:
+        panel.get_by_label(f"A name for {under}").fill(key)
+        panel.get_by_label(f"A name for {under}").press("Enter")
+
+    def fetch(output: str, kind: str) -> None:
+        panel.get_by_role("button", name=f"Fetch {output}", exact=True).click()
+        panel.get_by_label(f"Format of {output.partition('.')[0]}").select_option(kind)
+
+    add("read_csv", "orders")
+    panel.get_by_role("textbox", name="location").fill("landing")
+    # There is no such file: the flow will fail, and is repaired below.
+    panel.get_by_role("textbox", name="file").fill("order.csv")
+    for column, type_ in (("id", "bigint"), ("region", "string"), ("amount", "double")):
+        pair("columns", column)
+        panel.get_by_role("textbox", name=f"{column} type").fill(type_)
+    add("check_rows", "check", of="orders.main")
+    pair("rules", "NO_REGION")
+    rule = panel.get_by_role("textbox", name="NO_REGION")
+    rule.fill("len(reg")
+    panel.get_by_role("button", name="Write region").click()
+    tab.keyboard.type(") > 0")
+    pair("rules", "NEGATIVE")
+    panel.get_by_role("textbox", name="NEGATIVE").fill("amount >= 0")
+    add("ignore_errors", "good", of="check.main")
+    fetch("good.main", "parquet")
+    add("collect_errors", "bad", of="check.main")
+    fetch("bad.main", "ndjson")
+    add("aggregate", "sums", of="good.main")
+    panel.get_by_role("button", name="Take region for by").click()
+    pair("values", "total")
+    panel.get_by_label("function").select_option("sum")
+    panel.get_by_role("combobox", name="column").fill("amount")
+    fetch("sums.main", "csv")
+    tab.get_by_text("fits: 4 edges").wait_for()
+
+    submit = tab.get_by_role("button", name="Submit", exact=True)
+    submit.click()
+    tab.locator(".flow-live .state-error").wait_for()
+    tab.locator(".react-flow__node[data-id=orders] .at-error").wait_for()
+    tab.locator(".react-flow__node[data-id=orders]").click()
+    panel.get_by_role("textbox", name="file").fill("orders.csv")
+    built = json.loads(tab.get_by_label("The tree, as JSON").input_value())
+    example = json.loads((EXAMPLES / "flows" / "cleaning.json").read_text())
+    assert (built["nodes"], built["edges"]) == (example["nodes"], example["edges"])
+    wait_enabled(submit, is_enabled=True)
+    submit.click()
+    tab.locator(".flow-live .state-ok").wait_for()
+    tab.locator(".react-flow__node[data-id=sums] .at-ok").wait_for()
+    SCREENS.mkdir(parents=True, exist_ok=True)
+    tab.screenshot(path=SCREENS / "flow-built-light.png")
+    assert barriers(tab, ALL_RULES) == []
+    tab.get_by_role("link", name="Open it").click()
+    row = tab.get_by_role("row").filter(has=tab.get_by_text("sums.main", exact=True))
+    with tab.expect_download() as fetched:
+        row.get_by_role("button", name="Extract", exact=True).click()
+    assert fetched.value.path().read_text().splitlines() == ["region,total", "EU,31.0"]

@@ -50,6 +50,10 @@ export function apiUrl(path: string, query: Params = {}): string {
   return `v1/${path}${text ? `?${text}` : ""}`;
 }
 
+class WrittenBody {
+  constructor(readonly json: string) {}
+}
+
 async function ask<T>(
   method: string,
   path: string,
@@ -61,7 +65,7 @@ async function ask<T>(
   const token = sessionStorage.getItem(KEY);
   if (token !== null) headers.Authorization = `Bearer ${token}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const sent = body === undefined ? null : JSON.stringify(body);
+  const sent = body === undefined ? null : body instanceof WrittenBody ? body.json : JSON.stringify(body);
   let answer: Response;
   try {
     answer = await fetch(apiUrl(path, query), { method, headers, body: sent, signal, cache: "no-store" });
@@ -91,6 +95,11 @@ export function get<T>(path: string, query: Params = {}, signal: AbortSignal | n
 
 export function post<T>(path: string, body?: unknown, query: Params = {}): Promise<T> {
   return ask<T>("POST", path, query, body, null);
+}
+
+/** Send JSON that is written already: numbers that JavaScript cannot hold stay as they are. */
+export function postWritten<T>(path: string, json: string): Promise<T> {
+  return ask<T>("POST", path, {}, new WrittenBody(json), null);
 }
 
 export function remove<T>(path: string, query: Params = {}): Promise<T> {

@@ -9,12 +9,12 @@ import { Graph } from "./graph";
 import { RunLead } from "./lead";
 
 /** Read a run again whenever the feed tells of it (a state, a claim, tasks of Spark, segments), and its plan once. */
-export function useRun<T>(path: string, run: string): { found: Fetched<T>; graph: JobGraphView | null } {
-  const known = useWorld().runs.get(run);
+export function useRun<T>(path: string, run: string | null): { found: Fetched<T>; graph: JobGraphView | null } {
+  const known = useWorld().runs.get(run ?? "");
   const told = useRef({ known, times: 0 });
   if (told.current.known !== known) told.current = { known, times: told.current.times + 1 };
-  const found = useGet<T>(`${path}/${encodeURIComponent(run)}`, {}, told.current.times);
-  const graph = useGet<JobGraphView>(`jobs/runs/${encodeURIComponent(run)}/graph`);
+  const found = useGet<T>(run === null ? null : `${path}/${encodeURIComponent(run)}`, {}, told.current.times);
+  const graph = useGet<JobGraphView>(run === null ? null : `jobs/runs/${encodeURIComponent(run)}/graph`);
   return { found, graph: graph.data };
 }
 
