@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { began, redone, stepped, undone } from "../src/pages/flows/history";
 import { inLine, parsed, printed, Written } from "../src/pages/flows/json";
-import { aligned, arranged, completed, freePlace, heightOf, WIDTH } from "../src/pages/flows/places";
+import { ACROSS, aligned, arranged, completed, freePlace, heightOf, WIDTH } from "../src/pages/flows/places";
 import { portsOf, type Programs } from "../src/pages/flows/ports";
 import { below, placedProblems, pointerTo } from "../src/pages/flows/problems";
 import { cellText, cellValue, columnsOf, typeOfColumns } from "../src/pages/flows/rows";
@@ -152,7 +152,7 @@ test("nodes are arranged from left to right without covering each other", () => 
   assert.equal(completed(places, tree(), ports), places);
   const free = freePlace(places, { x: places.big?.x ?? 0, y: 0 }, "new", ports);
   assert.ok(free.y > 0 && free.x === places.big?.x);
-  assert.equal(aligned(places, ["big", "rest"], "x").rest?.x, WIDTH + 100);
+  assert.equal(aligned(places, ["big", "rest"], "x").rest?.x, WIDTH + ACROSS);
 });
 
 test("a hundred nodes are arranged at once", () => {

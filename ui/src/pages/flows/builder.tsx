@@ -14,7 +14,7 @@ import { useDraft, type Draft } from "./draft";
 import { Drawing, NOBODY, type Chosen } from "./drawing";
 import { Inspector } from "./inspector";
 import { Palette } from "./palette";
-import { aligned, arranged, freePlace, WIDTH, type Point } from "./places";
+import { ACROSS, aligned, arranged, freePlace, WIDTH, type Point } from "./places";
 import { portsOf, type Programs } from "./ports";
 import { placedProblems } from "./problems";
 import { TreeText, Types } from "./text";
@@ -244,7 +244,7 @@ function useAdding(draft: Draft, programs: Programs, onChoose: (chosen: Chosen) 
       const ports = portsOf(withNode(tree, name, node), programs);
       const last = Object.keys(tree.nodes).at(-1);
       const beside = last === undefined ? undefined : places[last];
-      const place = at ?? (beside === undefined ? { x: 0, y: 0 } : { x: beside.x + WIDTH + 60, y: beside.y });
+      const place = at ?? (beside === undefined ? { x: 0, y: 0 } : { x: beside.x + WIDTH + ACROSS, y: beside.y });
       const free = freePlace(places, { x: Math.round(place.x), y: Math.round(place.y) }, name, ports);
       edit((before) => withNode(before, name, node), "", { ...places, [name]: free });
       onChoose({ nodes: new Set([name]), edges: new Set() });

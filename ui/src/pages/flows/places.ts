@@ -9,7 +9,7 @@ export const WIDTH = 210;
 const HEAD = 46;
 const LINE = 22;
 const FOOT = 8;
-const ACROSS = 100;
+export const ACROSS = 130;
 const DOWN = 26;
 export const GRID = 10;
 
