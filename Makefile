@@ -5,6 +5,7 @@
 #   make bench NAME=x         one benchmark, or all of them
 #   make chaos SEEDS=n        the fault matrix with real processes, each fault n times
 #   make fuzz SEEDS=n FIRST=m n random trees of flows on Spark from seed m on, each compared with a straight evaluation
+#   make fuzz KIND=incremental SEEDS=n   random queries kept up to date on Spark, each compared with computing everything
 #   make bare                 `make demo` as a stranger has it: fresh clone, no Java or Node, empty HOME
 #   make setup | lock | wheel | clean
 
@@ -50,11 +51,14 @@ chaos:
 	@$(BOOTSTRAP) dev
 	@$(BIN)/python -m tests.chaos --seeds $(SEEDS) $(ARGS)
 
+fuzz: KIND = flows
 fuzz: SEEDS = 600
 fuzz: FIRST = 0
+FUZZ_flows := tests/spark/flows/test_random_flows.py
+FUZZ_incremental := tests/spark/incremental/test_random_queries.py
 fuzz:
 	@$(BOOTSTRAP) dev
-	@PONDAGE_FUZZ_SEEDS=$(SEEDS) PONDAGE_FUZZ_FIRST=$(FIRST) $(BIN)/python -m pytest -q tests/spark/flows/test_random_flows.py $(ARGS)
+	@PONDAGE_FUZZ_SEEDS=$(SEEDS) PONDAGE_FUZZ_FIRST=$(FIRST) $(BIN)/python -m pytest -q $(FUZZ_$(KIND)) $(ARGS)
 
 bare:
 	@$(PYTHON) scripts/bare.py

@@ -1,12 +1,15 @@
 """`pondage conform`: run conformance scenarios through the real machines and compare everything they expect."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
 from pondage.conform.machines import CONTROL, DEMAND, REACTION, HostName, Machine
+from pondage.conform.verdict import Report
 from pondage.errors import PondageError
 
 
@@ -32,17 +35,48 @@ def _add(machine: Machine[Any, Any]) -> None:
     @click.option("--only", metavar="ID", help="Run only the scenario with this id.")
     @click.option("--json", "as_json", is_flag=True, help="Print a report as JSON.")
     def run(files: tuple[Path, ...], host: HostName, only: str | None, as_json: bool) -> None:
-        try:
+        with _usable():
             scenarios = machine.chosen(files, only)
-        except PondageError as error:
-            click.echo(f"error[{error.code}]: {error.message}", err=True)
-            if error.hint:
-                click.echo(f"  {error.hint}", err=True)
-            sys.exit(2)
-        report = machine.play(scenarios, host)
-        click.echo(report.as_json() if as_json else "\n".join(report.lines()))
-        if report.failed:
-            sys.exit(1)
+        _show(machine.play(scenarios, host), as_json=as_json)
+
+
+@conform.command("incremental")
+@click.argument("places", metavar="DIR|FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--only", metavar="NAME", help="Run only the case with this name.")
+@click.option("--no-cost", is_flag=True, help="Fail also where less is proved than can be.")
+@click.option("--json", "as_json", is_flag=True, help="Print a report as JSON.")
+def _incremental(places: tuple[Path, ...], only: str | None, no_cost: bool, as_json: bool) -> None:
+    """Run cases of incremental maintenance (what must be computed again?) and compare the table after each step.
+
+    Each case is kept up to date on Spark by the rules of the program, step by step, on what the step before has
+    written. Exits 0 when all pass, 1 when one fails, 2 when a file cannot be used.
+    """
+    # It brings Spark with it, which none of the others need.
+    from pondage.conform.incremental import play_incremental
+    from pondage.conform.incremental_scenario import read_incremental_cases
+
+    with _usable():
+        cases = read_incremental_cases(places, only)
+    _show(play_incremental(cases, no_cost=no_cost), as_json=as_json)
+
+
+@contextmanager
+def _usable() -> Iterator[None]:
+    """End with 2 when what was given cannot be read."""
+    try:
+        yield
+    except PondageError as error:
+        click.echo(f"error[{error.code}]: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"  {error.hint}", err=True)
+        sys.exit(2)
+
+
+def _show(report: Report, *, as_json: bool) -> None:
+    """Print how it went; end with 1 when something failed."""
+    click.echo(report.as_json() if as_json else "\n".join(report.lines()))
+    if report.failed:
+        sys.exit(1)
 
 
 for _machine in (DEMAND, CONTROL, REACTION):
