@@ -34,14 +34,18 @@ class World:
         )
         marked(table.new(), "t").createOrReplaceTempView("t")
         outcome = maintain(self.catalyst, self.spark.sql(query), {"t": table}, kinds, self.previous)
-        states = [each.localCheckpoint() for each in outcome.states]
-        result = outcome.table(states).localCheckpoint()
+        states = [self.written(each) for each in outcome.states]
+        result = self.written(outcome.table(states))
         self.shown = sorted(tuple(row) for row in result.collect())
         self.previous = None
         if outcome.remembered is not None:
             reads = [lambda each=each: each for each in states]
             self.previous = Previous(remembered=outcome.remembered, table=lambda: result, states=reads)
         return outcome
+
+    def written(self, frame: DataFrame) -> DataFrame:
+        """Answer the rows as somebody reads them who does not know how they were made."""
+        return self.spark.createDataFrame(frame.collect(), frame.schema)
 
     def rows(self, values: str) -> DataFrame:
         return self.spark.sql(f"select * from values {values} as t(k, v)")

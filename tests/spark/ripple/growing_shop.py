@@ -67,7 +67,8 @@ class Shop:
         self.path = path
         self.landing = path / "landing.json"
         self.ledger = Ledger.open(
-            f"sqlite://{path / 'ledger.db'}", durability=Durability(probe_s=0.0, keep_runs=2, retention_days=0.0)
+            f"sqlite://{path / 'ledger.db'}",
+            durability=Durability(probe_s=0.0, keep_runs=2, retention_days=0.0, crash_budget=100, crash_delay_s=0.0),
         )
         self.ran: list[str] = []
 
