@@ -145,7 +145,8 @@ CHANGING = {
 """What changes something: tested in test_remote."""
 OF_FILES = {
     "init", "import-sdp", "test", "warmup", "job graph", "job trace", "job validate", "component manifest",
-    "conform control", "conform demand", "conform reaction", "mailbox close", "mailbox health", "mailbox panic",
+    "conform control", "conform demand", "conform incremental", "conform reaction",
+    "mailbox close", "mailbox health", "mailbox panic",
     "mailbox pop", "mailbox put", "mailbox take", "mailbox wait-stop",
 }  # fmt: skip
 """What works with files and sockets of this machine, and asks no ledger."""

@@ -10,7 +10,7 @@ import msgspec
 
 from pondage.define.pond.window import checked_zone
 from pondage.define.project.alert import AlertRule
-from pondage.define.project.durability import LONGEST_S, MOST_SLOTS, Durability
+from pondage.define.project.durability import LONGEST_S, MOST_SLOTS, SHORTEST_S, Durability
 from pondage.define.types.type_registry import TypeEntry
 from pondage.define.values.cron import checked_cron
 from pondage.define.values.names import checked_name
@@ -242,6 +242,8 @@ def _check_numbers(project: Project, errors: list[ProjectError]) -> None:
             continue
         if value < 0 or (value == 0 and key in _ABOVE_ZERO):
             errors.append(_refused(f"durability.{key}", f"is {value:g}", "give a number above zero"))
+        elif key in ("heartbeat_s", "poll_s") and value < SHORTEST_S:
+            errors.append(_refused(f"durability.{key}", f"is {value:g}", f"give a number from {SHORTEST_S:g}"))
         elif not value <= LONGEST_S:  # which NaN is not
             errors.append(_refused(f"durability.{key}", f"is {value:g}", f"give a number up to {LONGEST_S:,}"))
     if min(durability.heartbeat_s, durability.reap_after_s) > 0:

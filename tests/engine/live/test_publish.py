@@ -49,7 +49,7 @@ def price(ticks: Tick | None, fire: Fire) -> Quote | None:
         return None
     if ticks.number < 0:
         raise ValueError("as told")
-    if ticks.number == 13:
+    if ticks.number == 1_000:
         return Quote(number=10**30, fire=fire.id)
     return Quote(number=ticks.number, fire=fire.id)
 
@@ -154,7 +154,7 @@ def test_fires_become_rows_of_a_pond_in_order_and_once(world: Publishing) -> Non
 def test_a_result_that_no_file_can_hold_is_a_dead_letter_and_what_follows_is_published(world: Publishing) -> None:
     """It was a row that could not be written, tried again for ever, and nothing behind it was published."""
     world.start()
-    for tick in (1, 13, 2):
+    for tick in (1, 1_000, 2):
         assert world.push(tick)["accepted"] is True
     world.until_published([1, 2])
     (letter,) = world.client().ask(op="dead")["dead"]  # type: ignore[misc]

@@ -8,6 +8,8 @@ import msgspec
 
 MOST_SLOTS = 10_000
 """The largest pool: each slot is a row."""
+SHORTEST_S = 0.01
+"""Nobody beats or looks more often: it would do nothing else."""
 LONGEST_S = 10 * 365 * 86_400
 """No setting is longer than ten years: times are added up in microseconds of 64 bits."""
 
