@@ -40,7 +40,7 @@ def install(text: str) -> None:
 
 def _record(path: str) -> None:
     """Write a line for every process that is reaped and every commit that is fenced."""
-    from pondage.ledger.commit import work
+    from pondage.ledger.commit import guarded
     from pondage.ledger.upkeep import reap
 
     def note(line: str) -> None:
@@ -50,7 +50,7 @@ def _record(path: str) -> None:
         finally:
             os.close(descriptor)
 
-    real_reap, real_commit = reap.reap_process, work.commit
+    real_reap, real_commit = reap.reap_process, guarded.commit
 
     def reap_process(ledger: Any, dead: Any, *, reason: str, **given: Any) -> Any:
         reaped = real_reap(ledger, dead, reason=reason, **given)
@@ -66,7 +66,7 @@ def _record(path: str) -> None:
         return is_ours
 
     reap.reap_process = reap_process
-    work.commit = commit
+    guarded.commit = commit
 
 
 def _shorten_leases() -> None:
@@ -218,8 +218,8 @@ def _without_look_up() -> None:
     from pondage.engine.worker import process as worker
     from pondage.ledger.commit import work
 
-    work._resolved = lambda ledger, token: None
-    worker.close_unknown_claims = lambda ledger, slots, *, process: 0
+    _replace(work, "_resolved", lambda ledger, token: None)
+    _replace(worker, "close_unknown_claims", lambda ledger, slots, *, process: 0)
 
 
 def _without_reaper() -> None:
