@@ -12,8 +12,8 @@ from pondage.cli.follow.event import note_option, send
 from pondage.cli.follow.job_run import kill_run
 from pondage.operations import demand
 
-_RUN = re.compile("j[0-9a-f]{16}")
-"""The id of a run of a job or a flow."""
+_RUN = re.compile("[jf][0-9a-f]{16}")
+"""The id of a run of a job, or of a flow."""
 
 
 @verb
@@ -23,8 +23,8 @@ _RUN = re.compile("j[0-9a-f]{16}")
 def kill(settings: Settings, names: tuple[str, ...], note: str) -> None:
     """Stop at once: cancel what runs, forget demand and triggers, block the Sinks until `pondage clear`.
 
-    Published data stays as it is. A RUN is one of a job or a flow (j1a2b…): nothing more of it starts, and what runs
-    has 30 s to end; the second time it ends at once.
+    Published data stays as it is. A RUN is one of a job or a flow (j1a2b…, f1a2b…): nothing more of it starts, and
+    what runs is asked to stop and has 30 s to end; the second time it ends at once.
     """
     runs = [name for name in names if _RUN.fullmatch(name)]
     ponds = tuple(name for name in names if name not in runs)

@@ -217,7 +217,8 @@ def _withdraw(tx: Transaction, dispatch: int) -> bool:
 
 def is_last(tx: Transaction, dispatch: int) -> bool:
     """Answer whether no execution may follow the one of this dispatch that is over."""
-    return bool(tx.one("SELECT is_last FROM dispatches WHERE id = :id", int, id=dispatch))
+    # Locked: a kill at the same moment is waited for, or waits and then sees what follows.
+    return bool(tx.one("SELECT is_last FROM dispatches WHERE id = :id /*lock*/", int, id=dispatch))
 
 
 def stopped_tokens(tx: Transaction, process: int) -> set[str]:
