@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from pondage.cli.client.desk import Desk, asked, desk
-from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
+from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.files import registry
 from pondage.cli.files.inference import asking_first
 from pondage.cli.files.tree import refuse_tree, stored_tree
@@ -97,8 +97,8 @@ def watch(settings: Settings, run_id: str, is_json: bool) -> None:
 @click.command("stop", cls=Verb)
 @_RUN
 @click.argument("node", required=False)
-@pass_settings
-def stop(settings: Settings, run_id: str, node: str | None) -> None:
+@settings_and_json
+def stop(settings: Settings, run_id: str, node: str | None, is_json: bool) -> None:
     """Ask a node, or all of a flow, to close its outputs and return; after 30 s its work is cancelled.
 
     A node that returns is OK, one that has not begun is skipped, any other ends in ERROR with the code STOPPED.
@@ -108,7 +108,8 @@ def stop(settings: Settings, run_id: str, node: str | None) -> None:
     run = view.flow.run
     running = [one.name for one in view.flow.components if one.state == "RUNNING"]
     rest = f"; may end within 30 s: {', '.join(running)}" if running else ""
-    click.echo(f"{run.id} was asked to stop {node or 'everything'}: it is {run.state}{rest}")
+    text = f"{run.id} was asked to stop {node or 'everything'}: it is {run.state}{rest}"
+    print_view(view, text, is_json=is_json)
 
 
 @click.command("resume", cls=Verb)
