@@ -120,6 +120,9 @@ def test_an_extract_is_fetched_as_bytes_from_any_offset(
     target.write_bytes(target.read_bytes()[:5])
     call("flow", "extract", run, "rows", "-o", str(target), "--offset", "5")
     assert target.read_text(encoding="utf-8") == '{"id":1}\n{"id":2}\n'
-    assert "it has rows" in call("flow", "extract", run, "nope").err
+    assert "it has rows" in call("flow", "extract", run, "nope", "-o", str(target)).err
+    assert target.read_text(encoding="utf-8") == '{"id":1}\n{"id":2}\n', "what failed leaves the file as it was"
+    assert "BAD_OFFSET" in call("flow", "extract", run, "rows", "-o", str(target), "--offset", "99").err
+    assert [each.name for each in file.parent.glob("rows*")] == ["rows.ndjson"]
     waiting = str(call("flow", "submit", str(file), "--json").json["run"])
     assert "EXTRACT_WAITS" in call("flow", "extract", waiting, "rows", "--no-wait").err

@@ -125,13 +125,8 @@ class Lines:
                 click.echo("  ".join(word for word in words if word))
 
 
-def kill_run(opened: Desk, run_id: str) -> None:
-    """Kill a run of a job or a flow, and say what is left of it."""
-    click.echo(killed_line(opened.ask(jobs.job_kill, run=run_id)))
-
-
-def killed_line(view: JobRunDetail) -> str:
-    """Answer what is left of a run that was killed, and how to go on with it."""
+def killed_text(view: JobRunDetail) -> str:
+    """Say what is left of a run of a job or a flow that was killed, and how to go on with it."""
     run = view.run
     noun, verb = ("node", "flow") if run.is_flow else ("component", "job")
     running = run.counts.get("RUNNING", 0)
