@@ -664,6 +664,13 @@ export interface Next {
   at: number | null;
 }
 
+export interface OlderRun {
+  id: string;
+  number: number;
+  freshness: number;
+  delay: number;
+}
+
 export type Pacing = "eager" | "just_in_time";
 
 export interface Panic {
@@ -796,6 +803,7 @@ export interface PondShow {
   current_run: string | null;
   ripples: RippleShow[];
   read_from: string | null;
+  rolled_back_to: OlderRun | null;
 }
 
 export interface PondView {
@@ -847,6 +855,7 @@ export interface ProcessView {
   labels: string[];
   registered_at: number;
   silent_us: number | null;
+  is_silent: boolean;
 }
 
 export interface Progress {
@@ -1097,6 +1106,10 @@ export interface RippleView {
   progress: Progress | null;
   fused: string[];
   job_run: string | null;
+  reason: string;
+  crashes: number;
+  crash_budget: number;
+  is_isolated: boolean;
 }
 
 export interface RuleOutcome {

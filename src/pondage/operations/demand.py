@@ -67,7 +67,7 @@ def _key(context: Context, name: str) -> PondKey:
 def _told(context: Context, event: Event) -> StatusView:
     send(context.ledger, context.environment, event, by=context.by)
     with context.ledger.reading() as tx:
-        return read_status(tx, context.environment, keys=[event.pond])
+        return read_status(tx, context.ledger, context.environment, keys=[event.pond])
 
 
 @operation("POST /v1/ponds/{pond}/tap", Level.DEMAND, PondRequest)

@@ -101,7 +101,7 @@ def rollback_pond(context: Context, asked: PondBackRequest) -> PondBack:
         older = detail(tx, environment, identity)
     roll_back_pond(ledger, environment, key, identity, by=context.by)
     with ledger.reading() as tx:
-        view = status(tx, environment, keys=[key])
+        view = status(tx, ledger, environment, keys=[key])
         current = runs(tx, environment, pond=key, state="completed", limit=1).runs[0]
     return PondBack(pond=key, older=older, is_shown=current.rolled_back_to == older.run.number, status=view)
 

@@ -15,13 +15,13 @@ _CHALLENGE = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "60"}, 5
 
 def json_answer(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Answer a value as JSON."""
-    return Response(msgspec.json.encode(value), status, headers, "application/json")
+    return Response(msgspec.json.encode(value), status, headers or _CHALLENGE.get(status), "application/json")
 
 
 def problem_answer(error: PondageError) -> Response:
     """Answer an error with the status that belongs to it."""
     status = status_of(error)
-    return json_answer(problem_of(error), status, _CHALLENGE.get(status))
+    return json_answer(problem_of(error), status)
 
 
 async def send_problem(scope: Scope, receive: Receive, send: Send, error: PondageError) -> None:

@@ -108,7 +108,7 @@ def _endpoint(service: Service, route: Route, relays: anyio.CapacityLimiter) -> 
             return await _streamed(value, route, relays)
         if isinstance(value, str) and route.media != "application/json":
             return Response(value, route.status, media_type=route.media)
-        return json_answer(value, route.status)
+        return json_answer(value, route.status if route.status_of is None else route.status_of(value))
 
     return endpoint
 

@@ -97,6 +97,9 @@ class Route:
     media: str = "application/json"
     limit_bytes: int = SMALL
     is_relayed: bool = False
+    status_of: Callable[[object], int] | None = None
+    """The status of an answer, where an answer may be a refusal."""
+    refusals: frozenset[int] = frozenset()
     may_begin: bool = False
     """Whether the environment may be one that nobody has deployed to yet."""
 

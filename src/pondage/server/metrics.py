@@ -30,7 +30,7 @@ def _health(call: Call) -> HealthView:
 
 def _metrics(call: Call) -> str:
     with call.ledger.reading() as tx:
-        view = status(tx, call.environment)
+        view = status(tx, call.ledger, call.environment)
         identity = actors.environment(tx, call.environment)
         found = [*_of_ponds(view), *_of_work(tx, identity), *of_jobs(tx, call.ledger, identity)]
     return written([*found, *_of_server(call)])

@@ -67,6 +67,8 @@ def mounted(operation: Operation[..., object]) -> Route:
         query=Nothing if has_body else sent,
         request=sent if has_body else None,
         status=operation.status,
+        status_of=operation.status_of if operation.refusals else None,
+        refusals=frozenset(operation.refusals.values()),
         media="application/octet-stream" if is_bytes else "application/json",
         limit_bytes=_LIMITS.get(operation, SMALL),
         is_relayed=operation in _RELAYED,

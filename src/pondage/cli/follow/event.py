@@ -10,6 +10,7 @@ from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings
 from pondage.operations import ponds
 from pondage.views.ponds.status import PondView, StatusView
+from pondage.views.runs.processes import heard_of
 from pondage.views.words import age_text
 
 ponds_argument = click.argument("ponds", nargs=-1, required=True, metavar="POND...")
@@ -56,7 +57,7 @@ def what_follows(view: StatusView, pond: PondView) -> str:
     """Answer what the Pond does now, in half a sentence, with the command that tells more."""
     when = f" {age_text(pond.next.at, view.at)}" if pond.next.at is not None else ""
     text = f"it is {pond.state}: {pond.next.text}{when}"
-    if not view.processes:
+    if not heard_of(view.processes):
         return f"{text} (no process of Pondage runs; start one: pondage dev)"
     return f"{text} (more: pondage why {pond.name})"
 

@@ -17,6 +17,7 @@ from pondage.operations import demand, deployments, ponds
 from pondage.plan.deploy.planner import refuse
 from pondage.views.plans.plan import PlanView
 from pondage.views.ponds.status import PondView, StatusView
+from pondage.views.runs.processes import heard_of
 
 
 @verb
@@ -84,12 +85,16 @@ def deploy_project(opened: Desk, choice: Choice | None = None, *, is_dry: bool =
 def _next_command(opened: Desk, view: PlanView) -> str:
     found = opened.ask(ponds.status)
     if not found.ponds and view.reactors:
-        return "pondage reactor list" if found.processes else "pondage dev (in another terminal)"
+        return "pondage reactor list" if heard_of(found.processes) else "pondage dev (in another terminal)"
     if not found.ponds and view.exposed:
         return "pondage component list, or pondage flow submit FILE"
     outlet = next((pond.name for pond in found.ponds if pond.kind == "outlet"), None)
     name = outlet or next((pond.key.partition("@")[0] for pond in view.ponds), "POND")
-    return f"pondage run {name}" if found.processes else f"pondage dev (in another terminal), then pondage run {name}"
+    return (
+        f"pondage run {name}"
+        if heard_of(found.processes)
+        else f"pondage dev (in another terminal), then pondage run {name}"
+    )
 
 
 def force_in_order(

@@ -27,10 +27,6 @@ class Reaped(msgspec.Struct, frozen=True, kw_only=True):
     tokens: tuple[str, ...] = ()
 
 
-MISSED_BEATS = 2.5
-"""So many heartbeats must be missing before the end of a connection is taken for the end of its process."""
-
-
 def reap_stale(ledger: Ledger, *, process: int | None) -> list[Reaped]:
     """Take back what silent processes hold. Every role calls this; a process never reaps itself.
 
@@ -39,7 +35,7 @@ def reap_stale(ledger: Ledger, *, process: int | None) -> list[Reaped]:
     """
     durability = ledger.durability
     limit = int(durability.reap_after_s * 1_000_000)
-    suspicious = min(limit, int(MISSED_BEATS * durability.heartbeat_s * 1_000_000))
+    suspicious = int(durability.silent_after_s * 1_000_000)
     with ledger.reading() as tx:
         silent = processes.stale(tx, older_than_us=suspicious, not_id=process)
         age = tx.server_age_us() if silent else None

@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from pondage.views.runs.again import crash_text, wait_text
 from pondage.views.words import age_text, count_text, duration_text, list_text
 
 Fields = Mapping[str, object]
+_NOTICED_US = 1_000_000
+"""What is due for less than that is about to happen."""
 
 
 class GateView(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +82,9 @@ def _no_demand(pond: str, _fields: Fields, _now: int) -> Sentence:
 
 
 def _tide(_pond: str, fields: Fields, now: int) -> Sentence:
-    return f"Its Tide asks for new data {age_text(_number(fields, 'due'), now)}.", None
+    due = _number(fields, "due")
+    asks = "asks" if due > now else "asked"
+    return f"Its Tide {asks} for new data {age_text(due, now)}.", None
 
 
 def _source(_pond: str, fields: Fields, now: int) -> Sentence:
@@ -121,15 +126,26 @@ def _halted(pond: str, fields: Fields, _now: int) -> Sentence:
 
 def _queue(_pond: str, fields: Fields, now: int) -> Sentence:
     ripple, ahead = str(fields.get("ripple")), _number(fields, "position") - 1
-    available_at = _number(fields, "available_at")
+    available_at, crashes = _number(fields, "available_at"), _number(fields, "crashes")
+    is_isolated = bool(fields.get("is_isolated"))
+    if crashes or is_isolated:
+        when = f" It may be taken {age_text(available_at, now)}." if available_at > now else ""
+        how = " It needs a worker that holds nothing else." if is_isolated else ""
+        tried = crash_text(crashes, _number(fields, "crash_budget"), is_isolated=is_isolated)
+        return f"{ripple} is {tried}.{when}{how}", None
     if available_at > now:
-        return f"{ripple} is tried again {age_text(available_at, now)}.", None
+        reason = str(fields.get("reason"))
+        return f"{ripple} {wait_text(available_at, now, epoch=_number(fields, 'epoch'), reason=reason)}.", None
+    if ahead <= 0 and fields.get("has_room"):
+        return f"{ripple} waits in the queue, and is about to be claimed.", None
     place = "It is next" if ahead <= 0 else f"{count_text(ahead, 'piece')} of work ahead of it"
     return f"{ripple} waits in the queue for a free slot. {place}.", None
 
 
-def _no_process(_pond: str, _fields: Fields, _now: int) -> Sentence:
-    return "No process of Pondage runs that could execute anything.", "pondage dev"
+def _no_process(_pond: str, fields: Fields, _now: int) -> Sentence:
+    silent = _number(fields, "silent")
+    said = f" ({count_text(silent, 'process')} of it fell silent)" if silent else ""
+    return f"No process of Pondage runs that could execute anything{said}.", "pondage dev"
 
 
 def _no_worker(_pond: str, fields: Fields, _now: int) -> Sentence:
@@ -146,7 +162,10 @@ def _pool(_pond: str, fields: Fields, _now: int) -> Sentence:
 
 
 def _schedule(_pond: str, fields: Fields, now: int) -> Sentence:
-    return f"Its schedule {fields.get('cron')!r} sends a Pulse {age_text(_number(fields, 'next'), now)}.", None
+    cron, at = fields.get("cron"), _number(fields, "next")
+    if now - at >= _NOTICED_US:
+        return f"Its schedule {cron!r} was due {age_text(at, now)}; a process that runs sends the Pulse.", None
+    return f"Its schedule {cron!r} sends a Pulse {age_text(at, now)}.", None
 
 
 def _unchanged(_pond: str, fields: Fields, now: int) -> Sentence:

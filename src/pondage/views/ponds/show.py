@@ -73,6 +73,15 @@ class RippleShow(msgspec.Struct, frozen=True, kw_only=True):
     formats: tuple[str, ...] = ()
 
 
+class OlderRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The Run that a Pond shows again, because somebody rolled it back: its data describes this older freshness."""
+
+    id: str
+    number: int
+    freshness: int
+    delay: int
+
+
 class PondShow(msgspec.Struct, frozen=True, kw_only=True):
     """A deployed Pond in full."""
 
@@ -106,6 +115,8 @@ class PondShow(msgspec.Struct, frozen=True, kw_only=True):
     ripples: tuple[RippleShow, ...]
     read_from: str | None = None
     """The environment whose current Run readers see, when it is not this one's."""
+    rolled_back_to: OlderRun | None = None
+    """What readers see is older than the `freshness` that demand goes by: that of this Run."""
 
 
 class InputView(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,6 +188,7 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
         tuple[int, str],
         pond=origin.row.id,
     )
+    older = None if current is None else tx.row(_OLDER, OlderRun, run=current[0])
     return of_row(
         PondShow,
         definition,
@@ -195,7 +207,8 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
         freshness=state.end_f if state.end_f >= 0 else None,
         delay=state.end_delay if state.end_f >= 0 else None,
         current_run=None if current is None else current[1],
-        ripples=_ripples(tx, origin.environment, row, definition, None if current is None else current[0]),
+        ripples=_ripples(tx, origin.environment, row, definition, None if current is None else current[0], older),
+        rolled_back_to=older,
         read_from=None if origin.environment == environment else origin.environment,
     )
 
@@ -232,6 +245,9 @@ def table_name(definition: PondDefinition, ripple: str) -> str:
     return definition.name if ripple == definition.name or is_alone else f"{definition.name}.{ripple}"
 
 
+_OLDER = """SELECT o.public_id AS id, o.number AS number, o.freshness AS freshness, o.delay AS delay
+            FROM runs r JOIN runs o ON o.id = r.rollback_of WHERE r.id = :run"""
+
 _PUBLISHED = """SELECT o.node AS node, o.freshness AS freshness, s.public_id AS snapshot, s.content AS content,
                        r.public_id AS run, r.delay AS delay, s.id AS id
                 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot JOIN runs r ON r.id = o.run
@@ -249,7 +265,12 @@ class _PublishedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _ripples(
-    tx: Transaction, environment: str, row: PondRow, definition: PondDefinition, current: int | None
+    tx: Transaction,
+    environment: str,
+    row: PondRow,
+    definition: PondDefinition,
+    current: int | None,
+    older: OlderRun | None,
 ) -> tuple[RippleShow, ...]:
     published: dict[str, _PublishedRow] = {}
     if current is not None:
@@ -265,7 +286,9 @@ def _ripples(
             expectations=tuple(expectation_text(each) for each in ripple.expectations),
             is_outlet=ripple.name in results,
             fused=tuple(each.name for each in ripple.members),
-            published=_published(tx, published.get(ripple.name), f"tables/{environment}/{name}/v{major}/{ripple.name}"),
+            published=_published(
+                tx, published.get(ripple.name), older, f"tables/{environment}/{name}/v{major}/{ripple.name}"
+            ),
             formats=tuple(
                 f"{each.kind} tables/{environment}/{name}/v{major}/{ripple.name}/{each.kind}"
                 for each in definition.publish
@@ -276,13 +299,15 @@ def _ripples(
     )
 
 
-def _published(tx: Transaction, row: _PublishedRow | None, folder: str) -> PublishedView | None:
+def _published(tx: Transaction, row: _PublishedRow | None, older: OlderRun | None, folder: str) -> PublishedView | None:
     if row is None:
         return None
     content, manifest = row.content, manifests.newest(tx, [row.id]).get(row.id)
     return of_row(
         PublishedView,
         row,
+        freshness=row.freshness if older is None else older.freshness,
+        delay=row.delay if older is None else older.delay,
         rows=content.rows if manifest is None else manifest.rows,
         bytes=content.bytes if manifest is None else manifest.bytes,
         batches=None if manifest is None else len(manifest.members),

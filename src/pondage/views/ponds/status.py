@@ -13,10 +13,12 @@ from pondage.kernel.demand.shape import NONE
 from pondage.kernel.demand.state import PondState, decode_state
 from pondage.ledger.database.driver import Transaction, Value
 from pondage.ledger.database.mapping import of_row
+from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
 from pondage.views.reactors.reactors import ReactorView, reactor_list
-from pondage.views.runs.active import ActiveRunView, active_runs
-from pondage.views.runs.processes import ProcessView, alive
+from pondage.views.runs.active import ActiveRunView, RippleView, active_runs
+from pondage.views.runs.again import crash_text
+from pondage.views.runs.processes import ProcessView, alive, heard_of
 from pondage.views.runs.runs import FailureView, read_failure
 from pondage.views.words import list_text
 
@@ -165,13 +167,13 @@ class _ScheduleRow(TriggerView, frozen=True, kw_only=True):
 
 
 def status(
-    tx: Transaction, environment: str, *, keys: Collection[str] | None = None, most: int | None = None
+    tx: Transaction, ledger: Ledger, environment: str, *, keys: Collection[str] | None = None, most: int | None = None
 ) -> StatusView:
     """Answer the deployed Ponds by name: all, those with these keys, or the first ones, at most so many.
 
     An environment that nobody deployed to has none.
     """
-    processes = alive(tx)
+    processes = alive(tx, ledger)
     found = actors.environment(tx, environment)
     if found is None:
         return StatusView(environment=environment, at=tx.now, ponds=(), processes=processes)
@@ -199,7 +201,7 @@ def status(
                 last=last.get(row.id),
                 triggers=_triggers(states[row.id], schedules.get(row.id, [])),
                 now=tx.now,
-                has_worker=bool(processes),
+                has_worker=bool(heard_of(processes)),
             )
             for row in rows
         ),
@@ -307,7 +309,8 @@ def _next(
         case "idle":
             times = [trigger.next_at for trigger in triggers if trigger.next_at is not None]
             if times:
-                return Next(text="due by its trigger", at=min(times))
+                at = min(times)
+                return Next(text="due by its trigger" if at > now else "was due by its trigger", at=at)
             return Next(text="nobody asks for it")
 
 
@@ -315,15 +318,7 @@ def _next_queued(
     state: PondState, definition: PondDefinition, active: tuple[ActiveRunView, ...], *, now: int, has_worker: bool
 ) -> Next:
     if active:
-        later = [
-            ripple.available_at
-            for run in active
-            for ripple in run.ripples
-            if ripple.available_at is not None and ripple.available_at > now
-        ]
-        if later:
-            return Next(text="is tried again", at=min(later))
-        return Next(text="waits for a free slot" if has_worker else "no process runs: pondage dev")
+        return _next_started([ripple for run in active for ripple in run.ripples], now=now, has_worker=has_worker)
     gating = {source.pond for source in definition.sources if source.required}
     behind = [key.partition("@")[0] for key, source in state.sources.items() if source.end_f < state.goal]
     behind = [name for name in behind if not gating or name in gating]
@@ -336,6 +331,21 @@ def _next_queued(
         if occurrence is None or occurrence[1] < state.goal:
             return Next(text="its next window opens", at=calendar.next_start(now))
     return Next(text="starts at the next step" if has_worker else "no process runs: pondage dev")
+
+
+def _next_started(ripples: list[RippleView], *, now: int, has_worker: bool) -> Next:
+    """Answer what a Run waits for that was started and that nobody executes."""
+    waiting = [(each.available_at, each) for each in ripples if each.available_at is not None]
+    for at, each in sorted(waiting, key=lambda one: one[0]):
+        is_again = bool(each.epoch) or each.reason == "retry"
+        text = "is tried again" if is_again else "starts"
+        if each.crashes or each.is_isolated:
+            text = f"{each.name} is {crash_text(each.crashes, each.crash_budget, is_isolated=each.is_isolated)}"
+            if at <= now and has_worker:
+                return Next(text=text)
+        if at > now:
+            return Next(text=text, at=at)
+    return Next(text="waits for a free slot" if has_worker else "no process runs: pondage dev")
 
 
 def _blocking(state: PondState, definition: PondDefinition) -> list[str]:
