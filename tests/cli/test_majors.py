@@ -124,3 +124,21 @@ def test_a_rollback_brings_back_what_was_there_and_binds_nobody_anew(shop: Path,
     assert said.code == 0, said.err
     assert "reads by_kind@2 → @1" in said.out
     assert {pond["key"] for pond in call("status", "--once", "--json").json["ponds"]} >= {"by_kind@1", "board@1"}
+
+
+def test_the_major_is_named_wherever_there_is_more_than_one(shop: Path, call: Call, workers: FakeWorkers) -> None:
+    assert "by_kind@1" not in call("why", "board").out
+    assert "by_kind.by_kind" in call("show", "board").out
+    write(shop, "1.0.0", "2.0.0")
+    assert call("deploy").code == 0
+    workers.failing.add("by_kind")
+    assert call("run", "board").code == 1
+    assert "by_kind@1 above it failed" in call("why", "board").out
+    assert "pondage why by_kind@1" in call("why", "board").out
+    waiting = {pond["key"]: pond["next"]["text"] for pond in call("status", "--once", "--json").json["ponds"]}
+    assert waiting["board@1"].startswith("blocked by by_kind@1")
+    assert "pondage logs by_kind@1" in waiting["by_kind@1"]
+    shown = call("show", "board").out
+    assert "by_kind@1.by_kind" in shown
+    assert "`by_kind@1`" in call("show", "by_kind@1").out
+    assert "by_kind@1.by_kind" in call("lineage", "board").out
