@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 import msgspec
 import uvicorn
@@ -148,16 +149,27 @@ def _is_worth_saying(record: logging.LogRecord) -> bool:
 
 def serve(service: Service, options: ServeOptions, listening: socket.socket) -> None:
     """Serve until SIGTERM or Ctrl-C; raises `PondageError` when the server ends by itself."""
-    is_asked = threading.Event()
-    before = {each: signal.signal(each, lambda *_: is_asked.set()) for each in (signal.SIGINT, signal.SIGTERM)}
+    # Of all that wakes a thread, only this may be touched by a handler that runs while we hold its lock.
+    asked: SimpleQueue[int] = SimpleQueue()
+    before = {
+        each: signal.signal(each, lambda number, _: asked.put(number)) for each in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         with listening, serving(service, options, listening) as thread:
-            while not is_asked.wait(0.5):
+            while not _is_asked(asked):
                 if not thread.is_alive():
                     raise PondageError("the server has ended", hint="its last words are above", code="SERVER_ENDED")
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def _is_asked(asked: SimpleQueue[int]) -> bool:
+    try:
+        asked.get(timeout=0.5)
+    except Empty:
+        return False
+    return True
 
 
 @contextmanager
