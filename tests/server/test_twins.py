@@ -140,7 +140,7 @@ CHANGING = {
     "sleep", "wake", "force", "compact", "vacuum", "job run", "job resume", "job kill", "secret set", "secret remove",
     "token create", "token revoke", "reactor fire", "reactor fire-with", "reactor pause", "reactor resume",
     "reactor push", "reactor redrive", "reactor revive", "flow submit", "flow stop", "flow resume", "flow cleanup",
-    "component rebind", "alert test",
+    "pause", "resume", "component rebind", "alert test",
 }  # fmt: skip
 """What changes something: tested in test_remote."""
 OF_FILES = {
