@@ -161,6 +161,14 @@ def test_a_shown_run_has_a_row_for_each_try_crashed_and_released_ones_too(world:
     assert [each.outcome for each in view.attempts[0].executions] == ["crashed", "crashed", "ok"]
 
 
+def test_the_hint_of_a_list_that_is_cut_off_keeps_what_was_asked_for(world: World, call: Call) -> None:
+    for _ in range(3):
+        world.send(Pulse(pond=PondKey("orders@1")))
+        world.worker().drain()
+    said = call("runs", "orders", "--state", "completed", "-n", "2").out
+    assert said.endswith("try: pondage runs orders --state completed -n 10\n")
+
+
 def test_a_pond_that_was_rolled_back_shows_the_age_of_the_data_that_is_read(world: World, call: Call) -> None:
     for _ in range(2):
         world.send(Pulse(pond=PondKey("orders@1")))

@@ -134,8 +134,7 @@ def _running(world: World) -> None:
 
 def _aborted(world: World) -> None:
     _running(world)
-    for _ in range(2):
-        jobs.kill(world.ledger, "main", _newest(world)["run"])
+    jobs.kill(world.ledger, "main", _newest(world)["run"])
 
 
 def _flow(world: World) -> None:
@@ -189,6 +188,7 @@ CASES = [
     Case(operation=flows.flow_submit, asked={"tree": msgspec.Raw(msgspec.json.encode(TREE))}),
     Case(operation=flows.flow_store, asked={"data": b"x"}),
     Case(operation=flows.flow_stop, asked={"run": "ready"}, before=_flow),
+    Case(operation=flows.flow_kill, asked={"run": "ready"}, before=_flow),
     Case(operation=flows.flow_cleanup, asked={"run": "ready"}, before=_ended_flow),
     Case(
         operation=components.component_rebind,

@@ -648,7 +648,7 @@ export interface MadeToken {
 }
 
 export interface Message {
-  kind: "not_deployed" | "removed_source" | "schema" | "trigger" | "version";
+  kind: "newer_major" | "not_deployed" | "removed_source" | "schema" | "trigger" | "version";
   text: string;
   pond: string;
 }
@@ -709,7 +709,7 @@ export interface PlanView {
 
 export interface PlannedPond {
   key: string;
-  change: "added" | "changed" | "removed" | "unchanged";
+  change: "added" | "changed" | "kept" | "removed" | "unchanged";
   version_from: string | null;
   version_to: string | null;
   what: string[];
@@ -721,6 +721,8 @@ export interface PlannedPond {
   schemas: SchemaView[];
   fuse: boolean;
   fusions: FusionView[];
+  kept_for: string[];
+  rebound: string[];
 }
 
 export interface PondBack {

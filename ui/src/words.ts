@@ -82,9 +82,28 @@ export function listText(words: readonly string[], last = "and"): string {
   return `${words.slice(0, -1).join(", ")} ${last} ${words[words.length - 1]}`;
 }
 
-/** A Pond without its major version, as people call it: of `sales@2` `sales`. */
+let several: ReadonlySet<string> = new Set();
+
+/** Note which Ponds are there: where a name has several major versions, each is called with its own. */
+export function noteMajors(keys: Iterable<string>): void {
+  const seen = new Set<string>();
+  const twice = new Set<string>();
+  for (const key of keys) {
+    const name = key.split("@")[0] ?? key;
+    (seen.has(name) ? twice : seen).add(name);
+  }
+  several = twice;
+}
+
+/** Whether a Pond of that name has more than one major version. */
+export function hasMajors(name: string): boolean {
+  return several.has(name);
+}
+
+/** A Pond as people call it: of `sales@2` `sales`, and `sales@2` where there is another major version. */
 export function shortName(key: string): string {
-  return key.split("@")[0] ?? key;
+  const name = key.split("@")[0] ?? key;
+  return several.has(name) ? key : name;
 }
 
 /** `Tide 10 min`, or the cron expression of a schedule; of one that asks for nothing that it is paused. */

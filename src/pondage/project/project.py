@@ -168,8 +168,8 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         environment=_name(str(chosen.get("environment", "main")), "environment", errors),
         modules=_modules(root, chosen.get("modules"), errors),
         code=_code(root, chosen.get("code", []), errors),
-        warehouse=_location(root, str(chosen.get("warehouse", f"{STATE_DIRECTORY}/warehouse"))),
-        ledger=_location(root, str(chosen.get("ledger", f"{STATE_DIRECTORY}/ledger.db"))),
+        warehouse=location(root, str(chosen.get("warehouse", f"{STATE_DIRECTORY}/warehouse"))),
+        ledger=location(root, str(chosen.get("ledger", f"{STATE_DIRECTORY}/ledger.db"))),
         spark=msgspec.convert(spark, SparkTable),
         durability=msgspec.convert(durability, Durability),
         worker=msgspec.convert(worker, WorkerTable),
@@ -351,10 +351,13 @@ def _flattened(given: object, prefix: str = "") -> dict[str, object]:
     return found
 
 
-def _location(root: Path, text: str) -> str:
-    if "://" in text:
+def location(root: Path, text: str) -> str:
+    """Answer a place as everybody finds it: a URL as it is, a path (also behind `sqlite://`) as seen from `root`."""
+    scheme, separator, rest = text.partition("://")
+    if separator and (scheme != "sqlite" or rest.startswith("/") or not rest):
         return text
-    return str((root / Path(text).expanduser()).absolute())
+    path = str((root / Path(rest if separator else text).expanduser()).absolute())
+    return f"sqlite://{path}" if separator else path
 
 
 def _lineage_target(root: Path, text: str, errors: list[ProjectError]) -> str:
@@ -369,7 +372,7 @@ def _secret_key(root: Path, text: str, errors: list[ProjectError]) -> str:
     kind, _, place = text.partition(":")
     if kind not in ("env", "file") or not place:
         errors.append(_refused("project.secret_key", f"is {text!r}", 'write "file:PATH" or "env:NAME"'))
-    return f"file:{_location(root, place)}" if kind == "file" else text
+    return f"file:{location(root, place)}" if kind == "file" else text
 
 
 def _name(text: str, key: str, errors: list[ProjectError]) -> str:
