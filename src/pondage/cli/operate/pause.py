@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.client.settings import Settings, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.event import send
 from pondage.operations import demand
 from pondage.views.ponds.status import PondView
@@ -14,8 +14,8 @@ from pondage.views.words import list_text
 @verb
 @click.argument("pond")
 @click.argument("trigger", required=False)
-@pass_settings
-def pause(settings: Settings, pond: str, trigger: str | None) -> None:
+@settings_and_json
+def pause(settings: Settings, pond: str, trigger: str | None, is_json: bool) -> None:
     """Let a Wave, a Tide or a Schedule ask for nothing until `pondage resume`: that of this name, else all.
 
     What is asked for already still runs. A deploy that does not touch the trigger leaves it paused. `pondage status`
@@ -26,4 +26,4 @@ def pause(settings: Settings, pond: str, trigger: str | None) -> None:
         names = [each.name for each in new.triggers if trigger in (None, each.name)]
         return f"asks no more by {list_text(names)}"
 
-    send(settings, (pond,), lambda to, key: to.ask(demand.pause, pond=key, name=trigger), done)
+    send(settings, (pond,), lambda to, key: to.ask(demand.pause, pond=key, name=trigger), done, is_json=is_json)
