@@ -1302,6 +1302,7 @@ export interface Standing {
   pond: string;
   wave: Pacing | null;
   tides: Record<string, number>;
+  paused: string[];
 }
 
 export interface Started {
@@ -1429,6 +1430,7 @@ export interface TriggerView {
   cron: string | null;
   tz: string | null;
   next_at: number | null;
+  paused_by: "kill" | "pause" | "sleep" | null;
 }
 
 export interface Triggers {

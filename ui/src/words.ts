@@ -106,8 +106,12 @@ export function shortName(key: string): string {
   return several.has(name) ? key : name;
 }
 
-/** `Tide 10 min`, or the cron expression of a schedule. */
+/** `Tide 10 min`, or the cron expression of a schedule; of one that asks for nothing that it is paused. */
 export function triggerText(trigger: TriggerView): string {
+  return trigger.paused_by === null ? askingText(trigger) : `${askingText(trigger)} (paused)`;
+}
+
+function askingText(trigger: TriggerView): string {
   switch (trigger.kind) {
     case "wave":
       return "Wave";

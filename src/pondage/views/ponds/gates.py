@@ -123,6 +123,15 @@ def _deploying(_pond: str, _fields: Fields, _now: int) -> Sentence:
     return "A new definition takes over as soon as the active Runs are finished; none starts before.", None
 
 
+def _paused(pond: str, fields: Fields, _now: int) -> Sentence:
+    by = {str(each[0]): str(each[1]) for each in _list(fields, "triggers") if isinstance(each, list | tuple)}
+    names, paused = list_text(by), set(by.values())
+    since = {"sleep": " since it was put to sleep", "kill": " since it was killed"}
+    why = since.get(paused.pop(), "") if len(paused) == 1 else ""
+    verb, those = ("is", "it asks") if len(by) == 1 else ("are", "they ask")
+    return f"Paused {verb} {names}{why}: {those} for nothing until resumed.", f"pondage resume {pond}"
+
+
 def _not_deployed(_pond: str, fields: Fields, _now: int) -> Sentence:
     return f"Its Source {fields.get('source')} is not deployed.", "pondage deploy"
 
@@ -218,6 +227,7 @@ _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "window": _window,
     "ripple busy": _busy,
     "deploying": _deploying,
+    "paused": _paused,
     "not deployed": _not_deployed,
     "halted": _halted,
     "queue": _queue,

@@ -40,7 +40,10 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TriggerView(msgspec.Struct, frozen=True, kw_only=True):
-    """A standing trigger: what asks again and again, until `pondage calm`."""
+    """A standing trigger: what asks again and again, until `pondage calm`.
+
+    One that is paused asks for nothing until it is resumed: `paused_by` says what paused it.
+    """
 
     kind: Literal["wave", "tide", "schedule"]
     name: str
@@ -49,6 +52,7 @@ class TriggerView(msgspec.Struct, frozen=True, kw_only=True):
     cron: str | None = None
     tz: str | None = None
     next_at: int | None = None
+    paused_by: Literal["pause", "sleep", "kill"] | None = None
 
 
 class LastRunView(msgspec.Struct, frozen=True, kw_only=True):
@@ -281,8 +285,12 @@ def _triggers(state: PondState, schedules: list[TriggerView]) -> tuple[TriggerVi
     found += [
         TriggerView(kind="tide", name=name, limit_us=limit, next_at=due) for name, limit in sorted(state.tides.items())
     ]
-    found += schedules
-    return tuple(found)
+    return tuple(_paused(each, state) for each in [*found, *schedules])
+
+
+def _paused(trigger: TriggerView, state: PondState) -> TriggerView:
+    by = state.paused.get(trigger.name)
+    return trigger if by is None else msgspec.structs.replace(trigger, paused_by=by.value, next_at=None)
 
 
 def _next(
@@ -319,7 +327,7 @@ def _next(
             if times:
                 at = min(times)
                 return Next(text="due by its trigger" if at > now else "was due by its trigger", at=at)
-            return Next(text="nobody asks for it")
+            return Next(text="its triggers are paused" if triggers else "nobody asks for it")
 
 
 def _next_queued(

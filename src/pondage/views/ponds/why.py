@@ -100,6 +100,8 @@ def _host_gates(tx: Transaction, ledger: Ledger, row: PondRow, state: PondState)
         tuple[str, str, str, int],
         pond=row.id,
     ):
+        if name in state.paused:
+            continue  # the machine has said so
         found.append(("schedule", {"name": name, "cron": cron, "tz": tz, "next": at}))
     return [*found, *_data_gates(tx, row.id)]
 
