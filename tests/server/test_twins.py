@@ -141,7 +141,7 @@ CHANGING = {
     "token create", "token revoke", "reactor fire", "reactor fire-with", "reactor pause", "reactor resume",
     "reactor push", "reactor redrive", "reactor revive", "reactor kill", "reactor sleep", "flow submit",
     "flow stop", "flow kill", "flow resume",
-    "flow cleanup", "component rebind", "alert test",
+    "flow cleanup", "pause", "resume", "component rebind", "alert test",
 }  # fmt: skip
 """What changes something: tested in test_remote."""
 OF_FILES = {

@@ -451,6 +451,7 @@ export interface Inferred {
 export interface Inferring {
   known: Inferred[];
   answer: string | null;
+  keys: Record<string, string>;
 }
 
 export interface InputView {
@@ -648,7 +649,7 @@ export interface MadeToken {
 }
 
 export interface Message {
-  kind: "not_deployed" | "removed_source" | "schema" | "trigger" | "version";
+  kind: "newer_major" | "not_deployed" | "removed_source" | "schema" | "trigger" | "version";
   text: string;
   pond: string;
 }
@@ -709,7 +710,7 @@ export interface PlanView {
 
 export interface PlannedPond {
   key: string;
-  change: "added" | "changed" | "removed" | "unchanged";
+  change: "added" | "changed" | "kept" | "removed" | "unchanged";
   version_from: string | null;
   version_to: string | null;
   what: string[];
@@ -721,6 +722,8 @@ export interface PlannedPond {
   schemas: SchemaView[];
   fuse: boolean;
   fusions: FusionView[];
+  kept_for: string[];
+  rebound: string[];
 }
 
 export interface PondBack {
@@ -1300,6 +1303,7 @@ export interface Standing {
   pond: string;
   wave: Pacing | null;
   tides: Record<string, number>;
+  paused: string[];
 }
 
 export interface Started {
@@ -1427,6 +1431,7 @@ export interface TriggerView {
   cron: string | null;
   tz: string | null;
   next_at: number | null;
+  paused_by: "kill" | "pause" | "sleep" | null;
 }
 
 export interface Triggers {
