@@ -163,6 +163,8 @@ export interface ComponentView {
   code: string;
   attempt: number;
   crashes: number;
+  crash_budget: number;
+  again_at: number | null;
   is_restored: boolean;
   work: string;
   started_at: number | null;
