@@ -298,6 +298,22 @@ export interface FeedDefinition {
   schema: string;
 }
 
+export interface FileView {
+  path: string;
+  state: string;
+  size: number;
+  modified: number;
+  at: number;
+  run: string;
+  why: string;
+}
+
+export interface FilesView {
+  pond: string;
+  at: number;
+  folders: FolderView[];
+}
+
 export interface Fit {
   got: string;
   want: string;
@@ -351,6 +367,19 @@ export interface FlowsView {
   environment: string;
   at: number;
   runs: JobRunView[];
+}
+
+export interface FolderView {
+  ripple: string;
+  folder: string;
+  counts: Record<string, number>;
+  bytes: number;
+  files: FileView[];
+}
+
+export interface Forgotten {
+  pond: string;
+  paths: string[];
 }
 
 export interface FormatDefinition {

@@ -117,7 +117,7 @@ def _take_out(tx: Transaction, prunable: list[_Over]) -> int:
             _summarise(tx, row)
     marks, values = numbered("run", sorted(held))
     tx.change(f"DELETE FROM run_outputs WHERE run IN ({marks})", **values)
-    for table in ("batches", "manifests"):
+    for table in ("batches", "manifests", "snapshot_lists"):
         tx.change(f"DELETE FROM {table} WHERE snapshot IN (SELECT id FROM snapshots WHERE run IN ({marks}))", **values)
     tx.change(f"DELETE FROM decisions WHERE run IN ({marks})", **values)
     tx.change(f"DELETE FROM snapshots WHERE run IN ({marks})", **values)
