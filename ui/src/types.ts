@@ -769,8 +769,7 @@ export interface PondRhythm {
   mean_run_us: number;
   mean_period_us: number | null;
   pace_us: number | null;
-  scheduled_runs: number;
-  unread_runs: number;
+  scheduled_runs: number | null;
 }
 
 export interface PondShow {
@@ -1043,8 +1042,7 @@ export interface RhythmView {
   until: number;
   bottleneck: string | null;
   ponds: PondRhythm[];
-  scheduled_runs: number;
-  unread_runs: number;
+  scheduled_runs: number | null;
   schedule: string | null;
   rounds: number;
   deployed: number;
