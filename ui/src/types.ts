@@ -871,7 +871,7 @@ export interface ProjectBack {
   environment: string;
   deployed_at: number;
   at: number;
-  older_runs: Record<string, string>;
+  older_runs: Record<string, number>;
 }
 
 export interface Promoted {
