@@ -675,6 +675,37 @@ export interface Panic {
   at: number;
 }
 
+export interface PartitionColumn {
+  column: string;
+  unit: "day" | "hour" | "month" | "year" | null;
+  tz: string;
+}
+
+export interface PartitionDefinition {
+  by: PartitionColumn[];
+  has_null: boolean;
+  within_us: number;
+  late: "ignore" | "quarantine" | "refuse";
+  expected: "day" | "hour" | "month" | "year" | null;
+}
+
+export interface PartitionView {
+  values: (string | number | boolean | null)[];
+  rows: number;
+  bytes: number;
+  run: string;
+  made_at: number;
+  is_older_code: boolean;
+}
+
+export interface PartitionsView {
+  by: string[];
+  count: number;
+  older_code: number;
+  partitions: PartitionView[];
+  missing: string[];
+}
+
 export interface PinView {
   source: string;
   run: string | null;
@@ -732,8 +763,9 @@ export interface PondDefinition {
   windows: WindowDefinition[];
   retries: Retries;
   triggers: Triggers;
-  mode: "append" | "merge" | "replace";
+  mode: "append" | "merge" | "partition" | "replace";
   keys: string[];
+  partition: PartitionDefinition | null;
   coherent: boolean;
   fuse: boolean;
   pool: string | null;
@@ -1083,6 +1115,7 @@ export interface RippleShow {
   timeout_s: number | null;
   published: PublishedView | null;
   formats: string[];
+  partitions: PartitionsView | null;
 }
 
 export interface RippleView {

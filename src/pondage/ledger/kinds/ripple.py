@@ -11,6 +11,7 @@ from pondage.define.values.names import PondKey
 from pondage.kernel.demand.events import Done, Fail
 from pondage.ledger.data import bases, manifests, snapshots
 from pondage.ledger.data.inputs import RippleInputs, ripple_inputs
+from pondage.ledger.data.manifests import Author
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.kinds.kind import Dispatched, Ending, Kind, Work
 from pondage.ledger.ledger import Ledger
@@ -95,7 +96,8 @@ class Written(Ending, frozen=True):
         )
         if kind != "full":
             written = snapshots.written_by(tx, claim.execution)
-            manifests.record(tx, snapshot=written, kind=kind, content=self.content)
+            author = Author(run=inputs.run_id, code=task.ripple.digest)
+            manifests.record(tx, snapshot=written, kind=kind, content=self.content, author=author)
         snapshots.put_written(
             tx,
             run=claim.run,

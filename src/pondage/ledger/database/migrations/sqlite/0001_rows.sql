@@ -365,6 +365,8 @@ CREATE TABLE manifests (
     id INTEGER PRIMARY KEY,
     snapshot INTEGER NOT NULL REFERENCES snapshots,
     members TEXT NOT NULL,
+    -- Of a table in partitions: the pages that say where the files of each are.
+    pages TEXT NOT NULL,
     -- How many of them are small: what a compaction is for.
     small INTEGER NOT NULL,
     rows INTEGER NOT NULL,
@@ -372,6 +374,11 @@ CREATE TABLE manifests (
 );
 CREATE INDEX manifests_newest ON manifests (snapshot, id);
 CREATE INDEX manifests_fragmented ON manifests (id) WHERE small > 64;
+-- Some partitions of a table. Never changed; the manifests before and after a Run share those it did not touch.
+CREATE TABLE pages (
+    id INTEGER PRIMARY KEY,
+    entries TEXT NOT NULL
+);
 
 CREATE TABLE run_outputs (
     id INTEGER PRIMARY KEY,
