@@ -154,6 +154,11 @@ def parsed(texts: Iterable[str]) -> tuple[PartitionColumn, ...]:
     return tuple(_column(each, "") for each in texts)
 
 
+def as_text(value: str | int | bool) -> str:
+    """Answer a value as Spark casts it to a text."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def unit_of(value: object) -> Unit | None:
     """Answer which unit of time a value names, None when it is no time."""
     found = None if not isinstance(value, str) else next((u for u, size in UNITS.items() if size == len(value)), None)

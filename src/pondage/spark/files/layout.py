@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pondage.define.pond.partition import UNITS, Partition, PartitionColumn
+from pondage.define.pond.partition import UNITS, Partition, PartitionColumn, as_text
 from pondage.errors import PondageError
 from pondage.spark.types.names import quoted
 
@@ -129,11 +129,6 @@ def selected(schema: str, columns: Sequence[PartitionColumn], partitions: Iterab
     types = {field.name: field.dataType for field in StructType.fromJson(json.loads(schema)).fields}
     texts = (text_of(F.col(quoted(each.column)), types.get(each.column, StringType()), each) for each in columns)
     return among(tuple(texts), partitions)
-
-
-def as_text(value: str | int | bool) -> str:
-    """Answer a value as Spark casts it to a text."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def text_of(column: Column, type_: DataType, by: PartitionColumn) -> Column:
