@@ -143,6 +143,8 @@ def complaint(what: str, answer: Answer, *, is_wrong: bool) -> str | None:
     if answer.status >= 500 and answer.status != 503:
         return f"failed: {shown}"
     said = answer.json
+    if said.get("accepted") is False and said.get("error"):
+        return None  # a push that is refused: its answer, under the status of the reason
     if not said.get("code") or not said.get("message") or "Traceback" in said["message"]:
         return f"said nothing: {shown}"
     if said["code"] in ("BAD_REQUEST", "NOT_JSON") and not said["place"]:

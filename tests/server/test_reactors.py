@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp
 
+from pondage.engine.live.client import LiveClient
 from pondage.ledger.tables import api_tokens
 from pondage.server.app import make_app
 from pondage.server.call import Route, Service
@@ -41,11 +42,64 @@ def test_a_push_is_answered_when_it_is_durable_and_a_wrong_one_is_refused(live: 
     pushed = asking.post("/v1/reactors/quote/sources/ticks", {"value": {"number": 1}})
     assert pushed.json["accepted"] is True
     refused = asking.post("/v1/reactors/quote/sources/ticks", {"value": {"number": "x"}})
-    assert (refused.json["accepted"], refused.json["error"]) == (False, "invalid")
+    assert (refused.status, refused.json["accepted"], refused.json["error"]) == (422, False, "invalid")
     assert asking.post("/v1/reactors/quote/commands", {"command": "pause"}).status == 403
     assert asking.get("/v1/reactors/quote/state").json["state"] == "Live"
     assert asking.get("/v1/reactors/quote/dead").json == []
     assert asking.get("/v1/why/quote").json["reactor"] == "quote"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "error"),
+    [
+        ({"value": {"number": "x"}}, 422, "invalid"),
+        ({"value": {"number": 1}, "f": 1_700_000_000_000}, 422, "BAD_FRESHNESS"),
+        ({"value": {"number": 1}, "f": 2**62}, 422, "BAD_FRESHNESS"),
+    ],
+)
+def test_a_refused_push_has_a_status_of_its_own_and_its_answer_as_the_body(
+    live: Hosting, app: ASGIApp, body: dict[str, object], status: int, error: str
+) -> None:
+    answer = Client(app, token(live, "demand")).post("/v1/reactors/quote/sources/ticks", body)
+    assert (answer.status, answer.json["accepted"], answer.json["error"]) == (status, False, error)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        ("full", 429), ("failed", 409), ("invalid", 422), ("unknown_source", 422), ("NOT_FOUND", 422),
+        ("unavailable", 503), ("stopping", 503), ("INTERNAL", 503), (None, 200),
+    ],
+)  # fmt: skip
+def test_each_reason_to_refuse_a_push_has_its_status_and_openapi_names_them(
+    live: Hosting, app: ASGIApp, monkeypatch: pytest.MonkeyPatch, error: str | None, status: int
+) -> None:
+    said = {"accepted": error is None, "error": error}
+    monkeypatch.setattr(LiveClient, "ask", lambda self, **frame: said)
+    asking = Client(app, token(live, "demand"))
+    answer = asking.post("/v1/reactors/quote/sources/ticks", {"value": 1})
+    assert (answer.status, answer.json) == (status, said)
+    if status in (429, 503):
+        assert int(answer.headers["retry-after"]) > 0
+    paths = Client(app, token(live, "read")).get("/v1/openapi.json").json["paths"]
+    assert str(status) in paths["/v1/reactors/{reactor}/sources/{source}"]["post"]["responses"]
+
+
+def test_kill_and_sleep_work_on_a_reactor_that_publishes_no_pond(live: Hosting, app: ASGIApp) -> None:
+    asking = Client(app, token(live, "operate"))
+
+    def told(command: str) -> Any:
+        answer = asking.post("/v1/reactors/quote/commands", {"command": command})
+        assert answer.status == 200
+        return answer.json
+
+    assert told("sleep") == {"hold": "paused", "running": None}
+    assert told("resume")["hold"] is None
+    assert told("kill") == {"hold": "halted", "killed": None}
+    assert asking.get("/v1/reactors/quote/state").json["hold"] == "halted"
+    assert told("resume")["hold"] is None
+    missing = asking.post("/v1/ponds/quote/kill", {})
+    assert (missing.status, "pondage reactor kill quote" in missing.json["hint"]) == (404, True)
 
 
 def test_a_command_is_done_once_under_its_id_and_audited(live: Hosting, app: ASGIApp) -> None:

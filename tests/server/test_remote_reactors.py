@@ -71,6 +71,9 @@ def test_a_reactor_is_commanded_from_afar(
     assert said(capsys, ["reactor", "fire", "quote", *far]).code == 0
     assert said(capsys, ["reactor", "fire-with", "quote", 'ticks={"number": 3}', *far]).code == 0
     assert said(capsys, ["reactor", "resume", "quote", *far]).code == 0
+    assert said(capsys, ["reactor", "sleep", "quote", *far]).out == "quote: paused\n"
+    assert said(capsys, ["reactor", "kill", "quote", *far]).out == "quote: halted\n"
+    assert said(capsys, ["reactor", "resume", "quote", *far]).code == 0
     assert said(capsys, ["reactor", "redrive", "quote", "77", *far]).code == 1
     assert said(capsys, ["reactor", "pause", "nothing", *far]).code == 1
 

@@ -6,8 +6,8 @@ The command line calls it on the ledger or through a server, and the server moun
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Generic, Literal, ParamSpec, TypeVar, cast, get_args, get_type_hints
@@ -104,6 +104,14 @@ class Operation(Generic[Given, Answer]):
     act: Callable[[Context, msgspec.Struct], Answer]
     status: int = 200
     kept: tuple[str, ...] = ()
+    refusals: Mapping[str, int] = field(default_factory=dict)
+    """What an answer may name as its `error`, each with the status that a server gives it; "" stands for any other."""
+
+    def status_of(self, answer: object) -> int:
+        """Answer the status of an answer: its own, unless the answer is a refusal."""
+        if not self.refusals or not isinstance(answer, dict) or answer.get("error") is None:
+            return self.status
+        return self.refusals.get(str(answer["error"]), self.refusals[""])
 
     def do(self, context: Context, asked: msgspec.Struct) -> Answer:
         """Do it. Who asks goes along with the note: what is changed writes both, by `history.audit`, as it changes."""
@@ -128,7 +136,13 @@ class Operation(Generic[Given, Answer]):
 
 
 def operation(
-    route: str, level: Level, request: Callable[Given, Asked], *, status: int = 200, kept: tuple[str, ...] = ()
+    route: str,
+    level: Level,
+    request: Callable[Given, Asked],
+    *,
+    status: int = 200,
+    kept: tuple[str, ...] = (),
+    refusals: Mapping[str, int] | None = None,
 ) -> Callable[[Callable[[Context, Asked], Answer]], Operation[Given, Answer]]:
     """Declare an operation by its route (`GET /v1/why/{name}`), and its function gives it its name and sentence."""
     method, _, path = route.partition(" ")
@@ -143,6 +157,7 @@ def operation(
             act=cast("Callable[[Context, msgspec.Struct], Answer]", act),
             status=status,
             kept=kept,
+            refusals=refusals or {},
         )
 
     return declared

@@ -18,9 +18,12 @@ from pondage.operations.operation import Context, Level, LimitRequest, Moment, N
 from pondage.views.reactors import reactors as views
 from pondage.views.reactors.reactors import HistoryLine, ReactorView, reactor_row, state_of
 
-COMMANDS = ("force_fire", "fire_with", "pause", "resume", "revive", "redrive")
+COMMANDS = ("force_fire", "fire_with", "pause", "resume", "sleep", "kill", "revive", "redrive")
 PATIENCE_S = 3.0
 """How long a server looks for the live host of a reactor; whoever is at the ledger may wait longer."""
+_SOON = ("unavailable", "not_here", "moved", "stopping", "stopped", "INTERNAL")
+REFUSALS = {"full": 429, "failed": 409, **dict.fromkeys(_SOON, 503), "": 422}
+"""The status of a push that is refused: it comes too fast, the reactor has failed, try again, or the value is wrong."""
 ShortId = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
 
@@ -83,7 +86,13 @@ def reactor_dead(context: Context, asked: ReactorRequest) -> list[dict[str, obje
     return found
 
 
-@operation("POST /v1/reactors/{reactor}/sources/{source}", Level.DEMAND, PushRequest, kept=("patience_s",))
+@operation(
+    "POST /v1/reactors/{reactor}/sources/{source}",
+    Level.DEMAND,
+    PushRequest,
+    kept=("patience_s",),
+    refusals=REFUSALS,
+)
 def reactor_push(context: Context, asked: PushRequest) -> dict[str, object]:
     """Push a value to an accumulator; answered when it is durable."""
     frame: dict[str, object] = {} if asked.f is None else {"f": asked.f}
@@ -93,7 +102,7 @@ def reactor_push(context: Context, asked: PushRequest) -> dict[str, object]:
 
 @operation("POST /v1/reactors/{reactor}/commands", Level.OPERATE, CommandRequest, kept=("patience_s",))
 def reactor_command(context: Context, asked: CommandRequest) -> dict[str, object]:
-    """Fire, pause, resume, revive or redrive a reactor."""
+    """Fire, pause, resume, put to sleep, kill, revive or redrive a reactor."""
     if asked.command not in COMMANDS:
         raise PondageError(
             f"there is no command {asked.command!r}", hint=f"one of {', '.join(COMMANDS)}", code="NO_COMMAND"

@@ -24,7 +24,8 @@ from pondage.operations import (
     trees,
 )
 from pondage.operations.operation import Operation
-from pondage.server.call import SMALL, Call, Handler, Nothing, Route
+from pondage.server.call import Call, Handler, Nothing, Route
+from pondage.server.fence.shares import SMALL
 from pondage.server.strangers import WRAPPERS
 
 LARGE = 40 * 1024 * 1024
@@ -67,6 +68,8 @@ def mounted(operation: Operation[..., object]) -> Route:
         query=Nothing if has_body else sent,
         request=sent if has_body else None,
         status=operation.status,
+        status_of=operation.status_of if operation.refusals else None,
+        refusals=frozenset(operation.refusals.values()),
         media="application/octet-stream" if is_bytes else "application/json",
         limit_bytes=_LIMITS.get(operation, SMALL),
         is_relayed=operation in _RELAYED,

@@ -72,6 +72,7 @@ def _operation(route: Route, known: dict[int, Json]) -> Json:
         "parameters": _parameters(route),
         "responses": {
             str(route.status): {"description": "Done.", "content": {route.media: {"schema": _answer(route, known)}}},
+            **{str(each): _refusal(route, known) for each in sorted(route.refusals)},
             "default": {
                 "description": "What went wrong.",
                 "content": {"application/json": {"schema": known[id(Problem)]}},
@@ -84,6 +85,11 @@ def _operation(route: Route, known: dict[int, Json]) -> Json:
         body = {"application/json": {"schema": known[id(route.request)]}}
         said["requestBody"] = {"required": True, "content": body}
     return said
+
+
+def _refusal(route: Route, known: dict[int, Json]) -> Json:
+    either = {"anyOf": [_answer(route, known), known[id(Problem)]]}
+    return {"description": "Refused: the answer says why.", "content": {"application/json": {"schema": either}}}
 
 
 def _answer(route: Route, known: dict[int, Json]) -> Json:

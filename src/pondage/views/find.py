@@ -9,7 +9,7 @@ from pondage.define.values.names import pond_key
 from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 from pondage.ledger.database.driver import Transaction
-from pondage.ledger.tables import actors, environments, job_runs
+from pondage.ledger.tables import actors, environments, job_runs, reactors
 from pondage.ledger.tables.actors import PondRow
 from pondage.views.words import list_text
 
@@ -64,6 +64,9 @@ def _unknown_pond(tx: Transaction, environment: int, name: str, majors: list[int
         kind = "flow" if run.is_flow else "job"
         hint = f"pondage {kind} show {name}"
         return NotFound(f"{name} is no Pond, but a run of the {kind} {run.job}", hint=hint, code="NO_POND")
+    if reactors.find(tx, environment, plain) is not None:
+        hint = f"pondage reactor kill {plain} (or sleep, fire, resume, state)"
+        return NotFound(f"{name} is no Pond, but a reactor that publishes none", hint=hint, code="NO_POND")
     known = tx.rows(
         "SELECT name FROM ponds WHERE environment = :environment AND removed_at IS NULL ORDER BY name",
         str,

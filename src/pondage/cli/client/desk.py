@@ -129,7 +129,8 @@ class There:
         sent, kind = _sent(what, what.request(*given, **named)), what.response
         if kind == Iterator[bytes]:
             return self._server.fetched(what.path, sent)  # type: ignore[return-value]
-        return self._server.asked(what.method, what.path, sent, kind)  # type: ignore[return-value]
+        refusals = frozenset(what.refusals.values())
+        return self._server.asked(what.method, what.path, sent, kind, refusals=refusals)  # type: ignore[return-value]
 
     def follow(self, what: Stream[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Iterator[Answer]:
         """Follow it over a WebSocket."""

@@ -20,7 +20,7 @@ from pondage.cli.client.settings import Settings
 from pondage.errors import PondageError, ProjectError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 TIMEOUT_S = 150.0
 CHUNK_BYTES = 64 * 1024
@@ -62,16 +62,29 @@ class Server:
         self._port = port or _DEFAULT_PORT[split.scheme]
         self._environment = environment
 
-    def asked(self, method: str, path: str, given: dict[str, object], kind: object) -> object:
-        """Fill the places of a path, send the rest as parameters or as a body, and answer what came back."""
+    def asked(
+        self,
+        method: str,
+        path: str,
+        given: dict[str, object],
+        kind: object,
+        *,
+        refusals: Collection[int] = (),
+    ) -> object:
+        """Fill the places of a path, send the rest as parameters or as a body, and answer what came back.
+
+        Under a status of `refusals` comes an answer, too, or a problem.
+        """
         body = None
         if method == "POST":
             sent = {name: value for name, value in given.items() if value is not None and f"{{{name}}}" not in path}
             body = msgspec.json.encode(sent)
             given = {name: value for name, value in given.items() if name not in sent}
         filled, query = self._filled(path, given)
-        with self._requested(method, _with(filled, query), body) as answer:
+        with self._requested(method, _with(filled, query), body, refusals=refusals) as answer:
             data = answer.read()
+        if answer.status in refusals and _is_problem(data):
+            raise self._refused(answer.status, data)
         try:
             return _decoded(data, kind)
         except msgspec.MsgspecError as error:
@@ -118,14 +131,16 @@ class Server:
         return filled, query
 
     @contextmanager
-    def _requested(self, method: str, path: str, body: bytes | None = None) -> Iterator[http.client.HTTPResponse]:
+    def _requested(
+        self, method: str, path: str, body: bytes | None = None, *, refusals: Collection[int] = ()
+    ) -> Iterator[http.client.HTTPResponse]:
         """Send a request; the block reads what a server of this version says to it."""
         headers = self._headers() | ({} if body is None else {"Content-Type": "application/json"})
         connection = self._connection()
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
-            if not 200 <= answer.status < 300:
+            if not (200 <= answer.status < 300 or answer.status in refusals):
                 raise self._refused(answer.status, answer.read())
             self._check_version(answer.getheader(VERSION_HEADER))
             yield answer
@@ -212,6 +227,14 @@ def _own(settings: Settings) -> str | None:
         return (open_project(settings).state / "admin.token").read_text(encoding="ascii").strip()
     except (OSError, ProjectError):
         return None
+
+
+def _is_problem(data: bytes) -> bool:
+    try:
+        msgspec.json.decode(data, type=_Problem)
+    except msgspec.MsgspecError:
+        return False
+    return True
 
 
 def _error(said: _Problem) -> PondageError:

@@ -7,7 +7,7 @@ import msgspec
 
 from pondage.cli.client.desk import asked, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
-from pondage.cli.operate.reactor_commands import fire, fire_with, pause, push, redrive, resume, revive
+from pondage.cli.operate.reactor_commands import fire, fire_with, kill, pause, push, redrive, resume, revive, sleep
 from pondage.cli.printing.output import print_json, print_list, print_pairs, print_table, print_view
 from pondage.operations import reactors
 from pondage.views.reactors.reactors import ReactorView
@@ -21,7 +21,7 @@ def reactor() -> None:
     """Look at reactors and command them: what arrives makes them fire."""
 
 
-for _verb in (fire, fire_with, pause, resume, push, revive, redrive):
+for _verb in (fire, fire_with, pause, resume, sleep, kill, push, revive, redrive):
     reactor.add_command(_verb)
 
 

@@ -1,4 +1,4 @@
-"""Commands to a reactor: `fire`, `fire-with`, `pause`, `resume`, `push`, `revive`, `redrive`."""
+"""Commands to a reactor: `fire`, `pause`, `kill`, `push`, `redrive` and the others."""
 
 from __future__ import annotations
 
@@ -61,6 +61,22 @@ def pause(settings: Settings, name: str, is_json: bool) -> None:
 def resume(settings: Settings, name: str, is_json: bool) -> None:
     """Go on after a pause or a halt, at once with what waits."""
     _command(settings, name, "resume", None, timeout_s=30.0, is_json=is_json)
+
+
+@click.command("sleep", cls=Verb)
+@_NAME
+@settings_and_json
+def sleep(settings: Settings, name: str, is_json: bool) -> None:
+    """Pause, and forget what is wanted of its Pond. `pondage reactor resume` goes on."""
+    _command(settings, name, "sleep", None, timeout_s=30.0, is_json=is_json)
+
+
+@click.command("kill", cls=Verb)
+@_NAME
+@settings_and_json
+def kill(settings: Settings, name: str, is_json: bool) -> None:
+    """Cancel the fire that runs and start nothing more. Nothing is lost: `pondage reactor resume` runs it again."""
+    _command(settings, name, "kill", None, timeout_s=30.0, is_json=is_json)
 
 
 @click.command("revive", cls=Verb)
@@ -144,6 +160,8 @@ def _command(settings: Settings, name: str, command: str, argument: object, *, t
 def _reply_text(reply: dict[str, object]) -> str:
     if "revived" in reply:
         return "started again" if reply["revived"] else "nothing of it had failed"
+    if reply.get("killed") is not None:
+        reply = {**reply, "killed": f"fire {reply['killed']}"}
     words = [f"{key} {value}" for key, value in reply.items() if key != "hold" and value not in (None, False)]
     return ", ".join([hold_text(reply["hold"]), *words] if "hold" in reply else words)
 
