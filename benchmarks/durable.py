@@ -67,6 +67,11 @@ class Side:
         if line.strip() != b"ready":
             raise RuntimeError(f"{asked}: {line!r} {self._process.communicate()[1].decode()[-2000:]}")
 
+    def require_alive(self) -> None:
+        """Raise what it said when it has ended by itself."""
+        if self._process.poll() is not None:
+            raise RuntimeError(self._process.communicate()[1].decode()[-2000:] or "a side of the benchmark ended")
+
     def answer(self, timeout_s: float = 300.0) -> dict[str, list[float]]:
         """End its input, and answer what it measured."""
         out, error = self._process.communicate(b"\n", timeout=timeout_s)
@@ -113,6 +118,7 @@ class Deployed:
             removed=[], archive=b"bench", summary="{}", expected=[],
         )  # fmt: skip
         self._changes = self.ledger.driver.changes()
+        self._sides: list[Side] = []
 
     def pulse(self) -> None:
         """Ask for every chain up to this moment, and wait until all is done."""
@@ -121,8 +127,10 @@ class Deployed:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until all is done."""
+        """Wait until all is done; raises when a worker has ended before."""
         while self._is_busy():
+            for side in self._sides:
+                side.require_alive()
             self._changes.wait(0.5)
 
     def ask(self) -> None:
@@ -136,7 +144,8 @@ class Deployed:
     def worker(self) -> Side:
         """Start a shipped worker."""
         asked = {"play": "ours", "url": self.place.url, "folder": str(self.place.folder), "code": self.code}
-        return Side(OURS, asked)
+        self._sides.append(Side(OURS, asked))
+        return self._sides[-1]
 
 
 def _raw_steps(place: Place, workers: int) -> tuple[float, float]:

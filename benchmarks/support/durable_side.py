@@ -128,33 +128,34 @@ def raw_starts(asked: dict[str, object]) -> dict[str, object]:
 def ours(asked: dict[str, object]) -> dict[str, object]:
     """Be a shipped worker whose executor does nothing, until told to end by the end of the input."""
     from pondage.engine.attempt.attempt import Attempt
-    from pondage.engine.attempt.executor import JobProgress
+    from pondage.engine.attempt.executor import Executor, JobProgress
     from pondage.engine.process.config import EngineConfig, WorkerConfig
     from pondage.engine.worker.process import Worker
+    from pondage.ledger.kinds.component import ComponentEnded
+    from pondage.ledger.kinds.kind import Ending
     from pondage.ledger.kinds.ripple import Written
-    from pondage.work.component import ComponentResult, MemberResult
+    from pondage.work.component import ComponentResult, ComponentTask, MemberResult
+    from pondage.work.failure import Failure
     from pondage.work.snapshot import SnapshotContent
     from tests.ledger.harness import SCHEMA
 
     starts: list[float] = []
 
-    class Nothing:
+    class Nothing(Executor):
         """Does nothing, at once."""
 
-        def execute(self, attempt: Attempt) -> Written | ComponentResult:
+        def execute(self, attempt: Attempt) -> Ending:
             starts.append(time.time())
             table = SnapshotContent(path=f"/nowhere/{attempt.token}", files=(), schema=SCHEMA, rows=1, bytes=10)
             task = attempt.work.task
-            if task is None:
+            if not isinstance(task, ComponentTask):
                 return Written(table)
-            return ComponentResult(
-                members=tuple(
-                    MemberResult(instance=one.instance, outputs=dict.fromkeys(one.writes, table))
-                    for one in task.members
-                )
+            members = (
+                MemberResult(instance=one.instance, outputs=dict.fromkeys(one.writes, table)) for one in task.members
             )
+            return ComponentEnded(ComponentResult(members=tuple(members)))
 
-        def failure(self, error: BaseException) -> object:
+        def failure(self, error: BaseException) -> Failure:
             raise error
 
         def cancel(self, token: str) -> None:
@@ -163,11 +164,14 @@ def ours(asked: dict[str, object]) -> dict[str, object]:
         def progress(self, token: str) -> JobProgress:  # noqa: ARG002 - what an executor is asked
             return JobProgress()
 
-        def discard(self, attempt: object) -> None:
+        def discard(self, attempt: Attempt) -> None:
             """Nothing was written."""
 
         def is_alive(self) -> bool:
             return True
+
+        def ran_out_of_memory(self) -> bool:
+            return False
 
         def stop(self) -> None:
             """Nothing was started."""
@@ -181,7 +185,7 @@ def ours(asked: dict[str, object]) -> dict[str, object]:
     worker = Worker(
         WorkerConfig(engine=config, public_id=ledger.ids.new("p"), code=str(asked["code"]), parent=os.getppid()),
         ledger,
-        Nothing(),  # type: ignore[arg-type]
+        Nothing(),
     )
 
     def wait_for_the_end() -> None:

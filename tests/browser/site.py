@@ -65,7 +65,7 @@ class Site:
     def status(self, environment: str = "main") -> StatusView:
         """Answer every Pond of an environment."""
         with self.ledger.reading() as tx:
-            return status(tx, environment)
+            return status(tx, self.ledger, environment)
 
     @contextmanager
     def another(self, port: int = 0) -> Iterator[str]:

@@ -11,13 +11,15 @@ import pytest
 import pondage
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
+from pondage.ledger.upkeep import reap
 from pondage.views.ponds.show import PondShow, SnapshotShow
 from pondage.views.ponds.status import StatusView
 from pondage.views.ponds.why import WhyView
 from pondage.views.runs.logs import LogsView
 from pondage.views.runs.runs import RunDetailView, RunsView
+from pondage.views.words import moment_text
 from tests.cli.conftest import Call
-from tests.ledger.harness import World
+from tests.ledger.harness import SECOND, World
 
 
 def test_status_is_a_plain_table_without_escapes(world: World, call: Call) -> None:
@@ -134,9 +136,54 @@ def test_a_shown_run_names_the_logs_that_are_there_and_no_others(world: World, p
     attempts = [
         line.split() for line in call("show", "sales#1").out.splitlines() if line.startswith(("clean ", "sales "))
     ]
-    assert [(words[0], words[-1]) for words in attempts if words[1] == "1"] == [("clean", str(place)), ("sales", "-")]
+    assert [(words[0], words[-1]) for words in attempts if words[1] == "1"] == [("clean", place.name), ("sales", "-")]
+    assert f"logs in {place.parent}" in call("show", "sales#1").out
     view = msgspec.json.decode(call("show", "sales#1", "--json").out, type=RunDetailView)
     assert [each.executions[0].log for each in view.attempts] == [clean.path, None]
+
+
+def test_a_shown_run_has_a_row_for_each_try_crashed_and_released_ones_too(world: World, call: Call) -> None:
+    world.send(Pulse(pond=PondKey("orders@1")))
+    for _ in range(2):
+        worker = world.worker()
+        assert worker.claim() is not None
+        assert reap.reap_process(world.ledger, worker.row, reason="killed") is not None
+    world.clock.time += 3 * SECOND
+    world.worker().drain()
+    said = call("show", "orders#1").out.splitlines()
+    table = said[said.index("attempts") + 1 :]
+    assert [line.split()[:3] for line in table[1:4]] == [
+        ["orders", "1", "crashed"],
+        ["orders", "2", "crashed"],
+        ["orders", "3", "ok"],
+    ]
+    view = msgspec.json.decode(call("show", "orders#1", "--json").out, type=RunDetailView)
+    assert [each.outcome for each in view.attempts[0].executions] == ["crashed", "crashed", "ok"]
+
+
+def test_the_hint_of_a_list_that_is_cut_off_keeps_what_was_asked_for(world: World, call: Call) -> None:
+    for _ in range(3):
+        world.send(Pulse(pond=PondKey("orders@1")))
+        world.worker().drain()
+    said = call("runs", "orders", "--state", "completed", "-n", "2").out
+    assert said.endswith("try: pondage runs orders --state completed -n 10\n")
+
+
+def test_a_pond_that_was_rolled_back_shows_the_age_of_the_data_that_is_read(world: World, call: Call) -> None:
+    for _ in range(2):
+        world.send(Pulse(pond=PondKey("orders@1")))
+        world.worker().drain()
+        world.clock.time += 240 * SECOND
+    first = msgspec.json.decode(call("show", "orders#1", "--json").out, type=RunDetailView).run
+    assert call("rollback", "orders", "--to", "1").code == 0
+    pairs = {line.split("  ")[0]: line for line in call("show", "orders").out.splitlines()}
+    moment = moment_text(first.freshness)
+    assert f"{moment} (" in pairs["freshness"], "what readers see, and not what demand goes by"
+    assert f"{moment} (" in pairs["fresh"]
+    assert "to #1, whose data this is, until its next Run. It had reached " in pairs["rolled back"]
+    view = msgspec.json.decode(call("show", "orders", "--json").out, type=PondShow)
+    assert view.rolled_back_to is not None
+    assert (view.rolled_back_to.number, view.rolled_back_to.id) == (1, first.id)
 
 
 def test_logs_print_the_lines_of_a_ripple(world: World, project: Path, call: Call) -> None:

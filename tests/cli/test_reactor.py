@@ -153,7 +153,7 @@ def test_a_live_status_shows_reactors_and_says_when_one_changes(
 ) -> None:
     live.until(lambda: (row := live.row) is not None and '"Live"' in row.health, what="it is not live")
     with live.ledger.reading() as tx:
-        running = status(tx, "main")
+        running = status(tx, live.ledger, "main")
     lines = LinesScreen()
     lines.show(running, running.at)
     lines.show(running, running.at + 10_000_000)
@@ -161,7 +161,7 @@ def test_a_live_status_shows_reactors_and_says_when_one_changes(
         host.terminate()
         host.wait()
     with live.ledger.reading() as tx:
-        lines.show(status(tx, "main"), running.at + 20_000_000)
+        lines.show(status(tx, live.ledger, "main"), running.at + 20_000_000)
     assert [line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()] == [
         "reactor quote  Live",
         "reactor quote  Stopped",

@@ -59,6 +59,14 @@ def reading(ask: Callable[..., object], *arguments: object) -> Asked:
     return asked
 
 
+def viewing(ask: Callable[..., object], *arguments: object, **named: object) -> Asked:
+    def asked(ledger: Ledger) -> object:
+        with ledger.reading() as tx:
+            return ask(tx, ledger, *arguments, **named)
+
+    return asked
+
+
 def code(ledger: Ledger) -> str:
     with ledger.reading() as tx:
         return retention.newest_archive(tx)
@@ -83,10 +91,10 @@ POLLED: dict[str, Asked] = {
     "tokens of a process": reading(executions.open_tokens, 1),
     "what a process holds": reading(executions.held_by, 1),
     "newest code": reading(retention.newest_archive),
-    "status": reading(lambda tx: status(tx, "main", most=3)),
-    "status of one Pond": reading(lambda tx: status(tx, "main", keys=["orders@1"])),
+    "status": viewing(status, "main", most=3),
+    "status of one Pond": viewing(status, "main", keys=["orders@1"]),
     "runs": reading(runs, "main"),
-    "processes": reading(alive),
+    "processes": viewing(alive),
 }
 
 

@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from pondage.define.reactor.reaction import AccumulatorDeclaration, ReactorDeclaration
-from pondage.kernel.demand.events import Clear, Kill, Pulse, Tap
+from pondage.kernel.demand.events import Clear, Kill, Pulse, Tap, Wave
 from pondage.ledger.act import jobs
 from pondage.ledger.act.job_deploys import deploy_jobs
 from pondage.ledger.database.sqlite import SqliteDriver
@@ -97,6 +97,10 @@ def _failed(world: World) -> None:
     world.send(Kill(pond="sales@1"))
 
 
+def _waving(world: World) -> None:
+    world.send(Wave(pond="sales@1"))
+
+
 def _two_runs(world: World) -> None:
     for _ in range(2):
         world.send(Pulse(pond="sales@1"))
@@ -132,8 +136,7 @@ def _running(world: World) -> None:
 
 def _aborted(world: World) -> None:
     _running(world)
-    for _ in range(2):
-        jobs.kill(world.ledger, "main", _newest(world)["run"])
+    jobs.kill(world.ledger, "main", _newest(world)["run"])
 
 
 def _flow(world: World) -> None:
@@ -176,6 +179,8 @@ SALES_ONLY = {"pond": "sales"}
 CASES = [
     *(Case(operation=each, asked=SALES_ONLY) for each in (demand.tap, demand.pulse, demand.wave, demand.kill)),
     *(Case(operation=each, asked=SALES_ONLY) for each in (demand.sleep, demand.force, demand.calm)),
+    *(Case(operation=each, asked=SALES_ONLY, before=_waving) for each in (demand.pause, demand.resume)),
+    Case(operation=demand.pause, asked={**SALES_ONLY, "name": "wave"}, before=_waving),
     *(Case(operation=each, asked=SALES_ONLY, before=_failed) for each in (demand.clear, demand.wake)),
     Case(operation=demand.tide, asked={**SALES_ONLY, "limit": "15m"}),
     Case(operation=deployments.deploy, asked=UPLOAD),
@@ -194,6 +199,7 @@ CASES = [
     Case(operation=flows.flow_submit, asked={"tree": msgspec.Raw(msgspec.json.encode(TREE))}),
     Case(operation=flows.flow_store, asked={"data": b"x"}),
     Case(operation=flows.flow_stop, asked={"run": "ready"}, before=_flow),
+    Case(operation=flows.flow_kill, asked={"run": "ready"}, before=_flow),
     Case(operation=flows.flow_cleanup, asked={"run": "ready"}, before=_ended_flow),
     Case(
         operation=components.component_rebind,

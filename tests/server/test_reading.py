@@ -21,8 +21,8 @@ def test_status_why_and_runs_are_the_objects_of_the_views(client: As, world: Wor
     asking = client("read")
     with world.ledger.reading() as tx:
         expected = {
-            "/v1/status": status(tx, "main"),
-            "/v1/status?pond=sales": status(tx, "main", keys=["sales@1"]),
+            "/v1/status": status(tx, world.ledger, "main"),
+            "/v1/status?pond=sales": status(tx, world.ledger, "main", keys=["sales@1"]),
             "/v1/why/sales": why(tx, world.ledger, "main", "sales"),
             "/v1/runs?limit=1": runs(tx, "main", limit=1),
         }

@@ -20,7 +20,7 @@ PONDS = 10
 
 def runs(ledger: Ledger) -> dict[str, int]:
     with ledger.reading() as tx:
-        return {each.key: each.runs for each in status(tx, "main").ponds}
+        return {each.key: each.runs for each in status(tx, ledger, "main").ponds}
 
 
 async def until(is_so: Callable[[], bool]) -> None:

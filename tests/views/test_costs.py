@@ -47,7 +47,7 @@ class Explaining:
 
 
 VIEWS: dict[str, Callable[[Transaction, World], object]] = {
-    "status": lambda tx, _: status(tx, "main"),
+    "status": lambda tx, world: status(tx, world.ledger, "main"),
     "why": lambda tx, world: why(tx, world.ledger, "main", "orders"),
     "runs": lambda tx, _: runs(tx, "main"),
     "runs of a pond": lambda tx, _: runs(tx, "main", pond="sales"),
@@ -56,7 +56,7 @@ VIEWS: dict[str, Callable[[Transaction, World], object]] = {
     "show": lambda tx, _: show(tx, "main", "sales"),
     "logs": lambda tx, _: locate(tx, "main"),
     "logs of a pond": lambda tx, _: locate(tx, "main", "sales"),
-    "processes": lambda tx, _: alive(tx),
+    "processes": lambda tx, world: alive(tx, world.ledger),
     "rhythm": lambda tx, world: rhythm(tx, "main", since=0, until=world.clock.time),
 }
 

@@ -648,7 +648,7 @@ export interface MadeToken {
 }
 
 export interface Message {
-  kind: "not_deployed" | "removed_source" | "schema" | "trigger" | "version";
+  kind: "newer_major" | "not_deployed" | "removed_source" | "schema" | "trigger" | "version";
   text: string;
   pond: string;
 }
@@ -662,6 +662,13 @@ export interface Moment {
 export interface Next {
   text: string;
   at: number | null;
+}
+
+export interface OlderRun {
+  id: string;
+  number: number;
+  freshness: number;
+  delay: number;
 }
 
 export type Pacing = "eager" | "just_in_time";
@@ -702,7 +709,7 @@ export interface PlanView {
 
 export interface PlannedPond {
   key: string;
-  change: "added" | "changed" | "removed" | "unchanged";
+  change: "added" | "changed" | "kept" | "removed" | "unchanged";
   version_from: string | null;
   version_to: string | null;
   what: string[];
@@ -714,6 +721,8 @@ export interface PlannedPond {
   schemas: SchemaView[];
   fuse: boolean;
   fusions: FusionView[];
+  kept_for: string[];
+  rebound: string[];
 }
 
 export interface PondBack {
@@ -796,6 +805,7 @@ export interface PondShow {
   current_run: string | null;
   ripples: RippleShow[];
   read_from: string | null;
+  rolled_back_to: OlderRun | null;
 }
 
 export interface PondView {
@@ -847,6 +857,7 @@ export interface ProcessView {
   labels: string[];
   registered_at: number;
   silent_us: number | null;
+  is_silent: boolean;
 }
 
 export interface Progress {
@@ -1105,6 +1116,10 @@ export interface RippleView {
   progress: Progress | null;
   fused: string[];
   job_run: string | null;
+  reason: string;
+  crashes: number;
+  crash_budget: number;
+  is_isolated: boolean;
 }
 
 export interface RuleOutcome {
@@ -1295,6 +1310,7 @@ export interface Standing {
   pond: string;
   wave: Pacing | null;
   tides: Record<string, number>;
+  paused: string[];
 }
 
 export interface Started {
@@ -1422,6 +1438,7 @@ export interface TriggerView {
   cron: string | null;
   tz: string | null;
   next_at: number | null;
+  paused_by: "kill" | "pause" | "sleep" | null;
 }
 
 export interface Triggers {

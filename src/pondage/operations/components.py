@@ -44,7 +44,7 @@ def type_list(context: Context, _: Request) -> list[KnownType]:
 def component_queues(context: Context, asked: QueuesRequest) -> QueuesView:
     """What waits for which code."""
     with context.ledger.reading() as tx:
-        return read_queues(tx, is_all=asked.is_all)
+        return read_queues(tx, context.ledger, is_all=asked.is_all)
 
 
 @operation("POST /v1/components/queues/{queue}/rebind", Level.OPERATE, RebindRequest)

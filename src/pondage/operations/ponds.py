@@ -85,7 +85,7 @@ def status(context: Context, asked: StatusRequest) -> StatusView:
     named = [*([asked.pond] if asked.pond else []), *(asked.ponds.split(",") if asked.ponds else [])]
     with context.ledger.reading() as tx:
         keys = find.keys(tx, context.environment, named) if named else None
-        return read_status(tx, context.environment, keys=keys, most=asked.most)
+        return read_status(tx, context.ledger, context.environment, keys=keys, most=asked.most)
 
 
 @operation("GET /v1/why/{name}", Level.READ, NameRequest)

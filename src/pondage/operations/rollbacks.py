@@ -12,6 +12,7 @@ from pondage.ledger.act import promotion
 from pondage.ledger.act.branching import deployed
 from pondage.ledger.act.deploy import deploy
 from pondage.ledger.act.exposed import NOTHING, of_projects
+from pondage.ledger.act.plan_basis import ground_of
 from pondage.ledger.act.promotion import CannotPromote, Promoted, definition_of
 from pondage.ledger.act.reactor_deploy import deployed_reactors, fed_schemas
 from pondage.ledger.act.rollback import newest_run_of, previous_deployment, roll_back_pond
@@ -100,7 +101,7 @@ def rollback_pond(context: Context, asked: PondBackRequest) -> PondBack:
         older = detail(tx, environment, identity)
     roll_back_pond(ledger, environment, key, identity, by=context.by)
     with ledger.reading() as tx:
-        view = status(tx, environment, keys=[key])
+        view = status(tx, ledger, environment, keys=[key])
         current = runs(tx, environment, pond=key, state="completed", limit=1).runs[0]
     return PondBack(pond=key, older=older, is_shown=current.rolled_back_to == older.run.number, status=view)
 
@@ -118,6 +119,9 @@ def rollback(context: Context, asked: ProjectBackRequest) -> ProjectBack:
         running = deployed_reactors(tx, environment)
         fed = fed_schemas(tx, environment, older.definitions)
         current = of_projects(tx, environment)
+        ground = ground_of(
+            tx, ledger, environment, found, project=project, ponds=older.definitions, reactors=older.reactors
+        )
         now = tx.now
     check_reactors(older.reactors, running, project=project, environment=environment)
     here = [each for each in found if each.environment == environment]
@@ -132,6 +136,7 @@ def rollback(context: Context, asked: ProjectBackRequest) -> ProjectBack:
             promises=reactor_promises(
                 older.definitions, older.reactors, project=project, here=here, running=running, fed=fed
             ),
+            ground=ground,
         )
     )
     view = plan_view(plan)

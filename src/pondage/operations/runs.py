@@ -125,11 +125,11 @@ def timeline(context: Context, asked: SpanRequest) -> TimelineView:
 def work(context: Context, _: Request) -> WorkListView:
     """What each process holds, and why the rest waits."""
     with context.ledger.reading() as tx:
-        return read_work(tx, context.environment)
+        return read_work(tx, context.ledger, context.environment)
 
 
 @operation("GET /v1/processes", Level.READ, Request)
 def processes(context: Context, _: Request) -> tuple[ProcessView, ...]:
     """Who is alive."""
     with context.ledger.reading() as tx:
-        return alive(tx)
+        return alive(tx, context.ledger)

@@ -30,7 +30,7 @@ def _health(call: Call) -> HealthView:
 
 def _metrics(call: Call) -> str:
     with call.ledger.reading() as tx:
-        view = status(tx, call.environment)
+        view = status(tx, call.ledger, call.environment)
         identity = actors.environment(tx, call.environment)
         found = [*_of_ponds(view), *_of_work(tx, identity), *of_jobs(tx, call.ledger, identity)]
     return written([*found, *_of_server(call)])
@@ -109,6 +109,12 @@ def _of_server(call: Call) -> Iterator[Metric]:
         "Requests that were let in, by route and status.",
         "counter",
         tuple(({"method": m, "route": r, "status": str(s)}, n) for (m, r, s), n in counted),
+    )
+    visitors = call.service.visitors
+    of_kinds = (("known", visitors.count - visitors.strangers), ("stranger", visitors.strangers))
+    yield Metric("connections", "Open connections.", "gauge", tuple(({"kind": kind}, n) for kind, n in of_kinds))
+    yield Metric(
+        "connections_ended_total", "Connections refused or ended by a limit.", "counter", (({}, visitors.sent_away),)
     )
     yield Metric("feed_watchers", "Clients of the feed.", "gauge", (({}, call.service.feeds.count),))
 

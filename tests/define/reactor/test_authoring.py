@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 import pytest
@@ -155,3 +156,24 @@ def test_every_public_name_can_be_had() -> None:
         assert getattr(pondage, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = pondage.Nothing  # type: ignore[attr-defined]
+
+
+class Named(msgspec.Struct):
+    name: Annotated[str, msgspec.Meta(pattern=r"^([a-z]+[.]?)+$")]
+
+
+class Group(msgspec.Struct):
+    name: Annotated[str, msgspec.Meta(max_length=20)]
+    members: "dict[str, list[Named] | None]"
+    inner: "Group | None" = None
+
+
+def test_a_type_with_a_pattern_that_one_pushed_text_could_hold_a_host_up_with_is_refused() -> None:
+    for kind in (Named, Group, list[Named]):
+        with pytest.raises(DefinitionError, match=r"\[a-z\]") as refused:
+            Accumulator("names", kind)
+        assert (refused.value.code, bool(refused.value.place)) == ("UNBOUND_PATTERN", True)
+        with pytest.raises(DefinitionError) as refused:
+            Publish("names", schema=kind)
+        assert refused.value.code == "UNBOUND_PATTERN"
+    Accumulator("names", dict[str, Annotated[str, msgspec.Meta(max_length=20)]])

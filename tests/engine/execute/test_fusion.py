@@ -122,7 +122,7 @@ def test_a_change_of_the_fused_code_runs_its_consumer_and_nothing_else_does(shop
 def test_status_show_and_query_know_what_is_fused(shop: Shop):
     shop.pulse()
     with shop.ledger.reading() as tx:
-        view = status(tx, "main").pond("shop@1")
+        view = status(tx, shop.ledger, "main").pond("shop@1")
         assert view is not None
         assert view.fused == {"clean": "daily"}
         (row,) = (each for each in _ponds(tx) if each.key == "shop@1")

@@ -173,7 +173,7 @@ def test_left_over_work_is_bound_to_newer_code_with_all_that_still_comes_into_th
     assert polling.queues_for(run.world.ledger, code="old") == []
     assert old.queue() in [queue.id for queue in polling.queues_for(run.world.ledger, code="new")]
     with run.world.ledger.reading() as tx:
-        view = component_queues(tx)
+        view = component_queues(tx, run.world.ledger)
     shown = {one.id: one for one in view.queues}[old.queue()]
     assert (shown.code, shown.served_by, shown.waiting, shown.components) == ("old", "new", 1, ("source",))
     run.start(coded(TEST_REGISTRY, "old"))
@@ -202,7 +202,7 @@ def test_what_is_left_over_is_shown_with_its_age(run: Jobs) -> None:
             """INSERT INTO deployments (environment, project, archive, plan, deployed_at)
                SELECT id, 'shop', 'new', '{}', :now FROM environments WHERE name = 'main'"""
         )
-        view = component_queues(tx)
+        view = component_queues(tx, run.world.ledger)
     assert view.newest == "new"
     assert [(one.code, one.waiting, one.oldest_us, one.is_left_over) for one in view.queues] == [
         ("old", 1, 5_000_000, True),

@@ -241,7 +241,7 @@ def test_status_and_why_name_the_job(world: World) -> None:
     assert bodies.do() == "orders"
     run = str(world.one("SELECT public_id FROM job_runs"))
     with world.ledger.reading() as tx:
-        (shown,) = [one for one in status(tx, "main").ponds if one.key == KEY]
+        (shown,) = [one for one in status(tx, world.ledger, "main").ponds if one.key == KEY]
         explained = why(tx, world.ledger, "main", "reports")
     (ripple,) = shown.active[0].ripples
     assert (ripple.state, ripple.job_run) == ("running", run)

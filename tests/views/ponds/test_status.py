@@ -10,7 +10,7 @@ from tests.ledger.harness import SECOND, World, pond
 
 def look(world: World, environment: str = "main") -> StatusView:
     with world.ledger.reading() as tx:
-        return status(tx, environment)
+        return status(tx, world.ledger, environment)
 
 
 def at(world: World, key: str) -> PondView:
@@ -159,10 +159,10 @@ def test_some_ponds_are_shown_as_among_all_of_them(world: World) -> None:
     world.send(Pulse(pond=PondKey("reports@1")))
     whole = look(world)
     with world.ledger.reading() as tx:
-        first = status(tx, "main", most=2)
-        one = status(tx, "main", keys=["sales@1", "sales@2", "nothing@1"])
-        all_of_them = status(tx, "main", most=4)
-        none = status(tx, "main", keys=[])
+        first = status(tx, world.ledger, "main", most=2)
+        one = status(tx, world.ledger, "main", keys=["sales@1", "sales@2", "nothing@1"])
+        all_of_them = status(tx, world.ledger, "main", most=4)
+        none = status(tx, world.ledger, "main", keys=[])
     assert (first.ponds, first.has_more) == (whole.ponds[:2], True)
     assert (one.ponds, one.has_more) == (whole.ponds[3:], False)
     assert (all_of_them.ponds, all_of_them.has_more) == (whole.ponds, False)

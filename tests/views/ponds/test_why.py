@@ -143,12 +143,19 @@ def test_another_major_is_not_found_but_the_one_that_is_there_is_named(world: Wo
         ("schedule", {"cron": "0 6 * * *", "next": 70 * SECOND}, "sends a Pulse in 10 s"),
         ("halted", {"reason": "it broke"}, "Nothing is lost"),
         ("no process", {}, "No process of Pondage runs"),
-        ("queue", {"ripple": "clean", "position": 1, "available_at": 70 * SECOND}, "tried again in 10 s"),
+        ("queue", {"ripple": "clean", "position": 1, "available_at": 70 * SECOND}, "clean starts in 10 s"),
+        (
+            "queue",
+            {"ripple": "clean", "position": 1, "available_at": 70 * SECOND, "reason": "retry"},
+            "clean is tried again in 10 s",
+        ),
+        ("tide", {"due": 50 * SECOND}, "Its Tide asked for new data 10 s ago"),
+        ("schedule", {"cron": "* * * * *", "next": 50 * SECOND}, "was due 10 s ago; a process that runs sends"),
         ("something new", {}, "something new"),
     ],
 )
 def test_every_gate_is_a_sentence(gate: str, fields: dict[str, object], words: str) -> None:
-    assert words in gate_view("sales", gate, fields, now=60 * SECOND).text
+    assert words in gate_view("sales", gate, fields, now=60 * SECOND, called=str).text
 
 
 def test_work_that_needs_a_label_waits_for_a_worker_with_it(world: World) -> None:

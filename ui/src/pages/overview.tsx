@@ -233,8 +233,9 @@ function RunningLine({ pond }: { pond: PondView }) {
 }
 
 function Processes({ processes }: { processes: readonly ProcessView[] }) {
-  const slots = processes.reduce((sum, each) => sum + each.slots, 0);
-  const busy = processes.reduce((sum, each) => sum + each.busy, 0);
+  const heard = processes.filter((each) => !each.is_silent);
+  const slots = heard.reduce((sum, each) => sum + each.slots, 0);
+  const busy = heard.reduce((sum, each) => sum + each.busy, 0);
   return (
     <Panel
       title={<Word of="process">Processes</Word>}
@@ -253,7 +254,9 @@ function Processes({ processes }: { processes: readonly ProcessView[] }) {
               <span className="line-text" title={each.machine}>
                 {machineText(each.machine)} <span className="faint">pid {each.pid}</span>
               </span>
-              <span className="line-end">{each.slots > 0 ? `${each.busy} of ${each.slots} busy` : each.state}</span>
+              <span className="line-end">
+                {each.is_silent ? "silent" : each.slots > 0 ? `${each.busy} of ${each.slots} busy` : each.state}
+              </span>
             </li>
           ))}
         </ul>

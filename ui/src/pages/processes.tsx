@@ -8,8 +8,6 @@ import type { PoolView, ProcessView, WorkListView, WorkView } from "../types";
 import { countText, machineText, numberText } from "../words";
 import type { Page } from "./page";
 
-const QUIET_US = 20_000_000;
-
 function Processes() {
   const world = useWorld();
   const busy = world.processes.map((each) => `${each.id}${each.busy}${each.state}`).join();
@@ -153,7 +151,7 @@ function Alive({ processes }: { processes: readonly ProcessView[] }) {
               <td>
                 {each.silent_us === null ? (
                   <span className="faint">of another start of the machine</span>
-                ) : each.silent_us > QUIET_US ? (
+                ) : each.is_silent ? (
                   <span className="late">
                     silent for <Duration us={each.silent_us} />
                   </span>

@@ -10,6 +10,7 @@ from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.drawing import drawing
 from pondage.cli.printing.output import print_json, print_table, print_title, styled
+from pondage.cli.printing.target import replace_text
 from pondage.operations import ponds
 from pondage.views.ponds.lineage_data import Direction, LineageTable, LineageView
 from pondage.views.words import age_text, list_text
@@ -33,7 +34,7 @@ def lineage(
     """
     view = asked(settings, ponds.lineage, subject=subject, direction=way or "both", columns=has_columns)
     if svg is not None:
-        svg.write_text(_picture(view), encoding="utf-8")
+        replace_text(svg, _picture(view))
     if is_json:
         print_json(view)
     elif svg is not None:

@@ -9,13 +9,13 @@ import click
 
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
-from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title, state_cell
+from pondage.cli.printing.output import Cell, Row, print_json, print_pairs, print_table, print_title, state_cell
 from pondage.cli.printing.ponds import run_notes
 from pondage.cli.printing.stages import print_stages
 from pondage.operations import ponds
 from pondage.views.plans.schema import ColumnView
 from pondage.views.ponds.show import PondReference, PondShow, PublishedView, RippleShow, SnapshotShow
-from pondage.views.runs.runs import CodeView, OutputView, RunDetailView
+from pondage.views.runs.runs import AttemptView, CodeView, ExecutionView, OutputView, RunDetailView
 from pondage.views.words import age_text, count_text, duration_text, moment_text, size_text
 from pondage.work.snapshot import ExpectationResult
 
@@ -72,7 +72,8 @@ def _print_pond(settings: Settings, view: PondShow, warehouse: Path) -> None:
             ("pool", view.pool or ""),
             ("labels", ", ".join(view.labels)),
             ("mode", view.mode),
-            ("freshness", _fresh(view.freshness, view.delay, view.at) or "never"),
+            ("freshness", _freshness(view)),
+            ("rolled back", _rolled_back(view)),
             ("current run", (view.current_run or "") + (f" (from {view.read_from})" if view.read_from else "")),
             ("code", view.archive[:12]),
         ],
@@ -81,6 +82,20 @@ def _print_pond(settings: Settings, view: PondShow, warehouse: Path) -> None:
         _print_ripple(settings, view, ripple, warehouse)
     if view.current_run is None:
         click.echo(f"\nits schema is known after the first Run; try: pondage run {view.name}")
+
+
+def _freshness(view: PondShow) -> str:
+    """Answer what readers see; a Pond that was rolled back shows data that is older than what it has reached."""
+    seen = view if view.rolled_back_to is None else view.rolled_back_to
+    return _fresh(seen.freshness, seen.delay, view.at) or "never"
+
+
+def _rolled_back(view: PondShow) -> str:
+    older = view.rolled_back_to
+    if older is None:
+        return ""
+    reached = "" if view.freshness is None else f" It had reached {moment_text(view.freshness - (view.delay or 0))}."
+    return f"to #{older.number}, whose data this is, until its next Run.{reached}"
 
 
 def _reference(each: PondReference) -> str:
@@ -168,27 +183,7 @@ def _print_run(settings: Settings, view: RunDetailView, warehouse: Path) -> None
     )
     if settings.is_traced and run.error and run.error.trace:
         click.echo(run.error.trace)
-    rows = []
-    tried: Counter[str] = Counter()
-    for attempt in view.attempts:
-        tried[attempt.ripple] += 1
-        last = attempt.executions[-1] if attempt.executions else None
-        took = attempt.closed_at - attempt.created_at if attempt.closed_at is not None else view.at - attempt.created_at
-        log = str(warehouse / last.log) if last is not None and last.log else "-"
-        if attempt.job_run is not None:
-            log = f"pondage job show {attempt.job_run}"
-        rows.append(
-            (
-                attempt.ripple,
-                str(tried[attempt.ripple]),
-                state_cell(attempt.outcome or "open"),
-                duration_text(took),
-                log,
-            )
-        )
-    if rows:
-        print_title("attempts", settings)
-        print_table(settings, ("RIPPLE", "ATTEMPT", "OUTCOME", "TOOK", "LOG"), rows)
+    _print_attempts(settings, view, warehouse)
     tries = ((attempt.ripple, attempt.executions[-1].progress) for attempt in view.attempts if attempt.executions)
     print_stages(settings, "RIPPLE", tries)
     if view.outputs:
@@ -202,6 +197,38 @@ def _print_run(settings: Settings, view: RunDetailView, warehouse: Path) -> None
             ],
             numbers=("ROWS", "SIZE", "TABLE"),
         )
+
+
+def _print_attempts(settings: Settings, view: RunDetailView, warehouse: Path) -> None:
+    """Print every try of every Ripple, those too that crashed or were given back; `--json` has the same."""
+    rows: list[Row] = []
+    tried: Counter[str] = Counter()
+    for attempt in view.attempts:
+        for each in attempt.executions or (None,):
+            tried[attempt.ripple] += 1
+            rows.append((attempt.ripple, str(tried[attempt.ripple]), *_try_cells(attempt, each, view.at)))
+    if not rows:
+        return
+    print_title("attempts", settings)
+    print_table(settings, ("RIPPLE", "ATTEMPT", "OUTCOME", "TOOK", "LOG"), rows)
+    folders = {str((warehouse / each.log).parent) for one in view.attempts for each in one.executions if each.log}
+    for folder in sorted(folders):
+        click.echo(f"logs in {folder}")
+
+
+def _try_cells(attempt: AttemptView, each: ExecutionView | None, now: int) -> tuple[Cell, str, str]:
+    """Answer how a try ended, how long it took and where it logged; what was never claimed has taken no time."""
+    outcome = attempt.outcome or "open"
+    began: int | None = attempt.created_at
+    ended = attempt.closed_at
+    if each is not None:
+        began, ended = each.claimed_at, each.completed_at
+        outcome = each.outcome or ("open" if each.claimed_at else "waits")
+    log = Path(each.log).name if each is not None and each.log else "-"
+    if attempt.job_run is not None:
+        log = f"pondage job show {attempt.job_run}"
+    took = "-" if began is None else duration_text((now if ended is None else ended) - began)
+    return state_cell(outcome), took, log
 
 
 def _table_rows(output: OutputView) -> str:

@@ -37,6 +37,7 @@ STATE_STYLES = {
     "done": "green",
     "reused": "green",
     "ok": "green",
+    "crashed": "bold red",
     "subsumed": "dim",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pondage.cli.printing.output import Cell, Row, state_cell
 from pondage.views.ponds.status import PondView, StatusView, TriggerView
 from pondage.views.runs.active import ActiveRunView, RippleView
+from pondage.views.runs.processes import heard_of
 from pondage.views.runs.runs import RunView
 from pondage.views.words import age_text, count_text, duration_text, moment_text
 
@@ -55,6 +56,10 @@ def asked_text(pond: PondView) -> str:
 
 def trigger_text(trigger: TriggerView) -> str:
     """Answer a standing trigger in a few words."""
+    return _asking_text(trigger) + (" (paused)" if trigger.paused_by is not None else "")
+
+
+def _asking_text(trigger: TriggerView) -> str:
     match trigger.kind:
         case "wave":
             return "wave" if trigger.pacing == "eager" else "wave, just in time"
@@ -105,15 +110,18 @@ def last_text(pond: PondView, now: int) -> str:
 
 def process_text(view: StatusView) -> str:
     """Answer who works, in one line."""
-    if not view.processes:
-        return "no process of Pondage runs (start: pondage dev)"
-    workers = [process for process in view.processes if process.slots > 0]
+    heard = heard_of(view.processes)
+    silent = len(view.processes) - len(heard)
+    quiet = f"{count_text(silent, 'process')} silent" if silent else ""
+    if not heard:
+        return f"no process of Pondage runs ({f'{quiet}; ' if quiet else ''}start: pondage dev)"
+    workers = [process for process in heard if process.slots > 0]
     busy, slots = sum(each.busy for each in workers), sum(each.slots for each in workers)
     states = {each.state for each in workers if each.state}
-    parts = [count_text(len(view.processes), "process")]
+    parts = [count_text(len(heard), "process")]
     if workers:
         parts.append(f"{busy} of {count_text(slots, 'slot')} busy")
-    return ", ".join([*parts, *sorted(states)])
+    return ", ".join([*parts, *sorted(states), *([quiet] if quiet else [])])
 
 
 def run_notes(run: RunView) -> list[str]:

@@ -11,11 +11,13 @@ from pondage.cli.follow.ponds import failure_of, is_stuck, short_name
 from pondage.cli.follow.screen import follow, screen
 from pondage.cli.printing.output import print_view
 from pondage.cli.printing.plan import print_plan
+from pondage.cli.start.plan import REMOVE_HELP
 from pondage.ledger.act.branching import Choice
 from pondage.operations import demand, deployments, ponds
 from pondage.plan.deploy.planner import refuse
 from pondage.views.plans.plan import PlanView
 from pondage.views.ponds.status import PondView, StatusView
+from pondage.views.runs.processes import heard_of
 
 
 @verb
@@ -25,6 +27,7 @@ from pondage.views.ponds.status import PondView, StatusView
 @click.option("--from", "parent", metavar="ENV", help="A new environment reads this one where it has no Ponds [main].")
 @click.option("--empty", "is_empty", is_flag=True, help="A new environment reads no other one.")
 @click.option("--all", "is_all", is_flag=True, help="Every Pond of the project, also those that are as in --from.")
+@click.option("--remove", "ended", multiple=True, metavar="POND@MAJOR", help=REMOVE_HELP)
 @settings_and_json
 def deploy(
     settings: Settings,
@@ -34,6 +37,7 @@ def deploy(
     parent: str | None,
     is_empty: bool,
     is_all: bool,
+    ended: tuple[str, ...],
     is_json: bool,
 ) -> None:
     """Put the Ponds of this project into the ledger, with their code, the jobs in its directory `jobs`, and what it
@@ -42,6 +46,9 @@ def deploy(
     A deploy asks for nothing: changed code runs when somebody wants its result. Runs that have started finish with
     the code they started with. Refused as a whole when the plan has a problem, or somebody else deployed meanwhile.
 
+    A major version that has left the files stays deployed, with its code, while somebody is bound to it; --remove takes
+    it away all the same.
+
     With --run the changed Ponds compute anew at once, from what their Sources have, and then everything that reads
     them. Exit code 1 when one fails: what reads it is then not run.
 
@@ -49,7 +56,7 @@ def deploy(
     else than there, and those that read them; or the named ones. Everything else is read from above.
     """
     with desk(settings) as opened:
-        choice = Choice(parent=parent, names=ponds, is_all=is_all, is_empty=is_empty)
+        choice = Choice(parent=parent, names=ponds, is_all=is_all, is_empty=is_empty, ended=ended)
         view = deploy_project(opened, choice, is_dry=dry_run)
         print_view(view, lambda: print_plan(settings, view, is_deployed=not dry_run), is_json=is_json)
         if view.is_empty or dry_run:
@@ -78,12 +85,16 @@ def deploy_project(opened: Desk, choice: Choice | None = None, *, is_dry: bool =
 def _next_command(opened: Desk, view: PlanView) -> str:
     found = opened.ask(ponds.status)
     if not found.ponds and view.reactors:
-        return "pondage reactor list" if found.processes else "pondage dev (in another terminal)"
+        return "pondage reactor list" if heard_of(found.processes) else "pondage dev (in another terminal)"
     if not found.ponds and view.exposed:
         return "pondage component list, or pondage flow submit FILE"
     outlet = next((pond.name for pond in found.ponds if pond.kind == "outlet"), None)
     name = outlet or next((pond.key.partition("@")[0] for pond in view.ponds), "POND")
-    return f"pondage run {name}" if found.processes else f"pondage dev (in another terminal), then pondage run {name}"
+    return (
+        f"pondage run {name}"
+        if heard_of(found.processes)
+        else f"pondage dev (in another terminal), then pondage run {name}"
+    )
 
 
 def force_in_order(

@@ -13,6 +13,9 @@ SHORTEST_S = 0.01
 LONGEST_S = 10 * 365 * 86_400
 """No setting is longer than ten years: times are added up in microseconds of 64 bits."""
 
+MISSED_BEATS = 2.5
+"""So many heartbeats must be missing before a process is called silent, or the end of its connection its own."""
+
 
 class Durability(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds unless the name says otherwise; the defaults suit one machine and a small cluster alike."""
@@ -54,6 +57,11 @@ class Durability(msgspec.Struct, frozen=True, kw_only=True):
         if self.progress_lease_s is not None and self.progress_lease_s < beats_s:
             what = f"is {self.progress_lease_s:g}, and progress_lease_s ≥ 3 × heartbeat_s = {beats_s:g} must hold"
             yield "progress_lease_s", what, "progress is told with the heartbeats: raise it"
+
+    @property
+    def silent_after_s(self) -> float:
+        """Answer after how long a process that has not beaten is called silent: nobody counts on it any more."""
+        return min(self.reap_after_s, MISSED_BEATS * self.heartbeat_s)
 
     @property
     def fence_after_s(self) -> float:

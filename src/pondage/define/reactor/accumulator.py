@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from pondage.define.pond.ripple import Source
-from pondage.define.reactor.boundary import BoundaryType, SnapshotRef
+from pondage.define.reactor.boundary import BoundaryType, SnapshotRef, check_patterns
 from pondage.define.reactor.reaction import AccumulatorDeclaration
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.names import checked_name
@@ -252,11 +252,11 @@ class Accumulator(AnyAccumulator, Generic[T]):
 
 
 def _check_type(boundary: object, name: str, place: str) -> None:
-    if isinstance(boundary, (type, types.GenericAlias, types.UnionType)) or typing.get_origin(boundary) is not None:
-        return
-    raise DefinitionError(
-        f"the boundary of accumulator {name} is {boundary!r}, not a type",
-        hint="give a dataclass or a msgspec.Struct",
-        place=place,
-        code="BAD_BOUNDARY",
-    )
+    if not isinstance(boundary, (type, types.GenericAlias, types.UnionType)) and typing.get_origin(boundary) is None:
+        raise DefinitionError(
+            f"the boundary of accumulator {name} is {boundary!r}, not a type",
+            hint="give a dataclass or a msgspec.Struct",
+            place=place,
+            code="BAD_BOUNDARY",
+        )
+    check_patterns(boundary, f"the boundary of accumulator {name}", place)

@@ -7,6 +7,9 @@ import re
 from typing import Generic, TypeVar
 
 import msgspec
+import msgspec.inspect
+
+from pondage.errors import DefinitionError
 
 T = TypeVar("T")
 _PLACE = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?\Z", re.DOTALL)
@@ -31,6 +34,34 @@ class SnapshotRef(msgspec.Struct, frozen=True):
     freshness: int
     delay: int
     id: str
+
+
+def patterns_of(kind: object) -> list[str]:
+    """Answer the patterns in a type, however deep: decoding by it matches them by going back, without a bound."""
+    found: list[str] = []
+    waiting: list[object] = [msgspec.inspect.type_info(kind)]
+    seen: set[int] = set()
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, tuple):
+            waiting.extend(one)
+        elif isinstance(one, msgspec.inspect.Type | msgspec.inspect.Field) and id(one) not in seen:
+            seen.add(id(one))
+            if isinstance(one, msgspec.inspect.StrType) and one.pattern is not None:
+                found.append(one.pattern)
+            waiting.extend(getattr(one, name) for name in one.__struct_fields__)
+    return found
+
+
+def check_patterns(kind: object, what: str, place: str) -> None:
+    """Raise `DefinitionError` for a type with a pattern: one text that somebody pushes could hold up the whole host."""
+    for pattern in patterns_of(kind):
+        raise DefinitionError(
+            f"{what} has the pattern {pattern!r}, which is matched by going back, without a bound",
+            hint="take the pattern out of the type, and look at the text in a hook of the accumulator",
+            place=place,
+            code="UNBOUND_PATTERN",
+        )
 
 
 class BoundaryType(Generic[T]):

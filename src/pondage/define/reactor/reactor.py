@@ -8,7 +8,7 @@ from typing import TypeVar, overload
 import msgspec
 
 from pondage.define.reactor.accumulator import AnyAccumulator
-from pondage.define.reactor.boundary import BoundaryType
+from pondage.define.reactor.boundary import BoundaryType, check_patterns
 from pondage.define.reactor.graph import GraphFailure, GraphRunner, function_graph
 from pondage.define.reactor.reaction import (
     FailureDeclaration,
@@ -67,6 +67,8 @@ class Publish:
                 f"mode {mode!r} of {pond} is not known", hint='mode="append" or "replace"', place=place, code="BAD_MODE"
             )
         interval = None if every is None else parsed_duration(every, what="every", place=place)
+        if schema is not None:
+            check_patterns(schema, f"the schema of {pond}", place)
         self.schema = None if schema is None else BoundaryType(schema)
         self.declaration = PublicationDeclaration(pond=pond, every=interval, mode=mode)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from pondage.define.values.pattern import mismatch
 from pondage.define.values.suggestion import meant
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -94,8 +94,8 @@ def _bounds(schema: Mapping[str, Any], value: object, path: str) -> Iterator[tup
         if "maximum" in schema and value > schema["maximum"]:
             yield path, f"{shown(value)} is greater than the maximum of {schema['maximum']!r}"
     if isinstance(value, str):
-        if "pattern" in schema and not re.search(_python(schema["pattern"]), value):
-            yield path, f"{shown(value)} does not match {schema['pattern']!r}"
+        if "pattern" in schema and (why := mismatch(schema["pattern"], value)):
+            yield path, f"{shown(value)} {why}"
         if len(value) < schema.get("minLength", 0):
             yield path, f"{value!r} is too short"
         if len(value) > schema.get("maxLength", len(value)):
@@ -105,11 +105,6 @@ def _bounds(schema: Mapping[str, Any], value: object, path: str) -> Iterator[tup
             yield path, f"{shown(value)} has too few elements"
         if len(value) > schema.get("maxItems", len(value)):
             yield path, f"{shown(value)} has too many elements"
-
-
-def _python(pattern: str) -> str:
-    """In JSON Schema `$` is the end and nothing else; in Python it also stands before a last line break."""
-    return f"{pattern[:-1]}\\Z" if pattern.endswith("$") and not pattern.endswith("\\$") else pattern
 
 
 def _elements(

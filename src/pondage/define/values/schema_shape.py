@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from pondage.define.values.pattern import wrong_pattern
 from pondage.define.values.schema import TYPE_NAMES, dotted, shown
 
 DEEPEST = 40
@@ -78,11 +78,8 @@ def _wrong(key: str, value: object) -> str:
 def _wrong_pattern(value: object) -> str:
     if not isinstance(value, str):
         return "a regular expression is expected"
-    try:
-        re.compile(value)
-    except (re.error, OverflowError, RecursionError) as error:
-        return f"{shown(value)} is no regular expression: {error}"
-    return ""
+    why = wrong_pattern(value)
+    return f"{shown(value)} is a pattern {why}" if why else ""
 
 
 def _inner(schema: dict[str, object], path: str) -> Iterator[tuple[str, object]]:

@@ -32,6 +32,8 @@ class Attempt:
         """What Spark did for it, once that is known: it is committed with the outcome."""
         self.taken_away: str | None = None
         self.taken_away_s: float | None = None
+        self.is_stuck = False
+        """It was taken away and does not end: nothing can end its thread but the end of the process."""
         self.is_written = threading.Event()
         self.stopping = threading.Event()
         if work.claim.is_stopped:
@@ -101,11 +103,15 @@ class Attempt:
             self.stopping.set()
 
     def take_away(self, reason: str, now_s: float) -> None:
-        """Note that the attempt no longer counts (cancelled, timed out, fenced): its Spark jobs are to be stopped."""
+        """Note that the attempt no longer counts (cancelled, timed out, fenced): its Spark jobs are to be stopped.
+
+        Whoever waits for a stop hears of it, too: nothing that it could still do is wanted.
+        """
         if self.taken_away is None:
             self.taken_away = reason
             self.taken_away_s = now_s
             self.log.write("WARNING", f"stopping: {reason}")
+            self.stopping.set()
 
 
 def log_path(logs: Path, work: Work) -> Path:

@@ -115,7 +115,7 @@ class Worker:
             self.slots,
             process=self._process,
             cancel_grace_s=config.engine.cancel_grace_s,
-            on_stuck=lambda reason: self.end(Ending.RELEASE, reason),
+            on_stuck=self._on_stuck,
             clock=clock,
         )
 
@@ -336,6 +336,11 @@ class Worker:
         if self.slots.is_empty:
             self._phase = ""
         self._stir()
+
+    def _on_stuck(self, reason: str) -> None:
+        """End, to be rid of a thread that does not stop, as soon as nobody else's work is here: it is not to blame."""
+        if all(attempt.is_stuck for attempt in self.slots.attempts):
+            self.end(Ending.RELEASE, reason)
 
     def _stir(self) -> None:
         self._stirred.set()

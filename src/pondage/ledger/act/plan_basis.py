@@ -6,15 +6,19 @@ from collections.abc import Sequence
 
 from pondage.define.pond.definition import PondDefinition
 from pondage.define.reactor.reaction import ReactorDefinition
+from pondage.ledger.act.bindings import columns_read, gone, holders
 from pondage.ledger.act.branching import Choice, deployed, found_above, only_own, parent_of, with_foreign
 from pondage.ledger.act.reactor_deploy import deployed_reactors, fed_schemas
 from pondage.ledger.act.trials import published_schemas
+from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.plan.deploy.columns import has_columns
-from pondage.plan.deploy.planner import make_plan
+from pondage.plan.deploy.graph import key_of
+from pondage.plan.deploy.majors import rebinding_problems
+from pondage.plan.deploy.planner import Ground, make_plan, with_problems
 from pondage.plan.deploy.reactor_contracts import reactor_promises
 from pondage.plan.deploy.reactors import check_reactors, reactor_changes
-from pondage.plan.deploy.values import Deployed, Plan
+from pondage.plan.deploy.values import Deployed, Plan, Problem
 
 
 def planned(
@@ -37,6 +41,8 @@ def planned(
         running = deployed_reactors(tx, environment)
         schemas = published_schemas(tx, environment) if has_columns(ponds) else {}
         fed = fed_schemas(tx, environment, ponds)
+        ground = ground_of(tx, ledger, environment, found, project=project, ponds=ponds, reactors=reactors)
+    ground = ground._replace(above={one.key: one.definition for one in above}, ended=choice.ended if choice else ())
     check_reactors(reactors, running, project=project, environment=environment)
     against = with_foreign(found, above, project=project)
     here = [each for each in against if each.environment == environment]
@@ -48,5 +54,40 @@ def planned(
         reactors=reactor_changes(reactors, running, project=project),
         schemas=schemas,
         promises=reactor_promises(ponds, reactors, project=project, here=here, running=running, fed=fed),
+        ground=ground,
     )
+    made = with_problems(made, _rebinding_problems(ledger, environment, made))
     return made if choice is None else only_own(made, found, above, choice, parent), found
+
+
+def ground_of(
+    tx: Transaction,
+    ledger: Ledger,
+    environment: str,
+    found: Sequence[Deployed],
+    *,
+    project: str,
+    ponds: Sequence[PondDefinition],
+    reactors: Sequence[ReactorDefinition],
+) -> Ground:
+    """Answer what was deployed here once, and what is bound to the Ponds that a project no longer declares."""
+    declared = {key_of(pond) for pond in ponds}
+    left = [each.key for each in found if each.project == project and each.key not in declared]
+    if not left:
+        return Ground(gone=gone(tx, environment))
+    running = [each.declaration for each in deployed_reactors(tx, environment) if each.project != project]
+    heard = [*(each.declaration for each in reactors), *running]
+    return Ground(gone=gone(tx, environment), holders=holders(tx, ledger, environment, left, heard))
+
+
+def _rebinding_problems(ledger: Ledger, environment: str, made: Plan) -> list[Problem]:
+    """Answer which Ponds would be bound to a major that lacks what they read; asked only when one moves."""
+    own = {key_of(pond): pond for pond in made.ponds}
+    moving = [change for change in made.changed if change.rebound]
+    if not moving:
+        return []
+    with ledger.reading() as tx:
+        read = columns_read(tx, ledger, environment, {change.key: own[change.key] for change in moving})
+        schemas = published_schemas(tx, environment)
+    anew = {*made.added, *(change.key for change in made.changed if change.runs)}
+    return rebinding_problems(moving, own, read, schemas, anew)

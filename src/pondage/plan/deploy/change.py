@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pondage.define.pond.definition import PondDefinition, RippleDefinition
+import msgspec
+
+from pondage.define.pond.definition import PondDefinition, RippleDefinition, SourceDefinition
 from pondage.define.values.names import parsed_version, pond_key
-from pondage.plan.deploy.values import PondChange, RippleChange
+from pondage.plan.deploy.values import PondChange, Rebound, RippleChange
 
 Bump = Literal["major", "minor", "patch"]
 _PLAIN = (
@@ -18,8 +20,11 @@ _PLAIN = (
 def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
     """Answer the difference, or None when a deploy would store the same. The archive and the place do not count."""
     ripples = _ripple_changes(old, new)
+    rebound = _rebound(old, new)
     what = tuple(field for field in _PLAIN if getattr(old, field) != getattr(new, field))
-    if not ripples and not what:
+    if rebound and _without_majors(old) == _without_majors(new):
+        what = tuple(field for field in what if field != "sources")
+    if not ripples and not what and not rebound:
         return None
     bump, proposed = proposal(old.version, new.version, _bump(old, new, ripples))
     return PondChange(
@@ -33,8 +38,23 @@ def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
         mode_from=old.mode,
         mode_to=new.mode,
         runs=any(each.change == "added" or {"code", "inputs", "parameters"} & set(each.what) for each in ripples)
-        or bool({"mode", "keys"} & set(what)),
+        or bool({"mode", "keys"} & set(what))
+        or bool(rebound),
+        rebound=rebound,
     )
+
+
+def _rebound(old: PondDefinition, new: PondDefinition) -> tuple[Rebound, ...]:
+    before = {source.pond: source.major for source in old.sources}
+    return tuple(
+        Rebound(pond=source.pond, before=major, after=source.major)
+        for source in new.sources
+        if (major := before.get(source.pond)) is not None and source.major is not None and source.major != major
+    )
+
+
+def _without_majors(pond: PondDefinition) -> list[SourceDefinition]:
+    return [msgspec.structs.replace(source, major=None) for source in pond.sources]
 
 
 def proposal(old: str, new: str, bump: Bump | None) -> tuple[Bump | None, str | None]:

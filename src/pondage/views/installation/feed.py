@@ -57,7 +57,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
     running: dict[tuple[str, str | int], tuple[object, ...]] = {}
     reactors: tuple[ReactorView, ...] = ()
-    processes: tuple[tuple[str, str, int], ...] = ()
+    processes: tuple[tuple[str, str, int, bool], ...] = ()
 
 
 def snapshot(tx: Transaction, ledger: Ledger, environment: str, *, has_graph: bool = False) -> Snapshot:
@@ -66,7 +66,7 @@ def snapshot(tx: Transaction, ledger: Ledger, environment: str, *, has_graph: bo
     is_there = actors.environment(tx, environment) is not None
     return Snapshot(
         seq=marks.until,
-        status=status(tx, environment),
+        status=status(tx, ledger, environment),
         runs=jobs(tx, ledger, environment).runs if is_there else (),
         reactors=tuple(reactor_list(tx, environment)) if is_there else (),
         graph=graph(tx, ledger, environment) if has_graph else None,
@@ -91,10 +91,10 @@ def changes(
     keys = {*found.ponds, *(str(key) for kind, key in moved if kind == "pond")}
     actors_ = {*found.runs, *(key for kind, key in moved if kind == "run" and isinstance(key, int))}
     # One statement for each thing that is shown, and none for what has not changed.
-    shown = status(tx, environment, keys=keys)
+    shown = status(tx, ledger, environment, keys=keys)
     known = {pond.key for pond in shown.ponds}
     reactors = tuple(reactor_list(tx, environment))
-    processes = tuple((each.id, each.state, each.busy) for each in shown.processes)
+    processes = tuple((each.id, each.state, each.busy, each.is_silent) for each in shown.processes)
     said = Changes(
         after=after,
         seq=marks.until,

@@ -6,6 +6,7 @@ import msgspec
 
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.database.mapping import of_row
+from pondage.ledger.ledger import Ledger
 from pondage.ledger.upkeep import retention
 from pondage.views.runs import processes
 from pondage.views.runs.processes import ProcessView
@@ -58,12 +59,12 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     memory: str
 
 
-def component_queues(tx: Transaction, *, is_all: bool = False) -> QueuesView:
+def component_queues(tx: Transaction, ledger: Ledger, *, is_all: bool = False) -> QueuesView:
     """Answer the queues of components; with `is_all` those too in which there is nothing now."""
     newest = retention.newest_archive(tx)
     waiting = {queue: found for queue, *found in tx.rows(_WAITING, tuple[int, int, int])}
     running = dict(tx.rows(_RUNNING, tuple[int, int]))
-    alive = processes.alive(tx)
+    alive = processes.heard_of(processes.alive(tx, ledger))
     rows = tx.rows(
         """SELECT id, code, served_by, pool, labels, components, memory FROM queues
            WHERE components <> '' ORDER BY id""",

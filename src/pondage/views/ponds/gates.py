@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from pondage.views.pond_names import PondNames
+from pondage.views.runs.again import crash_text, wait_text
 from pondage.views.words import age_text, count_text, duration_text, list_text
 
 Fields = Mapping[str, object]
+_NOTICED_US = 1_000_000
+"""What is due for less than that is about to happen."""
 
 
 class GateView(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,11 +24,20 @@ class GateView(msgspec.Struct, frozen=True, kw_only=True):
     fields: dict[str, object] = {}
 
 
-def gate_view(pond: str, gate: str, fields: Fields, *, now: int) -> GateView:
-    """Answer a gate with its sentence. A gate that this version does not know is shown by its name."""
+def gate_view(pond: str, gate: str, fields: Fields, *, now: int, called: PondNames) -> GateView:
+    """Answer a gate with its sentence. A gate that this version does not know is shown by its name.
+
+    `called` says how other Ponds are called in it.
+    """
     write = _SENTENCES.get(gate)
-    text, hint = (gate, None) if write is None else write(pond, fields, now)
+    text, hint = (gate, None) if write is None else write(pond, _named(gate, fields, called), now)
     return GateView(gate=gate, text=text, hint=hint, fields=dict(fields))
+
+
+def _named(gate: str, fields: Fields, called: PondNames) -> Fields:
+    if gate == "source":
+        return {**fields, "source": called(str(fields.get("source", "any")))}
+    return {**fields, "by": [called(str(each)) for each in _list(fields, "by")]} if gate == "blocked" else fields
 
 
 Sentence = tuple[str, str | None]
@@ -57,7 +70,7 @@ def _failed(pond: str, fields: Fields, now: int) -> Sentence:
 
 
 def _blocked(_pond: str, fields: Fields, _now: int) -> Sentence:
-    ponds = [str(each).partition("@")[0] for each in _list(fields, "by")]
+    ponds = [str(each) for each in _list(fields, "by")]
     if not ponds:
         return "It is blocked by a Source.", None
     return f"It is blocked: {list_text(ponds)} above it failed, was killed or is missing.", f"pondage why {ponds[0]}"
@@ -79,11 +92,13 @@ def _no_demand(pond: str, _fields: Fields, _now: int) -> Sentence:
 
 
 def _tide(_pond: str, fields: Fields, now: int) -> Sentence:
-    return f"Its Tide asks for new data {age_text(_number(fields, 'due'), now)}.", None
+    due = _number(fields, "due")
+    asks = "asks" if due > now else "asked"
+    return f"Its Tide {asks} for new data {age_text(due, now)}.", None
 
 
 def _source(_pond: str, fields: Fields, now: int) -> Sentence:
-    source, has = str(fields.get("source", "any")).partition("@")[0], _number(fields, "has")
+    source, has = str(fields.get("source", "any")), _number(fields, "has")
     needs = _number(fields, "needs")
     if source == "any":
         return "It waits for any of its optional Sources to publish.", None
@@ -108,6 +123,15 @@ def _deploying(_pond: str, _fields: Fields, _now: int) -> Sentence:
     return "A new definition takes over as soon as the active Runs are finished; none starts before.", None
 
 
+def _paused(pond: str, fields: Fields, _now: int) -> Sentence:
+    by = {str(each[0]): str(each[1]) for each in _list(fields, "triggers") if isinstance(each, list | tuple)}
+    names, paused = list_text(by), set(by.values())
+    since = {"sleep": " since it was put to sleep", "kill": " since it was killed"}
+    why = since.get(paused.pop(), "") if len(paused) == 1 else ""
+    verb, those = ("is", "it asks") if len(by) == 1 else ("are", "they ask")
+    return f"Paused {verb} {names}{why}: {those} for nothing until resumed.", f"pondage resume {pond}"
+
+
 def _not_deployed(_pond: str, fields: Fields, _now: int) -> Sentence:
     return f"Its Source {fields.get('source')} is not deployed.", "pondage deploy"
 
@@ -121,15 +145,26 @@ def _halted(pond: str, fields: Fields, _now: int) -> Sentence:
 
 def _queue(_pond: str, fields: Fields, now: int) -> Sentence:
     ripple, ahead = str(fields.get("ripple")), _number(fields, "position") - 1
-    available_at = _number(fields, "available_at")
+    available_at, crashes = _number(fields, "available_at"), _number(fields, "crashes")
+    is_isolated = bool(fields.get("is_isolated"))
+    if crashes or is_isolated:
+        when = f" It may be taken {age_text(available_at, now)}." if available_at > now else ""
+        how = " It needs a worker that holds nothing else." if is_isolated else ""
+        tried = crash_text(crashes, _number(fields, "crash_budget"), is_isolated=is_isolated)
+        return f"{ripple} is {tried}.{when}{how}", None
     if available_at > now:
-        return f"{ripple} is tried again {age_text(available_at, now)}.", None
+        reason = str(fields.get("reason"))
+        return f"{ripple} {wait_text(available_at, now, epoch=_number(fields, 'epoch'), reason=reason)}.", None
+    if ahead <= 0 and fields.get("has_room"):
+        return f"{ripple} waits in the queue, and is about to be claimed.", None
     place = "It is next" if ahead <= 0 else f"{count_text(ahead, 'piece')} of work ahead of it"
     return f"{ripple} waits in the queue for a free slot. {place}.", None
 
 
-def _no_process(_pond: str, _fields: Fields, _now: int) -> Sentence:
-    return "No process of Pondage runs that could execute anything.", "pondage dev"
+def _no_process(_pond: str, fields: Fields, _now: int) -> Sentence:
+    silent = _number(fields, "silent")
+    said = f" ({count_text(silent, 'process')} of it fell silent)" if silent else ""
+    return f"No process of Pondage runs that could execute anything{said}.", "pondage dev"
 
 
 def _no_worker(_pond: str, fields: Fields, _now: int) -> Sentence:
@@ -146,7 +181,10 @@ def _pool(_pond: str, fields: Fields, _now: int) -> Sentence:
 
 
 def _schedule(_pond: str, fields: Fields, now: int) -> Sentence:
-    return f"Its schedule {fields.get('cron')!r} sends a Pulse {age_text(_number(fields, 'next'), now)}.", None
+    cron, at = fields.get("cron"), _number(fields, "next")
+    if now - at >= _NOTICED_US:
+        return f"Its schedule {cron!r} was due {age_text(at, now)}; a process that runs sends the Pulse.", None
+    return f"Its schedule {cron!r} sends a Pulse {age_text(at, now)}.", None
 
 
 def _unchanged(_pond: str, fields: Fields, now: int) -> Sentence:
@@ -189,6 +227,7 @@ _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "window": _window,
     "ripple busy": _busy,
     "deploying": _deploying,
+    "paused": _paused,
     "not deployed": _not_deployed,
     "halted": _halted,
     "queue": _queue,

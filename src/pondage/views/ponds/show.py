@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from pondage.define.pond.definition import PondDefinition, ReadDefinition
@@ -16,6 +18,7 @@ from pondage.ledger.tables import actors, environments
 from pondage.ledger.tables.actors import PondRow
 from pondage.views import find
 from pondage.views.plans.schema import ColumnView, columns
+from pondage.views.pond_names import PondNames, pond_names
 from pondage.views.ponds.rules import expectation_text
 from pondage.views.runs.runs import CodeView, RunDetailView, code_of, detail
 from pondage.work.snapshot import ExpectationResult, SnapshotContent
@@ -73,6 +76,15 @@ class RippleShow(msgspec.Struct, frozen=True, kw_only=True):
     formats: tuple[str, ...] = ()
 
 
+class OlderRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The Run that a Pond shows again, because somebody rolled it back: its data describes this older freshness."""
+
+    id: str
+    number: int
+    freshness: int
+    delay: int
+
+
 class PondShow(msgspec.Struct, frozen=True, kw_only=True):
     """A deployed Pond in full."""
 
@@ -106,6 +118,8 @@ class PondShow(msgspec.Struct, frozen=True, kw_only=True):
     ripples: tuple[RippleShow, ...]
     read_from: str | None = None
     """The environment whose current Run readers see, when it is not this one's."""
+    rolled_back_to: OlderRun | None = None
+    """What readers see is older than the `freshness` that demand goes by: that of this Run."""
 
 
 class InputView(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,6 +191,7 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
         tuple[int, str],
         pond=origin.row.id,
     )
+    older = None if current is None else tx.row(_OLDER, OlderRun, run=current[0])
     return of_row(
         PondShow,
         definition,
@@ -195,7 +210,16 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
         freshness=state.end_f if state.end_f >= 0 else None,
         delay=state.end_delay if state.end_f >= 0 else None,
         current_run=None if current is None else current[1],
-        ripples=_ripples(tx, origin.environment, row, definition, None if current is None else current[0]),
+        ripples=_ripples(
+            tx,
+            origin.environment,
+            row,
+            definition,
+            None if current is None else current[0],
+            older,
+            pond_names(tx, found),
+        ),
+        rolled_back_to=older,
         read_from=None if origin.environment == environment else origin.environment,
     )
 
@@ -225,12 +249,19 @@ def outlets(definition: PondDefinition) -> tuple[str, ...]:
     return tuple(each.name for each in definition.ripples if each.name not in inner)
 
 
-def table_name(definition: PondDefinition, ripple: str) -> str:
-    """Answer how a query calls a published Ripple: by the Pond alone when it has that name or is the only result."""
+def table_name(definition: PondDefinition, ripple: str, called: str) -> str:
+    """Answer how a query calls a published Ripple: by the Pond alone when it has that name or is the only result.
+
+    The Pond is `called` with its major version where there are several, and quoted then, as Spark wants it.
+    """
+    name = f"`{called}`" if "@" in called else called
     names = {each.name for each in definition.ripples}
     is_alone = definition.name not in names and outlets(definition) == (ripple,)
-    return definition.name if ripple == definition.name or is_alone else f"{definition.name}.{ripple}"
+    return name if ripple == definition.name or is_alone else f"{name}.{ripple}"
 
+
+_OLDER = """SELECT o.public_id AS id, o.number AS number, o.freshness AS freshness, o.delay AS delay
+            FROM runs r JOIN runs o ON o.id = r.rollback_of WHERE r.id = :run"""
 
 _PUBLISHED = """SELECT o.node AS node, o.freshness AS freshness, s.public_id AS snapshot, s.content AS content,
                        r.public_id AS run, r.delay AS delay, s.id AS id
@@ -249,23 +280,33 @@ class _PublishedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _ripples(
-    tx: Transaction, environment: str, row: PondRow, definition: PondDefinition, current: int | None
+    tx: Transaction,
+    environment: str,
+    row: PondRow,
+    definition: PondDefinition,
+    current: int | None,
+    older: OlderRun | None,
+    names: PondNames,
 ) -> tuple[RippleShow, ...]:
     published: dict[str, _PublishedRow] = {}
     if current is not None:
         published = {each.node: each for each in tx.rows(_PUBLISHED, _PublishedRow, run=current)}
     results = outlets(definition)
     name, major = split_key(row.key)
+    called = names(row.key)
+    majors = {source.pond: names(f"{source.pond}@{source.major}") for source in definition.sources}
     return tuple(
         of_row(
             RippleShow,
             ripple,
-            table=table_name(definition, ripple.name),
-            reads=tuple(dict.fromkeys(_read_text(read) for read in ripple.reads)),
+            table=table_name(definition, ripple.name, called),
+            reads=tuple(dict.fromkeys(_read_text(read, majors) for read in ripple.reads)),
             expectations=tuple(expectation_text(each) for each in ripple.expectations),
             is_outlet=ripple.name in results,
             fused=tuple(each.name for each in ripple.members),
-            published=_published(tx, published.get(ripple.name), f"tables/{environment}/{name}/v{major}/{ripple.name}"),
+            published=_published(
+                tx, published.get(ripple.name), older, f"tables/{environment}/{name}/v{major}/{ripple.name}"
+            ),
             formats=tuple(
                 f"{each.kind} tables/{environment}/{name}/v{major}/{ripple.name}/{each.kind}"
                 for each in definition.publish
@@ -276,13 +317,15 @@ def _ripples(
     )
 
 
-def _published(tx: Transaction, row: _PublishedRow | None, folder: str) -> PublishedView | None:
+def _published(tx: Transaction, row: _PublishedRow | None, older: OlderRun | None, folder: str) -> PublishedView | None:
     if row is None:
         return None
     content, manifest = row.content, manifests.newest(tx, [row.id]).get(row.id)
     return of_row(
         PublishedView,
         row,
+        freshness=row.freshness if older is None else older.freshness,
+        delay=row.delay if older is None else older.delay,
         rows=content.rows if manifest is None else manifest.rows,
         bytes=content.bytes if manifest is None else manifest.bytes,
         batches=None if manifest is None else len(manifest.members),
@@ -295,8 +338,8 @@ def _published(tx: Transaction, row: _PublishedRow | None, folder: str) -> Publi
     )
 
 
-def _read_text(read: ReadDefinition) -> str:
-    what = read.ripple if read.pond is None else f"{read.pond}.{read.ripple}"
+def _read_text(read: ReadDefinition, called: Mapping[str, str]) -> str:
+    what = read.ripple if read.pond is None else f"{called.get(read.pond, read.pond)}.{read.ripple}"
     return f"{what} (optional)" if read.optional else what
 
 

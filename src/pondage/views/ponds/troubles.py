@@ -52,7 +52,7 @@ def alerts(tx: Transaction, environment: str, *, limit: int, is_open: bool = Fal
 
 def facts(tx: Transaction, ledger: Ledger, environment: str, kinds: Iterable[str]) -> Facts:
     """Read what rules of these kinds need to know."""
-    view = status(tx, environment)
+    view = status(tx, ledger, environment)
     found = actors.environment(tx, environment)
     if found is None:
         return Facts(status=view)

@@ -11,10 +11,11 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.step.ponds import LedgerPonds
 from pondage.ledger.tables.actors import PondRow
 from pondage.views import find
+from pondage.views.pond_names import PondNames, pond_names
 from pondage.views.ponds.gates import Fields, GateView, gate_view
 from pondage.views.ponds.status import Demand, State, pond_state
 from pondage.views.runs.active import active_runs
-from pondage.views.runs.processes import ProcessView, alive
+from pondage.views.runs.processes import ProcessView, alive, heard_of
 from pondage.views.runs.runs import read_failure
 
 MOST_AHEAD = 1_000
@@ -41,13 +42,14 @@ def why(tx: Transaction, ledger: Ledger, environment: str, name: str) -> WhyView
     state = decode_state(row.state)
     active = active_runs(tx, found, {row.id: state}).get(row.id, ())
     demand = Demand(pull=state.has_pull, targets=tuple(state.targets))
-    short = row.key.partition("@")[0] if "@" not in name else name
+    called = pond_names(tx, found)
+    short = called(row.key) if "@" not in name else name
     gates: list[tuple[str, Fields]] = []
     for gate in explain(LedgerPonds(tx, ledger, found), row.key, tx.now):
         fields = dict(msgspec.to_builtins(gate))
         kind = str(fields.pop("gate"))
         gates.append((kind, fields | _last_failure(tx, row.id) if kind == "failed" else fields))
-    gates += _host_gates(tx, row, state)
+    gates += _host_gates(tx, ledger, row, state)
     has_run = state.end_f >= 0
     return WhyView(
         environment=environment,
@@ -57,14 +59,20 @@ def why(tx: Transaction, ledger: Ledger, environment: str, name: str) -> WhyView
         freshness=state.end_f if has_run else None,
         staleness=max(0, tx.now + state.end_delay - state.end_f) if has_run else None,
         demand=demand,
-        gates=_views(short, gates, tx.now),
+        gates=_views(short, gates, tx.now, called),
     )
 
 
-def _views(pond: str, gates: list[tuple[str, Fields]], now: int) -> tuple[GateView, ...]:
-    missing = (str(fields["source"]).partition("@")[0] for gate, fields in gates if gate == "not deployed")
+_REFUSING = frozenset({"failed", "blocked", "killed", "not deployed"})
+"""Behind these gates a Pulse is refused: nothing would come of it."""
+
+
+def _views(pond: str, gates: list[tuple[str, Fields]], now: int, called: PondNames) -> tuple[GateView, ...]:
+    missing = (called(str(fields["source"])) for gate, fields in gates if gate == "not deployed")
     unasked = {f"pondage why {name}" for name in missing}  # nobody can say why something that is not there does not run
-    views = (gate_view(pond, gate, fields, now=now) for gate, fields in gates)
+    if any(gate in _REFUSING for gate, _ in gates):
+        unasked.add(f"pondage pulse {pond}")  # it would be refused: what is in the way has a hint of its own
+    views = (gate_view(pond, gate, fields, now=now, called=called) for gate, fields in gates)
     return tuple(msgspec.structs.replace(view, hint=None) if view.hint in unasked else view for view in views)
 
 
@@ -75,15 +83,16 @@ def _last_failure(tx: Transaction, pond: int) -> dict[str, object]:
     return {} if error is None else {"error": error.message, "place": error.place}
 
 
-def _host_gates(tx: Transaction, row: PondRow, state: PondState) -> list[tuple[str, Fields]]:
+def _host_gates(tx: Transaction, ledger: Ledger, row: PondRow, state: PondState) -> list[tuple[str, Fields]]:
     found: list[tuple[str, Fields]] = []
     halted = tx.row("SELECT halted FROM actors WHERE id = :id", str, id=row.actor)
     if halted is not None:
         found.append(("halted", {"reason": halted}))
-    processes = alive(tx)
+    known = alive(tx, ledger)
+    processes = heard_of(known)
     waiting = [*tx.rows(_OWN, _Waiting, pond=row.id), *tx.rows(_IN_JOBS, _Waiting, pond=row.id)]
     if not processes and (waiting or state.has_pull or state.targets):
-        found.append(("no process", {}))
+        found.append(("no process", {"silent": len(known)}))
     for each in waiting:
         found += _work_gates(tx, each, processes)
     for name, cron, tz, at in tx.rows(
@@ -91,6 +100,8 @@ def _host_gates(tx: Transaction, row: PondRow, state: PondState) -> list[tuple[s
         tuple[str, str, str, int],
         pond=row.id,
     ):
+        if name in state.paused:
+            continue  # the machine has said so
         found.append(("schedule", {"name": name, "cron": cron, "tz": tz, "next": at}))
     return [*found, *_data_gates(tx, row.id)]
 
@@ -136,7 +147,8 @@ def _data_gates(tx: Transaction, pond: int) -> list[tuple[str, Fields]]:
 # The unclaimed executions of the Pond's open Runs, those of jobs that are the bodies of its Ripples too; a Pond has few
 # open Runs and one execution for each Ripple.
 _WAITING = """SELECT d.node AS node, a.queue AS queue, a.priority AS priority, a.available_at AS available_at,
-                     q.code AS code, q.pool AS pool, q.labels AS labels
+                     d.crashes AS crashes, d.crash_budget AS crash_budget, d.reason AS reason, e.epoch AS epoch,
+                     e.is_isolated AS is_isolated, q.code AS code, q.pool AS pool, q.labels AS labels
               FROM runs r JOIN dispatches d ON d.run = r.id {body}
               JOIN executions e ON e.dispatch = {worked}.id AND e.completed_at IS NULL
               JOIN availabilities a ON a.execution = e.id JOIN queues q ON q.id = a.queue
@@ -164,15 +176,30 @@ class _Waiting(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     pool: str
     labels: str
+    crashes: int
+    crash_budget: int
+    reason: str
+    epoch: int
+    is_isolated: bool
 
 
 def _work_gates(tx: Transaction, row: _Waiting, processes: tuple[ProcessView, ...]) -> list[tuple[str, Fields]]:
     ahead = tx.one(_AHEAD, int, queue=row.queue, priority=row.priority, available_at=row.available_at, most=MOST_AHEAD)
-    place: dict[str, object] = {"ripple": row.node, "position": ahead + 1, "available_at": row.available_at}
-    found: list[tuple[str, Fields]] = [("queue", place)]
     code, labels = row.code, set(row.labels.split())
-    can_run = any(each.code == code and labels <= set(each.labels) for each in processes if each.slots > 0)
-    if processes and not can_run:
+    able = [each for each in processes if each.slots > 0 and each.code == code and labels <= set(each.labels)]
+    place: dict[str, object] = {
+        "ripple": row.node,
+        "position": ahead + 1,
+        "available_at": row.available_at,
+        "crashes": row.crashes,
+        "crash_budget": row.crash_budget,
+        "is_isolated": row.is_isolated,
+        "epoch": row.epoch,
+        "reason": row.reason,
+        "has_room": any(each.busy < each.slots for each in able),
+    }
+    found: list[tuple[str, Fields]] = [("queue", place)]
+    if processes and not able:
         found.append(("no worker", {"code": code, "labels": sorted(labels)}))
     if row.pool:
         size, taken = tx.one(

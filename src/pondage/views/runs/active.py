@@ -53,6 +53,11 @@ class RippleView(msgspec.Struct, frozen=True, kw_only=True):
     fused: tuple[str, ...] = ()
     job_run: str | None = None
     """Of a Ripple whose body is a job: the job's run."""
+    reason: str = ""
+    crashes: int = 0
+    crash_budget: int = 0
+    is_isolated: bool = False
+    """It was near a crash, and is tried by a worker that holds nothing else."""
 
 
 class ActiveRunView(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +79,8 @@ class ActiveRunView(msgspec.Struct, frozen=True, kw_only=True):
 # The newest dispatch of each Ripple of each open Run, with its open execution and whoever holds it.
 _WORK = """
 SELECT r.id AS run, d.node AS node, d.number AS attempt, d.outcome AS outcome, d.created_at AS created_at,
-       d.closed_at AS closed_at, e.epoch AS epoch, e.claimed_at AS claimed_at, e.progress AS progress,
+       d.closed_at AS closed_at, d.reason AS reason, d.crashes AS crashes, d.crash_budget AS crash_budget,
+       coalesce(e.is_isolated, 0) AS is_isolated, e.epoch AS epoch, e.claimed_at AS claimed_at, e.progress AS progress,
        a.available_at AS available_at, p.public_id AS process, p.state AS process_state,
        j.public_id AS job_run, j.started_at AS job_started_at
 FROM runs r
@@ -108,6 +114,10 @@ class _WorkRow(msgspec.Struct, frozen=True, kw_only=True):
     process: str | None
     process_state: str | None
     job_run: str | None
+    reason: str
+    crashes: int
+    crash_budget: int
+    is_isolated: bool
     job_started_at: int | None
 
 

@@ -8,10 +8,12 @@ import msgspec
 
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.database.mapping import of_row
+from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
 from pondage.views.runs.active import Progress, read_progress
-from pondage.views.runs.processes import ProcessView, alive
-from pondage.views.words import age_text, list_text
+from pondage.views.runs.again import crash_text, wait_text
+from pondage.views.runs.processes import ProcessView, alive, heard_of
+from pondage.views.words import list_text
 
 MOST = 500
 
@@ -55,6 +57,7 @@ class WorkListView(msgspec.Struct, frozen=True, kw_only=True):
 
 _OPEN = """
 SELECT e.id AS id, d.kind AS kind, d.node AS node, d.number AS attempt, e.epoch AS epoch, e.created_at AS created_at,
+       d.crashes AS crashes, d.crash_budget AS crash_budget, d.reason AS reason, e.is_isolated AS is_isolated,
        e.claimed_at AS claimed_at, e.progress AS progress, a.available_at AS available_at, w.public_id AS process,
        q.code AS code, q.pool AS pool, q.labels AS labels, coalesce(r.public_id, j.public_id) AS run,
        coalesce(p.name || '@' || p.major, j.job, '') AS subject
@@ -81,11 +84,16 @@ class _OpenRow(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     pool: str
     labels: str
+    crashes: int
+    crash_budget: int
+    reason: str
+    is_isolated: bool
 
 
-def work(tx: Transaction, environment: str) -> WorkListView:
+def work(tx: Transaction, ledger: Ledger, environment: str) -> WorkListView:
     """Answer what is open in an environment, and why what nobody holds waits."""
-    processes = alive(tx)
+    processes = alive(tx, ledger)
+    workers = [each for each in heard_of(processes) if each.slots > 0]
     found = actors.environment(tx, environment)
     rows = [] if found is None else tx.rows(_OPEN, _OpenRow, environment=found, most=MOST + 1)
     pools = tuple(
@@ -100,7 +108,7 @@ def work(tx: Transaction, environment: str) -> WorkListView:
     views = []
     for row in rows[:MOST]:
         queue = row.code, row.pool, row.labels
-        waits = "" if row.claimed_at is not None else _waits(row, processes, full, ahead[queue], tx.now)
+        waits = "" if row.claimed_at is not None else _waits(row, workers, full, ahead[queue], tx.now)
         ahead[queue] += row.claimed_at is None
         views.append(of_row(WorkView, row, waits=waits, progress=read_progress(row.progress)))
     return WorkListView(
@@ -113,13 +121,14 @@ def work(tx: Transaction, environment: str) -> WorkListView:
     )
 
 
-def _waits(row: _OpenRow, processes: tuple[ProcessView, ...], full: set[str], ahead: int, now: int) -> str:
+def _waits(row: _OpenRow, workers: list[ProcessView], full: set[str], ahead: int, now: int) -> str:
     """Answer in words what keeps an execution from being claimed."""
     if row.available_at is None:
         return "nobody may claim it yet"
     if row.available_at > now:
-        return f"it is tried again {age_text(row.available_at, now)}"
-    workers = [each for each in processes if each.slots > 0]
+        words = f"it {wait_text(row.available_at, now, epoch=row.epoch, reason=row.reason)}"
+        crashed = crash_text(row.crashes, row.crash_budget, is_isolated=row.is_isolated)
+        return f"{words}; {crashed}" if row.crashes or row.is_isolated else words
     if not workers:
         return "no worker runs: pondage dev"
     labels = row.labels.split()
@@ -131,6 +140,8 @@ def _waits(row: _OpenRow, processes: tuple[ProcessView, ...], full: set[str], ah
         return f"no worker runs its code (archive {row.code[:12]}) yet; a supervisor starts one"
     if row.pool in full:
         return f"all slots of pool {row.pool} are taken"
+    if row.is_isolated:
+        return f"{crash_text(row.crashes, row.crash_budget, is_isolated=True)}: by a worker that holds nothing else"
     if all(each.busy >= each.slots for each in able):
         return "every slot is taken" + (f"; {ahead} before it" if ahead else "; it is next")
     return "it is about to be claimed"

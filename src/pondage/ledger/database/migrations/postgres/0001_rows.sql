@@ -267,7 +267,9 @@ CREATE TABLE dispatches (
     created_at bigint NOT NULL,
     closed_at bigint,
     -- Its component was asked to close its outputs and return.
-    stopped_at bigint
+    stopped_at bigint,
+    -- Its run was killed: no execution follows the one that is open.
+    is_last bigint NOT NULL DEFAULT 0
 );
 CREATE INDEX dispatches_of_run ON dispatches (run, node, number);
 CREATE INDEX dispatches_failed ON dispatches (dataset, id) WHERE outcome = 'failed';

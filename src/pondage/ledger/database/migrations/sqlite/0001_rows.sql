@@ -264,7 +264,9 @@ CREATE TABLE dispatches (
     created_at INTEGER NOT NULL,
     closed_at INTEGER,
     -- Its component was asked to close its outputs and return.
-    stopped_at INTEGER
+    stopped_at INTEGER,
+    -- Its run was killed: no execution follows the one that is open.
+    is_last INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX dispatches_of_run ON dispatches (run, node, number);
 CREATE INDEX dispatches_failed ON dispatches (dataset, id) WHERE outcome = 'failed';
