@@ -10,7 +10,6 @@ from pondage.engine.live.client import NoLiveHost, client_of
 from pondage.errors import PondageError
 from pondage.ledger.tables import actors
 from pondage.operations.operation import Context, Count, Level, LimitRequest, Moment, Request, operation
-from pondage.operations.reactors import asked_state
 from pondage.views import find
 from pondage.views.installation.graph import GraphView
 from pondage.views.installation.graph import graph as read_graph
@@ -27,7 +26,7 @@ from pondage.views.ponds.trend import TrendView
 from pondage.views.ponds.trend import trend as read_trend
 from pondage.views.ponds.why import WhyView
 from pondage.views.ponds.why import why as explain
-from pondage.views.reactors.reactors import ReactorWhyView, named_reactor, stream_faults, why_reactor
+from pondage.views.reactors.reactors import ReactorWhyView, named_reactor, state_of, stream_faults, why_reactor
 from pondage.views.runs.logs import with_found_logs
 from pondage.views.runs.runs import RunDetailView
 
@@ -98,12 +97,12 @@ def why(context: Context, asked: NameRequest) -> WhyView | ReactorWhyView:
             return explain(tx, context.ledger, context.environment, asked.name)
         faults = stream_faults(tx, row)
     try:
-        state = asked_state(client_of(context.ledger, row.environment, row.name, patience_s=1.0))
+        state = client_of(context.ledger, row.environment, row.name, patience_s=1.0).look("state")
     except NoLiveHost:
         return why_reactor(row, None, faults)
     except PondageError as error:
         return why_reactor(row, None, faults, answer=error.message)
-    return why_reactor(row, state, faults)
+    return why_reactor(row, state_of(state), faults)
 
 
 @operation("GET /v1/show/{subject}", Level.READ, SubjectRequest)

@@ -91,7 +91,7 @@ def reactor_history(context: Context, asked: HistoryRequest) -> list[HistoryLine
 def reactor_state(context: Context, asked: ReactorRequest) -> dict[str, object]:
     """What a reactor knows, as its owner says it."""
     row, owner = _owner(context, asked.reactor, asked.patience_s)
-    state = asked_state(owner)
+    state = state_of(owner.look("state"))
     if state.get("stuck") is None:
         state["stuck"] = None if row.stuck is None else {**views.stuck_of(row), "since": row.stuck_at}
     return state
@@ -108,7 +108,7 @@ def reactor_dead(context: Context, asked: ReactorRequest) -> list[dict[str, obje
         ]
     if kept and row.owner is None:
         return kept
-    found = said_of(owner.ask(op="dead"), "dead")
+    found = owner.look("dead")
     assert isinstance(found, list)
     return [*found, *kept]
 
@@ -173,20 +173,6 @@ def reactor_watch(context: Context, asked: ReactorRequest) -> Iterator[dict[str,
 def told(tx: Transaction, by: Caller, row: ReactorRow, command: str, detail: str = "") -> None:
     """Write down that somebody commands a reactor, before its live host hears it: what is heard is done."""
     history.audit(tx, by, environment=row.environment, verb=f"reactor {command}", target=row.name, detail=detail)
-
-
-def asked_state(owner: LiveClient) -> dict[str, object]:
-    """Answer the state of a reactor as its owner says it; raises `PondageError` when the owner cannot."""
-    return state_of(said_of(owner.ask(op="state"), "state"))
-
-
-def said_of(answer: dict[str, object], what: str) -> object:
-    """Answer what a live host was asked for; raises `PondageError` with its reason when it answers something else."""
-    if what not in answer:
-        code = str(answer.get("error", "INTERNAL"))
-        reason = str(answer.get("message", code))
-        raise PondageError(f"the live host cannot answer: {reason}", hint="look at its log", code=code.upper())
-    return answer[what]
 
 
 def _audited(context: Context, name: str, verb: str, detail: str) -> ReactorRow:

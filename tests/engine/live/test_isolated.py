@@ -16,12 +16,13 @@ from pondage.define.reactor.reactor import Publish
 from pondage.engine.live import journal as journal_module
 from pondage.engine.live.owned import OwnedReactor
 from pondage.engine.live.publishing import Publisher
-from pondage.errors import LedgerError
+from pondage.errors import LedgerError, PondageError
 from pondage.kernel.reaction import living
 from pondage.kernel.reaction.events import Flush, Polled
 from pondage.ledger.commit.journal import Batch, FileJournal
 from pondage.ledger.tables import letters, reactors
-from pondage.operations.reactors import reactor_state, said_of
+from pondage.operations.ponds import why
+from pondage.operations.reactors import reactor_dead, reactor_state
 from pondage.views.reactors.reactors import why_reactor
 from tests.engine.live.test_owned import Desk
 from tests.operations.calling import Here
@@ -390,12 +391,20 @@ def test_a_journal_that_cannot_be_written_is_said_with_the_time_in_the_state_and
     played(desk, play)
 
 
-def test_a_live_host_that_cannot_say_the_state_is_an_error_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_live_host_that_cannot_say_the_state_is_an_error_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It was a KeyError: 'state'."""
     answer = {"accepted": False, "error": "INTERNAL", "message": "the log of the live host says why"}
-    with pytest.raises(Exception, match="the log of the live host says why") as wrong:
-        said_of(answer, "state")
-    assert getattr(wrong.value, "code", None) == "INTERNAL"
+    desk = Desk(tmp_path, "process")
+    monkeypatch.setattr("pondage.engine.live.client.LiveClient.ask", lambda self, **frame: answer)
+    for operation in (reactor_state, reactor_dead):
+        with pytest.raises(PondageError, match="the log of the live host says why") as wrong:
+            Here(desk.ledger).ask(operation, reactor="quote")
+        assert wrong.value.code == "INTERNAL"
+    (reason,) = Here(desk.ledger).ask(why, name="quote").reasons
+    assert "the log of the live host says why" in reason.text
+    desk.ledger.close()
 
 
 def test_the_state_of_a_reactor_says_what_the_ledger_knows_to_be_stuck(
