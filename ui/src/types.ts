@@ -451,6 +451,7 @@ export interface Inferred {
 export interface Inferring {
   known: Inferred[];
   answer: string | null;
+  keys: Record<string, string>;
 }
 
 export interface InputView {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.types import IcebergType, NestedField
 
 
@@ -94,11 +95,14 @@ class IcebergTable:
         wanted = {file.name: f"file://{file.path}" for file in files}
         properties = {_SNAPSHOT: version.snapshot, _NEWEST: version.newest, _RUN: version.run}
         with table.transaction() as transaction:
+            before = transaction.table_metadata.schema()
             with transaction.update_schema() as update:
                 update.union_by_name(schema)
-            # Spark's files have no field ids: their columns are found by name.
-            mapping = transaction.table_metadata.schema().name_mapping
-            transaction.set_properties({_MAPPING: mapping.model_dump_json()})
+                # A Run that is shown again may have fewer columns: every format shows the schema of that Run.
+                for field in before.fields:
+                    if field.name not in schema.column_names:
+                        update.delete_column(field.name)
+            transaction.set_properties({_MAPPING: _mapping(transaction.table_metadata)})
             with transaction.update_snapshot(snapshot_properties=properties).overwrite() as snapshot:
                 for name in old.keys() - wanted.keys():
                     snapshot.delete_data_file(old[name])
@@ -116,6 +120,22 @@ class IcebergTable:
     def _create(self, schema: Schema) -> Table:
         self._catalogue.create_namespace_if_not_exists(self._identifier[:-1])
         return self._catalogue.create_table(self._identifier, schema, location=f"file://{self._directory}")
+
+
+def _mapping(metadata: TableMetadata) -> str:
+    """Answer where Spark's files have each column: they have no field ids, so columns are found by name.
+
+    Columns that the table has no longer are named, too, for whoever reads its older versions.
+    """
+    from pyiceberg.table.name_mapping import NameMapping
+
+    now = metadata.schema()
+    mapped = {name: field for field in now.name_mapping.root for name in field.names}
+    for schema in sorted(metadata.schemas, key=lambda each: each.schema_id, reverse=True):
+        for field in schema.name_mapping.root:
+            for name in field.names:
+                mapped.setdefault(name, field)
+    return NameMapping([*mapped.values()]).model_dump_json()
 
 
 def _name(path: str) -> str:

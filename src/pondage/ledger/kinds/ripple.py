@@ -16,6 +16,7 @@ from pondage.ledger.kinds.kind import Dispatched, Ending, Kind, Work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.claims import Claim
 from pondage.ledger.queue.executions import Outcome
+from pondage.ledger.step import contracts
 from pondage.work.failure import Failure
 from pondage.work.snapshot import SnapshotContent
 from pondage.work.task import Task
@@ -140,6 +141,8 @@ class RippleKind(Kind):
         definition = ledger.definition(tx, inputs.definition)
         wanted = [identity for identity in inputs.snapshots.values() if identity is not None]
         read, contract = snapshots.for_ripple(tx, wanted, pond=inputs.pond_id, ripple=claim.node)
+        if contract is None and ledger.has_parent(tx, claim.environment):
+            contract = contracts.promised_above(tx, claim.environment, inputs.pond, claim.node)
         assert claim.freshness is not None
         return RippleTask(
             pond=inputs.pond,
