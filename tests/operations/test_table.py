@@ -17,11 +17,13 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
+from pondage.define.reactor.reaction import AccumulatorDeclaration, ReactorDeclaration
 from pondage.kernel.demand.events import Clear, Kill, Pulse, Tap, Wave
 from pondage.ledger.act import jobs
 from pondage.ledger.act.job_deploys import deploy_jobs
 from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.tables import api_tokens, secrets
+from pondage.ledger.tables import reactors as reactor_rows
 from pondage.operations import (
     access,
     components,
@@ -164,6 +166,15 @@ def _secret(world: World) -> None:
         secrets.put(tx, environment=1, name="password", sealed=b"x")
 
 
+def _stuck(world: World) -> None:
+    declaration = ReactorDeclaration(name="quote", accumulators=(AccumulatorDeclaration(name="ticks"),))
+    with world.ledger.transaction() as tx:
+        actor = reactor_rows.put(tx, environment=1, project="shop", declaration=declaration)
+        tx.write(
+            "INSERT INTO reactor_publications (reactor, freshness, delay, fire) VALUES (:actor, 1, 0, 1)", actor=actor
+        )
+
+
 SALES_ONLY = {"pond": "sales"}
 CASES = [
     *(Case(operation=each, asked=SALES_ONLY) for each in (demand.tap, demand.pulse, demand.wave, demand.kill)),
@@ -198,6 +209,8 @@ CASES = [
         },
         before=_old_queue,
     ),
+    Case(operation=reactors.reactor_skip, asked={"reactor": "quote", "item": "publication@1"}, before=_stuck),
+    Case(operation=reactors.reactor_reset, asked={"reactor": "quote", "to": "empty"}, before=_stuck),
     Case(operation=installation.alert_test, asked={"rule": "oncall"}),
     Case(operation=installation.vacuum),
     Case(operation=simulations.simulation_save, asked={"name": "a day", "start": 0, "length_us": 5}),

@@ -989,7 +989,10 @@ export interface ReactorView {
   sources: string[];
   graphs: string[];
   is_rebound: boolean;
+  is_alone: boolean;
   error: string | null;
+  stuck: string | null;
+  stuck_at: number | null;
 }
 
 export interface ReactorWhyView {
@@ -1053,6 +1056,11 @@ export interface RemovedEnvironment {
   snapshots: number;
   bytes: number;
   kept: number;
+}
+
+export interface RepairView {
+  reactor: string;
+  letters: string[];
 }
 
 export interface Reset {

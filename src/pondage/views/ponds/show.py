@@ -220,7 +220,7 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
             definition,
             None if current is None else current[0],
             older,
-            pond_names(tx, found),
+            pond_names(tx, found, [row.key, *state.sources]),
         ),
         rolled_back_to=older,
         read_from=None if origin.environment == environment else origin.environment,

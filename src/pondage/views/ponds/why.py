@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.kernel.demand.explain import explain
+from pondage.kernel.demand.gates import IsBlocked
 from pondage.kernel.demand.state import PondState, decode_state
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
@@ -42,10 +43,12 @@ def why(tx: Transaction, ledger: Ledger, environment: str, name: str) -> WhyView
     state = decode_state(row.state)
     active = active_runs(tx, found, {row.id: state}).get(row.id, ())
     demand = Demand(pull=state.has_pull, targets=tuple(state.targets))
-    called = pond_names(tx, found)
+    reasons = explain(LedgerPonds(tx, ledger, found), row.key, tx.now)
+    blockers = [key for gate in reasons if isinstance(gate, IsBlocked) for key in gate.by]
+    called = pond_names(tx, found, [row.key, *state.sources, *blockers])
     short = called(row.key) if "@" not in name else name
     gates: list[tuple[str, Fields]] = []
-    for gate in explain(LedgerPonds(tx, ledger, found), row.key, tx.now):
+    for gate in reasons:
         fields = dict(msgspec.to_builtins(gate))
         kind = str(fields.pop("gate"))
         gates.append((kind, fields | _last_failure(tx, row.id) if kind == "failed" else fields))

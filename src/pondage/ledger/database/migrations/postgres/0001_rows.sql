@@ -586,6 +586,12 @@ CREATE TABLE reactors (
     health text NOT NULL DEFAULT '',
     carried_seq bigint NOT NULL DEFAULT 0,
     carried_place bigint NOT NULL DEFAULT 0,
+    -- How often a host died while code of this reactor was called, lately: from the second time it has one of its own.
+    deaths bigint NOT NULL DEFAULT 0,
+    died_at bigint,
+    -- What does not go on now, why ({"item", "error"}), and since when.
+    stuck text,
+    stuck_at bigint,
     deployed_at bigint NOT NULL,
     removed_at bigint
 );
@@ -614,6 +620,15 @@ CREATE TABLE reactor_publications (
     fire bigint
 );
 CREATE INDEX reactor_publications_due ON reactor_publications (reactor, id);
+-- Dead letters that the ledger keeps: results and items of a journal that were put aside, with what was in them.
+CREATE TABLE reactor_letters (
+    reactor bigint NOT NULL REFERENCES actors,
+    id text NOT NULL,
+    error text NOT NULL,
+    at bigint NOT NULL,
+    body text NOT NULL,
+    PRIMARY KEY (reactor, id)
+);
 -- What Spark reads for an accumulator: the place of its checkpoint, and the last batch whose boundary was handed over.
 CREATE TABLE reactor_streams (
     reactor bigint NOT NULL REFERENCES actors,

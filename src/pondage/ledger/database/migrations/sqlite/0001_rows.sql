@@ -583,6 +583,12 @@ CREATE TABLE reactors (
     health TEXT NOT NULL DEFAULT '',
     carried_seq INTEGER NOT NULL DEFAULT 0,
     carried_place INTEGER NOT NULL DEFAULT 0,
+    -- How often a host died while code of this reactor was called, lately: from the second time it has one of its own.
+    deaths INTEGER NOT NULL DEFAULT 0,
+    died_at INTEGER,
+    -- What does not go on now, why ({"item", "error"}), and since when.
+    stuck TEXT,
+    stuck_at INTEGER,
     deployed_at INTEGER NOT NULL,
     removed_at INTEGER
 );
@@ -611,6 +617,15 @@ CREATE TABLE reactor_publications (
     fire INTEGER
 );
 CREATE INDEX reactor_publications_due ON reactor_publications (reactor, id);
+-- Dead letters that the ledger keeps: results and items of a journal that were put aside, with what was in them.
+CREATE TABLE reactor_letters (
+    reactor INTEGER NOT NULL REFERENCES actors,
+    id TEXT NOT NULL,
+    error TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (reactor, id)
+);
 -- What Spark reads for an accumulator: the place of its checkpoint, and the last batch whose boundary was handed over.
 CREATE TABLE reactor_streams (
     reactor INTEGER NOT NULL REFERENCES actors,
