@@ -451,6 +451,7 @@ export interface Inferred {
 export interface Inferring {
   known: Inferred[];
   answer: string | null;
+  keys: Record<string, string>;
 }
 
 export interface InputView {
@@ -648,7 +649,7 @@ export interface MadeToken {
 }
 
 export interface Message {
-  kind: "not_deployed" | "removed_source" | "schema" | "trigger" | "version";
+  kind: "newer_major" | "not_deployed" | "removed_source" | "schema" | "trigger" | "version";
   text: string;
   pond: string;
 }
@@ -682,6 +683,37 @@ export interface Panic {
   at: number;
 }
 
+export interface PartitionColumn {
+  column: string;
+  unit: "day" | "hour" | "month" | "year" | null;
+  tz: string;
+}
+
+export interface PartitionDefinition {
+  by: PartitionColumn[];
+  has_null: boolean;
+  within_us: number;
+  late: "ignore" | "quarantine" | "refuse";
+  expected: "day" | "hour" | "month" | "year" | null;
+}
+
+export interface PartitionView {
+  values: (string | number | boolean | null)[];
+  rows: number;
+  bytes: number;
+  run: string;
+  made_at: number;
+  is_older_code: boolean;
+}
+
+export interface PartitionsView {
+  by: string[];
+  count: number;
+  older_code: number;
+  partitions: PartitionView[];
+  missing: string[];
+}
+
 export interface PinView {
   source: string;
   run: string | null;
@@ -709,7 +741,7 @@ export interface PlanView {
 
 export interface PlannedPond {
   key: string;
-  change: "added" | "changed" | "removed" | "unchanged";
+  change: "added" | "changed" | "kept" | "removed" | "unchanged";
   version_from: string | null;
   version_to: string | null;
   what: string[];
@@ -721,6 +753,8 @@ export interface PlannedPond {
   schemas: SchemaView[];
   fuse: boolean;
   fusions: FusionView[];
+  kept_for: string[];
+  rebound: string[];
 }
 
 export interface PondBack {
@@ -739,8 +773,9 @@ export interface PondDefinition {
   windows: WindowDefinition[];
   retries: Retries;
   triggers: Triggers;
-  mode: "append" | "merge" | "replace";
+  mode: "append" | "merge" | "partition" | "replace";
   keys: string[];
+  partition: PartitionDefinition | null;
   coherent: boolean;
   fuse: boolean;
   pool: string | null;
@@ -953,7 +988,10 @@ export interface ReactorView {
   sources: string[];
   graphs: string[];
   is_rebound: boolean;
+  is_alone: boolean;
   error: string | null;
+  stuck: string | null;
+  stuck_at: number | null;
 }
 
 export interface ReactorWhyView {
@@ -1017,6 +1055,11 @@ export interface RemovedEnvironment {
   snapshots: number;
   bytes: number;
   kept: number;
+}
+
+export interface RepairView {
+  reactor: string;
+  letters: string[];
 }
 
 export interface Reset {
@@ -1090,6 +1133,7 @@ export interface RippleShow {
   timeout_s: number | null;
   published: PublishedView | null;
   formats: string[];
+  partitions: PartitionsView | null;
 }
 
 export interface RippleView {
@@ -1298,6 +1342,7 @@ export interface Standing {
   pond: string;
   wave: Pacing | null;
   tides: Record<string, number>;
+  paused: string[];
 }
 
 export interface Started {
@@ -1425,6 +1470,7 @@ export interface TriggerView {
   cron: string | null;
   tz: string | null;
   next_at: number | null;
+  paused_by: "kill" | "pause" | "sleep" | null;
 }
 
 export interface Triggers {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
 import signal
 import socket
 import threading
@@ -20,8 +21,11 @@ from pondage.errors import PondageError
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, api_tokens, history
 from pondage.ledger.tables.history import Caller
+from pondage.project.project import ServerTable
 from pondage.server.app import make_app
 from pondage.server.call import Service
+from pondage.server.fence.door import FencedServer
+from pondage.server.fence.visitors import Limits, Visitors
 from pondage.server.guard import LOOPBACK
 from pondage.tracing import begin
 
@@ -44,6 +48,16 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Answer every name that a request may give: of an address for all interfaces only those that were allowed."""
         own = () if self.host in ("0.0.0.0", "::", "") else (self.host,)
         return (*LOOPBACK, *own, *self.hosts)
+
+
+def limits_of(settings: ServerTable) -> Limits:
+    """Answer how many may be connected: what the project says, and at most half of what this process may open."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    is_endless = descriptors == resource.RLIM_INFINITY
+    most = settings.connections if is_endless else min(settings.connections, descriptors // 2)
+    return Limits(
+        connections=most, per_address=min(settings.connections_per_address, most), strangers=max(1, min(64, most // 4))
+    )
 
 
 def first_token(ledger: Ledger, state: Path, *, environment: str) -> str | None:
@@ -84,7 +98,7 @@ def bound(options: ServeOptions) -> socket.socket:
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind((options.host, options.port))
-        opened.listen(128)
+        opened.listen(1024)
     except OSError as error:
         opened.close()
         raise PondageError(
@@ -103,10 +117,16 @@ def url_of(options: ServeOptions, listening: socket.socket, token: str | None) -
     return f"{scheme}://{host}:{listening.getsockname()[1]}/{fragment}"
 
 
-def server_of(app: ASGIApp, options: ServeOptions) -> uvicorn.Server:
-    """Answer the server, which says nothing by itself and takes no client's word for an address."""
+def server_of(app: ASGIApp, options: ServeOptions, visitors: Visitors) -> FencedServer:
+    """Answer the server, which says nothing by itself and takes no client's word for an address.
+
+    What serves is named, so that a package that happens to be there puts nothing else in its place.
+    """
     config = uvicorn.Config(
         app,
+        loop="asyncio",
+        http="h11",
+        ws="websockets-sansio",
         log_level="warning",
         access_log=False,
         proxy_headers=False,
@@ -119,7 +139,7 @@ def server_of(app: ASGIApp, options: ServeOptions) -> uvicorn.Server:
         lifespan="off",
     )
     logging.getLogger("uvicorn.error").addFilter(_is_worth_saying)
-    return uvicorn.Server(config)
+    return FencedServer(config, visitors)
 
 
 def _is_worth_saying(record: logging.LogRecord) -> bool:
@@ -156,7 +176,7 @@ def _is_asked(asked: SimpleQueue[int]) -> bool:
 def serving(service: Service, options: ServeOptions, listening: socket.socket) -> Iterator[threading.Thread]:
     """Serve in a thread while the block runs, and answer the thread."""
     begin("server")
-    server = server_of(make_app(service, hosts=options.names), options)
+    server = server_of(make_app(service, hosts=options.names), options, service.visitors)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="server", daemon=True)
     thread.start()
     try:

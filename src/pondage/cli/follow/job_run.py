@@ -126,8 +126,9 @@ class Lines:
 
 
 def killed_text(view: JobRunDetail) -> str:
-    """Say what is left of a run of a job or a flow that was killed."""
-    found = view.run.id
-    running = view.run.counts.get("RUNNING", 0)
-    rest = f"; {running} component(s) may end within 30 s" if view.run.ended_at is None else ""
-    return f"{found} is {view.run.state}{rest}; to go on later: pondage job resume {found}"
+    """Say what is left of a run of a job or a flow that was killed, and how to go on with it."""
+    run = view.run
+    noun, verb = ("node", "flow") if run.is_flow else ("component", "job")
+    running = run.counts.get("RUNNING", 0)
+    rest = f"; {running} {noun}(s) may end within 30 s" if run.ended_at is None else ""
+    return f"{run.id} is {run.state}{rest}; to go on later: pondage {verb} resume {run.id}"

@@ -13,8 +13,8 @@ from pondage.cli.follow.job_run import killed_text
 from pondage.cli.printing.output import print_view
 from pondage.operations import demand, jobs
 
-_RUN = re.compile("j[0-9a-f]{16}")
-"""The id of a run of a job or a flow."""
+_RUN = re.compile("[jf][0-9a-f]{16}")
+"""The id of a run of a job, or of a flow."""
 
 
 @verb
@@ -24,8 +24,8 @@ _RUN = re.compile("j[0-9a-f]{16}")
 def kill(settings: Settings, names: tuple[str, ...], note: str, is_json: bool) -> None:
     """Stop at once: cancel what runs, forget demand and triggers, block the Sinks until `pondage clear`.
 
-    Published data stays as it is. A RUN is one of a job or a flow (j1a2b…): nothing more of it starts, and what runs
-    has 30 s to end; the second time it ends at once.
+    Published data stays as it is. A RUN is one of a job or a flow (j1a2b…, f1a2b…): nothing more of it starts, and
+    what runs is asked to stop and has 30 s to end; the second time it ends at once.
     """
     runs = [name for name in names if _RUN.fullmatch(name)]
     ponds = tuple(name for name in names if name not in runs)

@@ -87,9 +87,15 @@ def _started(settings: Settings, port: int) -> Iterator[str]:
 def service_of(opened: Session) -> Service:
     """Answer what the server works with."""
     from pondage.server.call import Service
+    from pondage.server.fence.visitors import Visitors
+    from pondage.server.serving import limits_of
 
     return Service(
-        ledger=opened.ledger, environment=opened.environment, warehouse=opened.warehouse, project=opened.project
+        ledger=opened.ledger,
+        environment=opened.environment,
+        warehouse=opened.warehouse,
+        project=opened.project,
+        visitors=Visitors(limits_of(opened.project.server)),
     )
 
 

@@ -57,6 +57,10 @@ def asked_text(pond: PondView) -> str:
 
 def trigger_text(trigger: TriggerView) -> str:
     """Answer a standing trigger in a few words."""
+    return _asking_text(trigger) + (" (paused)" if trigger.paused_by is not None else "")
+
+
+def _asking_text(trigger: TriggerView) -> str:
     match trigger.kind:
         case "wave":
             return "wave" if trigger.pacing == "eager" else "wave, just in time"
