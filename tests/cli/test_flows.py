@@ -89,6 +89,17 @@ def test_a_flow_that_waits_is_stopped_by_node_or_as_a_whole(file: Path, call: Ca
     assert "may end within 30 s" in call("flow", "stop", run).out
 
 
+def test_a_flow_is_killed_by_its_own_verb_and_by_kill_and_resumed(file: Path, call: Call, workers: FakeWorkers) -> None:
+    run = str(call("flow", "submit", str(file), "--json").json["run"])
+    assert f"{run} is ABORTED; to go on later: pondage flow resume {run}" in call("flow", "kill", run).out
+    assert "is over" in call("flow", "kill", run).err
+    again = call("flow", "resume", run, "--wait", "--json")
+    assert again.code == 0, again.err
+    another = str(call("flow", "submit", str(file), "--json").json["run"])
+    assert f"pondage flow resume {another}" in call("kill", another).out
+    assert call("flow", "show", another, "--json").json["flow"]["run"]["code"] == "KILLED"  # type: ignore[index]
+
+
 def test_cleaning_up_lets_tables_go_but_not_what_can_be_extracted(file: Path, call: Call, workers: FakeWorkers) -> None:
     run = call("flow", "submit", str(file), "--wait", "--json").json["flow"]["run"]["id"]  # type: ignore[index]
     assert call("flow", "cleanup", run, "--json").json == {"tables": 2}
@@ -109,6 +120,9 @@ def test_an_extract_is_fetched_as_bytes_from_any_offset(
     target.write_bytes(target.read_bytes()[:5])
     call("flow", "extract", run, "rows", "-o", str(target), "--offset", "5")
     assert target.read_text(encoding="utf-8") == '{"id":1}\n{"id":2}\n'
-    assert "it has rows" in call("flow", "extract", run, "nope").err
+    assert "it has rows" in call("flow", "extract", run, "nope", "-o", str(target)).err
+    assert target.read_text(encoding="utf-8") == '{"id":1}\n{"id":2}\n', "what failed leaves the file as it was"
+    assert "BAD_OFFSET" in call("flow", "extract", run, "rows", "-o", str(target), "--offset", "99").err
+    assert [each.name for each in file.parent.glob("rows*")] == ["rows.ndjson"]
     waiting = str(call("flow", "submit", str(file), "--json").json["run"])
     assert "EXTRACT_WAITS" in call("flow", "extract", waiting, "rows", "--no-wait").err

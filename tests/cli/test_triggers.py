@@ -76,6 +76,38 @@ def test_calm_names_what_it_took_away_and_what_else_there_is(world: World, call:
     assert "is calm (wave taken away)" in call("calm", "reports").out
 
 
+def test_a_trigger_is_paused_and_resumed_by_its_name_and_seen_so(world: World, call: Call) -> None:
+    call("wave", "reports")
+    call("tide", "reports", "1m", "--name", "fast")
+    assert "reports@1 asks no more by fast; " in call("pause", "reports", "fast").out
+    assert "wave, tide 1 min (paused)" in " ".join(call("status", "--once").out.split())
+    (pond,) = [each for each in call("status", "--json").json["ponds"] if each["name"] == "reports"]
+    triggers = {each["name"]: each["paused_by"] for each in pond["triggers"]}
+    assert triggers == {"wave": None, "fast": "pause"}
+    said = call("why", "reports").out
+    assert "Paused is fast: it asks for nothing until resumed." in said
+    assert "pondage resume reports" in said
+    assert "asks no more by wave and fast" in call("pause", "reports").out
+    assert "asks again by wave and fast" in call("resume", "reports").out
+    assert "had nothing paused" in call("resume", "reports").out
+    with world.ledger.reading() as tx:
+        told = [(str(row["verb"]), str(row["note"])) for row in tx.rows("SELECT verb, note FROM audit ORDER BY id")]
+    assert [each for each in told if each[0] in ("pause", "resume")] == [
+        ("pause", "fast"), ("pause", ""), ("resume", ""), ("resume", "")
+    ]  # fmt: skip
+
+
+def test_a_trigger_that_is_not_there_cannot_be_paused(world: World, call: Call) -> None:
+    said = call("pause", "reports")
+    assert "error[NO_TRIGGER]" in said.err
+    assert "pondage wave reports" in said.err
+    call("tide", "reports", "1m", "--name", "fast")
+    said = call("resume", "reports", "slow")
+    assert said.code == 1
+    assert "has no standing trigger called 'slow'" in said.err
+    assert "it has fast" in said.err
+
+
 def test_a_killed_pond_takes_no_demand_and_says_so(world: World, call: Call) -> None:
     call("kill", "sales")
     assert "took no new demand, because it is killed" in call("tap", "sales").out

@@ -18,11 +18,13 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from pondage.kernel.demand.events import Clear, Kill, Pulse, Tap
+from pondage.define.reactor.reaction import AccumulatorDeclaration, ReactorDeclaration
+from pondage.kernel.demand.events import Clear, Kill, Pulse, Tap, Wave
 from pondage.ledger.act import jobs
 from pondage.ledger.act.job_deploys import deploy_jobs
 from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.tables import api_tokens, secrets
+from pondage.ledger.tables import reactors as reactor_rows
 from pondage.operations import (
     access,
     components,
@@ -98,6 +100,10 @@ def _failed(world: World) -> None:
     world.send(Kill(pond="sales@1"))
 
 
+def _waving(world: World) -> None:
+    world.send(Wave(pond="sales@1"))
+
+
 def _two_runs(world: World) -> None:
     for _ in range(2):
         world.send(Pulse(pond="sales@1"))
@@ -137,8 +143,7 @@ def _running(world: World) -> None:
 
 def _aborted(world: World) -> None:
     _running(world)
-    for _ in range(2):
-        jobs.kill(world.ledger, "main", _newest(world)["run"])
+    jobs.kill(world.ledger, "main", _newest(world)["run"])
 
 
 def _flow(world: World) -> None:
@@ -168,10 +173,21 @@ def _secret(world: World) -> None:
         secrets.put(tx, environment=1, name="password", sealed=b"x")
 
 
+def _stuck(world: World) -> None:
+    declaration = ReactorDeclaration(name="quote", accumulators=(AccumulatorDeclaration(name="ticks"),))
+    with world.ledger.transaction() as tx:
+        actor = reactor_rows.put(tx, environment=1, project="shop", declaration=declaration)
+        tx.write(
+            "INSERT INTO reactor_publications (reactor, freshness, delay, fire) VALUES (:actor, 1, 0, 1)", actor=actor
+        )
+
+
 SALES_ONLY = {"pond": "sales"}
 CASES = [
     *(Case(operation=each, asked=SALES_ONLY) for each in (demand.tap, demand.pulse, demand.wave, demand.kill)),
     *(Case(operation=each, asked=SALES_ONLY) for each in (demand.sleep, demand.force, demand.calm)),
+    *(Case(operation=each, asked=SALES_ONLY, before=_waving) for each in (demand.pause, demand.resume)),
+    Case(operation=demand.pause, asked={**SALES_ONLY, "name": "wave"}, before=_waving),
     *(Case(operation=each, asked=SALES_ONLY, before=_failed) for each in (demand.clear, demand.wake)),
     Case(operation=demand.tide, asked={**SALES_ONLY, "limit": "15m"}),
     Case(operation=deployments.deploy, asked=UPLOAD),
@@ -191,6 +207,7 @@ CASES = [
     Case(operation=flows.flow_submit, asked={"tree": msgspec.Raw(msgspec.json.encode(TREE))}),
     Case(operation=flows.flow_store, asked={"data": b"x"}),
     Case(operation=flows.flow_stop, asked={"run": "ready"}, before=_flow),
+    Case(operation=flows.flow_kill, asked={"run": "ready"}, before=_flow),
     Case(operation=flows.flow_cleanup, asked={"run": "ready"}, before=_ended_flow),
     Case(
         operation=components.component_rebind,
@@ -200,6 +217,8 @@ CASES = [
         },
         before=_old_queue,
     ),
+    Case(operation=reactors.reactor_skip, asked={"reactor": "quote", "item": "publication@1"}, before=_stuck),
+    Case(operation=reactors.reactor_reset, asked={"reactor": "quote", "to": "empty"}, before=_stuck),
     Case(operation=installation.alert_test, asked={"rule": "oncall"}),
     Case(operation=installation.vacuum),
     Case(operation=simulations.simulation_save, asked={"name": "a day", "start": 0, "length_us": 5}),

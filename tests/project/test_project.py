@@ -61,6 +61,9 @@ def test_every_key_is_read(tmp_path: Path):
             keep_runs = 9
             [worker]
             slots = 4
+            [server]
+            connections = 2000
+            audit = "all"
             """,
         )
     )
@@ -72,6 +75,8 @@ def test_every_key_is_read(tmp_path: Path):
     assert project.spark.isolated
     assert (project.durability.heartbeat_s, project.durability.keep_runs) == (2.5, 9)
     assert project.worker.slots == 4
+    assert (project.server.connections, project.server.connections_per_address) == (2000, 100)
+    assert project.server.audit == "all"
 
 
 def test_modules_are_files_and_directories_and_default_to_ponds(tmp_path: Path):
@@ -118,6 +123,9 @@ def test_all_errors_are_shown_at_once(tmp_path: Path):
         poll_s = 0
         [worker]
         slots = 0
+        [server]
+        connections = 2
+        audit = "some"
         """,
     )
     assert {error.place for error in errors} == {
@@ -129,6 +137,8 @@ def test_all_errors_are_shown_at_once(tmp_path: Path):
         "pondage.toml: durability.reap_after_s",
         "pondage.toml: durability.poll_s",
         "pondage.toml: worker.slots",
+        "pondage.toml: server.connections",
+        "pondage.toml: server.audit",
     }
 
 

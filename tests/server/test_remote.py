@@ -121,6 +121,8 @@ def test_every_trigger_reaches_its_pond(far: Far) -> None:
         assert told.code == 0, told.err
         assert words in told.out, verb
     assert "has Tide 'tide' of 15 min" in far("tide", "pages", "15m").out
+    assert "asks no more by tide" in far("pause", "pages", "tide").out
+    assert "asks again by tide" in far("resume", "pages").out
     assert far("pulse", "visits", "--at", "1s").code == 0
     who = {str(row["who"]) for row in far.world.rows("SELECT who FROM audit WHERE verb = 'kill'")}
     assert all(each.startswith("token a admin") for each in who)

@@ -139,8 +139,10 @@ CHANGING = {
     "deploy", "rollback", "promote", "env remove", "run", "tap", "pulse", "wave", "tide", "calm", "clear", "kill",
     "sleep", "wake", "force", "compact", "vacuum", "job run", "job resume", "job kill", "secret set", "secret remove",
     "token create", "token revoke", "reactor fire", "reactor fire-with", "reactor pause", "reactor resume",
-    "reactor push", "reactor redrive", "reactor revive", "flow submit", "flow stop", "flow resume", "flow cleanup",
-    "component rebind", "alert test",
+    "reactor push", "reactor redrive", "reactor revive", "reactor kill", "reactor sleep", "reactor skip",
+    "reactor reset", "flow submit",
+    "flow stop", "flow kill", "flow resume",
+    "flow cleanup", "pause", "resume", "component rebind", "alert test",
 }  # fmt: skip
 """What changes something: tested in test_remote."""
 OF_FILES = {

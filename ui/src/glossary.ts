@@ -37,10 +37,13 @@ export const GLOSSARY = {
     "What asks for data: Tap, Wave, Pulse, Tide or a Schedule. A standing trigger asks again and again.",
   ],
   calm: ["Calm", "Take a Wave or a Tide away again."],
+  pause: ["Pause", "Let a Wave, a Tide or a Schedule ask for nothing until somebody resumes it."],
+  paused: ["Paused", "It asks for nothing, or does not fire, until somebody resumes it."],
+  resume: ["Resume", "Let what is paused ask again; of a run of a job: begin it again where it failed."],
   clear: ["Clear", "Say that a failure or a kill was seen, so that the Pond may run again."],
   kill: ["Kill", "Stop what runs at once, and block the Sinks until somebody clears it."],
   wake: ["Wake", "Clear, and run if the Sources are ahead."],
-  sleep: ["Sleep", "Forget all demand and all triggers."],
+  sleep: ["Sleep", "Forget all demand, all Waves and all Tides; Schedules are paused until somebody wakes it."],
   force: ["Force", "Clear, and run once even if nothing is new."],
   run: [
     "Run",
@@ -100,7 +103,6 @@ export const GLOSSARY = {
   global: ["Global", "A named value that components of a run read and write."],
   context: ["Context", "Named values that a run is given when it begins."],
   checkpoint: ["Checkpoint", "What a run has done and need not do again when it is resumed."],
-  resume: ["Resume", "Begin a run again where it failed: what went well is taken over."],
   health: ["Health", "A program says again and again that it is well; one that is silent for too long has failed."],
   stop: ["Stop", "Ask a component to close its outputs and return."],
   stage: [

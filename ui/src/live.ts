@@ -4,6 +4,7 @@ import { apiUrl, hasToken, post, Refusal, type Problem } from "./api";
 import { isGap, NOTHING, reduce, type FeedMessage, type World } from "./feed";
 import { here } from "./router";
 import type { Ticket } from "./types";
+import { noteMajors } from "./words";
 
 /** `refused` asks for another token; `lost` tries again by itself. */
 export type Connection = "connecting" | "live" | "lost" | "refused";
@@ -26,6 +27,7 @@ let waitMs = 500;
 let offset = 0;
 
 function set(change: Partial<Live>): void {
+  if (change.world !== undefined && change.world.ponds !== state.world.ponds) noteMajors(change.world.ponds.keys());
   state = { ...state, ...change };
   for (const listener of [...listeners]) listener();
 }

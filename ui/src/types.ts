@@ -480,6 +480,7 @@ export interface Inferred {
 export interface Inferring {
   known: Inferred[];
   answer: string | null;
+  keys: Record<string, string>;
 }
 
 export interface InputView {
@@ -677,7 +678,7 @@ export interface MadeToken {
 }
 
 export interface Message {
-  kind: "not_deployed" | "removed_source" | "schema" | "trigger" | "version";
+  kind: "newer_major" | "not_deployed" | "removed_source" | "schema" | "trigger" | "version";
   text: string;
   pond: string;
 }
@@ -711,6 +712,37 @@ export interface Panic {
   at: number;
 }
 
+export interface PartitionColumn {
+  column: string;
+  unit: "day" | "hour" | "month" | "year" | null;
+  tz: string;
+}
+
+export interface PartitionDefinition {
+  by: PartitionColumn[];
+  has_null: boolean;
+  within_us: number;
+  late: "ignore" | "quarantine" | "refuse";
+  expected: "day" | "hour" | "month" | "year" | null;
+}
+
+export interface PartitionView {
+  values: (string | number | boolean | null)[];
+  rows: number;
+  bytes: number;
+  run: string;
+  made_at: number;
+  is_older_code: boolean;
+}
+
+export interface PartitionsView {
+  by: string[];
+  count: number;
+  older_code: number;
+  partitions: PartitionView[];
+  missing: string[];
+}
+
 export interface PinView {
   source: string;
   run: string | null;
@@ -738,7 +770,7 @@ export interface PlanView {
 
 export interface PlannedPond {
   key: string;
-  change: "added" | "changed" | "removed" | "unchanged";
+  change: "added" | "changed" | "kept" | "removed" | "unchanged";
   version_from: string | null;
   version_to: string | null;
   what: string[];
@@ -750,6 +782,8 @@ export interface PlannedPond {
   schemas: SchemaView[];
   fuse: boolean;
   fusions: FusionView[];
+  kept_for: string[];
+  rebound: string[];
 }
 
 export interface PondBack {
@@ -768,8 +802,9 @@ export interface PondDefinition {
   windows: WindowDefinition[];
   retries: Retries;
   triggers: Triggers;
-  mode: "append" | "merge" | "replace";
+  mode: "append" | "merge" | "partition" | "replace";
   keys: string[];
+  partition: PartitionDefinition | null;
   coherent: boolean;
   fuse: boolean;
   pool: string | null;
@@ -798,8 +833,7 @@ export interface PondRhythm {
   mean_run_us: number;
   mean_period_us: number | null;
   pace_us: number | null;
-  scheduled_runs: number;
-  unread_runs: number;
+  scheduled_runs: number | null;
 }
 
 export interface PondShow {
@@ -901,7 +935,7 @@ export interface ProjectBack {
   environment: string;
   deployed_at: number;
   at: number;
-  older_runs: Record<string, string>;
+  older_runs: Record<string, number>;
 }
 
 export interface Promoted {
@@ -983,7 +1017,10 @@ export interface ReactorView {
   sources: string[];
   graphs: string[];
   is_rebound: boolean;
+  is_alone: boolean;
   error: string | null;
+  stuck: string | null;
+  stuck_at: number | null;
 }
 
 export interface ReactorWhyView {
@@ -1049,6 +1086,11 @@ export interface RemovedEnvironment {
   kept: number;
 }
 
+export interface RepairView {
+  reactor: string;
+  letters: string[];
+}
+
 export interface Reset {
   type: "reset";
   after: number;
@@ -1072,8 +1114,7 @@ export interface RhythmView {
   until: number;
   bottleneck: string | null;
   ponds: PondRhythm[];
-  scheduled_runs: number;
-  unread_runs: number;
+  scheduled_runs: number | null;
   schedule: string | null;
   rounds: number;
   deployed: number;
@@ -1121,6 +1162,7 @@ export interface RippleShow {
   timeout_s: number | null;
   published: PublishedView | null;
   formats: string[];
+  partitions: PartitionsView | null;
 }
 
 export interface RippleView {
@@ -1329,6 +1371,7 @@ export interface Standing {
   pond: string;
   wave: Pacing | null;
   tides: Record<string, number>;
+  paused: string[];
 }
 
 export interface Started {
@@ -1456,6 +1499,7 @@ export interface TriggerView {
   cron: string | null;
   tz: string | null;
   next_at: number | null;
+  paused_by: "kill" | "pause" | "sleep" | null;
 }
 
 export interface Triggers {

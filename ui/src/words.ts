@@ -82,13 +82,36 @@ export function listText(words: readonly string[], last = "and"): string {
   return `${words.slice(0, -1).join(", ")} ${last} ${words[words.length - 1]}`;
 }
 
-/** A Pond without its major version, as people call it: of `sales@2` `sales`. */
-export function shortName(key: string): string {
-  return key.split("@")[0] ?? key;
+let several: ReadonlySet<string> = new Set();
+
+/** Note which Ponds are there: where a name has several major versions, each is called with its own. */
+export function noteMajors(keys: Iterable<string>): void {
+  const seen = new Set<string>();
+  const twice = new Set<string>();
+  for (const key of keys) {
+    const name = key.split("@")[0] ?? key;
+    (seen.has(name) ? twice : seen).add(name);
+  }
+  several = twice;
 }
 
-/** `Tide 10 min`, or the cron expression of a schedule. */
+/** Whether a Pond of that name has more than one major version. */
+export function hasMajors(name: string): boolean {
+  return several.has(name);
+}
+
+/** A Pond as people call it: of `sales@2` `sales`, and `sales@2` where there is another major version. */
+export function shortName(key: string): string {
+  const name = key.split("@")[0] ?? key;
+  return several.has(name) ? key : name;
+}
+
+/** `Tide 10 min`, or the cron expression of a schedule; of one that asks for nothing that it is paused. */
 export function triggerText(trigger: TriggerView): string {
+  return trigger.paused_by === null ? askingText(trigger) : `${askingText(trigger)} (paused)`;
+}
+
+function askingText(trigger: TriggerView): string {
   switch (trigger.kind) {
     case "wave":
       return "Wave";

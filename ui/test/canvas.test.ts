@@ -26,6 +26,7 @@ const tide: TriggerView = {
   cron: null,
   tz: null,
   next_at: null,
+  paused_by: null,
 };
 
 function deployed(ponds: PondView[], ripples: Record<string, GraphRipple[]> = {}): GraphView {

@@ -12,6 +12,7 @@ const tide = (limit: number): TriggerView => ({
   cron: null,
   tz: null,
   next_at: null,
+  paused_by: null,
 });
 
 test("what is blocked is told under what blocks it in the end", () => {

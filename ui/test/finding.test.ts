@@ -48,6 +48,7 @@ test("Ripples and jobs are found, and a Run that is long over by its number", ()
         deployed_at: 0,
         schedule: null,
         next_at: null,
+        paused_by: null,
       },
     ],
   };

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { roundedUp, teeth } from "../src/pages/node/sawtooth";
 import { bodyOf, commandOf, initialValues, isComplete, VERBS, verbOf, type Verb } from "../src/pages/node/verbs";
 import type { TrendPoint } from "../src/types";
-import { ageText, countText, durationText, machineText, sizeText } from "../src/words";
+import { ageText, countText, durationText, machineText, sizeText, triggerText } from "../src/words";
 
 function verb(id: string): Verb {
   const found = verbOf(id);
@@ -24,7 +24,15 @@ test("each verb has its twin on the command line", () => {
   );
   assert.equal(command("calm", { name: "night" }), "pondage calm sales --name night");
   assert.equal(command("sleep", { upstream: "1" }), "pondage sleep sales --upstream");
+  assert.equal(command("pause", { name: "night" }), "pondage pause sales night");
+  assert.equal(command("resume"), "pondage resume sales");
   assert.equal(command("kill", { note: "it's wrong" }), `pondage kill sales --note 'it'\\''s wrong'`);
+});
+
+test("a trigger that is paused says so", () => {
+  const night = { kind: "schedule", name: "night", cron: "0 2 * * *", tz: "UTC", limit_us: null, pacing: null } as const;
+  assert.equal(triggerText({ ...night, next_at: 5, paused_by: null }), "0 2 * * *");
+  assert.equal(triggerText({ ...night, next_at: null, paused_by: "sleep" }), "0 2 * * * (paused)");
 });
 
 test("the body has what was filled in, and no more", () => {
@@ -32,7 +40,7 @@ test("the body has what was filled in, and no more", () => {
   assert.deepEqual(bodyOf(verb("tide"), { limit: " 1h ", name: "" }), { limit: "1h" });
   assert.deepEqual(bodyOf(verb("force"), { full: "1", note: "again" }), { full: true, note: "again" });
   assert.equal(isComplete(verb("tide"), { limit: " " }), false);
-  assert.equal(VERBS.length, 10);
+  assert.equal(VERBS.length, 12);
 });
 
 const point = (number: number, ended_at: number, freshness: number, state = "completed"): TrendPoint => ({

@@ -72,6 +72,8 @@ VERBS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
             ("clear", "Acknowledge a failure or a kill: kept demand runs again."),
             ("kill", "Stop a Pond at once and block its Sinks."),
             ("sleep", "Forget demand and triggers; started Runs complete."),
+            ("pause", "Let a standing trigger ask for nothing, until resumed."),
+            ("resume", "Let a paused trigger ask again."),
             ("wake", "Clear, and run once if the Sources are ahead."),
             ("force", "Clear, and run once even if nothing is new."),
             ("reactor", "Reactors: state, pushes, fires, pauses, dead letters."),

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.names import PondKey, checked_name
+from pondage.errors import NotFound
 from pondage.kernel.demand import events
 from pondage.kernel.demand.events import Event
 from pondage.kernel.demand.state import Pacing
@@ -14,6 +15,7 @@ from pondage.operations.operation import Context, Level, Moment, NotedRequest, o
 from pondage.views import find
 from pondage.views.ponds.status import StatusView
 from pondage.views.ponds.status import status as read_status
+from pondage.views.words import list_text
 
 
 class PondRequest(NotedRequest, frozen=True, kw_only=True):
@@ -47,6 +49,12 @@ class CalmRequest(PondRequest, frozen=True, kw_only=True):
     name: str | None = None
 
 
+class TriggerRequest(PondRequest, frozen=True, kw_only=True):
+    """The name of a standing trigger; none: all of the Pond's."""
+
+    name: str | None = None
+
+
 class SleepRequest(PondRequest, frozen=True, kw_only=True):
     """Whether everything above sleeps, too."""
 
@@ -64,10 +72,25 @@ def _key(context: Context, name: str) -> PondKey:
         return PondKey(find.pond(tx, find.environment_id(tx, context.environment), name).key)
 
 
-def _told(context: Context, event: Event) -> StatusView:
-    send(context.ledger, context.environment, event, by=context.by)
+def _told(context: Context, event: Event, *, detail: str = "") -> StatusView:
+    send(context.ledger, context.environment, event, detail=detail, by=context.by)
     with context.ledger.reading() as tx:
         return read_status(tx, context.ledger, context.environment, keys=[event.pond])
+
+
+def _to_triggers(context: Context, asked: TriggerRequest, make: type[events.Pause] | type[events.Resume]) -> StatusView:
+    pond = _key(context, asked.pond)
+    with context.ledger.reading() as tx:
+        now = read_status(tx, context.ledger, context.environment, keys=[pond]).pond(pond)
+    names = [] if now is None else [each.name for each in now.triggers]
+    if not names or asked.name not in (None, *names):
+        called = "" if asked.name is None else f" called {asked.name!r}"
+        raise NotFound(
+            f"{pond} has no standing trigger{called}",
+            hint=f"it has {list_text(names)}" if names else f"pondage wave {pond}",
+            code="NO_TRIGGER",
+        )
+    return _told(context, make(pond=pond, name=asked.name), detail=asked.name or "")
 
 
 @operation("POST /v1/ponds/{pond}/tap", Level.DEMAND, PondRequest)
@@ -101,6 +124,18 @@ def tide(context: Context, asked: TideRequest) -> StatusView:
 def calm(context: Context, asked: CalmRequest) -> StatusView:
     """Take a Wave or Tides away."""
     return _told(context, events.Calm(pond=_key(context, asked.pond), name=asked.name))
+
+
+@operation("POST /v1/ponds/{pond}/pause", Level.OPERATE, TriggerRequest)
+def pause(context: Context, asked: TriggerRequest) -> StatusView:
+    """Let a standing trigger ask for nothing."""
+    return _to_triggers(context, asked, events.Pause)
+
+
+@operation("POST /v1/ponds/{pond}/resume", Level.OPERATE, TriggerRequest)
+def resume(context: Context, asked: TriggerRequest) -> StatusView:
+    """Let a standing trigger ask again."""
+    return _to_triggers(context, asked, events.Resume)
 
 
 @operation("POST /v1/ponds/{pond}/clear", Level.OPERATE, PondRequest)

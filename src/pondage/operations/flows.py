@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from pondage.ledger.act import extracts, flow_constants, flows, jobs
+from pondage.ledger.tables import job_runs
 from pondage.operations.jobs import KillRequest, Started
 from pondage.operations.operation import Context, Level, LimitRequest, Moment, NotedRequest, operation
 from pondage.operations.runs import RunRequest
@@ -90,6 +91,15 @@ def flow_stop(context: Context, asked: StopRequest) -> FlowDetail:
     """Ask a node, or all of a flow, to close its outputs and return."""
     flows.stop(context.ledger, context.environment, asked.run, asked.node, by=context.by)
     return _shown(context, asked.run)
+
+
+@operation("POST /v1/flows/{run}/kill", Level.OPERATE, KillRequest)
+def flow_kill(context: Context, asked: KillRequest) -> FlowDetail:
+    """End a flow without its verdict: nothing starts any more; the second time at once."""
+    with context.ledger.reading() as tx:
+        found = job_runs.find_flow(tx, context.environment, asked.run).public_id
+    jobs.kill(context.ledger, context.environment, found, by=context.by, is_flow=True)
+    return _shown(context, found)
 
 
 @operation("POST /v1/flows/{run}/cleanup", Level.OPERATE, KillRequest)

@@ -15,6 +15,10 @@ VERBS = ("take", "pop", "put", "close", "panic", "health", "wait_stop")
 ERROR = "error"
 
 
+class HungUp(FrameError):
+    """A message that ends before it is whole: its sender has died, and sent nothing wrong."""
+
+
 class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a message is about; answers have the same shape. `code` and `message` come with the verb `error`."""
 
@@ -35,7 +39,10 @@ def send(connection: socket.socket, header: Header, body: bytes = b"") -> None:
 
 
 def receive(connection: socket.socket) -> tuple[Header, bytes] | None:
-    """Answer the next message, None when the other side has hung up between two; raises `FrameError`."""
+    """Answer the next message, None when the other side has hung up between two; raises `FrameError`.
+
+    After that nobody knows where the next message begins: a connection that raised is of no use any more.
+    """
     start = _exactly(connection, 4, may_end=True)
     if start is None:
         return None
@@ -60,7 +67,7 @@ def _exactly(connection: socket.socket, size: int, *, may_end: bool = False) -> 
         if not part:
             if may_end and left == size:
                 return None
-            raise FrameError("the other side hung up in the middle of a message")
+            raise HungUp("the other side hung up in the middle of a message")
         parts.append(part)
         left -= len(part)
     return b"".join(parts)

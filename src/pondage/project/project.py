@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -22,6 +23,7 @@ from pondage.project.problems import raise_all
 
 PROJECT_FILE = "pondage.toml"
 STATE_DIRECTORY = ".pondage"
+LEAST_CONNECTIONS, MOST_CONNECTIONS = 8, 100_000
 MOST_SIDE_BY_SIDE = 1_000
 """No machine has more slots, workers or cores."""
 
@@ -64,9 +66,19 @@ class ProgramsTable(msgspec.Struct, frozen=True, kw_only=True):
     amqp: str | None = None
 
 
+class ServerTable(msgspec.Struct, frozen=True, kw_only=True):
+    """`[server]`: how many may be connected to it, in all and from one address (of IPv6: from one /64 network; this
+    machine itself, and so a proxy on it, has no limit of its own), and what is audited: `changes`, or `all`, which is
+    also who asked which question and pushed where."""
+
+    connections: int = 500
+    connections_per_address: int = 100
+    audit: Literal["changes", "all"] = "changes"
+
+
 class CompareTable(msgspec.Struct, frozen=True, kw_only=True):
     """`[compare]`: the cron line that everything would run by without Pondage. The page says how many Runs were avoided
-    against it; without one, against a pipeline that starts again as soon as it is free."""
+    against it; without one it compares with nothing."""
 
     schedule: str | None = None
     tz: str = "UTC"
@@ -88,6 +100,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     worker: WorkerTable = WorkerTable()
     lineage: LineageTable = LineageTable()
     programs: ProgramsTable = ProgramsTable()
+    server: ServerTable = ServerTable()
     compare: CompareTable = CompareTable()
     alerts: dict[str, AlertRule] = {}
     pools: dict[str, int] = {}
@@ -148,7 +161,7 @@ def load_project(root: Path) -> Project:
 
 def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) -> Project:
     tables = ("project", "spark", "durability", "worker", "pools", "lineage", "locations", "secrets", "types",
-              "environments", "programs", "alerts", "compare")  # fmt: skip
+              "environments", "programs", "alerts", "server", "compare")  # fmt: skip
     head = {key: value for key, value in data.items() if key not in tables}
     project = checked_table(_ProjectTable, data.get("project", {}), "project", errors)
     # The settings of `[project]` may also stand at the top of the file, before any table.
@@ -168,8 +181,8 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         environment=_name(str(chosen.get("environment", "main")), "environment", errors),
         modules=_modules(root, chosen.get("modules"), errors),
         code=_code(root, chosen.get("code", []), errors),
-        warehouse=_location(root, str(chosen.get("warehouse", f"{STATE_DIRECTORY}/warehouse"))),
-        ledger=_location(root, str(chosen.get("ledger", f"{STATE_DIRECTORY}/ledger.db"))),
+        warehouse=location(root, str(chosen.get("warehouse", f"{STATE_DIRECTORY}/warehouse"))),
+        ledger=location(root, str(chosen.get("ledger", f"{STATE_DIRECTORY}/ledger.db"))),
         spark=msgspec.convert(spark, SparkTable),
         durability=msgspec.convert(durability, Durability),
         worker=msgspec.convert(worker, WorkerTable),
@@ -177,6 +190,7 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         programs=msgspec.convert(
             checked_table(ProgramsTable, data.get("programs", {}), "programs", errors), ProgramsTable
         ),
+        server=msgspec.convert(checked_table(ServerTable, data.get("server", {}), "server", errors), ServerTable),
         compare=_compare(data.get("compare", {}), errors),
         pools=_pools(data.get("pools", {}), errors),
         parents=_parents(data.get("environments", {}), errors),
@@ -256,6 +270,11 @@ def _check_numbers(project: Project, errors: list[ProjectError]) -> None:
     for key, number in counts.items():
         if number is not None and not 1 <= number <= MOST_SIDE_BY_SIDE:
             errors.append(_refused(key, f"is {number}", f"give a number from 1 to {MOST_SIDE_BY_SIDE:,}"))
+    for key in ("connections", "connections_per_address"):
+        number = getattr(project.server, key)
+        if not LEAST_CONNECTIONS <= number <= MOST_CONNECTIONS:
+            hint = f"give a number from {LEAST_CONNECTIONS} to {MOST_CONNECTIONS:,}"
+            errors.append(_refused(f"server.{key}", f"is {number}", hint))
     errors.extend(
         _refused("worker.labels", f"has {label!r}", 'give words without spaces: labels = ["gpu", "eu"]')
         for label in project.worker.labels
@@ -351,10 +370,13 @@ def _flattened(given: object, prefix: str = "") -> dict[str, object]:
     return found
 
 
-def _location(root: Path, text: str) -> str:
-    if "://" in text:
+def location(root: Path, text: str) -> str:
+    """Answer a place as everybody finds it: a URL as it is, a path (also behind `sqlite://`) as seen from `root`."""
+    scheme, separator, rest = text.partition("://")
+    if separator and (scheme != "sqlite" or rest.startswith("/") or not rest):
         return text
-    return str((root / Path(text).expanduser()).absolute())
+    path = str((root / Path(rest if separator else text).expanduser()).absolute())
+    return f"sqlite://{path}" if separator else path
 
 
 def _lineage_target(root: Path, text: str, errors: list[ProjectError]) -> str:
@@ -369,7 +391,7 @@ def _secret_key(root: Path, text: str, errors: list[ProjectError]) -> str:
     kind, _, place = text.partition(":")
     if kind not in ("env", "file") or not place:
         errors.append(_refused("project.secret_key", f"is {text!r}", 'write "file:PATH" or "env:NAME"'))
-    return f"file:{_location(root, place)}" if kind == "file" else text
+    return f"file:{location(root, place)}" if kind == "file" else text
 
 
 def _name(text: str, key: str, errors: list[ProjectError]) -> str:

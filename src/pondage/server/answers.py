@@ -8,7 +8,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from pondage.errors import PondageError
-from pondage.server.problems import problem_of, status_of
+from pondage.server.problems import Refused, problem_of, status_of
 
 _CHALLENGE = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "60"}, 503: {"Retry-After": "1"}}
 
@@ -20,8 +20,10 @@ def json_answer(value: object, status: int = 200, headers: dict[str, str] | None
 
 def problem_answer(error: PondageError) -> Response:
     """Answer an error with the status that belongs to it."""
-    status = status_of(error)
-    return json_answer(problem_of(error), status)
+    answer = json_answer(problem_of(error), status_of(error))
+    if isinstance(error, Refused) and error.is_last:
+        answer.headers["Connection"] = "close"
+    return answer
 
 
 async def send_problem(scope: Scope, receive: Receive, send: Send, error: PondageError) -> None:

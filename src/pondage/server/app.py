@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import cast
 
 import anyio
@@ -33,6 +33,7 @@ from pondage.operations.operation import Level
 from pondage.server import openapi, static
 from pondage.server.answers import json_answer, problem_answer, send_problem
 from pondage.server.call import Call, Route, Service, Socket
+from pondage.server.fence.shares import Threads
 from pondage.server.guard import LOOPBACK, TOKEN, Guard
 from pondage.server.problems import Refused, has_zero, not_understood
 from pondage.server.routes import OPEN, ROUTES, SOCKETS, checked
@@ -41,8 +42,25 @@ LOG = logging.getLogger("pondage.server")
 LONGEST = 200
 CHECK_EVERY_S = 30.0
 REVOKED = 4401
-RELAYS = 16
-"""Threads that may wait for live hosts: the others stay free for readers."""
+BODY_S = 20.0
+BYTES_A_SECOND = 16 * 1024
+"""How long a body may take: so long, and a second for each so many bytes of it that have come."""
+
+
+class _Pools:
+    """Threads of several kinds, so that nobody waits for those who wait: for live hosts, for an output of a flow."""
+
+    def __init__(self) -> None:
+        self.open = Threads(at_once=4, of_one=4)
+        self.reading = Threads(at_once=40, of_one=16)
+        self.relays = Threads(at_once=16, of_one=8)
+        self.streams = Threads(at_once=16, of_one=4)
+
+    def of(self, route: Route) -> Threads:
+        """Answer where the handler of a route runs."""
+        if route.level is Level.OPEN:
+            return self.open
+        return self.relays if route.is_relayed else self.reading
 
 
 def make_app(
@@ -69,18 +87,25 @@ def make_app(
     )
     table = (*routes, described)
     checked([*table, *sockets])
-    relays = anyio.CapacityLimiter(RELAYS)
+    pools = _Pools()
     http: list[BaseRoute] = [
-        HttpRoute(route.path, _endpoint(service, route, relays), methods=[route.method]) for route in table
+        HttpRoute(route.path, _endpoint(service, route, pools), methods=[route.method]) for route in table
     ]
     http += [WebSocketRoute(each.path, _socket_endpoint(service, each)) for each in sockets]
     files = static.files()
     http += [HttpRoute(path, static.endpoint(file), methods=["GET"]) for path, file in files.items()]
     inner = Starlette(routes=http, exception_handlers={HTTPException: _no_route})
-    return Guard(inner, service.ledger, hosts=hosts, open_paths=OPEN | files.keys(), tickets=service.tickets)
+    return Guard(
+        inner,
+        service.ledger,
+        hosts=hosts,
+        open_paths=OPEN | files.keys(),
+        tickets=service.tickets,
+        visitors=service.visitors,
+    )
 
 
-def _endpoint(service: Service, route: Route, relays: anyio.CapacityLimiter) -> Callable[[Request], object]:
+def _endpoint(service: Service, route: Route, pools: _Pools) -> Callable[[Request], object]:
     async def endpoint(request: Request) -> Response:
         with tracing.span(f"{route.method} {route.path}", route=route.path, method=route.method):
             answer = await answered(request)
@@ -92,11 +117,12 @@ def _endpoint(service: Service, route: Route, relays: anyio.CapacityLimiter) -> 
     async def answered(request: Request) -> Response:
         try:
             call = await _call(service, route, request)
-            call = replace(call, body=await _body(route, request))
-            if inspect.iscoroutinefunction(route.handler):
-                value = await route.handler(call)
-            else:
-                value = await run_sync(route.handler, call, limiter=relays if route.is_relayed else None)
+            with service.bodies.held(call.bearer, _size(route, request)):
+                call = replace(call, body=await _body(route, request))
+                if inspect.iscoroutinefunction(route.handler):
+                    value = await route.handler(call)
+                else:
+                    value = await pools.of(route).run(call.bearer, route.handler, call)
         except PondageError as error:
             return problem_answer(error)
         except Exception:
@@ -105,7 +131,7 @@ def _endpoint(service: Service, route: Route, relays: anyio.CapacityLimiter) -> 
             LOG.exception("%s %s failed (%s)", route.method, route.path, number)
             return problem_answer(Refused(500, "INTERNAL", f"the server failed; its log says why under {number}"))
         if isinstance(value, Iterator):
-            return await _streamed(value, route, relays)
+            return await _streamed(route, partial(pools.streams.run, call.bearer, next, value, b""))
         if isinstance(value, str) and route.media != "application/json":
             return Response(value, route.status, media_type=route.media)
         return json_answer(value, route.status if route.status_of is None else route.status_of(value))
@@ -113,10 +139,10 @@ def _endpoint(service: Service, route: Route, relays: anyio.CapacityLimiter) -> 
     return endpoint
 
 
-async def _streamed(chunks: Iterator[bytes], route: Route, relays: anyio.CapacityLimiter) -> Response:
+async def _streamed(route: Route, following: Callable[[], Awaitable[bytes]]) -> Response:
     """Answer bytes as they come. What is wrong before the first of them is an error like any other."""
     try:
-        first = await run_sync(next, chunks, b"", limiter=relays)
+        first = await following()
     except PondageError as error:
         return problem_answer(error)
 
@@ -124,7 +150,7 @@ async def _streamed(chunks: Iterator[bytes], route: Route, relays: anyio.Capacit
         chunk = first
         while chunk:
             yield chunk
-            chunk = await run_sync(next, chunks, b"", limiter=relays)
+            chunk = await following()
 
     return StreamingResponse(rest(), route.status, media_type=route.media)
 
@@ -222,6 +248,17 @@ def _environment(service: Service, token: TokenRow | None, given: str | None, ma
     raise Refused(404, "NO_ENVIRONMENT", f"there is no environment {given[:63]!r}", hint="pondage env list")
 
 
+def _size(route: Route, request: Request) -> int:
+    """Answer how large a body is at most; raises `Refused` when it says itself that it is too large."""
+    if route.request is None:
+        return 0
+    said = request.headers.get("content-length", "")
+    size = int(said) if said.isascii() and said.isdigit() else route.limit_bytes
+    if size > route.limit_bytes:
+        raise Refused(413, "TOO_LARGE", f"the body is larger than {route.limit_bytes:,} bytes")
+    return size
+
+
 async def _body(route: Route, request: Request) -> object:
     """Read and decode the body, at most as much as the route allows."""
     if route.request is None:
@@ -230,10 +267,14 @@ async def _body(route: Route, request: Request) -> object:
         raise Refused(415, "NOT_JSON", "the body must be JSON", place="$", hint="Content-Type: application/json")
     data = bytearray()
     try:
-        async for chunk in request.stream():
-            data += chunk
-            if len(data) > route.limit_bytes:
-                raise Refused(413, "TOO_LARGE", f"the body is larger than {route.limit_bytes:,} bytes")
+        with anyio.fail_after(BODY_S) as scope:
+            async for chunk in request.stream():
+                data += chunk
+                scope.deadline += len(chunk) / BYTES_A_SECOND
+                if len(data) > route.limit_bytes:
+                    raise Refused(413, "TOO_LARGE", f"the body is larger than {route.limit_bytes:,} bytes")
+    except TimeoutError as error:
+        raise Refused(408, "TOO_SLOW", "the body did not come in time", is_last=True) from error
     except ClientDisconnect as error:
         raise Refused(400, "HUNG_UP", "the client has gone before its body was whole") from error
     if has_zero(data):

@@ -16,10 +16,11 @@ from pondage.ledger.tables.api_tokens import TokenRow
 from pondage.ledger.tables.history import Caller
 from pondage.operations.operation import Context, Level
 from pondage.project.project import Project
+from pondage.server.fence.shares import SMALL, Bodies
+from pondage.server.fence.visitors import Visitors
 from pondage.server.hub import Feeds
 from pondage.server.limits import Tickets
 
-SMALL = 64 * 1024
 Kind = TypeVar("Kind")
 
 
@@ -37,6 +38,8 @@ class Service:
     project: Project | None = None
     tickets: Tickets = field(default_factory=Tickets)
     feeds: Feeds = field(default_factory=Feeds)
+    visitors: Visitors = field(default_factory=Visitors)
+    bodies: Bodies = field(default_factory=Bodies)
     requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
 
 
@@ -50,6 +53,11 @@ class Call:
     path: Mapping[str, str] = field(default_factory=dict)
     query: object = None
     body: object = None
+
+    @property
+    def bearer(self) -> str:
+        """Answer the id of the token, which is nothing where none is asked for."""
+        return "" if self.token is None else self.token.id
 
     @property
     def context(self) -> Context:

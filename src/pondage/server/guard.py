@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from typing import TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from starlette.concurrency import run_in_threadpool
+import anyio
+from anyio.to_thread import run_sync
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -15,10 +18,14 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import api_tokens
 from pondage.ledger.tables.api_tokens import TokenRow
 from pondage.server.answers import send_problem
+from pondage.server.fence.visitors import Visitors, party_of
 from pondage.server.limits import Failures, Tickets
 from pondage.server.problems import Refused
 
 LOG = logging.getLogger("pondage.server")
+Answer = TypeVar("Answer")
+LOOKING = 8
+"""Threads that look tokens up: whoever has one does not hold up those who show theirs."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 TOKEN = "pondage.token"
 """Where the guard leaves the token's row in the scope."""
@@ -37,14 +44,23 @@ class Guard:
     """Stands before the whole application, so that a path that does not exist is guarded like one that does."""
 
     def __init__(
-        self, app: ASGIApp, ledger: Ledger, *, hosts: Iterable[str], open_paths: Iterable[str], tickets: Tickets
+        self,
+        app: ASGIApp,
+        ledger: Ledger,
+        *,
+        hosts: Iterable[str],
+        open_paths: Iterable[str],
+        tickets: Tickets,
+        visitors: Visitors,
     ) -> None:
         self._app = app
         self._ledger = ledger
         self._hosts = frozenset(host.lower() for host in hosts)
         self._open = frozenset(open_paths)
         self._tickets = tickets
+        self._visitors = visitors
         self._failures = Failures()
+        self._looking = anyio.CapacityLimiter(LOOKING)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer why not."""
@@ -52,14 +68,17 @@ class Guard:
             await self._app(scope, receive, send)
             return
         guarded = _with_headers(send)
-        try:
-            self._check_names(scope)
-            if scope["type"] == "websocket" or scope["path"] not in self._open:
-                scope[TOKEN] = await self._bearer(scope)
-        except PondageError as error:
-            await send_problem(scope, receive, guarded, error)
-            return
-        await self._app(scope, receive, guarded)
+        with ExitStack() as stack:
+            try:
+                _check_framing(scope)
+                self._check_names(scope)
+                if scope["type"] == "websocket" or scope["path"] not in self._open:
+                    token = scope[TOKEN] = await self._bearer(scope)
+                    stack.enter_context(self._visitors.known(scope.get("client"), token.id))
+            except PondageError as error:
+                await send_problem(scope, receive, guarded, error)
+                return
+            await self._app(scope, receive, guarded)
 
     def _check_names(self, scope: Scope) -> None:
         """Refuse a Host that is not ours (a page that had its name point here) and an Origin that is not that Host."""
@@ -99,7 +118,7 @@ class Guard:
                 "a token is needed",
                 hint="Authorization: Bearer TOKEN; pondage token create --level read",
             )
-        found = await run_in_threadpool(self._look_up, token)
+        found = await self._in_thread(lambda: self._look_up(token))
         if found is None:
             self._failures.failed(address)
             LOG.warning("a wrong token came from %r", address)
@@ -108,6 +127,9 @@ class Guard:
             )
         self._failures.succeeded(token)
         return found
+
+    async def _in_thread(self, look: Callable[[], Answer]) -> Answer:
+        return await run_sync(look, limiter=self._looking)
 
     def _look_up(self, token: str) -> TokenRow | None:
         with self._ledger.reading() as tx:
@@ -120,11 +142,20 @@ class Guard:
             with self._ledger.reading() as tx:
                 return api_tokens.is_valid(tx, row.id)
 
-        if not await run_in_threadpool(look):
+        if not await self._in_thread(look):
             raise Refused(
                 401, "BAD_TOKEN", "the token is unknown, revoked or expired", hint="pondage token create --level read"
             )
         return row
+
+
+def _check_framing(scope: Scope) -> None:
+    """Refuse a request with two lengths: a proxy that believes the other one sees another request behind it."""
+    headers = Headers(scope=scope)
+    if "content-length" in headers and "transfer-encoding" in headers:
+        raise Refused(
+            400, "TWO_LENGTHS", "a request has a Content-Length or a Transfer-Encoding, not both", is_last=True
+        )
 
 
 def _host_name(given: str) -> str | None:
@@ -147,7 +178,7 @@ def _is_same(origin: str, host: str) -> bool:
 
 def _address(scope: Scope) -> str:
     client = scope.get("client")
-    return str(client[0]) if client else "unknown"
+    return party_of(str(client[0])) if client else "unknown"
 
 
 def _with_headers(send: Send) -> Send:

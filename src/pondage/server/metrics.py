@@ -110,6 +110,12 @@ def _of_server(call: Call) -> Iterator[Metric]:
         "counter",
         tuple(({"method": m, "route": r, "status": str(s)}, n) for (m, r, s), n in counted),
     )
+    visitors = call.service.visitors
+    of_kinds = (("known", visitors.count - visitors.strangers), ("stranger", visitors.strangers))
+    yield Metric("connections", "Open connections.", "gauge", tuple(({"kind": kind}, n) for kind, n in of_kinds))
+    yield Metric(
+        "connections_ended_total", "Connections refused or ended by a limit.", "counter", (({}, visitors.sent_away),)
+    )
     yield Metric("feed_watchers", "Clients of the feed.", "gauge", (({}, call.service.feeds.count),))
 
 

@@ -24,7 +24,8 @@ from pondage.operations import (
     trees,
 )
 from pondage.operations.operation import Operation
-from pondage.server.call import SMALL, Call, Handler, Nothing, Route
+from pondage.server.call import Call, Handler, Nothing, Route
+from pondage.server.fence.shares import SMALL
 from pondage.server.strangers import WRAPPERS
 
 LARGE = 40 * 1024 * 1024

@@ -17,9 +17,20 @@ _ZERO = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 class Refused(PondageError):
     """A request that the server does not carry out, with the status to answer."""
 
-    def __init__(self, status: int, code: str, message: str, *, hint: str | None = None, place: str | None = None):
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        hint: str | None = None,
+        place: str | None = None,
+        is_last: bool = False,
+    ) -> None:
         super().__init__(message, hint=hint, place=place, code=code)
         self.status = status
+        self.is_last = is_last
+        """Whether nothing more is read from this connection."""
 
 
 _STATUS = {
@@ -27,6 +38,9 @@ _STATUS = {
     "NOT_LOADED": 404,
     "NO_LIVE_HOST": 503,
     "NO_PROJECT": 503,
+    "NO_ROOM": 503,
+    "TOO_MANY_AT_ONCE": 429,
+    "TOO_MANY_BODIES": 429,
     "BAD_ARCHIVE": 422,
     "UNFIT_VALUE": 400,
 }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
 import signal
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 import msgspec
 import uvicorn
@@ -19,8 +21,11 @@ from pondage.errors import PondageError
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, api_tokens, history
 from pondage.ledger.tables.history import Caller
+from pondage.project.project import ServerTable
 from pondage.server.app import make_app
 from pondage.server.call import Service
+from pondage.server.fence.door import FencedServer
+from pondage.server.fence.visitors import Limits, Visitors
 from pondage.server.guard import LOOPBACK
 from pondage.tracing import begin
 
@@ -43,6 +48,16 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Answer every name that a request may give: of an address for all interfaces only those that were allowed."""
         own = () if self.host in ("0.0.0.0", "::", "") else (self.host,)
         return (*LOOPBACK, *own, *self.hosts)
+
+
+def limits_of(settings: ServerTable) -> Limits:
+    """Answer how many may be connected: what the project says, and at most half of what this process may open."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    is_endless = descriptors == resource.RLIM_INFINITY
+    most = settings.connections if is_endless else min(settings.connections, descriptors // 2)
+    return Limits(
+        connections=most, per_address=min(settings.connections_per_address, most), strangers=max(1, min(64, most // 4))
+    )
 
 
 def first_token(ledger: Ledger, state: Path, *, environment: str) -> str | None:
@@ -83,7 +98,7 @@ def bound(options: ServeOptions) -> socket.socket:
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind((options.host, options.port))
-        opened.listen(128)
+        opened.listen(1024)
     except OSError as error:
         opened.close()
         raise PondageError(
@@ -102,10 +117,16 @@ def url_of(options: ServeOptions, listening: socket.socket, token: str | None) -
     return f"{scheme}://{host}:{listening.getsockname()[1]}/{fragment}"
 
 
-def server_of(app: ASGIApp, options: ServeOptions) -> uvicorn.Server:
-    """Answer the server, which says nothing by itself and takes no client's word for an address."""
+def server_of(app: ASGIApp, options: ServeOptions, visitors: Visitors) -> FencedServer:
+    """Answer the server, which says nothing by itself and takes no client's word for an address.
+
+    What serves is named, so that a package that happens to be there puts nothing else in its place.
+    """
     config = uvicorn.Config(
         app,
+        loop="asyncio",
+        http="h11",
+        ws="websockets-sansio",
         log_level="warning",
         access_log=False,
         proxy_headers=False,
@@ -118,7 +139,7 @@ def server_of(app: ASGIApp, options: ServeOptions) -> uvicorn.Server:
         lifespan="off",
     )
     logging.getLogger("uvicorn.error").addFilter(_is_worth_saying)
-    return uvicorn.Server(config)
+    return FencedServer(config, visitors)
 
 
 def _is_worth_saying(record: logging.LogRecord) -> bool:
@@ -128,11 +149,14 @@ def _is_worth_saying(record: logging.LogRecord) -> bool:
 
 def serve(service: Service, options: ServeOptions, listening: socket.socket) -> None:
     """Serve until SIGTERM or Ctrl-C; raises `PondageError` when the server ends by itself."""
-    is_asked = threading.Event()
-    before = {each: signal.signal(each, lambda *_: is_asked.set()) for each in (signal.SIGINT, signal.SIGTERM)}
+    # Of all that wakes a thread, only this may be touched by a handler that runs while we hold its lock.
+    asked: SimpleQueue[int] = SimpleQueue()
+    before = {
+        each: signal.signal(each, lambda number, _: asked.put(number)) for each in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         with listening, serving(service, options, listening) as thread:
-            while not is_asked.wait(0.5):
+            while not _is_asked(asked):
                 if not thread.is_alive():
                     raise PondageError("the server has ended", hint="its last words are above", code="SERVER_ENDED")
     finally:
@@ -140,11 +164,19 @@ def serve(service: Service, options: ServeOptions, listening: socket.socket) -> 
             signal.signal(each, handler)
 
 
+def _is_asked(asked: SimpleQueue[int]) -> bool:
+    try:
+        asked.get(timeout=0.5)
+    except Empty:
+        return False
+    return True
+
+
 @contextmanager
 def serving(service: Service, options: ServeOptions, listening: socket.socket) -> Iterator[threading.Thread]:
     """Serve in a thread while the block runs, and answer the thread."""
     begin("server")
-    server = server_of(make_app(service, hosts=options.names), options)
+    server = server_of(make_app(service, hosts=options.names), options, service.visitors)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="server", daemon=True)
     thread.start()
     try:

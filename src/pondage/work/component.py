@@ -157,6 +157,8 @@ class MemberResult(msgspec.Struct, frozen=True, kw_only=True):
     deletes: tuple[str, ...] = ()
     items: list[object] | None = None
     """Of an iterator: its elements."""
+    is_cut: bool = False
+    """It knew that it was asked to stop, and may have given less than all."""
 
 
 class ComponentResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -367,3 +367,37 @@ def test_an_input_gets_the_columns_that_it_accepts(
     assert found is not None
     assert unpacked(found).to_pydict() == expected
     assert client.pop("in") is None
+
+
+def test_whoever_waits_for_a_stop_is_told_when_its_job_is_taken_away(flow: ProgramWorld, wire: Wire) -> None:
+    flow.start()
+    flow.claimed("w")
+    attempt = flow.attempt(flow.claimed("x"))
+    client = wire.open(flow.session(attempt))
+    client.take()
+    attempt.take_away("it was cancelled", 0.0)
+    assert client.wait_stop()
+
+
+def test_a_program_that_is_started_again_and_asked_to_stop_may_end_before_what_it_wrote(
+    flow: ProgramWorld, wire: Wire
+) -> None:
+    flow.start()
+    flow.write(flow.claimed("w"), b"in")
+    first = flow.claimed("x")
+    client = wire.open(flow.session(flow.attempt(first)))
+    client.take()
+    client.put("out", b"a")
+    client.put("out", b"b")
+    wait_until(lambda: flow.read(first) == [b"a", b"b"])
+    reap.crash(flow.run.world.ledger, process=flow.run.worker.id, token=first.claim.token, reason="killed")
+    second = flow.attempt(flow.claimed("x"))
+    session = flow.session(second)
+    client = wire.open(session)
+    client.take()
+    second.ask_to_stop()
+    client.put("out", b"what there is by now")
+    client.close("out")
+    wait_until(lambda: not session.open_outputs)
+    assert session.failure is None
+    assert flow.read(second.work) == [b"a", b"b", None], "what was written stays, and the stream ends"

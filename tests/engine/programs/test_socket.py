@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -14,6 +16,7 @@ from pondage.engine.live.socket import LiveSocket
 from pondage.engine.process.places import LONGEST_SOCKET_PATH
 from pondage.engine.programs.unix import SocketFolder, UnixQueue
 from pondage.program.transport import UnixTransport
+from pondage.program.wire import receive
 from tests.engine.programs.harness import ProgramWorld
 from tests.patience import PATIENCE_S
 
@@ -86,3 +89,48 @@ def test_a_closed_socket_leaves_no_thread_behind_also_when_its_program_still_wai
         thread.join(PATIENCE_S)
     assert not any(thread.is_alive() for thread in serving)
     client.end()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"\xff\xff\xff\xff", struct.pack(">I", 4) + b"nope", struct.pack(">I", 31) + b'{"verb":"put","body":999999999}'],
+    ids=["a length beyond all sizes", "no JSON", "a body beyond all sizes"],
+)
+def test_what_is_no_message_at_all_fails_the_component_with_a_code(
+    flow: ProgramWorld, tmp_path: Path, sent: bytes
+) -> None:
+    flow.start()
+    flow.claimed("w")
+    session = flow.session(flow.attempt(flow.claimed("x")))
+    queue = UnixQueue(session, tmp_path)
+    try:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(queue.url.removeprefix("unix:"))
+            client.sendall(sent)
+            answer = receive(client)
+        assert answer is not None
+        assert (answer[0].verb, answer[0].code) == ("error", "DECODE_ERROR")
+        assert session.failure is not None
+        assert session.failure.code == "DECODE_ERROR"
+    finally:
+        session.end()
+        queue.close()
+
+
+def test_who_hangs_up_in_the_middle_of_a_message_has_died_and_sent_nothing_wrong(
+    flow: ProgramWorld, tmp_path: Path
+) -> None:
+    flow.start()
+    flow.claimed("w")
+    session = flow.session(flow.attempt(flow.claimed("x")))
+    queue = UnixQueue(session, tmp_path)
+    try:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(queue.url.removeprefix("unix:"))
+            client.sendall(struct.pack(">I", 40) + b'{"verb"')
+            client.shutdown(socket.SHUT_WR)
+            assert client.recv(1) == b"", "it is hung up on, too"
+        assert session.failure is None
+    finally:
+        session.end()
+        queue.close()

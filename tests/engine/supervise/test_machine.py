@@ -36,6 +36,25 @@ def test_a_project_file_says_what_a_machine_offers(tmp_path: Path) -> None:
     assert config.ledger == "postgresql://pondage@db.example/pondage"
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("there/ledger.db", "{here}/there/ledger.db"),
+        ("./ledger.db", "{here}/ledger.db"),
+        ("sqlite://there/ledger.db", "sqlite://{here}/there/ledger.db"),
+        ("sqlite:///there/ledger.db", "sqlite:///there/ledger.db"),
+        ("postgresql://pondage@db.example/pondage", "postgresql://pondage@db.example/pondage"),
+    ],
+)
+def test_a_relative_ledger_is_the_one_that_is_seen_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, meant: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = worker_config(WorkerOptions(ledger=given, warehouse="data", state=tmp_path / "state"), None)
+    assert config.ledger == meant.format(here=tmp_path)
+    assert config.warehouse == f"{tmp_path}/data"
+
+
 def test_the_command_line_wins(tmp_path: Path) -> None:
     options = WorkerOptions(ledger="sqlite:///x", state=tmp_path, slots=1, labels=("arm",), master="local[1]")
     config = worker_config(options, write_project(tmp_path / "project", "", FILE))

@@ -135,3 +135,13 @@ def test_the_start_of_spark_is_not_part_of_the_authors_time(
     watched.look(13.0)
     assert world.one("SELECT outcome FROM executions") == "failed"
     watched.end()
+
+
+def test_whoever_waits_for_a_stop_hears_at_once_that_its_work_was_taken_away(
+    world: World, tmp_path: Path, executor: PlainExecutor
+) -> None:
+    watched = Watched(world, tmp_path, executor)
+    world.send(Kill(pond="orders@1"))
+    watched.look(1.0)
+    assert watched.attempt.stopping.is_set()
+    watched.end()

@@ -28,6 +28,7 @@ from tests.engine.plain import Gate, PlainExecutor, Running, join_slots, make_wo
 from tests.ledger.harness import World, content, pond
 from tests.ledger.jobs import Jobs, component_result, job
 from tests.patience import PATIENCE_S
+from tests.services.postgres import wait_until
 
 
 def chain() -> list:
@@ -406,3 +407,25 @@ def test_work_that_could_not_ask_the_ledger_is_given_back_unless_it_may_run_only
     with Running(make_worker(world, tmp_path, executor)):
         wait_for(world, lambda: outcomes(world) == expected)
     assert len(executor.discarded) == 1
+
+
+def test_a_thread_that_does_not_stop_takes_nobody_else_s_work_with_it(
+    world: World, tmp_path: Path, executor: PlainExecutor
+) -> None:
+    world.deploy(pond("orders"), pond("sales"))
+    world.send(Tap(pond="orders@1"))
+    world.send(Tap(pond="sales@1"))
+    gates = {"orders": Gate(), "sales": Gate()}
+    executor.act = lambda attempt: gates[attempt.work.claim.node](attempt)
+    with Running(make_worker(world, tmp_path, executor, slots=2, cancel_grace_s=0.0)) as running:
+        for gate in gates.values():
+            gate.wait_entered()
+        world.send(Kill(pond="orders@1"))
+        stuck = running.worker.slots
+        wait_until(lambda: any(attempt.is_stuck for attempt in stuck.attempts))
+        assert running.worker.state() == "busy 2/2", "it goes on for the sake of the other one"
+        gates["sales"].opened.set()
+        assert running.wait() == 0, "and ends when nobody else is there"
+    assert sorted(map(str, outcomes(world))) == ["cancelled", "ok"]
+    gates["orders"].opened.set()
+    join_slots()

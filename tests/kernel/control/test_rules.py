@@ -330,3 +330,43 @@ def test_an_iteration_around_a_failed_one_is_executed_again_as_a_whole() -> None
     host, again = run(plan, items, host=host, is_resumed=True)
     assert again.state is JobState.OK
     assert runs_of(again) == ["x[#2][#1]", "x[#2][#2]", "n"]
+
+
+def test_a_kill_asks_whatever_runs_to_stop_and_lets_no_attempt_follow() -> None:
+    host = VirtualControlHost()
+    host.start(plan_of(job("a:task b:task c:task", ["a (ok) c"])), Start(second=1), 0)
+    effects = host.apply(1, [Kill()])
+    asked = [effect for effect in effects if isinstance(effect, StopInstance)]
+    assert [(effect.instance, effect.attempt, effect.is_last) for effect in asked] == [("a", 1, True), ("b", 1, True)]
+
+
+def test_what_a_kill_cut_short_is_not_finished_and_a_resume_executes_it_again() -> None:
+    plan = plan_of(job("a:task b:task", ["a (ok) b"]))
+    host = VirtualControlHost()
+    host.start(plan, Start(second=1), 0)
+    host.apply(1, [Kill()])
+    host.apply(2, [Settled(instance="a", attempt=1, is_cut=True)])
+    assert host.states() == {"a": State.RUNNING, "b": State.WAIT}
+    assert host.result() == (JobState.ABORTED, "KILLED")
+    _, again = run(plan, host=host, is_resumed=True)
+    assert [effect.instance for _, effect in again.effects if isinstance(effect, Run)] == ["a", "b"]
+    assert again.state is JobState.OK
+
+
+def test_what_is_over_in_a_killed_run_is_counted_once_however_often_it_is_told() -> None:
+    host = VirtualControlHost()
+    host.start(plan_of(job("a:task b:task c:task", ["a (ok) c"])), Start(second=1), 0)
+    host.apply(1, [Kill()])
+    host.apply(2, [Settled(instance="a", attempt=1, is_cut=True)])
+    host.apply(3, [Settled(instance="a", attempt=1, is_cut=True), Settled(instance="a", attempt=1)])
+    assert host.next_timer() == 31, "b still runs"
+    host.apply(4, [Settled(instance="b", attempt=1)])
+    assert host.result() == (JobState.ABORTED, "KILLED")
+
+
+def test_what_stops_early_without_a_kill_is_ok() -> None:
+    host = VirtualControlHost()
+    host.start(plan_of(job("a:task")), Start(second=1), 0)
+    host.apply(1, [Stop(instance="a")])
+    host.apply(2, [Settled(instance="a", attempt=1, is_cut=True)])
+    assert host.states() == {"a": State.OK}

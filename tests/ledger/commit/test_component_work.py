@@ -10,6 +10,7 @@ from pondage.define.project.durability import Durability
 from pondage.errors import LedgerError
 from pondage.ledger.act import jobs
 from pondage.ledger.commit import guarded
+from pondage.ledger.queue import executions
 from pondage.ledger.step import advance, job_advance
 from pondage.ledger.upkeep import leases, reap
 from pondage.work.component import ComponentTask, Given, Stored
@@ -303,3 +304,84 @@ def test_a_run_tells_what_it_cost(run: Jobs) -> None:
     run.world.clock.time += 2 * SECOND
     assert run.claim() is not None
     assert run.show(resumed).metrics.resumed_in_us == 2 * SECOND
+
+
+TWO = "components: [{name: a, type: task}, {name: b, type: task}]\nconnections: {control: [a (ok) b]}\n"
+
+
+def executions_of(run: Jobs) -> list[object]:
+    return [row["outcome"] for row in run.world.rows("SELECT outcome FROM executions ORDER BY id")]
+
+
+def test_a_kill_during_a_crash_loop_starts_no_attempt_and_ends_at_once_with_a_checkpoint(run: Jobs) -> None:
+    started = run.start(job(TWO))
+    for _ in range(2):
+        held = run.claim()
+        assert held is not None
+        assert reap.crash(run.world.ledger, process=run.worker.id, token=held.claim.token, reason="it died")
+    assert executions_of(run) == ["crashed", "crashed", None], "it waits for its next try"
+    jobs.kill(run.world.ledger, "main", started)
+    assert (run.row(started).state, run.row(started).code) == ("ABORTED", "KILLED")
+    run.world.pass_time(600)
+    assert run.claim() is None
+    assert executions_of(run) == ["crashed", "crashed", "cancelled"]
+    resumed = jobs.resume(run.world.ledger, "main", started)
+    assert run.drain() == ["a", "b"]
+    assert run.row(resumed).state == "OK"
+
+
+@pytest.mark.parametrize("way", ["crashed", "released", "abandoned", "out of memory"])
+def test_no_attempt_follows_one_that_ended_in_a_killed_run_however_it_ended(run: Jobs, way: str) -> None:
+    started = run.start(job(TWO))
+    held = run.claim()
+    assert held is not None
+    jobs.kill(run.world.ledger, "main", started)
+    assert run.row(started).state == "RUNNING"
+    ledger, token = run.world.ledger, held.claim.token
+    match way:
+        case "crashed":
+            assert reap.crash(ledger, process=run.worker.id, token=token, reason="it died")
+        case "released":
+            assert guarded.release(ledger, held)
+        case "abandoned":
+            assert reap.abandon(ledger, process=run.worker.id, tokens=[token]) == 1
+        case _:
+            dead = run.worker.row
+            assert reap.reap_process(ledger, dead, reason="no memory", is_out_of_memory=True) is not None
+    assert (run.row(started).state, run.row(started).code) == ("ABORTED", "KILLED")
+    run.world.pass_time(600)
+    assert run.claim() is None
+    assert run.world.one("SELECT count(*) FROM availabilities") == 0
+
+
+def test_what_may_run_only_once_and_dies_of_a_kill_is_no_panic(run: Jobs) -> None:
+    once = {**TEST_REGISTRY, "task": component("task", restartable=False)}
+    started = run.start(job(TWO, registry=once))
+    held = run.claim()
+    assert held is not None
+    jobs.kill(run.world.ledger, "main", started)
+    assert reap.crash(run.world.ledger, process=run.worker.id, token=held.claim.token, reason="it died")
+    assert (run.row(started).state, run.row(started).code) == ("ABORTED", "KILLED")
+
+
+def test_a_killed_run_tells_its_worker_and_takes_what_it_had_finished_by_then(run: Jobs) -> None:
+    started = run.start(job(TWO))
+    held = run.claim()
+    assert held is not None
+    jobs.kill(run.world.ledger, "main", started)
+    with run.world.ledger.reading() as tx:
+        assert executions.stopped_tokens(tx, run.worker.id) == {held.claim.token}
+    assert run.commit(held)
+    assert run.states(started)["a"] == "OK"
+    assert (run.row(started).state, run.row(started).code) == ("ABORTED", "KILLED")
+
+
+def test_what_returned_because_it_was_killed_is_executed_again_by_a_resume(run: Jobs) -> None:
+    started = run.start(job(TWO))
+    held = run.claim()
+    assert held is not None
+    jobs.kill(run.world.ledger, "main", started)
+    assert run.commit(held, is_cut=True)
+    assert (run.row(started).state, run.row(started).code) == ("ABORTED", "KILLED")
+    jobs.resume(run.world.ledger, "main", started)
+    assert run.drain() == ["a", "b"]

@@ -71,6 +71,7 @@ def test_while_a_fan_out_is_open_nothing_else_steps_the_run(run: Jobs, monkeypat
     assert body is not None
     run.commit(body, failing={"body[#1]"})
     assert opened(run) == [1, 4, 4]
+    assert run.claim() is not None  # one that runs: a killed run waits for it, and for nothing that has not begun
     jobs.kill(run.world.ledger, "main", started)
     assert opened(run) == [1, 4, 4, 2]
     assert run.row(started).state == "RUNNING"

@@ -7,7 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from pondage.define.pond.definition import ScheduleDefinition, TideDefinition, Triggers
+from pondage.define.values.names import PondKey
+from pondage.kernel.demand.events import Clear, Kill, Pause, Resume, Sleep, Wake
 from pondage.ledger.tables.schedules import next_time
+from pondage.ledger.upkeep.replay import replay
 from tests.ledger.harness import SECOND, World, pond, state
 
 
@@ -51,7 +54,7 @@ def test_missed_times_follow_catch_up(world: World, catch_up: str, targets: int)
     world.clock.time = moment("2026-01-03T09:00:00")
     world.pass_time(0)
     sent = world.rows("SELECT signals FROM advancements")
-    assert sum(str(row["signals"]).count('"pulse"') for row in sent) == targets
+    assert sum(str(row["signals"]).count('"due"') for row in sent) == targets
     world.worker().drain()
     assert len(world.runs("sales")) == min(targets, 1)
 
@@ -68,3 +71,50 @@ def test_declared_triggers_follow_the_code_and_those_set_by_hand_stay(world: Wor
     world.deploy(pond("orders"))
     assert state(world, "orders@1")["tides"] == {"mine": 5 * SECOND}
     assert world.one("SELECT count(*) FROM schedules") == 0
+
+
+def pulsed_at_six(world: World, day: int) -> list[str]:
+    """What ran because of the schedule of that day."""
+    world.clock.time = moment(f"2026-01-{day:02d}T06:00:00")
+    world.pass_time(0)
+    return world.worker().drain()
+
+
+@pytest.mark.parametrize("silencing", [(Sleep,), (Kill,), (Kill, Clear)])
+def test_a_schedule_is_silent_after_sleep_after_kill_and_after_clear_until_wake(
+    world: World, silencing: tuple[type[Sleep] | type[Kill] | type[Clear], ...]
+) -> None:
+    world.clock.time = moment("2026-01-01T00:00:00")
+    world.deploy(pond("orders", triggers=scheduled("all")))
+    for verb in silencing:
+        world.send(verb(pond=PondKey("orders@1")))
+    assert pulsed_at_six(world, 1) == []
+    world.deploy(pond("orders", code="c2", triggers=scheduled("all")))
+    assert pulsed_at_six(world, 2) == [], "a deploy that leaves the schedule as it was does not wake it"
+    world.send(Wake(pond=PondKey("orders@1")))
+    world.worker().drain()
+    assert pulsed_at_six(world, 3) == ["orders"]
+    assert len(world.runs("orders")) == 2, "what was missed in its sleep is not caught up with"
+
+
+def test_a_paused_schedule_stays_so_when_something_else_is_deployed_and_asks_when_it_is_another(world: World) -> None:
+    world.clock.time = moment("2026-01-01T00:00:00")
+    world.deploy(pond("orders", triggers=scheduled("latest")))
+    world.send(Pause(pond=PondKey("orders@1"), name="schedule"))
+    world.deploy(pond("orders", code="c2", triggers=scheduled("latest")), pond("other"))
+    assert pulsed_at_six(world, 1) == []
+    world.deploy(pond("orders", code="c2", triggers=scheduled("all")), pond("other"))
+    assert pulsed_at_six(world, 2) == ["orders"]
+
+
+def test_what_a_paused_schedule_did_not_ask_is_replayed_as_it_was(world: World) -> None:
+    world.clock.time = moment("2026-01-01T00:00:00")
+    world.deploy(pond("orders", triggers=scheduled("latest")))
+    world.send(Sleep(pond=PondKey("orders@1")))
+    pulsed_at_six(world, 1)
+    world.send(Resume(pond=PondKey("orders@1")))
+    pulsed_at_six(world, 2)
+    with world.ledger.reading() as tx:
+        replayed = replay(tx, world.ledger, 1)
+    assert replayed.is_complete
+    assert replayed.differences == ()

@@ -155,7 +155,7 @@ def test_another_major_is_not_found_but_the_one_that_is_there_is_named(world: Wo
     ],
 )
 def test_every_gate_is_a_sentence(gate: str, fields: dict[str, object], words: str) -> None:
-    assert words in gate_view("sales", gate, fields, now=60 * SECOND).text
+    assert words in gate_view("sales", gate, fields, now=60 * SECOND, called=str).text
 
 
 def test_work_that_needs_a_label_waits_for_a_worker_with_it(world: World) -> None:

@@ -21,6 +21,8 @@ const VERBS = [
   "kill",
   "wake",
   "sleep",
+  "pause",
+  "resume",
   "force",
   "deploy",
   "job run",

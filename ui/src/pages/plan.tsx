@@ -8,7 +8,7 @@ import { Link, PondLink } from "../parts/link";
 import { Word } from "../parts/word";
 import { usePlace } from "../router";
 import type { DeploymentsView, DeploymentView, PlannedPond, PlanView, RippleChange, SchemaView } from "../types";
-import { countText, listText, momentText } from "../words";
+import { countText, listText, momentText, shortName } from "../words";
 import type { Page } from "./page";
 
 function Plan() {
@@ -149,10 +149,7 @@ function Changes({ deployment, waiting }: { deployment: DeploymentView; waiting:
               <li key={message.text}>{message.text}</li>
             ))}
             {plan.recomputes.length === 0 ? null : (
-              <li>
-                These compute anew when somebody wants them next:{" "}
-                {listText(plan.recomputes.map((key) => key.split("@")[0] ?? key))}.
-              </li>
+              <li>These compute anew when somebody wants them next: {listText(plan.recomputes.map(shortName))}.</li>
             )}
           </ul>
         </Panel>
@@ -184,6 +181,12 @@ function Change({ pond, isWaiting }: { pond: PlannedPond; isWaiting: boolean }) 
         {pond.runs && pond.change === "changed" ? <span className="faint">computes anew</span> : null}
         {isWaiting ? <StateChip state="waiting" /> : null}
       </div>
+      {(pond.kept_for ?? []).length === 0 ? null : <p className="soft">kept for {listText(pond.kept_for ?? [])}</p>}
+      {(pond.rebound ?? []).map((each) => (
+        <p key={each} className="soft">
+          reads {each}
+        </p>
+      ))}
       {pond.what.length === 0 ? null : <p className="soft">{listText(pond.what)}</p>}
       {pond.ripples.length === 0 ? null : (
         <ul className="change-ripples">

@@ -1,5 +1,6 @@
 import type { CSSProperties, MouseEvent, ReactNode } from "react";
 import { changed, go, hrefOf, usePlace, type Params } from "../router";
+import { hasMajors } from "../words";
 
 interface LinkProps {
   page?: string;
@@ -34,7 +35,7 @@ export function Link({ page, params = {}, className, title, current, style, chil
   );
 }
 
-/** A Pond by its name; the major version is shown when it is not the first. */
+/** A Pond by its name; the major version is shown when it is not the first, or not the only one. */
 export function PondLink({ pond, children }: { pond: string; children?: ReactNode }) {
   const [name, major] = pond.split("@");
   return (
@@ -42,7 +43,9 @@ export function PondLink({ pond, children }: { pond: string; children?: ReactNod
       {children ?? (
         <>
           {name}
-          {major !== undefined && major !== "1" ? <span className="faint">@{major}</span> : null}
+          {major !== undefined && (major !== "1" || hasMajors(name ?? "")) ? (
+            <span className="faint">@{major}</span>
+          ) : null}
         </>
       )}
     </Link>

@@ -6,7 +6,7 @@ import click
 
 from pondage.cli.ask.moment import required_moment
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.event import if_taken, ponds_argument, send
 from pondage.operations import demand, installation
 from pondage.views.ponds.status import PondView
@@ -15,8 +15,8 @@ from pondage.views.ponds.status import PondView
 @verb
 @ponds_argument
 @click.option("--at", metavar="WHEN", help="Be as fresh as a moment of the past: 15m (ago), 2026-05-04T06:00.")
-@pass_settings
-def pulse(settings: Settings, ponds: tuple[str, ...], at: str | None) -> None:
+@settings_and_json
+def pulse(settings: Settings, ponds: tuple[str, ...], at: str | None, is_json: bool) -> None:
     """Push once: bring the Pond to the freshness of this moment.
 
     Everything above it that is older runs first, and each Pond runs once. With --at what is fresh enough already does
@@ -29,7 +29,7 @@ def pulse(settings: Settings, ponds: tuple[str, ...], at: str | None) -> None:
             return "is as fresh as that already"
         return if_taken(old, "was pulsed")
 
-    send(settings, ponds, lambda to, key: to.ask(demand.pulse, pond=key, at=target), done)
+    send(settings, ponds, lambda to, key: to.ask(demand.pulse, pond=key, at=target), done, is_json=is_json)
 
 
 def _moment(settings: Settings, text: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.client.settings import Settings, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.event import send
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.names import checked_name
@@ -16,8 +16,8 @@ from pondage.views.words import duration_text
 @click.argument("pond", metavar="POND")
 @click.argument("limit", metavar="LIMIT")
 @click.option("--name", default="tide", show_default=True, help="Its name: a Pond may have several Tides.")
-@pass_settings
-def tide(settings: Settings, pond: str, limit: str, name: str) -> None:
+@settings_and_json
+def tide(settings: Settings, pond: str, limit: str, name: str, is_json: bool) -> None:
     """Keep the Pond no staler than LIMIT (90s, 15m, 1h, 1d), until `pondage calm`.
 
     It runs no more often than that needs. Of several Tides the smallest limit rules; one of the same name is replaced.
@@ -25,4 +25,10 @@ def tide(settings: Settings, pond: str, limit: str, name: str) -> None:
     length = parsed_duration(limit, what="limit")
     checked = checked_name(name, what="Tide")
     done = f"has Tide {checked!r} of {duration_text(length)}"
-    send(settings, (pond,), lambda to, key: to.ask(demand.tide, pond=key, limit=limit, name=checked), done)
+    send(
+        settings,
+        (pond,),
+        lambda to, key: to.ask(demand.tide, pond=key, limit=limit, name=checked),
+        done,
+        is_json=is_json,
+    )

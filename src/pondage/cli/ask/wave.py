@@ -6,7 +6,7 @@ from typing import Literal
 
 import click
 
-from pondage.cli.client.settings import Settings, pass_settings, verb
+from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.event import ponds_argument, send
 from pondage.operations import demand
 
@@ -21,8 +21,8 @@ from pondage.operations import demand
     help="just-in-time: let the Inlets start only so early that the slowest Pond need not wait: fresher data.",
 )
 @click.option("--just-in-time", is_flag=True, help="The same as --pacing just-in-time.")
-@pass_settings
-def wave(settings: Settings, ponds: tuple[str, ...], pacing: str, just_in_time: bool) -> None:
+@settings_and_json
+def wave(settings: Settings, ponds: tuple[str, ...], pacing: str, just_in_time: bool, is_json: bool) -> None:
     """Pull again and again: a Tap now and after each completed Run, until `pondage calm`.
 
     Every Pond above settles on the rhythm of the slowest one. A Wave survives failures and restarts. A Pond has one:
@@ -31,4 +31,4 @@ def wave(settings: Settings, ponds: tuple[str, ...], pacing: str, just_in_time: 
     is_paced = just_in_time or pacing == "just-in-time"
     chosen: Literal["eager", "just-in-time"] = "just-in-time" if is_paced else "eager"
     done = "has a Wave, just in time" if is_paced else "has a Wave"
-    send(settings, ponds, lambda to, key: to.ask(demand.wave, pond=key, pacing=chosen), done)
+    send(settings, ponds, lambda to, key: to.ask(demand.wave, pond=key, pacing=chosen), done, is_json=is_json)

@@ -8,6 +8,7 @@ import click
 
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings
+from pondage.cli.printing.output import print_json
 from pondage.operations import ponds
 from pondage.views.ponds.status import PondView, StatusView
 from pondage.views.runs.processes import heard_of
@@ -24,10 +25,13 @@ def send(
     ponds: tuple[str, ...],
     tell: Callable[[Desk, str], StatusView],
     done: str | Callable[[PondView, PondView], str],
+    *,
+    is_json: bool,
 ) -> None:
     """Tell each Pond something and say what follows from it. Names are looked up before anything is sent.
 
-    `done` is what happened, or finds it out from how the Pond was before and is now.
+    `done` is what happened, or finds it out from how the Pond was before and is now. With `is_json` the Ponds as they
+    are now are printed, as `pondage status --json` does.
     """
     with desk(settings) as opened:
         keys = find_ponds(opened, ponds)
@@ -35,6 +39,9 @@ def send(
         for key in keys:
             tell(opened, key)
         now = _status(opened, keys)
+        if is_json:
+            print_json(now)
+            return
         for key in keys:
             old, new = before.pond(key), now.pond(key)
             if old is None or new is None:

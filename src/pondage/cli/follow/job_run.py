@@ -99,7 +99,7 @@ def _shown(settings: Settings, *, is_quiet: bool) -> Iterator[Show]:
         with Live(console=console(settings), auto_refresh=False, transient=False) as live:
 
             def draw(view: JobRunDetail) -> None:
-                table = rich_table(COMPONENT_COLUMNS, component_rows(view))
+                table = rich_table(COMPONENT_COLUMNS, component_rows(view), width=live.console.width)
                 live.update(Group(table, Text(headline(view), style="dim")), refresh=True)
 
             yield draw
@@ -125,10 +125,10 @@ class Lines:
                 click.echo("  ".join(word for word in words if word))
 
 
-def kill_run(opened: Desk, run_id: str) -> None:
-    """Kill a run of a job or a flow, and say what is left of it."""
-    view = opened.ask(jobs.job_kill, run=run_id)
-    found = view.run.id
-    running = view.run.counts.get("RUNNING", 0)
-    rest = f"; {running} component(s) may end within 30 s" if view.run.ended_at is None else ""
-    click.echo(f"{found} is {view.run.state}{rest}; to go on later: pondage job resume {found}")
+def killed_text(view: JobRunDetail) -> str:
+    """Say what is left of a run of a job or a flow that was killed, and how to go on with it."""
+    run = view.run
+    noun, verb = ("node", "flow") if run.is_flow else ("component", "job")
+    running = run.counts.get("RUNNING", 0)
+    rest = f"; {running} {noun}(s) may end within 30 s" if run.ended_at is None else ""
+    return f"{run.id} is {run.state}{rest}; to go on later: pondage {verb} resume {run.id}"

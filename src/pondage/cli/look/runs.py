@@ -30,4 +30,5 @@ def runs(settings: Settings, pond: str | None, state: str | None, limit: int, is
         return
     print_table(settings, RUNS_COLUMNS, [run_row(run, view.at) for run in view.runs], numbers=("TOOK",))
     if view.has_more:
-        click.echo(f"older ones are left out; try: pondage runs -n {min(1000, limit * 5)}")
+        again = ["pondage runs", *([pond] if pond else []), *([f"--state {state}"] if state else [])]
+        click.echo(f"older ones are left out; try: {' '.join(again)} -n {min(1000, limit * 5)}")

@@ -16,10 +16,11 @@ from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.look import simulate_options as options
 from pondage.cli.printing.output import print_json
 from pondage.cli.printing.simulation import print_tables
+from pondage.cli.printing.target import replace_text
 from pondage.define.pond.definition import PondDefinition
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.names import PondKey
-from pondage.errors import NotFound, PondageError
+from pondage.errors import NotFound
 from pondage.kernel.demand import events
 from pondage.kernel.demand.events import Tide, Wave
 from pondage.ledger.act.branching import with_foreign
@@ -299,10 +300,7 @@ def _asked(question: Question) -> tuple[str, ...]:
 def _draw(path: Path, question: Question, ours: Played, view: SimulationView) -> None:
     title = f"{view.project}: {', '.join(view.triggers)}"
     drawn = svg(question.pipeline, ours.recorder, start=question.start, end=question.end, title=title)
-    try:
-        path.write_text(drawn, encoding="utf-8")
-    except OSError as error:
-        raise PondageError(f"cannot write {path}: {error.strerror}", code="CANNOT_WRITE") from error
+    replace_text(path, drawn)
 
 
 def _save(settings: Settings, name: str, ours: Played, view: SimulationView) -> None:

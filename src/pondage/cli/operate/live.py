@@ -26,11 +26,13 @@ def live(settings: Settings, ledger: str | None, state: Path | None) -> None:
     Several machines may: each reactor has one owner, and when that dies another takes over with its state. What is not
     said is taken from the project file here, if there is one. `pondage dev` runs reactors by itself.
     """
+    from pondage.engine.process.voice import unhindered
     from pondage.engine.supervise.machine import WorkerOptions, run_worker, worker_config
 
     project = project_if_any(settings)
     warehouse = None if project is not None or state is None else str(state.absolute() / "warehouse")
     config = worker_config(WorkerOptions(ledger=ledger, warehouse=warehouse, state=state), project)
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
-    code = run_worker(msgspec.structs.replace(config, workers=0), has_live=True)
+    with unhindered():
+        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+        code = run_worker(msgspec.structs.replace(config, workers=0), has_live=True)
     click.get_current_context().exit(code)

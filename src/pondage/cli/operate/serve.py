@@ -43,11 +43,12 @@ def serve(
         if file is not None and not file.is_file():
             raise click.UsageError(f"there is no file {file}")
     require_server()
+    from pondage.engine.process.voice import unhindered
     from pondage.server.serving import ServeOptions, bound, first_token, url_of
     from pondage.server.serving import serve as run
 
     options = ServeOptions(host=host, port=port, hosts=hosts, certificate=tls_cert, key=tls_key)
-    with session(settings) as opened:
+    with session(settings) as opened, unhindered():
         listening = bound(options)
         token = first_token(opened.ledger, opened.project.state, environment=opened.environment)
         click.echo(f"Pondage serves the page and the API of project {opened.project.name}:")
@@ -86,9 +87,15 @@ def _started(settings: Settings, port: int) -> Iterator[str]:
 def service_of(opened: Session) -> Service:
     """Answer what the server works with."""
     from pondage.server.call import Service
+    from pondage.server.fence.visitors import Visitors
+    from pondage.server.serving import limits_of
 
     return Service(
-        ledger=opened.ledger, environment=opened.environment, warehouse=opened.warehouse, project=opened.project
+        ledger=opened.ledger,
+        environment=opened.environment,
+        warehouse=opened.warehouse,
+        project=opened.project,
+        visitors=Visitors(limits_of(opened.project.server)),
     )
 
 

@@ -51,6 +51,7 @@ def worker(
 
     What is not said is taken from the project file here, if there is one. Deployed code comes from the ledger.
     """
+    from pondage.engine.process.voice import unhindered
     from pondage.engine.supervise.machine import WorkerOptions, run_worker, worker_config
 
     given = None if labels is None else tuple(each.strip() for each in labels.split(",") if each.strip())
@@ -63,5 +64,7 @@ def worker(
         components=components or None, memory=memory, master=master,
     )  # fmt: skip
     config = worker_config(options, project)
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
-    click.get_current_context().exit(run_worker(config))
+    with unhindered():
+        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+        code = run_worker(config)
+    click.get_current_context().exit(code)

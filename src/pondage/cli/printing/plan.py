@@ -8,7 +8,13 @@ from pondage.cli.client.settings import Settings
 from pondage.cli.printing.output import styled
 from pondage.views.plans.plan import PlannedPond, PlanView, SchemaView
 
-_SIGNS = {"added": ("+", "green"), "changed": ("~", "yellow"), "removed": ("-", "red"), "unchanged": (" ", "dim")}
+_SIGNS = {
+    "added": ("+", "green"),
+    "changed": ("~", "yellow"),
+    "removed": ("-", "red"),
+    "unchanged": (" ", "dim"),
+    "kept": ("=", "dim"),
+}
 
 
 def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False) -> None:
@@ -54,10 +60,13 @@ def _print_change(settings: Settings, change: str, text: str) -> None:
 
 
 def _planned_text(pond: PlannedPond) -> str:
+    if pond.change == "kept":
+        return f"{pond.key} kept for {', '.join(pond.kept_for)} (pondage deploy --remove {pond.key} ends it)"
     words = [pond.key, pond.change]
     if pond.version_from and pond.version_to and pond.version_from != pond.version_to:
         words.append(f"{pond.version_from} -> {pond.version_to}")
     details = [f"{ripple.name}: {', '.join(ripple.what) or ripple.change}" for ripple in pond.ripples]
+    details += [f"reads {each}" for each in pond.rebound]
     details += pond.what
     if pond.change != "unchanged":
         details += [f"reads {', '.join(pond.sources)}"] if pond.sources and pond.change == "added" else []
@@ -68,7 +77,7 @@ def _planned_text(pond: PlannedPond) -> str:
 
 def _fusion_lines(pond: PlannedPond) -> list[str]:
     """Answer what is fused, and in a Pond that asks for it also what is not; nothing for one that is as it was."""
-    if pond.change == "unchanged":
+    if pond.change in ("unchanged", "kept"):
         return []
     return [
         f"{each.ripple}: {f'fused into {each.into}' if each.into else 'written'} ({each.reason})"

@@ -11,6 +11,7 @@ from pondage.cli.follow.ponds import failure_of, is_stuck, short_name
 from pondage.cli.follow.screen import follow, screen
 from pondage.cli.printing.output import print_view
 from pondage.cli.printing.plan import print_plan
+from pondage.cli.start.plan import REMOVE_HELP
 from pondage.ledger.act.branching import Choice
 from pondage.operations import demand, deployments, ponds
 from pondage.plan.deploy.planner import refuse
@@ -26,6 +27,7 @@ from pondage.views.runs.processes import heard_of
 @click.option("--from", "parent", metavar="ENV", help="A new environment reads this one where it has no Ponds [main].")
 @click.option("--empty", "is_empty", is_flag=True, help="A new environment reads no other one.")
 @click.option("--all", "is_all", is_flag=True, help="Every Pond of the project, also those that are as in --from.")
+@click.option("--remove", "ended", multiple=True, metavar="POND@MAJOR", help=REMOVE_HELP)
 @settings_and_json
 def deploy(
     settings: Settings,
@@ -35,6 +37,7 @@ def deploy(
     parent: str | None,
     is_empty: bool,
     is_all: bool,
+    ended: tuple[str, ...],
     is_json: bool,
 ) -> None:
     """Put the Ponds of this project into the ledger, with their code, the jobs in its directory `jobs`, and what it
@@ -43,6 +46,9 @@ def deploy(
     A deploy asks for nothing: changed code runs when somebody wants its result. Runs that have started finish with
     the code they started with. Refused as a whole when the plan has a problem, or somebody else deployed meanwhile.
 
+    A major version that has left the files stays deployed, with its code, while somebody is bound to it; --remove takes
+    it away all the same.
+
     With --run the changed Ponds compute anew at once, from what their Sources have, and then everything that reads
     them. Exit code 1 when one fails: what reads it is then not run.
 
@@ -50,7 +56,7 @@ def deploy(
     else than there, and those that read them; or the named ones. Everything else is read from above.
     """
     with desk(settings) as opened:
-        choice = Choice(parent=parent, names=ponds, is_all=is_all, is_empty=is_empty)
+        choice = Choice(parent=parent, names=ponds, is_all=is_all, is_empty=is_empty, ended=ended)
         view = deploy_project(opened, choice, is_dry=dry_run)
         print_view(view, lambda: print_plan(settings, view, is_deployed=not dry_run), is_json=is_json)
         if view.is_empty or dry_run:

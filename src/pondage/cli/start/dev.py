@@ -23,10 +23,11 @@ def dev(settings: Settings, quiet: bool, port: int, no_api: bool) -> None:
 
     Ctrl-C waits for what runs; a second one gives it back at once. Nothing is lost either way.
     """
+    from pondage.engine.process.voice import unhindered
     from pondage.engine.supervise.dev import run_dev
 
     refuse_server(settings)
     project = open_project(settings)
-    with nullcontext() if no_api else beside(settings, port=port, is_quiet=quiet):
+    with unhindered(), nullcontext() if no_api else beside(settings, port=port, is_quiet=quiet):
         code = run_dev(project, quiet=quiet)
     click.get_current_context().exit(code)

@@ -17,12 +17,15 @@ from pondage.operations.uploads import Read
 from pondage.views.plans.analysis import InferredSchema
 from pondage.views.plans.plan import PlanView
 
+REMOVE_HELP = "Take a major away that has left the files, whoever still reads it."
+
 
 @verb
 @click.option("--analyze", is_flag=True, help="Let a worker call the Ripples on empty tables to find their schemas.")
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), default=300.0, show_default=True)
+@click.option("--remove", "ended", multiple=True, metavar="POND@MAJOR", help=REMOVE_HELP)
 @settings_and_json
-def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> None:
+def plan(settings: Settings, analyze: bool, timeout_s: float, ended: tuple[str, ...], is_json: bool) -> None:
     """Show what a deploy would change, what then computes anew, and the version that the change calls for.
 
     Nothing is changed, and no code of a Ripple is executed, so a schema is known after the next run only. With
@@ -32,7 +35,7 @@ def plan(settings: Settings, analyze: bool, timeout_s: float, is_json: bool) -> 
     """
     with desk(settings) as opened:
         project = opened.project
-        read, choice = read_project(project), chosen(project, Choice())
+        read, choice = read_project(project), chosen(project, Choice(ended=ended))
         view = opened.ask(deployments.plan, **read, choice=choice)
         if analyze and not view.problems:
             view = analyzed(opened, read, choice, view, timeout_s=timeout_s)

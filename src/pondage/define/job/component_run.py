@@ -92,15 +92,22 @@ class ComponentRun:
         """In stream mode: what it remembers from one segment to the next; JSON, at most 1 MiB."""
         self.segment: int | None = None
         """In stream mode: the number of the segment that it is called for, None at the end."""
+        self.has_seen_stop = False
+        """Did it learn that it should stop? Then what it gave may be less than all."""
 
     @property
     def stopping(self) -> bool:
-        """Was it asked to stop? Then return soon with what there is: that is OK, and raising is ERROR `STOPPED`."""
-        return self._stop.is_set()
+        """Was it asked to stop? Then return soon with what there is: that is OK, and raising is ERROR `STOPPED`.
+
+        When the whole run was killed nothing that it gives counts, and a resume executes it again.
+        """
+        self.has_seen_stop = self.has_seen_stop or self._stop.is_set()
+        return self.has_seen_stop
 
     def wait_stop(self, seconds: float) -> bool:
         """Wait until it is asked to stop, or so long; answer whether it was."""
-        return self._stop.wait(seconds)
+        self._stop.wait(seconds)
+        return self.stopping
 
     def path(self, place: str) -> str:
         """Answer where a file is: a relative path begins at the project, an address with `://` stays as it is."""

@@ -11,10 +11,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from pondage.define.pond.definition import Scalar
+from pondage.define.values.duration import parsed_duration
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -68,6 +69,9 @@ class Followed(Protocol):
     def changes(self, table: str) -> DataFrame:
         """Answer the rows of a table that are new to the Ripple."""
 
+    def touched(self, columns: tuple[str, ...], *, before_us: int, after_us: int, own: tuple[str, ...]) -> Column:
+        """Answer what selects the partitions that changed, and what they depend on."""
+
 
 class Run:
     """What a Ripple may know about the Run it is part of. Made by a worker; in a unit test, make one yourself."""
@@ -83,6 +87,7 @@ class Run:
         secrets: Secrets | None = None,
         followed: Followed | Mapping[str, DataFrame] | None = None,
         positions: Positions | None = None,
+        touched: Column | None = None,
     ) -> None:
         self._freshness_us = freshness_us
         self._previous_us = previous_freshness_us
@@ -91,6 +96,7 @@ class Run:
         self._idempotency_key = idempotency_key
         self._secrets = secrets
         self._positions = positions
+        self._touched = touched
         self._read_to: dict[str, str] = {}
         self._read_freshness = False
         self._followed = followed if followed is not None else {}
@@ -123,10 +129,43 @@ class Run:
             )
         return self._followed[table]
 
-    def following(self, tables: Mapping[str, DataFrame]) -> None:
+    def touched(
+        self,
+        *columns: str,
+        own: str | tuple[str, ...] = (),
+        before: str | None = None,
+        after: str | None = None,
+    ) -> Column:
+        """Answer what selects the partitions of the tables read here that were replaced since this Ripple's table.
+
+        `columns` are those of `by=` (`"day"`, `"at:day"`), and the answer works on any table that has them. With
+        `is_full` it selects everything. In a Pond with `mode="partition"` by the same columns, these partitions are
+        replaced by what the Ripple returns, with nothing where it returns nothing. `own="day"` says that its own table
+        calls them otherwise; it is refused when they are none of its own.
+
+        `before="6d"` says that a partition is made of its own rows and those of the six days before it: then those that
+        are up to six days behind a changed one are replaced too, all that they are made of is selected, and what is
+        returned of other partitions is dropped. `after` is the same the other way.
+        """
+        before_us = 0 if before is None else parsed_duration(before, what="before")
+        after_us = 0 if after is None else parsed_duration(after, what="after")
+        if not isinstance(self._followed, Mapping):
+            return self._followed.touched(
+                columns, before_us=before_us, after_us=after_us, own=(own,) if isinstance(own, str) else own
+            )
+        if self._touched is None:
+            raise PondageError(
+                f"run.touched({', '.join(map(repr, columns))}): this run has no past",
+                hint="in a test, give it one: Run(freshness_us=0, touched=F.col('day') == '2026-03-01')",
+                code="NO_PAST",
+            )
+        return self._touched
+
+    def following(self, tables: Mapping[str, DataFrame], *, everything: Column | None = None) -> None:
         """Give the tables themselves as their changes, unless a worker knows better. For trials without a past."""
         if isinstance(self._followed, Mapping):
             self._followed = {**tables, **self._followed}
+            self._touched = everything if self._touched is None else self._touched
 
     @property
     def freshness(self) -> datetime:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pondage.engine.attempt.log import AttemptLog
 from pondage.ledger.kinds.kind import Work
+
+GO_ON_LOOK_S = 0.02
+"""How often somebody looks whether there is room to go on."""
+
+
+def _at_once(unpark: Callable[[], None]) -> bool:
+    unpark()
+    return True
 
 
 class Attempt:
@@ -32,6 +41,8 @@ class Attempt:
         """What Spark did for it, once that is known: it is committed with the outcome."""
         self.taken_away: str | None = None
         self.taken_away_s: float | None = None
+        self.is_stuck = False
+        """It was taken away and does not end: nothing can end its thread but the end of the process."""
         self.is_written = threading.Event()
         self.stopping = threading.Event()
         if work.claim.is_stopped:
@@ -41,6 +52,8 @@ class Attempt:
         self._lock = threading.Lock()
         self._is_settled = False
         self._parked = 0
+        self.go_on: Callable[[Callable[[], None]], bool] = _at_once
+        """Given what ends its waiting: does it if there is room for one more that runs, and answers whether it did."""
         self.healthy_until_s: float | None = None
         """Of an external program: until when it said that it is well."""
 
@@ -61,14 +74,24 @@ class Attempt:
 
     @contextmanager
     def parked(self) -> Iterator[None]:
-        """Wait for another component of the run: others may have the slot meanwhile, above all that one."""
+        """Wait for another component of the run: others may have the slot meanwhile, above all that one.
+
+        Whoever took its place, where places are limited, keeps it until it ends or waits itself.
+        """
         with self._lock:
             self._parked += 1
         try:
             yield
         finally:
-            with self._lock:
-                self._parked -= 1
+            while not self.go_on(self._unpark):
+                if self.taken_away is not None or self._is_settled:
+                    self._unpark()
+                    break
+                time.sleep(GO_ON_LOOK_S)
+
+    def _unpark(self) -> None:
+        with self._lock:
+            self._parked -= 1
 
     def enter(self, phase: str) -> None:
         """Say what is being done now, in the log and in the progress that people see."""
@@ -101,11 +124,15 @@ class Attempt:
             self.stopping.set()
 
     def take_away(self, reason: str, now_s: float) -> None:
-        """Note that the attempt no longer counts (cancelled, timed out, fenced): its Spark jobs are to be stopped."""
+        """Note that the attempt no longer counts (cancelled, timed out, fenced): its Spark jobs are to be stopped.
+
+        Whoever waits for a stop hears of it, too: nothing that it could still do is wanted.
+        """
         if self.taken_away is None:
             self.taken_away = reason
             self.taken_away_s = now_s
             self.log.write("WARNING", f"stopping: {reason}")
+            self.stopping.set()
 
 
 def log_path(logs: Path, work: Work) -> Path:

@@ -56,6 +56,9 @@ class StreamPorts:
         self._closed: set[str] = set()
         self._read: dict[Reader, int] = {}
         self._is_over = threading.Event()
+        self._overtaken: set[str] = set()
+        self.was_cut = False
+        """Did an input end because the attempt was asked to stop?"""
 
     @property
     def open_outputs(self) -> list[str]:
@@ -81,6 +84,7 @@ class StreamPorts:
                 while (found := self._next(reader)) is None and not self._is_stopping():
                     pause()
         if found is None:
+            self.was_cut = True
             return None
         return self._taken(reader, found)
 
@@ -115,6 +119,8 @@ class StreamPorts:
             raise StreamFailed(f"{port} was closed, nothing can follow", code="OUTPUT_CLOSED")
         seq, digest = self._written.get(port, 0), hashlib.sha256(data).hexdigest()
         entry = Segment(rows=rows, bytes=len(data), sha256=digest)
+        if self._is_overtaken(port, seq, entry):
+            return
         if not self._is_known(port, seq, entry):
             self._wait_for_room(port)
             entry = written(self._place(port), seq, data, rows)
@@ -123,8 +129,25 @@ class StreamPorts:
     def close(self, port: str) -> None:
         """Commit the end of an output. Closing twice is harmless."""
         if port not in self._closed:
-            self._append(port, self._written.get(port, 0), END)
+            seq = self._written.get(port, 0)
+            if self._is_overtaken(port, seq, END):
+                seq, has_ended = self._look(lambda tx: segments.end_of(tx, self._stream(port)))
+                seq -= int(has_ended)
+            self._append(port, seq, END)
             self._closed.add(port)
+
+    def _is_overtaken(self, port: str, seq: int, entry: Segment) -> bool:
+        """Answer whether an earlier attempt came further than this one, which was asked to stop.
+
+        Both are right: what was written stays, with the end behind it, and what this one gives from here on is in it.
+        """
+        if port not in self._overtaken and self._attempt.stopping.is_set():
+            known = self._look(lambda tx: segments.find(tx, self._stream(port), seq))
+            if known is not None and not known.is_same(entry):
+                self._overtaken.add(port)
+                told = "asked to stop before it came as far as an earlier attempt: what that wrote stays"
+                self._attempt.log.write("INFO", f"{self._member.instance}.{port}: {told}")
+        return port in self._overtaken
 
     def _is_known(self, port: str, seq: int, entry: Segment) -> bool:
         known = self._look(lambda tx: segments.find(tx, self._stream(port), seq))

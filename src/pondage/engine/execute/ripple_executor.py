@@ -108,6 +108,7 @@ def _work(attempt: Attempt, bench: Bench, secrets: Secrets, growing: Growing, fo
         place=task.declared_at,
         on_frame=bench.lineage.watcher(attempt.work.claim.dispatch, task),
         merge=growing.merge(following),
+        cut=growing.cut(following),
         volumes=task.volumes,
         fused={each.name: pond.ripples[each.name].function for each in task.ripple.members},
     )

@@ -84,14 +84,15 @@ def run_program(attempt: Attempt, session: ProgramSession, host: Host, *, instan
             f"{instance} returned and left {', '.join(session.open_outputs)} open", code="OUTPUT_NOT_CLOSED"
         )
     if failure is None:
-        return ComponentResult(members=(MemberResult(instance=instance),))
+        return ComponentResult(members=(MemberResult(instance=instance, is_cut=session.is_cut),))
     attempt.log.write("ERROR", f"{failure.code}: {failure.message}")
     if failure.code == "CANCELLED":
         raise failure
     first, _, rest = failure.message.strip().rpartition("\n")
     raises = rest if failure.code == "Panic" else failure.message
     trace = failure.message if failure.code == "Panic" and first else None
-    return ComponentResult(members=(MemberResult(instance=instance, raises=raises, code=failure.code, trace=trace),))
+    ended = MemberResult(instance=instance, raises=raises, code=failure.code, trace=trace, is_cut=session.is_cut)
+    return ComponentResult(members=(ended,))
 
 
 def _wait(attempt: Attempt, session: ProgramSession, queue: Queue) -> int:

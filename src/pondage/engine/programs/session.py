@@ -44,6 +44,8 @@ class ProgramSession:
         self._lock = threading.Lock()
         self._has_taken = False
         self.failure: PondageError | None = None
+        self.is_cut = False
+        """Has it learned that it should stop?"""
         self.is_done = False
         """Has the program said that it has ended this job?"""
         self.over = threading.Event()
@@ -85,6 +87,7 @@ class ProgramSession:
             found = self._next(port)
         except PondageError as error:
             raise self._failed(error) from None
+        self.is_cut = self.is_cut or self._streams.was_cut
         return END if found is None else framed(found)
 
     def _next(self, port: str) -> bytes | None:
@@ -160,8 +163,13 @@ class ProgramSession:
         """Wait until the program should stop and answer a frame; `0x01` when its execution is over."""
         while not self.over.is_set():
             if self._attempt.stopping.wait(0.1):
+                self.is_cut = True
                 return framed(b"")
         return END
+
+    def refuse(self, error: PondageError) -> None:
+        """Let the execution fail of something that is no message at all."""
+        self._failed(error)
 
     def end(self) -> None:
         """End every wait."""

@@ -16,7 +16,7 @@ from pondage.engine.process.places import socket_place
 from pondage.engine.programs.session import ProgramSession
 from pondage.errors import PondageError
 from pondage.program.frames import FrameError
-from pondage.program.wire import ERROR, Header, receive, send
+from pondage.program.wire import ERROR, Header, HungUp, receive, send
 from pondage.spark.jvm.workspace import held, sweep
 
 PREFIX = "pondage-q-"
@@ -76,8 +76,12 @@ class UnixQueue:
             while (message := receive(connection)) is not None:
                 header, body = message
                 self._answer(connection, header, body)
-        except (OSError, FrameError):
-            pass  # it hung up, or speaks something else: its end says the rest
+        except (OSError, HungUp):
+            pass  # its end says the rest
+        except FrameError as error:
+            self._session.refuse(error)
+            with suppress(OSError):
+                send(connection, Header(verb=ERROR, code=error.code, message=error.message))
         finally:
             with self._lock:
                 self._open.discard(connection)

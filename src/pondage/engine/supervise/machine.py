@@ -19,7 +19,7 @@ from pondage.engine.supervise.dev import drain_words
 from pondage.engine.supervise.supervisor import LOST, Supervisor, come_back, supervise
 from pondage.errors import ProjectError
 from pondage.ledger.database.driver import LedgerUnavailable
-from pondage.project.project import Project
+from pondage.project.project import Project, location
 from pondage.spark.jvm.settings import available_cores
 
 _log = logging.getLogger(__name__)
@@ -42,9 +42,10 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
 def worker_config(options: WorkerOptions, project: Project | None) -> EngineConfig:
     """Answer what the processes of this machine must know; raises `ProjectError` when something is not said."""
     config = _without_project(options) if project is None else config_of(project)
+    here = Path.cwd()
     given = {
-        "ledger": options.ledger,
-        "warehouse": options.warehouse,
+        "ledger": options.ledger and location(here, options.ledger),
+        "warehouse": options.warehouse and location(here, options.warehouse),
         "state_directory": None if options.state is None else str(options.state.absolute()),
         "slots": options.slots,
         "workers": options.workers,

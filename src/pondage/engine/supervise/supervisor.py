@@ -347,8 +347,11 @@ def supervise(
                 supervisor.wake()
             return
         asked += 1
-        on_drain(asked)
-        pass_on()
+        try:
+            on_drain(asked)
+        finally:
+            # Whatever becomes of the words: who asked is obeyed.
+            pass_on()
 
     with SignalWatch((signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD), on_signal):
         made.append(make())

@@ -149,6 +149,7 @@ class Watch:
         assert attempt.taken_away_s is not None
         if now_s - attempt.taken_away_s >= self._cancel_grace_s:
             _log.warning("attempt %s does not stop", attempt.token)
+            attempt.is_stuck = True
             self._on_stuck(f"{attempt.work.claim.node} did not stop within {self._cancel_grace_s:g} s")
 
 

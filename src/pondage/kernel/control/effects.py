@@ -55,6 +55,8 @@ class StopInstance(_Effect, frozen=True, kw_only=True):
 
     instance: str
     attempt: int
+    is_last: bool = False
+    """The run was killed: whatever becomes of the attempt, it is not tried again."""
 
 
 class InputError(_Effect, frozen=True, kw_only=True):

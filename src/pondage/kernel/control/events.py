@@ -36,6 +36,8 @@ class Settled(_Event, frozen=True, kw_only=True):
     """Of an iterator: its elements."""
     member: str = ""
     """Of a fused group: the inner member that failed. Those before it were built, those behind it never called."""
+    is_cut: bool = False
+    """It is over because it was asked to stop, or was never begun: of a killed run it is not finished."""
 
 
 class Stop(_Event, frozen=True, kw_only=True):

@@ -108,6 +108,8 @@ class ComponentRow(Row, kw_only=True, omit_defaults=True):
     absent: tuple[str, ...] = ()
     """Of a proxy that is OK: the outputs that nobody delivered to it."""
     is_stopping: bool = False
+    is_left: bool = False
+    """Its attempt is over and no other follows, because the run was killed: a resume executes it."""
     is_restored: bool = False
 
 

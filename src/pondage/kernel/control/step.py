@@ -118,7 +118,12 @@ def _on_settled(work: Work, event: Settled) -> None:
     row, shape = work.component(level, at), work.shape(level, at)
     if row.state is not State.RUNNING or row.attempt != event.attempt or work.iterator(level, at) is not None:
         return
-    if is_inner(work, level, at):
+    if row.is_left or is_inner(work, level, at):
+        return
+    if event.is_cut and work.run.is_killed and not row.is_stopping:
+        # What it gave is not all of it. It stays RUNNING, as after an abort, so that a resume executes it.
+        work.touch(level, at).is_left = True
+        work.touch_run().running -= 1
         return
     is_final = event.code in ("STOPPED", "UPSTREAM_ERROR") or row.is_stopping or work.run.is_killed
     if event.raises is not None and event.attempt <= shape.retries and not is_final and not event.member:
@@ -152,6 +157,10 @@ def _on_kill(work: Work) -> None:
         _end_without_checkpoint(work)
         return
     run.is_killed = True
+    for level, at in open_components(work, State.RUNNING):
+        if work.iterator(level, at) is None and not is_inner(work, level, at):
+            instance, attempt = level.instance(at), work.component(level, at).attempt
+            work.log(StopInstance(reason="Kill", instance=instance, attempt=attempt, is_last=True))
     work.log(Timer(reason="Kill", at=work.now + GRACE_S * run.second, event=GraceOver()))
 
 

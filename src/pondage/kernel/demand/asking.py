@@ -10,7 +10,7 @@ from pondage.kernel.demand.effects import Demanded, Reason
 from pondage.kernel.demand.goal import aim
 from pondage.kernel.demand.shape import NONE, PondKey
 from pondage.kernel.demand.signals import Target, Want
-from pondage.kernel.demand.state import RippleState
+from pondage.kernel.demand.state import WAVE, PausedBy, RippleState
 from pondage.kernel.demand.work import Pond, Work
 
 
@@ -129,8 +129,8 @@ def forget_told(pond: Pond, key: PondKey) -> None:
     pond.state.has_told = False
 
 
-def drop_demand(pond: Pond) -> None:
-    """Forget all demand and every standing trigger.
+def drop_demand(pond: Pond, by: PausedBy) -> None:
+    """Forget all demand and every standing trigger; Schedules are the host's, and are paused.
 
     The Ripples' memory of what they told each other goes too: what was told is forgotten at the roots, so a later pull
     has to travel the whole way again.
@@ -140,6 +140,7 @@ def drop_demand(pond: Pond) -> None:
     state.targets.clear()
     state.wave = None
     state.tides.clear()
+    state.paused = {name: state.paused.get(name, by) for name in pond.shape.schedules}
     state.is_woken = state.is_forced = False
     state.rollback, state.rollback_f = None, NONE
     state.skip = 0
@@ -148,6 +149,19 @@ def drop_demand(pond: Pond) -> None:
         ripple.told = dict.fromkeys(ripple.told, NONE)
         ripple.has_told = False
     aim(pond)
+
+
+def standing_triggers(pond: Pond) -> list[str]:
+    """Give the names of all standing triggers: the Wave, Tides, Schedules."""
+    state = pond.state
+    wave = [WAVE] if state.wave is not None else []
+    return list(dict.fromkeys([*wave, *state.tides, *pond.shape.schedules]))
+
+
+def prune_paused(pond: Pond) -> None:
+    """Forget that triggers were paused that are no more: another of the same name is not theirs."""
+    standing = standing_triggers(pond)
+    pond.state.paused = {name: by for name, by in pond.state.paused.items() if name in standing}
 
 
 def _ask(work: Work, pond: Pond, key: PondKey) -> None:

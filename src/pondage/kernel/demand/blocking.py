@@ -23,7 +23,7 @@ def set_blocked(work: Work, pond: Pond, reason: Reason) -> None:
     work.emit(Unblocked(pond=pond.key, reason=reason))
     work.send_down(pond, SourceUnblocked(pond.key))
     resend_all(work, pond)
-    if state.wave is Pacing.EAGER:
+    if state.asking_wave is Pacing.EAGER:
         tap(work, pond)
 
 

@@ -1,7 +1,7 @@
 """Deploying over live state: a definition takes over when the Runs that started on the former one are finished."""
 
 from pondage.kernel.demand import pace
-from pondage.kernel.demand.asking import forget_told, resend
+from pondage.kernel.demand.asking import forget_told, prune_paused, resend
 from pondage.kernel.demand.blocking import on_source_blocked, on_source_unblocked, set_blocked
 from pondage.kernel.demand.effects import Blocked, Deployed, Reason
 from pondage.kernel.demand.events import Deploy
@@ -44,6 +44,7 @@ def adopt(work: Work, pond: Pond) -> None:
     state.has_told = False
     state.is_period_stale = state.is_pace_stale = True
     pond.shape = shape
+    prune_paused(pond)
     pond.candidates = {}
     work.ponds.put(state, shape)
     work.emit(Deployed(pond=pond.key, reason=Reason.DEPLOYED, definition=definition))

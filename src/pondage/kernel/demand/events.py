@@ -58,12 +58,34 @@ class Calm(_Event, frozen=True, kw_only=True):
     name: str | None = None
 
 
+class Due(_Event, frozen=True, kw_only=True):
+    """The time `at` of the Schedule of that name has come: a Pulse, unless the Schedule is paused."""
+
+    name: str
+    at: int
+
+
+class Pause(_Event, frozen=True, kw_only=True):
+    """Let the standing trigger of that name ask for nothing; without a name the Wave, every Tide, every Schedule."""
+
+    name: str | None = None
+
+
+class Resume(_Event, frozen=True, kw_only=True):
+    """Let the standing trigger of that name ask again, whatever paused it; without a name all of them."""
+
+    name: str | None = None
+
+
 class Clear(_Event, frozen=True, kw_only=True):
     """Acknowledge a failure or a Kill: held demand runs again."""
 
 
 class Wake(_Event, frozen=True, kw_only=True):
-    """Clear, and one Run if the Sources are ahead right now; asks nothing of them and is not held."""
+    """Clear, and one Run if the Sources are ahead right now; asks nothing of them and is not held.
+
+    Schedules that Sleep or Kill paused ask again.
+    """
 
 
 class Force(_Event, frozen=True, kw_only=True):
@@ -73,11 +95,17 @@ class Force(_Event, frozen=True, kw_only=True):
 
 
 class Kill(_Event, frozen=True, kw_only=True):
-    """Stop: cancel what runs, forget demand and standing triggers, block the Sinks until Clear."""
+    """Stop: cancel what runs, forget demand and standing triggers, block the Sinks until Clear.
+
+    Schedules, which are the host's, are paused until Wake or Resume.
+    """
 
 
 class Sleep(_Event, frozen=True, kw_only=True):
-    """Forget demand and standing triggers; started Runs complete. `upstream`: the ancestors too."""
+    """Forget demand and standing triggers; started Runs complete. `upstream`: the ancestors too.
+
+    Schedules, which are the host's, are paused until Wake or Resume.
+    """
 
     upstream: bool = False
 
@@ -132,7 +160,8 @@ class Forgot(_Event, frozen=True, kw_only=True):
 
 
 Report = Done | Fail
-Verb = Tap | Pulse | Wave | Tide | Calm | Clear | Wake | Force | Kill | Sleep | Tick | Deploy | Remove | Rollback
+Standing = Wave | Tide | Calm | Due | Pause | Resume
+Verb = Tap | Pulse | Standing | Clear | Wake | Force | Kill | Sleep | Tick | Deploy | Remove | Rollback
 Live = Asked | Fed | Stuck | Forgot
 Event = Report | Verb | Live
 

@@ -10,6 +10,7 @@ from pondage.kernel.demand.gates import (
     Killed,
     NoDemand,
     NotDeployed,
+    Paused,
     RippleBusy,
     Running,
     TideDue,
@@ -43,6 +44,8 @@ def explain(ponds: Ponds, key: PondKey, now: int) -> list[Gate]:
     if state.deploying is not None:
         gates.append(Deploying(state.deploying))
     gates.extend(_waiting(pond, now) if state.goal != NONE else _idle(pond))
+    if state.paused:
+        gates.append(Paused(sorted(state.paused.items())))
     gates.extend(NotDeployed(source) for source, known in state.sources.items() if not known.is_deployed)
     return gates
 

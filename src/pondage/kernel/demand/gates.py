@@ -3,6 +3,7 @@
 import msgspec
 
 from pondage.kernel.demand.shape import PondKey
+from pondage.kernel.demand.state import PausedBy
 
 
 class Running(msgspec.Struct, frozen=True, tag_field="gate", tag="running"):
@@ -73,6 +74,12 @@ class RippleBusy(msgspec.Struct, frozen=True, tag_field="gate", tag="ripple busy
     ripples: list[str]
 
 
+class Paused(msgspec.Struct, frozen=True, tag_field="gate", tag="paused"):
+    """These standing triggers ask for nothing: each with what paused it."""
+
+    triggers: list[tuple[str, PausedBy]]
+
+
 class NotDeployed(msgspec.Struct, frozen=True, tag_field="gate", tag="not deployed"):
     """It names a Source that is not deployed."""
 
@@ -91,5 +98,6 @@ Gate = (
     | WaitsForSource
     | WaitsForWindow
     | RippleBusy
+    | Paused
     | NotDeployed
 )

@@ -160,7 +160,7 @@ def completed(work: Work, pond: Pond) -> None:
     if state.is_failed and state.end_f > state.failed_f:
         recover(work, pond, Reason.RECOVERED)
         set_blocked(work, pond, Reason.RECOVERED)
-    if state.wave is Pacing.EAGER:
+    if state.asking_wave is Pacing.EAGER:
         tap(work, pond)
     aim(pond)
     work.change(pond)

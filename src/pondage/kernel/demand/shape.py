@@ -80,6 +80,8 @@ class PondShape:
     """The Sources that block this Pond when they are blocked."""
     gating: frozenset[PondKey]
     """The Sources that targets are sent to and that set the pace: the required ones, or all where none is required."""
+    schedules: tuple[str, ...] = ()
+    """The names of the Schedules that send it Pulses; their times are the host's."""
     feed_period: int | None = None
     """How often the reactor behind this Pond publishes (0: with each fire); None: it runs by demand, as Ponds do."""
 
@@ -101,6 +103,7 @@ class PondShape:
         sources: Mapping[str, bool] | None = None,
         calendar: Calendar | None = None,
         retries: Retries | None = None,
+        schedules: Sequence[str] = (),
         feed_period: int | None = None,
     ) -> "PondShape":
         """Derive a shape from Ripples (name to parents) and Sources (key to "is it required").
@@ -138,6 +141,7 @@ class PondShape:
             retries=budgets,
             required=frozenset(required),
             gating=frozenset(required or bound),
+            schedules=tuple(schedules),
             feed_period=feed_period,
         )
 

@@ -10,12 +10,23 @@ import msgspec
 
 from pondage.kernel.demand.shape import NEVER, NONE, PondKey, PondShape
 
+WAVE = "wave"
+"""What a Wave is called among the standing triggers of a Pond: it has one at most."""
+
 
 class Pacing(StrEnum):
     """How a Wave repeats: at every completion, or as targets spaced by the bottleneck's period."""
 
     EAGER = "eager"
     JUST_IN_TIME = "just_in_time"
+
+
+class PausedBy(StrEnum):
+    """What paused a standing trigger. What somebody paused by name stays so until he resumes it."""
+
+    PAUSE = "pause"
+    SLEEP = "sleep"
+    KILL = "kill"
 
 
 class Condition(StrEnum):
@@ -115,6 +126,8 @@ class PondState(msgspec.Struct, kw_only=True, omit_defaults=True):
     wave: Pacing | None = None
     tides: dict[str, int] = {}
     """The limit of each Tide by its name; the smallest rules."""
+    paused: dict[str, PausedBy] = {}
+    """The standing triggers that ask for nothing at the moment: ``wave``, Tides, and Schedules of the host."""
     is_woken: bool = False
     is_forced: bool = False
     is_full: bool = False
@@ -152,6 +165,16 @@ class PondState(msgspec.Struct, kw_only=True, omit_defaults=True):
     def has_pull(self) -> bool:
         """Is pull demand held that no started Run has answered?"""
         return self.want >= self.start_f
+
+    @property
+    def asking_wave(self) -> Pacing | None:
+        """The Wave, unless it is paused."""
+        return None if WAVE in self.paused else self.wave
+
+    @property
+    def asking_tides(self) -> list[int]:
+        """The limits of the Tides that are not paused."""
+        return [limit for name, limit in self.tides.items() if name not in self.paused]
 
     @property
     def condition(self) -> Condition:

@@ -10,10 +10,10 @@ from pondage.kernel.demand.work import Pond
 
 
 def limit(state: PondState) -> int:
-    """Give the smallest limit of the Pond's Tides; NONE when it has none."""
-    if state.wave is Pacing.JUST_IN_TIME:
+    """Give the smallest limit of the Pond's Tides that ask; NONE when it has none."""
+    if state.asking_wave is Pacing.JUST_IN_TIME:
         return 0
-    return min(state.tides.values()) if state.tides else NONE
+    return min(state.asking_tides, default=NONE)
 
 
 def due_at(pond: Pond) -> int:

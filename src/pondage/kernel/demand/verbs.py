@@ -1,6 +1,6 @@
 """What operators and triggers do to a Pond."""
 
-from pondage.kernel.demand.asking import drop_demand, on_target, tap
+from pondage.kernel.demand.asking import drop_demand, on_target, prune_paused, standing_triggers, tap
 from pondage.kernel.demand.blocking import set_blocked
 from pondage.kernel.demand.clearing import clear, roll_back
 from pondage.kernel.demand.deploying import on_remove
@@ -8,12 +8,16 @@ from pondage.kernel.demand.effects import Cancel, Reason, RunDropped
 from pondage.kernel.demand.events import (
     Calm,
     Clear,
+    Due,
     Force,
     Kill,
+    Pause,
     Pulse,
     Remove,
+    Resume,
     Rollback,
     Sleep,
+    Standing,
     Tap,
     Tide,
     Verb,
@@ -24,7 +28,7 @@ from pondage.kernel.demand.goal import aim
 from pondage.kernel.demand.running import release
 from pondage.kernel.demand.shape import NONE
 from pondage.kernel.demand.signals import Dropped, Slumber
-from pondage.kernel.demand.state import Pacing
+from pondage.kernel.demand.state import WAVE, Pacing, PausedBy
 from pondage.kernel.demand.work import Pond, Work
 
 
@@ -36,13 +40,8 @@ def apply(work: Work, pond: Pond, event: Verb, number: int) -> None:
             tap(work, pond)
         case Pulse():
             on_target(work, pond, work.now if event.at is None else min(event.at, work.now))
-        case Wave():
-            _wave(work, pond, event.pacing)
-        case Tide():
-            pond.state.tides[event.name] = max(event.limit, 0)
-            work.change(pond)
-        case Calm():
-            _calm(work, pond, event.name)
+        case Wave() | Tide() | Calm() | Due() | Pause() | Resume():
+            _stand(work, pond, event)
         case Sleep():
             sleep(work, pond)
             if event.upstream:
@@ -76,13 +75,13 @@ def kill(work: Work, pond: Pond, reason: Reason) -> None:
         state.active.clear()
     state.start_f, state.delay = state.end_f, state.end_delay
     state.is_killed = True
-    sleep(work, pond)
+    sleep(work, pond, PausedBy.KILL)
     set_blocked(work, pond, reason)
 
 
-def sleep(work: Work, pond: Pond) -> None:
+def sleep(work: Work, pond: Pond, by: PausedBy = PausedBy.SLEEP) -> None:
     """Forget demand and standing triggers; started Runs complete. The Sinks ask again with their next demand."""
-    drop_demand(pond)
+    drop_demand(pond, by)
     work.send_down(pond, Dropped(pond.key))
     work.change(pond)
 
@@ -95,22 +94,44 @@ def on_slumber(work: Work, pond: Pond, number: int) -> None:
             work.send_up(source, Slumber(number))
 
 
-def _wave(work: Work, pond: Pond, pacing: Pacing) -> None:
-    pond.state.wave = pacing
-    work.change(pond)
-    if pacing is Pacing.EAGER:
-        tap(work, pond)
-
-
-def _calm(work: Work, pond: Pond, name: str | None) -> None:
+def _stand(work: Work, pond: Pond, event: Standing) -> None:
+    """Give, take away, pause or resume standing triggers, or do what one of them asks."""
     state = pond.state
-    if name is None or name == "wave":
-        state.wave = None
-    if name is None:
-        state.tides.clear()
-    else:
-        state.tides.pop(name, None)
+    match event:
+        case Wave():
+            # Whoever gives a trigger wants it to ask, also when one of its name was paused.
+            state.wave = event.pacing
+            _resume(work, pond, [WAVE])
+        case Tide():
+            state.tides[event.name] = max(event.limit, 0)
+            _resume(work, pond, [event.name])
+        case Calm():
+            for name in _named(pond, event.name):
+                if name == WAVE:
+                    state.wave = None
+                state.tides.pop(name, None)
+            prune_paused(pond)
+        case Pause():
+            state.paused.update(dict.fromkeys(_named(pond, event.name), PausedBy.PAUSE))
+        case Resume():
+            _resume(work, pond, _named(pond, event.name))
+        case Due():
+            if event.name not in state.paused:
+                on_target(work, pond, min(event.at, work.now))
+            return
     work.change(pond)
+
+
+def _named(pond: Pond, name: str | None) -> list[str]:
+    standing = standing_triggers(pond)
+    return standing if name is None else [name] if name in standing else []
+
+
+def _resume(work: Work, pond: Pond, names: list[str]) -> None:
+    for name in names:
+        pond.state.paused.pop(name, None)
+    if WAVE in names and pond.state.asking_wave is Pacing.EAGER:
+        tap(work, pond)
 
 
 def _restart(work: Work, pond: Pond, event: Verb) -> None:
@@ -120,6 +141,7 @@ def _restart(work: Work, pond: Pond, event: Verb) -> None:
     clear(work, pond)
     match event:
         case Wake():
+            _resume(work, pond, [name for name, by in state.paused.items() if by is not PausedBy.PAUSE])
             state.is_woken = True
             aim(pond)
         case Force():

@@ -20,7 +20,8 @@ from pondage.plan.deploy.values import Deployed, Plan
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """What the caller of a deploy said: the environment above, and the Ponds to have here.
 
-    `parents` are those of the project file. `is_empty`: a new environment is below none.
+    `parents` are those of the project file. `is_empty`: a new environment is below none. `ended` are majors that have
+    left the files and are taken away although somebody is bound to them.
     """
 
     parent: str | None = None
@@ -28,6 +29,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     is_all: bool = False
     is_empty: bool = False
     parents: Mapping[str, str] = {}
+    ended: tuple[str, ...] = ()
 
 
 def deployed(tx: Transaction, ledger: Ledger, environment: str) -> list[Deployed]:

@@ -12,7 +12,7 @@ from pondage.define.pond.definition import PondDefinition, Triggers
 from pondage.define.reactor.reaction import ReactorDefinition
 from pondage.define.values.names import PondKey, pond_key
 from pondage.errors import LedgerError
-from pondage.kernel.demand.events import Calm, Deploy, Event, Remove, Tide, Wake, Wave
+from pondage.kernel.demand.events import Calm, Deploy, Event, Remove, Resume, Tide, Wake, Wave
 from pondage.kernel.demand.state import Pacing
 from pondage.ledger.act.branching import deployed, newest_definition
 from pondage.ledger.act.exposed import row_of
@@ -231,6 +231,8 @@ def _trigger_changes(key: PondKey, former: PondDefinition | None, declared: Trig
     events.extend(
         Tide(pond=key, limit=tide.limit_us, name=tide.name) for tide in declared.tides if tide not in before.tides
     )
+    # One that is paused stays so, unless it is another now.
+    events.extend(Resume(pond=key, name=each.name) for each in declared.schedules if each not in before.schedules)
     return events
 
 

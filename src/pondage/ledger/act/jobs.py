@@ -65,8 +65,8 @@ def start_job(
     return public_id
 
 
-def kill(ledger: Ledger, environment: str, public_id: str, *, by: Caller | None = None) -> None:
-    """End a run: nothing starts any more, and what runs gets 30 s. A second call ends it at once.
+def kill(ledger: Ledger, environment: str, public_id: str, *, by: Caller | None = None, is_flow: bool = False) -> None:
+    """End a run: nothing starts any more, what runs is asked to stop and gets 30 s. A second call ends it at once.
 
     Raises `NotFound`, and `LedgerError` when the run is over.
     """
@@ -76,7 +76,8 @@ def kill(ledger: Ledger, environment: str, public_id: str, *, by: Caller | None 
             raise LedgerError(f"run {public_id} is over: {run.state}", code="NOT_RUNNING")
         # A halted run reads no signals, so its halt is taken away directly.
         actors.unhalt(tx, run.actor)
-        history.audit(tx, by, environment=run.environment, verb="job kill", target=public_id)
+        verb = "flow kill" if is_flow else "job kill"
+        history.audit(tx, by, environment=run.environment, verb=verb, target=public_id)
         advance.report(tx, ledger, run.actor, process=None, event=Kill())
 
 

@@ -12,6 +12,7 @@ import msgspec
 from pondage.ledger.commit.work import never
 from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.ledger.database.patience import persist
+from pondage.ledger.kinds.following import follow
 from pondage.ledger.kinds.kind import Ending, Work
 from pondage.ledger.kinds.registry import KINDS
 from pondage.ledger.ledger import Ledger
@@ -81,14 +82,17 @@ def release(ledger: Ledger, work: Work, *, reason: str = "", give_up: Callable[[
             queue, priority = tx.one(
                 "SELECT queue, priority FROM dispatches WHERE id = :id", tuple[int, int], id=claim.dispatch
             )
-            executions.enqueue(
+            is_followed = follow(
                 tx,
+                claim,
                 dispatch=claim.dispatch,
-                queue_id=queue,
+                queue=queue,
                 priority=priority,
                 epoch=claim.epoch,
                 is_isolated=claim.is_isolated,
             )
+            if not is_followed and claim.actor is not None:
+                advance.report(tx, ledger, claim.actor, process=None, event=None)
             return True
 
     return persist(act, give_up=give_up)
@@ -102,7 +106,7 @@ def enlarge(ledger: Ledger, work: Work, *, reason: str, give_up: Callable[[], bo
         with ledger.transaction() as tx:
             claim = work.claim
             larger = queues.larger(tx, claim.queue)
-            if larger is None:
+            if larger is None or executions.is_last(tx, claim.dispatch):
                 return None
             is_ours = executions.close(
                 tx, execution=claim.execution, token=claim.token, outcome="crashed", pool=claim.pool, error=error

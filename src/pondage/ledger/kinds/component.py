@@ -65,6 +65,7 @@ class ComponentEnded(Ending, frozen=True):
                 raises=failed.raises,
                 code=failed.code,
                 member=failed.instance,
+                is_cut=self._is_cut,
             )
         return Settled(
             instance=work.claim.node,
@@ -75,7 +76,12 @@ class ComponentEnded(Ending, frozen=True):
             deletes=last.deletes,
             after=last.after,
             items=last.items,
+            is_cut=self._is_cut,
         )
+
+    @property
+    def _is_cut(self) -> bool:
+        return any(member.is_cut for member in self.result.members)
 
     @property
     def _failed(self) -> MemberResult | None:
@@ -119,3 +125,7 @@ class ComponentKind(Kind):
     def failed(self, tx: Transaction, dispatched: Dispatched, failure: Failure) -> Settled:
         """Answer that the component raised."""
         return Settled(instance=dispatched.node, attempt=dispatched.number, raises=failure.message, code=failure.code)
+
+    def left(self, dispatched: Dispatched) -> Settled:
+        """Answer that nobody executes it any more: its run was killed."""
+        return Settled(instance=dispatched.node, attempt=dispatched.number, is_cut=True)

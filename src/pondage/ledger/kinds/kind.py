@@ -68,9 +68,12 @@ class Kind(ABC):
     def load(self, tx: Transaction, ledger: Ledger, claim: Claim) -> Task:
         """Answer everything that the work needs, in the transaction of the claim."""
 
-    # Not abstract on purpose, nor is the next one: some kinds have nobody who must know.
+    # Not abstract on purpose, nor are the next ones: some kinds have nobody who must know.
     def failed(self, tx: Transaction, dispatched: Dispatched, failure: Failure) -> Happening | None:  # noqa: B027
         """Answer what its actor is told when it has failed for good; None when it has no machine."""
+
+    def left(self, dispatched: Dispatched) -> Happening | None:  # noqa: B027
+        """Answer what its actor is told when its last execution is over and gave nothing."""
 
     def interrupted(self, tx: Transaction, dispatched: Dispatched, why: str) -> None:  # noqa: B027
         """Tell whoever must know that it stopped for now: it was given back, or its process died."""

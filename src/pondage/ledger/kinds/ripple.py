@@ -11,11 +11,13 @@ from pondage.define.values.names import PondKey
 from pondage.kernel.demand.events import Done, Fail, Pulse
 from pondage.ledger.data import bases, landed, manifests, snapshots
 from pondage.ledger.data.inputs import RippleInputs, ripple_inputs
+from pondage.ledger.data.manifests import Author
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.kinds.kind import Dispatched, Ending, Kind, Work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.claims import Claim
 from pondage.ledger.queue.executions import Outcome
+from pondage.ledger.step import contracts
 from pondage.ledger.step.actor import put_event
 from pondage.work.failure import Failure
 from pondage.work.snapshot import SnapshotContent
@@ -98,7 +100,8 @@ class Written(Ending, frozen=True):
             landed.keep(tx, snapshots.written_by(tx, claim.execution), self.content.lists)
         if kind != "full":
             written = snapshots.written_by(tx, claim.execution)
-            manifests.record(tx, snapshot=written, kind=kind, content=self.content)
+            author = Author(run=inputs.run_id, code=task.ripple.digest)
+            manifests.record(tx, snapshot=written, kind=kind, content=self.content, author=author)
         snapshots.put_written(
             tx,
             run=claim.run,
@@ -147,6 +150,8 @@ class RippleKind(Kind):
         definition = ledger.definition(tx, inputs.definition)
         wanted = [identity for identity in inputs.snapshots.values() if identity is not None]
         read, contract = snapshots.for_ripple(tx, wanted, pond=inputs.pond_id, ripple=claim.node)
+        if contract is None and ledger.has_parent(tx, claim.environment):
+            contract = contracts.promised_above(tx, claim.environment, inputs.pond, claim.node)
         assert claim.freshness is not None
         return RippleTask(
             pond=inputs.pond,

@@ -183,16 +183,42 @@ def cancel(tx: Transaction, dispatch: int) -> None:
     close_dispatch(tx, dispatch, outcome="cancelled")
 
 
-def ask_to_stop(tx: Transaction, *, actor: int, node: str, attempt: int) -> None:
-    """Note that a component must close its outputs and return; whoever holds it sees that by its next look."""
-    tx.change(
-        """UPDATE dispatches SET stopped_at = :now
+def ask_to_stop(tx: Transaction, *, actor: int, node: str, attempt: int, is_last: bool = False) -> bool:
+    """Note that a component must close its outputs and return; whoever holds it sees that by its next look.
+
+    `is_last`: and that no execution follows. True when there is nobody to ask, because nobody had begun: then it is
+    over.
+    """
+    found = tx.rows(
+        """UPDATE dispatches SET stopped_at = coalesce(stopped_at, :now), is_last = :is_last
            WHERE kind = 'component' AND actor = :actor AND node = :node AND number = :number AND outcome IS NULL
-                 AND stopped_at IS NULL""",
+           RETURNING id""",
+        int,
         actor=actor,
         node=node,
         number=attempt,
+        is_last=int(is_last),
     )
+    return is_last and any(_withdraw(tx, dispatch) for dispatch in found)
+
+
+def _withdraw(tx: Transaction, dispatch: int) -> bool:
+    """Take back what waits for a worker. False when one has it: whoever removes the availability decides that."""
+    waiting = tx.rows(
+        """DELETE FROM availabilities WHERE execution IN
+                  (SELECT id FROM executions WHERE dispatch = :id AND completed_at IS NULL) RETURNING execution""",
+        int,
+        id=dispatch,
+    )
+    if waiting:
+        cancel(tx, dispatch)
+    return bool(waiting)
+
+
+def is_last(tx: Transaction, dispatch: int) -> bool:
+    """Answer whether no execution may follow the one of this dispatch that is over."""
+    # Locked: a kill at the same moment is waited for, or waits and then sees what follows.
+    return bool(tx.one("SELECT is_last FROM dispatches WHERE id = :id /*lock*/", int, id=dispatch))
 
 
 def stopped_tokens(tx: Transaction, process: int) -> set[str]:

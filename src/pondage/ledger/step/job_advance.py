@@ -14,7 +14,7 @@ from pondage.define.types.port import PANIC_PORT
 from pondage.kernel.control import effects as does
 from pondage.kernel.control import step
 from pondage.kernel.control.effects import Effect
-from pondage.kernel.control.events import Event, Restore, Stop, Unfold
+from pondage.kernel.control.events import Event, Restore, Settled, Stop, Unfold
 from pondage.kernel.control.state import State
 from pondage.ledger.data import run_tables, segments
 from pondage.ledger.data.segments import Reader, Stream
@@ -53,6 +53,7 @@ class JobHost:
         self.told: int | None = None
         """The actor of the Pond that was told how its Ripple's body ended."""
         self._rows = RunRows(tx, actor.id, is_new=actor.version == 0)
+        self._left: list[Event] = []
 
     def settle(self, events: list[Event]) -> JobSettled:
         """Step and carry out every effect; once more for what the ends of this step stop."""
@@ -67,7 +68,8 @@ class JobHost:
             rounds.append(tuple(events))
             touched |= dict.fromkeys(done.changed)
             effects += done.effects
-            events = list(self._stopped(events, done.effects))
+            events = [*self._stopped(events, done.effects), *self._left]
+            self._left = []
         return JobSettled(rounds=tuple(rounds), touched=tuple(touched), effects=tuple(effects))
 
     def _stopped(self, events: list[Event], effects: tuple[Effect, ...]) -> Iterator[Event]:
@@ -94,7 +96,7 @@ class JobHost:
             case does.Cancel():
                 self._cancel(effect)
             case does.StopInstance():
-                executions.ask_to_stop(self._tx, actor=self._run.actor, node=effect.instance, attempt=effect.attempt)
+                self._ask_to_stop(effect)
             case does.Timer():
                 actors.put_signal(
                     self._tx,
@@ -155,6 +157,18 @@ class JobHost:
                     stream = Stream(self._run.id, source.instance, source.port)
                     reader = Reader(stream, effect.instance, port)
                     segments.open_cursor(self._tx, reader, self._version.limits(source, effect.component, port))
+
+    def _ask_to_stop(self, effect: does.StopInstance) -> None:
+        is_over = executions.ask_to_stop(
+            self._tx,
+            actor=self._run.actor,
+            node=effect.instance,
+            attempt=effect.attempt,
+            is_last=effect.is_last,
+        )
+        if is_over:
+            # Nobody had begun, or it waited for its next try: a run that was killed does not wait for that.
+            self._left.append(Settled(instance=effect.instance, attempt=effect.attempt, is_cut=True))
 
     def _cancel(self, effect: does.Cancel) -> None:
         for dispatch in self._tx.rows(

@@ -8,12 +8,12 @@ from pondage.define.pond.definition import ScheduleDefinition
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import job_runs
-from pondage.ledger.tables.schedules import Due, next_time, times
+from pondage.ledger.tables.schedules import Time, next_time, times
 
 REASON = "scheduled"
 
 
-class _JobDue(Due, frozen=True, kw_only=True):
+class _JobTime(Time, frozen=True, kw_only=True):
     environment: int
     definition: int
     env: str
@@ -53,7 +53,7 @@ def fire(tx: Transaction, ledger: Ledger) -> list[int]:
                   j.environment AS environment, j.definition AS definition, e.name AS env
            FROM schedules s JOIN jobs j ON j.id = s.job JOIN environments e ON e.id = j.environment
            WHERE s.next_at <= :now ORDER BY s.next_at, s.id /*lock skip of s*/""",
-        _JobDue,
+        _JobTime,
     ):
         due, following = times(one, tx.now)
         begun += [_begin(tx, ledger, one, at) for at in due]
@@ -61,7 +61,7 @@ def fire(tx: Transaction, ledger: Ledger) -> list[int]:
     return begun
 
 
-def _begin(tx: Transaction, ledger: Ledger, one: _JobDue, at: int) -> int:
+def _begin(tx: Transaction, ledger: Ledger, one: _JobTime, at: int) -> int:
     stored = ledger.job(tx, one.definition).stored
     when = datetime.fromtimestamp(at / 1e6, tz=UTC).isoformat()
     return job_runs.begin(

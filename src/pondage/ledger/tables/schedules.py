@@ -10,7 +10,7 @@ from cronsim import CronSim
 
 from pondage.define.pond.definition import ScheduleDefinition
 from pondage.define.values.names import PondKey
-from pondage.kernel.demand.events import Pulse
+from pondage.kernel.demand.events import Due
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors
 
@@ -27,7 +27,7 @@ def next_time(cron: str, tz: str, after_us: int) -> int:
     return (found - _EPOCH) // timedelta(microseconds=1)
 
 
-class Due(msgspec.Struct, frozen=True, kw_only=True):
+class Time(msgspec.Struct, frozen=True, kw_only=True):
     """A schedule whose time has come."""
 
     id: int
@@ -37,7 +37,8 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     next_at: int
 
 
-class _PondDue(Due, frozen=True, kw_only=True):
+class _PondTime(Time, frozen=True, kw_only=True):
+    name: str
     actor: int
     pond: PondKey
 
@@ -88,22 +89,23 @@ def fire(tx: Transaction) -> list[int]:
     """
     told: list[int] = []
     for one in tx.rows(
-        """SELECT s.id AS id, s.cron AS cron, s.tz AS tz, s.catch_up AS catch_up, s.next_at AS next_at,
+        """SELECT s.id AS id, s.name AS name, s.cron AS cron, s.tz AS tz, s.catch_up AS catch_up, s.next_at AS next_at,
                   p.actor AS actor, p.name || '@' || p.major AS pond
            FROM schedules s JOIN ponds p ON p.id = s.pond
            WHERE s.next_at <= :now AND p.removed_at IS NULL ORDER BY s.next_at, s.id /*lock skip of s*/""",
-        _PondDue,
+        _PondTime,
     ):
         due, following = times(one, tx.now)
         for at in due:
-            payload = msgspec.json.encode(Pulse(pond=one.pond, at=at)).decode()
-            actors.put_signal(tx, actor=one.actor, kind="pulse", pond=one.pond, payload=payload)
+            # Whether it asks at all, or is paused, is for the machine to say.
+            payload = msgspec.json.encode(Due(pond=one.pond, name=one.name, at=at)).decode()
+            actors.put_signal(tx, actor=one.actor, kind="due", pond=one.pond, payload=payload)
         tx.change("UPDATE schedules SET next_at = :at WHERE id = :id", at=following, id=one.id)
         told.append(one.actor)
     return told
 
 
-def times(one: Due, now: int) -> tuple[list[int], int]:
+def times(one: Time, now: int) -> tuple[list[int], int]:
     """Answer the times of a schedule that count, by its `catch_up`, and the first one that is still to come."""
     due = [one.next_at]
     while (following := next_time(one.cron, one.tz, due[-1])) <= now:

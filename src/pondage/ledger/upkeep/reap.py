@@ -6,6 +6,7 @@ import msgspec
 
 from pondage.define.project.durability import Durability
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.kinds.following import follow
 from pondage.ledger.kinds.registry import KINDS
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions, processes, queues
@@ -123,14 +124,17 @@ def abandon(ledger: Ledger, *, process: int, tokens: list[str]) -> int:
             if held.token in tokens and executions.close(
                 tx, execution=held.execution, token=held.token, outcome="abandoned", pool=held.pool
             ):
-                executions.enqueue(
+                is_followed = follow(
                     tx,
+                    held,
                     dispatch=held.dispatch,
-                    queue_id=held.queue,
+                    queue=held.queue,
                     priority=held.priority,
                     epoch=held.epoch,
                     is_isolated=held.is_isolated,
                 )
+                if not is_followed and held.actor is not None:
+                    advance.report(tx, ledger, held.actor, process=process, event=None)
                 count += 1
     return count
 
@@ -160,20 +164,22 @@ def crashed(
     )
     if not is_ours:
         return
-    if queue is not None:
+    is_last = executions.is_last(tx, held.dispatch)
+    if queue is not None and not is_last:
         executions.move(tx, dispatch=held.dispatch, queue_id=queue, priority=held.priority, epoch=held.epoch)
         return
     crashes = held.crashes + int(is_blamed)
     tx.change("UPDATE dispatches SET crashes = :crashes WHERE id = :id", crashes=crashes, id=held.dispatch)
     # What may run once only is not tried again, whoever of those that died with the process was to blame.
-    if crashes >= held.crash_budget or not KINDS[held.kind].survives_crashes:
+    if not is_last and (crashes >= held.crash_budget or not KINDS[held.kind].survives_crashes):
         _exhausted(tx, held, max(1, crashes))
         return
     KINDS[held.kind].interrupted(tx, held, "its worker died")
-    executions.enqueue(
+    follow(
         tx,
+        held,
         dispatch=held.dispatch,
-        queue_id=held.queue,
+        queue=held.queue,
         priority=held.priority,
         epoch=held.epoch,
         delay_us=crash_wait_us(ledger.durability, crashes),

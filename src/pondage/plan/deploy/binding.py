@@ -1,11 +1,12 @@
 """Which major version of a Source a Pond reads, and whether the Source is what its Sink needs.
 
-A minimum binds within its major. Without one: the major in the same project, else the newest deployed, else 1.
+A minimum binds within its major. Without one a Pond binds, at its first deploy, to the newest major that there is, of
+its own project first (1 when there is none), and stays on it: what it is bound to is part of what is deployed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -15,9 +16,22 @@ from pondage.define.values.suggestion import nearest
 from pondage.plan.deploy.values import Message, Problem
 
 
-def bound(pond: PondDefinition, own: Sequence[PondDefinition], others: Sequence[PondDefinition]) -> PondDefinition:
-    """Answer the Pond with a major for every Source. `own` are the project's Ponds, `others` what else is deployed."""
-    return msgspec.structs.replace(pond, sources=tuple(_bound_source(source, own, others) for source in pond.sources))
+def bound(
+    pond: PondDefinition,
+    there: Sequence[PondDefinition],
+    former: PondDefinition | None = None,
+    *,
+    known: Collection[PondKey] = (),
+) -> PondDefinition:
+    """Answer the Pond with a major for every Source; one that has a major keeps it.
+
+    `there` is what will be deployed, `former` the Pond as it is deployed now: a Source without a minimum stays bound as
+    it is there, when that major is, or ever was, `known`. A major that never was is no binding.
+    """
+    before = {} if former is None else {source.pond: source.major for source in former.sources}
+    return msgspec.structs.replace(
+        pond, sources=tuple(_bound_source(source, there, before.get(source.pond), known) for source in pond.sources)
+    )
 
 
 def source_problems(pond: PondDefinition, world: Mapping[PondKey, PondDefinition]) -> list[Problem]:
@@ -70,14 +84,16 @@ def version_text(version: tuple[int, int, int]) -> str:
 
 
 def _bound_source(
-    source: SourceDefinition, own: Sequence[PondDefinition], others: Sequence[PondDefinition]
+    source: SourceDefinition, there: Sequence[PondDefinition], before: int | None, known: Collection[PondKey]
 ) -> SourceDefinition:
+    if source.major is not None:
+        return source
     if source.minimum is not None:
         major = source.minimum[0]
+    elif before is not None and pond_key(source.pond, before) in known:
+        major = before
     else:
-        in_project = [pond.major for pond in own if pond.name == source.pond]
-        elsewhere = [pond.major for pond in others if pond.name == source.pond]
-        major = max(in_project or elsewhere or [1])
+        major = max([pond.major for pond in there if pond.name == source.pond] or [1])
     return msgspec.structs.replace(source, major=major)
 
 

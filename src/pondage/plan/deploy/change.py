@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pondage.define.pond.definition import PondDefinition, RippleDefinition
+import msgspec
+
+from pondage.define.pond.definition import PondDefinition, RippleDefinition, SourceDefinition
 from pondage.define.values.names import parsed_version, pond_key
-from pondage.plan.deploy.values import PondChange, RippleChange
+from pondage.plan.deploy.values import PondChange, Rebound, RippleChange
 
 Bump = Literal["major", "minor", "patch"]
 _PLAIN = (
-    "sources", "windows", "retries", "triggers", "mode", "keys", "coherent", "fuse", "publish", "pool", "labels",
-    "description", "owner", "tags", "entry", "version",
+    "sources", "windows", "retries", "triggers", "mode", "keys", "partition", "coherent", "fuse", "publish", "pool",
+    "labels", "description", "owner", "tags", "entry", "version",
 )  # fmt: skip
 
 
 def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
     """Answer the difference, or None when a deploy would store the same. The archive and the place do not count."""
     ripples = _ripple_changes(old, new)
+    rebound = _rebound(old, new)
     what = tuple(field for field in _PLAIN if getattr(old, field) != getattr(new, field))
-    if not ripples and not what:
+    if rebound and _without_majors(old) == _without_majors(new):
+        what = tuple(field for field in what if field != "sources")
+    if not ripples and not what and not rebound:
         return None
     bump, proposed = proposal(old.version, new.version, _bump(old, new, ripples))
     return PondChange(
@@ -30,11 +35,26 @@ def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
         version_to=new.version,
         bump=bump,
         proposed=proposed,
-        mode_from=old.mode,
-        mode_to=new.mode,
+        mode_from=old.mode_text,
+        mode_to=new.mode_text,
         runs=any(each.change == "added" or {"code", "inputs", "parameters"} & set(each.what) for each in ripples)
-        or bool({"mode", "keys"} & set(what)),
+        or bool({"mode", "keys", "partition"} & set(what))
+        or bool(rebound),
+        rebound=rebound,
     )
+
+
+def _rebound(old: PondDefinition, new: PondDefinition) -> tuple[Rebound, ...]:
+    before = {source.pond: source.major for source in old.sources}
+    return tuple(
+        Rebound(pond=source.pond, before=major, after=source.major)
+        for source in new.sources
+        if (major := before.get(source.pond)) is not None and source.major is not None and source.major != major
+    )
+
+
+def _without_majors(pond: PondDefinition) -> list[SourceDefinition]:
+    return [msgspec.structs.replace(source, major=None) for source in pond.sources]
 
 
 def proposal(old: str, new: str, bump: Bump | None) -> tuple[Bump | None, str | None]:
@@ -82,13 +102,18 @@ def _respects(
 
 def _bump(old: PondDefinition, new: PondDefinition, ripples: tuple[RippleChange, ...]) -> Bump | None:
     kinds = {each.change for each in ripples}
-    if kinds & {"removed", "fused"} or (old.mode, old.keys) != (new.mode, new.keys):
+    if kinds & {"removed", "fused"} or _rows(old) != _rows(new):
         return "major"
     if "added" in kinds:
         return "minor"
     if any({"code", "inputs", "parameters"} & set(each.what) for each in ripples):
         return "patch"
     return None
+
+
+def _rows(pond: PondDefinition) -> object:
+    """Answer what says how the rows of its Runs become a table."""
+    return pond.mode, pond.keys, () if pond.partition is None else pond.partition.texts
 
 
 def _raised(version: str, bump: Bump) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,11 +16,25 @@ from pondage.plan.deploy.change import change_of
 from pondage.plan.deploy.columns import column_problems
 from pondage.plan.deploy.fusion import Fused, fused, outside_readers
 from pondage.plan.deploy.graph import downstream, key_of, pond_cycle
+from pondage.plan.deploy.majors import kept_majors, newer_majors, require_ended
 from pondage.plan.deploy.reactor_contracts import Promises
 from pondage.plan.deploy.reactors import ReactorChange
 from pondage.plan.deploy.values import Deployed, Message, Plan, PondChange, Problem
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+class Ground(NamedTuple):
+    """What is known of the environment that a plan is for, beside what is deployed in it.
+
+    `above` are the Ponds that it can read from the environments above, `gone` those that it once had. `holders` say
+    what is bound to a Pond but Sinks: triggers, promotions, readers below. `ended` are taken away all the same.
+    """
+
+    above: Mapping[PondKey, PondDefinition] = {}
+    gone: Collection[PondKey] = ()
+    holders: Mapping[PondKey, Sequence[str]] = {}
+    ended: Collection[str] = ()
 
 
 class PlanError(PondageError):
@@ -42,26 +57,39 @@ def make_plan(
     schemas: Mapping[str, str] | None = None,
     reactors: Sequence[ReactorChange] = (),
     promises: Promises | None = None,
+    ground: Ground | None = None,
 ) -> Plan:
     """Answer what deploying `definitions` as `project` would do. Problems are in the plan; `checked` raises them.
 
     `deployed` may hold Ponds of every project and environment: only this environment counts. Ponds of the project that
     are deployed but no longer declared are removed. `is_restored` says that the definitions were deployed before and
     come back as they were: nothing more is fused. `schemas` are the published ones, by table, as far as they are known.
-    What Ponds and reactors promise each other was looked at before (`reactor_contracts`).
+    What Ponds and reactors promise each other was looked at before (`reactor_contracts`). `ground` is what else is
+    known of where this is deployed.
     """
-    promises = promises or Promises()
+    promises, ground = promises or Promises(), ground or Ground()
     here = [each for each in deployed if each.environment == environment]
     mine = {each.key: each.definition for each in here if each.project == project}
     foreign = {each.key: each for each in here if each.project != project}
-    elsewhere = [each.definition for each in foreign.values()]
-    own = {key_of(pond): bound(pond, definitions, elsewhere) for pond in definitions}
+    own = _bound_to(definitions, mine, foreign, ground)
+    left = {key: pond for key, pond in mine.items() if key not in own}
+    others = {key: each.definition for key, each in foreign.items()}
+    ended = require_ended(ground.ended, own, mine)
+    kept = kept_majors(left, others | own, ground.holders, ended)
+    # What an environment above has, and this project no longer declares, is read from there.
+    shown = {
+        key: pond for key, pond in ground.above.items() if key not in own and key not in others and key not in mine
+    }
+    stays = {each.key: mine[each.key] for each in kept}
+    read_above = {each.key: shown[each.key] for each in kept_majors(shown, others | own, {}, ())}
+    others |= shown | stays
+    elsewhere = list(others.values())
     readers = outside_readers([*elsewhere, *own.values()])
     made = {key: Fused(pond=pond) if is_restored else fused(pond, readers) for key, pond in own.items()}
     own = {key: each.pond for key, each in made.items()}
-    world = {key_of(pond): pond for pond in elsewhere} | own
+    world = others | own
     changed = [change for key, pond in own.items() if key in mine and (change := change_of(mine[key], pond))]
-    removed = tuple(sorted(key for key in mine if key not in own))
+    removed = tuple(sorted(left.keys() - {each.key for each in kept}))
     added = tuple(sorted(key for key in own if key not in mine))
     recomputes = downstream(world, [*added, *(change.key for change in changed if change.runs)])
     plan = Plan(
@@ -71,13 +99,14 @@ def make_plan(
         added=added,
         changed=tuple(sorted(changed, key=lambda change: change.key)),
         removed=removed,
+        kept=kept,
         unchanged=tuple(sorted(key for key in own if key in mine and key not in {each.key for each in changed})),
         recomputes=recomputes,
         fusions=tuple(decision for key in sorted(made) for decision in made[key].decisions),
-        messages=(*_messages(own, world, changed, removed), *promises.messages),
+        messages=(*_messages(own, world, changed, removed), *newer_majors(own, world), *promises.messages),
         problems=(
             *(problem for key in sorted(made) for problem in made[key].problems),
-            *_problems(own, foreign, world, mine),
+            *_problems(own, foreign, world, {**ground.above, **mine}, read_above | stays),
             *(problem for key in sorted(own) for problem in column_problems(own[key], schemas or {}, recomputes)),
             *promises.problems,
         ),
@@ -85,6 +114,29 @@ def make_plan(
         base=_digest(sorted((each.key, each.project, each.definition) for each in here)),
     )
     return msgspec.structs.replace(plan, digest=_digest(plan))
+
+
+def _bound_to(
+    definitions: Sequence[PondDefinition],
+    mine: Mapping[PondKey, PondDefinition],
+    foreign: Mapping[PondKey, Deployed],
+    ground: Ground,
+) -> dict[PondKey, PondDefinition]:
+    """Answer the project's Ponds bound to what they were bound to, here or above, and else to the newest major."""
+    former = {**ground.above, **mine}
+    declared = {key_of(pond): pond for pond in definitions}
+    known = {*former, *foreign, *declared, *ground.gone}
+    there: dict[PondKey, PondDefinition] = {}
+    # Of one name those of the project come first, then those of others, then what has left the files.
+    for some in (declared, {key: each.definition for key, each in foreign.items()}, former):
+        names = {pond.name for pond in there.values()}
+        there |= {key: pond for key, pond in some.items() if pond.name not in names}
+    return {key: bound(pond, list(there.values()), former.get(key), known=known) for key, pond in declared.items()}
+
+
+def with_problems(plan: Plan, problems: Sequence[Problem]) -> Plan:
+    """Answer the plan with what else is wrong with it."""
+    return msgspec.structs.replace(plan, problems=(*plan.problems, *problems)) if problems else plan
 
 
 def checked(plan: Plan) -> Plan:
@@ -114,6 +166,7 @@ def _problems(
     foreign: Mapping[PondKey, Deployed],
     world: Mapping[PondKey, PondDefinition],
     mine: Mapping[PondKey, PondDefinition],
+    left: Mapping[PondKey, PondDefinition],
 ) -> list[Problem]:
     problems: list[Problem] = []
     for key, pond in sorted(own.items()):
@@ -122,7 +175,9 @@ def _problems(
         problems += source_problems(pond, world)
     for each in sorted(foreign.values(), key=lambda each: each.key):
         if each.key not in own:
-            problems += _breaks(each, own, world, mine)
+            problems += _breaks(each.definition, f"deployed by project {each.project!r}", own, world, mine)
+    for _, pond in sorted(left.items()):
+        problems += _breaks(pond, "which has left the files and stays deployed", own, world, mine)
     path = pond_cycle(world)
     if path:
         key = next((PondKey(each) for each in path if each in own), PondKey(path[0]))
@@ -149,23 +204,24 @@ def _owned(key: PondKey, pond: PondDefinition, owner: str) -> Problem:
 
 
 def _breaks(
-    sink: Deployed,
+    sink: PondDefinition,
+    whose: str,
     own: Mapping[PondKey, PondDefinition],
     world: Mapping[PondKey, PondDefinition],
     mine: Mapping[PondKey, PondDefinition],
 ) -> list[Problem]:
-    """Answer how this deploy would break a Sink of another project that is fine today."""
+    """Answer how this deploy would break a Sink that it does not change, and that is fine today."""
     touched = {key_of(pond).partition("@")[0] for pond in own.values()}
-    if not any(source.pond in touched for source in sink.definition.sources):
+    if not any(source.pond in touched for source in sink.sources):
         return []
-    before = source_problems(sink.definition, {**world, **mine})
+    before = source_problems(sink, {**world, **mine})
     return [
         msgspec.structs.replace(
             problem,
-            message=f"{problem.message} (deployed by project {sink.project!r})",
-            hint=f"keep it in this major version, or publish a new major and let {sink.definition.name} follow",
+            message=f"{problem.message} ({whose})",
+            hint=f"keep it in this major version, or publish a new major and let {sink.name} follow",
         )
-        for problem in source_problems(sink.definition, world)
+        for problem in source_problems(sink, world)
         if problem.message not in {each.message for each in before}
     ]
 

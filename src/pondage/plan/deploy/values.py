@@ -37,7 +37,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """Something worth reading that refuses nothing. `kind` is stable."""
 
-    kind: Literal["not_deployed", "removed_source", "version", "schema", "trigger"]
+    kind: Literal["not_deployed", "removed_source", "version", "schema", "trigger", "newer_major"]
     text: str
     pond: PondKey
 
@@ -69,6 +69,26 @@ class Fusion(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class Rebound(msgspec.Struct, frozen=True, kw_only=True):
+    """A Source that is read in another major than before."""
+
+    pond: str
+    before: int
+    after: int
+
+    @property
+    def text(self) -> str:
+        """Answer it in a line: `by_kind@1 → @2`."""
+        return f"{self.pond}@{self.before} → @{self.after}"
+
+
+class KeptMajor(msgspec.Struct, frozen=True, kw_only=True):
+    """A major that left the project's files and stays deployed, with its own code, for those who are bound to it."""
+
+    key: PondKey
+    binders: tuple[str, ...]
+
+
 class PondChange(msgspec.Struct, frozen=True, kw_only=True):
     """How one Pond changes. `what` names everything but Ripples; `runs` says whether its next Run computes anew.
 
@@ -86,6 +106,7 @@ class PondChange(msgspec.Struct, frozen=True, kw_only=True):
     mode_from: str = "replace"
     mode_to: str = "replace"
     runs: bool = False
+    rebound: tuple[Rebound, ...] = ()
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +123,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     added: tuple[PondKey, ...] = ()
     changed: tuple[PondChange, ...] = ()
     removed: tuple[PondKey, ...] = ()
+    kept: tuple[KeptMajor, ...] = ()
     unchanged: tuple[PondKey, ...] = ()
     recomputes: tuple[PondKey, ...] = ()
     """What computes anew when it is wanted next, each behind its Sources: new and changed Ponds, and those below."""

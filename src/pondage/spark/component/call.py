@@ -211,6 +211,7 @@ class Call:
             after=dict(self.run.after),
             globals=dict(self.run.globals.writes),
             deletes=tuple(sorted(self.run.globals.deletes)),
+            is_cut=self.run.has_seen_stop,
         )
 
     def failed(self, error: BaseException, *, code: str = "") -> MemberResult:

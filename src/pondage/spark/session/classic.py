@@ -91,13 +91,19 @@ class ClassicBackend:
         return session
 
     def close_attempt(self, token: str) -> None:
-        """See `Backend`. A JVM that died in the meantime has nothing left to clear."""
+        """See `Backend`. A JVM that died or was ended in the meantime has nothing left to clear."""
         del token  # a thread runs one attempt at a time, and its author may have added tags of his own
-        with suppress(*_LOST):
+        try:
             self._context.clearJobTags()
             self._context.setLocalProperty(_POOL, None)  # type: ignore[arg-type]
             self._context.setJobDescription(None)  # type: ignore[arg-type]
             self._set_active(None)
+        except _LOST:
+            pass
+        except AttributeError:
+            # What PySpark raises once its context was stopped, and its way to the JVM is None.
+            if not self._is_stopped:
+                raise
 
     def cancel(self, token: str) -> None:
         """See `Backend`."""

@@ -45,10 +45,14 @@ class FusionView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedPond(msgspec.Struct, frozen=True, kw_only=True):
-    """What a deploy does to one Pond. `runs`: its next Run computes anew; it still runs only when somebody asks."""
+    """What a deploy does to one Pond. `runs`: its next Run computes anew; it still runs only when somebody asks.
+
+    A `kept` one has left the project's files, and stays as it is for those who are bound to it (`kept_for`). `rebound`
+    are Sources that are read in another major than before: `by_kind@1 → @2`.
+    """
 
     key: str
-    change: Literal["added", "changed", "removed", "unchanged"]
+    change: Literal["added", "changed", "removed", "unchanged", "kept"]
     version_from: str | None = None
     version_to: str | None = None
     what: tuple[str, ...] = ()
@@ -60,6 +64,8 @@ class PlannedPond(msgspec.Struct, frozen=True, kw_only=True):
     schemas: tuple[SchemaView, ...] = ()
     fuse: bool = False
     fusions: tuple[FusionView, ...] = ()
+    kept_for: tuple[str, ...] = ()
+    rebound: tuple[str, ...] = ()
 
 
 class PlanView(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +101,7 @@ def plan_view(plan: Plan) -> PlanView:
         *(_kept(str(key), "added", definitions[key]) for key in plan.added),
         *(_changed(definitions[key], change) for key, change in changes.items()),
         *(PlannedPond(key=key, change="removed") for key in plan.removed),
+        *(PlannedPond(key=each.key, change="kept", kept_for=each.binders) for each in plan.kept),
         *(_kept(str(key), "unchanged", definitions[key]) for key in plan.unchanged),
     ]
     ponds = [_with_fusions(pond, definitions.get(pond.key), plan) for pond in ponds]
@@ -141,7 +148,9 @@ def _unknown(ripple: str) -> SchemaView:
 
 
 def _setting(change: PondChange, name: str) -> str:
-    return f"mode {change.mode_from} -> {change.mode_to}" if name == "mode" else name
+    if name == "mode" or (name == "partition" and change.mode_from != change.mode_to):
+        return f"mode {change.mode_from} -> {change.mode_to}"
+    return name
 
 
 def _changed(pond: PondDefinition, change: PondChange) -> PlannedPond:
@@ -150,12 +159,13 @@ def _changed(pond: PondDefinition, change: PondChange) -> PlannedPond:
         change="changed",
         version_from=change.version_from,
         version_to=change.version_to,
-        what=tuple(_setting(change, each) for each in change.what),
+        what=tuple(dict.fromkeys(_setting(change, each) for each in change.what)),
         ripples=change.ripples,
         sources=_sources(pond),
         triggers=trigger_texts(pond.triggers),
         runs=change.runs,
         proposed=change.proposed,
+        rebound=tuple(each.text for each in change.rebound),
         schemas=tuple(_unknown(each.name) for each in change.ripples if _is_computed(each)),
     )
 

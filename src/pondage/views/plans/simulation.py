@@ -64,11 +64,12 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """The Wave and the Tides that are on a Pond now, by the code or by hand."""
+    """The Wave and the Tides that ask a Pond now, by the code or by hand, and the triggers that are paused."""
 
     pond: PondKey
     wave: Pacing | None
     tides: dict[str, int]
+    paused: tuple[str, ...] = ()
 
 
 class RecordedRipple(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,11 +101,16 @@ def facts(tx: Transaction, ledger: Ledger, environment: str) -> SimulationFacts:
         at=tx.now,
         deployed=tuple(deployed(tx, ledger, environment)),
         above=tuple(found_above(tx, ledger, environment, parent_of(tx, environment, Choice()))),
-        standing=tuple(Standing(pond=key, wave=each.wave, tides=each.tides) for key, each in states.items()),
+        standing=tuple(_standing(key, each) for key, each in states.items()),
         recorded=tuple(
             RecordedRipple(pond=pond, ripple=ripple, recorded=each) for (pond, ripple), each in recorded.items()
         ),
     )
+
+
+def _standing(key: PondKey, state: PondState) -> Standing:
+    tides = {name: limit for name, limit in state.tides.items() if name not in state.paused}
+    return Standing(pond=key, wave=state.asking_wave, tides=tides, paused=tuple(state.paused))
 
 
 _TOOK = """SELECT p.name || '@' || p.major AS pond, d.node AS node, e.completed_at - e.claimed_at AS took
@@ -152,7 +158,8 @@ def standing_actions(
             declared = definition.triggers
             found += [(start, Wave(pond=key, pacing=Pacing(declared.pacing)))] if declared.wave else []
             found += [(start, Tide(pond=key, limit=tide.limit_us, name=tide.name)) for tide in declared.tides]
-        for schedule in definition.triggers.schedules:
+        paused = () if now is None else now.paused
+        for schedule in (each for each in definition.triggers.schedules if each.name not in paused):
             at = schedules.next_time(schedule.cron, schedule.tz, start - 1)
             while at < end:
                 found.append((at, Pulse(pond=key)))

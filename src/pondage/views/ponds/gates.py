@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from pondage.views.pond_names import PondNames
 from pondage.views.runs.again import crash_text, wait_text
 from pondage.views.words import age_text, count_text, duration_text, list_text
 
@@ -23,11 +24,20 @@ class GateView(msgspec.Struct, frozen=True, kw_only=True):
     fields: dict[str, object] = {}
 
 
-def gate_view(pond: str, gate: str, fields: Fields, *, now: int) -> GateView:
-    """Answer a gate with its sentence. A gate that this version does not know is shown by its name."""
+def gate_view(pond: str, gate: str, fields: Fields, *, now: int, called: PondNames) -> GateView:
+    """Answer a gate with its sentence. A gate that this version does not know is shown by its name.
+
+    `called` says how other Ponds are called in it.
+    """
     write = _SENTENCES.get(gate)
-    text, hint = (gate, None) if write is None else write(pond, fields, now)
+    text, hint = (gate, None) if write is None else write(pond, _named(gate, fields, called), now)
     return GateView(gate=gate, text=text, hint=hint, fields=dict(fields))
+
+
+def _named(gate: str, fields: Fields, called: PondNames) -> Fields:
+    if gate == "source":
+        return {**fields, "source": called(str(fields.get("source", "any")))}
+    return {**fields, "by": [called(str(each)) for each in _list(fields, "by")]} if gate == "blocked" else fields
 
 
 Sentence = tuple[str, str | None]
@@ -60,7 +70,7 @@ def _failed(pond: str, fields: Fields, now: int) -> Sentence:
 
 
 def _blocked(_pond: str, fields: Fields, _now: int) -> Sentence:
-    ponds = [str(each).partition("@")[0] for each in _list(fields, "by")]
+    ponds = [str(each) for each in _list(fields, "by")]
     if not ponds:
         return "It is blocked by a Source.", None
     return f"It is blocked: {list_text(ponds)} above it failed, was killed or is missing.", f"pondage why {ponds[0]}"
@@ -88,7 +98,7 @@ def _tide(_pond: str, fields: Fields, now: int) -> Sentence:
 
 
 def _source(_pond: str, fields: Fields, now: int) -> Sentence:
-    source, has = str(fields.get("source", "any")).partition("@")[0], _number(fields, "has")
+    source, has = str(fields.get("source", "any")), _number(fields, "has")
     needs = _number(fields, "needs")
     if source == "any":
         return "It waits for any of its optional Sources to publish.", None
@@ -111,6 +121,15 @@ def _busy(_pond: str, fields: Fields, _now: int) -> Sentence:
 
 def _deploying(_pond: str, _fields: Fields, _now: int) -> Sentence:
     return "A new definition takes over as soon as the active Runs are finished; none starts before.", None
+
+
+def _paused(pond: str, fields: Fields, _now: int) -> Sentence:
+    by = {str(each[0]): str(each[1]) for each in _list(fields, "triggers") if isinstance(each, list | tuple)}
+    names, paused = list_text(by), set(by.values())
+    since = {"sleep": " since it was put to sleep", "kill": " since it was killed"}
+    why = since.get(paused.pop(), "") if len(paused) == 1 else ""
+    verb, those = ("is", "it asks") if len(by) == 1 else ("are", "they ask")
+    return f"Paused {verb} {names}{why}: {those} for nothing until resumed.", f"pondage resume {pond}"
 
 
 def _not_deployed(_pond: str, fields: Fields, _now: int) -> Sentence:
@@ -214,6 +233,7 @@ _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "window": _window,
     "ripple busy": _busy,
     "deploying": _deploying,
+    "paused": _paused,
     "not deployed": _not_deployed,
     "halted": _halted,
     "queue": _queue,

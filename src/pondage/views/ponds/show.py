@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
-from pondage.define.pond.definition import PondDefinition, ReadDefinition
+from pondage.define.pond.definition import PondDefinition, ReadDefinition, RippleDefinition
 from pondage.define.pond.window import window_text
 from pondage.define.values.names import PondKey, split_key, table_key
 from pondage.errors import NotFound
@@ -16,6 +18,8 @@ from pondage.ledger.tables import actors, environments
 from pondage.ledger.tables.actors import PondRow
 from pondage.views import find
 from pondage.views.plans.schema import ColumnView, columns
+from pondage.views.pond_names import PondNames, pond_names
+from pondage.views.ponds.partitions import PartitionsView, partitions_view
 from pondage.views.ponds.rules import expectation_text
 from pondage.views.runs.runs import CodeView, RunDetailView, code_of, detail
 from pondage.work.snapshot import ExpectationResult, SnapshotContent
@@ -71,6 +75,7 @@ class RippleShow(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float | None
     published: PublishedView | None
     formats: tuple[str, ...] = ()
+    partitions: PartitionsView | None = None
 
 
 class OlderRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,6 +201,7 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
         at=tx.now,
         key=row.key,
         project=row.project,
+        mode=definition.mode_text,
         retries_immediately=definition.retries.immediately,
         retries_on_change=definition.retries.on_change,
         windows=tuple(window_text(window) for window in definition.windows),
@@ -207,7 +213,15 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
         freshness=state.end_f if state.end_f >= 0 else None,
         delay=state.end_delay if state.end_f >= 0 else None,
         current_run=None if current is None else current[1],
-        ripples=_ripples(tx, origin.environment, row, definition, None if current is None else current[0], older),
+        ripples=_ripples(
+            tx,
+            origin.environment,
+            row,
+            definition,
+            None if current is None else current[0],
+            older,
+            pond_names(tx, found, [row.key, *state.sources]),
+        ),
         rolled_back_to=older,
         read_from=None if origin.environment == environment else origin.environment,
     )
@@ -238,11 +252,15 @@ def outlets(definition: PondDefinition) -> tuple[str, ...]:
     return tuple(each.name for each in definition.ripples if each.name not in inner)
 
 
-def table_name(definition: PondDefinition, ripple: str) -> str:
-    """Answer how a query calls a published Ripple: by the Pond alone when it has that name or is the only result."""
+def table_name(definition: PondDefinition, ripple: str, called: str) -> str:
+    """Answer how a query calls a published Ripple: by the Pond alone when it has that name or is the only result.
+
+    The Pond is `called` with its major version where there are several, and quoted then, as Spark wants it.
+    """
+    name = f"`{called}`" if "@" in called else called
     names = {each.name for each in definition.ripples}
     is_alone = definition.name not in names and outlets(definition) == (ripple,)
-    return definition.name if ripple == definition.name or is_alone else f"{definition.name}.{ripple}"
+    return name if ripple == definition.name or is_alone else f"{name}.{ripple}"
 
 
 _OLDER = """SELECT o.public_id AS id, o.number AS number, o.freshness AS freshness, o.delay AS delay
@@ -271,24 +289,28 @@ def _ripples(
     definition: PondDefinition,
     current: int | None,
     older: OlderRun | None,
+    names: PondNames,
 ) -> tuple[RippleShow, ...]:
     published: dict[str, _PublishedRow] = {}
     if current is not None:
         published = {each.node: each for each in tx.rows(_PUBLISHED, _PublishedRow, run=current)}
     results = outlets(definition)
     name, major = split_key(row.key)
+    called = names(row.key)
+    majors = {source.pond: names(f"{source.pond}@{source.major}") for source in definition.sources}
     return tuple(
         of_row(
             RippleShow,
             ripple,
-            table=table_name(definition, ripple.name),
-            reads=tuple(dict.fromkeys(_read_text(read) for read in ripple.reads)),
+            table=table_name(definition, ripple.name, called),
+            reads=tuple(dict.fromkeys(_read_text(read, majors) for read in ripple.reads)),
             expectations=tuple(expectation_text(each) for each in ripple.expectations),
             is_outlet=ripple.name in results,
             fused=tuple(each.name for each in ripple.members),
             published=_published(
                 tx, published.get(ripple.name), older, f"tables/{environment}/{name}/v{major}/{ripple.name}"
             ),
+            partitions=_partitions(tx, definition, ripple, published.get(ripple.name)),
             formats=tuple(
                 f"{each.kind} tables/{environment}/{name}/v{major}/{ripple.name}/{each.kind}"
                 for each in definition.publish
@@ -297,6 +319,14 @@ def _ripples(
         )
         for ripple in definition.ripples
     )
+
+
+def _partitions(
+    tx: Transaction, definition: PondDefinition, ripple: RippleDefinition, row: _PublishedRow | None
+) -> PartitionsView | None:
+    if row is None or definition.partition is None:
+        return None
+    return partitions_view(tx, definition, ripple, manifests.newest(tx, [row.id]).get(row.id))
 
 
 def _published(tx: Transaction, row: _PublishedRow | None, older: OlderRun | None, folder: str) -> PublishedView | None:
@@ -310,8 +340,8 @@ def _published(tx: Transaction, row: _PublishedRow | None, older: OlderRun | Non
         delay=row.delay if older is None else older.delay,
         rows=content.rows if manifest is None else manifest.rows,
         bytes=content.bytes if manifest is None else manifest.bytes,
-        batches=None if manifest is None else len(manifest.members),
-        batch_rows=None if manifest is None else content.rows,
+        batches=None if manifest is None or content.by else len(manifest.members),
+        batch_rows=None if manifest is None or content.by else content.rows,
         path=content.path,
         stable=f"{folder}/CURRENT.json",
         link=f"{folder}/current" if manifest is None else None,
@@ -320,8 +350,8 @@ def _published(tx: Transaction, row: _PublishedRow | None, older: OlderRun | Non
     )
 
 
-def _read_text(read: ReadDefinition) -> str:
-    what = read.ripple if read.pond is None else f"{read.pond}.{read.ripple}"
+def _read_text(read: ReadDefinition, called: Mapping[str, str]) -> str:
+    what = read.ripple if read.pond is None else f"{called.get(read.pond, read.pond)}.{read.ripple}"
     return f"{what} (optional)" if read.optional else what
 
 

@@ -9,12 +9,14 @@ import msgspec
 
 from pondage.define.pond.calendar import Calendar
 from pondage.define.pond.definition import PondDefinition
+from pondage.define.values.names import split_key
 from pondage.kernel.demand.shape import NONE
 from pondage.kernel.demand.state import PondState, decode_state
 from pondage.ledger.database.driver import Transaction, Value
 from pondage.ledger.database.mapping import of_row
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
+from pondage.views.pond_names import PondNames, pond_names
 from pondage.views.reactors.reactors import ReactorView, reactor_list
 from pondage.views.runs.active import ActiveRunView, RippleView, active_runs
 from pondage.views.runs.again import crash_text
@@ -38,7 +40,10 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TriggerView(msgspec.Struct, frozen=True, kw_only=True):
-    """A standing trigger: what asks again and again, until `pondage calm`."""
+    """A standing trigger: what asks again and again, until `pondage calm`.
+
+    One that is paused asks for nothing until it is resumed: `paused_by` says what paused it.
+    """
 
     kind: Literal["wave", "tide", "schedule"]
     name: str
@@ -47,6 +52,7 @@ class TriggerView(msgspec.Struct, frozen=True, kw_only=True):
     cron: str | None = None
     tz: str | None = None
     next_at: int | None = None
+    paused_by: Literal["pause", "sleep", "kill"] | None = None
 
 
 class LastRunView(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,6 +189,8 @@ def status(
     rows = [row for row in rows[:most] if keys is None or row.key in keys]
     states = {row.id: decode_state(row.state) for row in rows}
     active = active_runs(tx, found, states)
+    named = [*(row.key for row in rows), *(source for state in states.values() for source in state.sources)]
+    called = pond_names(tx, found, named)
     last = {row.pond: row for row in tx.rows(_LAST.format(shown=shown), _LastRow, **values)}
     schedules: dict[int, list[TriggerView]] = {}
     for each in tx.rows(_SCHEDULES.format(shown=shown), _ScheduleRow, **values):
@@ -202,6 +210,7 @@ def status(
                 triggers=_triggers(states[row.id], schedules.get(row.id, [])),
                 now=tx.now,
                 has_worker=bool(heard_of(processes)),
+                called=called,
             )
             for row in rows
         ),
@@ -228,6 +237,7 @@ def _pond(
     triggers: tuple[TriggerView, ...],
     now: int,
     has_worker: bool,
+    called: PondNames,
 ) -> PondView:
     has_run = state.end_f >= 0
     demand = Demand(pull=state.has_pull, targets=tuple(state.targets))
@@ -248,7 +258,9 @@ def _pond(
         runs=state.number,
         fused={member.name: ripple.name for ripple in definition.ripples for member in ripple.members},
         last_run=None if last is None else of_row(LastRunView, last, error=read_failure(last.error)),
-        next=_next(state, definition, word, active, triggers, now=now, halted=row.halted, has_worker=has_worker),
+        next=_next(
+            state, definition, word, active, triggers, now=now, halted=row.halted, has_worker=has_worker, called=called
+        ),
         borrowed_from=definition.borrowed or None,
     )
 
@@ -275,8 +287,12 @@ def _triggers(state: PondState, schedules: list[TriggerView]) -> tuple[TriggerVi
     found += [
         TriggerView(kind="tide", name=name, limit_us=limit, next_at=due) for name, limit in sorted(state.tides.items())
     ]
-    found += schedules
-    return tuple(found)
+    return tuple(_paused(each, state) for each in [*found, *schedules])
+
+
+def _paused(trigger: TriggerView, state: PondState) -> TriggerView:
+    by = state.paused.get(trigger.name)
+    return trigger if by is None else msgspec.structs.replace(trigger, paused_by=by.value, next_at=None)
 
 
 def _next(
@@ -289,9 +305,11 @@ def _next(
     now: int,
     halted: str | None,
     has_worker: bool,
+    called: PondNames,
 ) -> Next:
+    name = called(state.key)
     if halted is not None:
-        return Next(text=f"halted: {halted}; then: pondage clear {definition.name}")
+        return Next(text=f"halted: {halted}; then: pondage clear {name}")
     if definition.borrowed and word in ("idle", "queued"):
         return Next(text=f"from {definition.borrowed}" + (", which has nothing newer" if word == "queued" else ""))
     match word:
@@ -299,31 +317,37 @@ def _next(
             names = [ripple.name for run in active for ripple in run.ripples if ripple.state == "running"]
             return Next(text=f"runs {list_text(dict.fromkeys(names))}")
         case "killed":
-            return Next(text=f"stays killed until: pondage clear {definition.name}")
+            return Next(text=f"stays killed until: pondage clear {name}")
         case "failed":
-            return Next(text=f"look: pondage logs {definition.name}; then: pondage clear {definition.name}")
+            return Next(text=f"look: pondage logs {name}; then: pondage clear {name}")
         case "blocked":
-            return Next(text=f"blocked by {list_text(_blocking(state, definition))}: pondage why {definition.name}")
+            return Next(text=f"blocked by {list_text(_blocking(state, definition, called))}: pondage why {name}")
         case "queued":
-            return _next_queued(state, definition, active, now=now, has_worker=has_worker)
+            return _next_queued(state, definition, active, now=now, has_worker=has_worker, called=called)
         case "idle":
             times = [trigger.next_at for trigger in triggers if trigger.next_at is not None]
             if times:
                 at = min(times)
                 return Next(text="due by its trigger" if at > now else "was due by its trigger", at=at)
-            return Next(text="nobody asks for it")
+            return Next(text="its triggers are paused" if triggers else "nobody asks for it")
 
 
 def _next_queued(
-    state: PondState, definition: PondDefinition, active: tuple[ActiveRunView, ...], *, now: int, has_worker: bool
+    state: PondState,
+    definition: PondDefinition,
+    active: tuple[ActiveRunView, ...],
+    *,
+    now: int,
+    has_worker: bool,
+    called: PondNames,
 ) -> Next:
     if active:
         return _next_started([ripple for run in active for ripple in run.ripples], now=now, has_worker=has_worker)
     gating = {source.pond for source in definition.sources if source.required}
-    behind = [key.partition("@")[0] for key, source in state.sources.items() if source.end_f < state.goal]
-    behind = [name for name in behind if not gating or name in gating]
+    behind = [key for key, source in state.sources.items() if source.end_f < state.goal]
+    behind = [key for key in behind if not gating or split_key(key)[0] in gating]
     if behind:
-        return Next(text=f"waits for {list_text(behind)}")
+        return Next(text=f"waits for {list_text([called(key) for key in behind])}")
     if definition.windows:
         calendar = Calendar(definition.windows)
         occurrence = calendar.occurrence(now)
@@ -348,11 +372,11 @@ def _next_started(ripples: list[RippleView], *, now: int, has_worker: bool) -> N
     return Next(text="waits for a free slot" if has_worker else "no process runs: pondage dev")
 
 
-def _blocking(state: PondState, definition: PondDefinition) -> list[str]:
+def _blocking(state: PondState, definition: PondDefinition, called: PondNames) -> list[str]:
     required = {source.pond for source in definition.sources if source.required}
     names = [
-        key.partition("@")[0]
+        called(key)
         for key, source in state.sources.items()
-        if (source.is_blocked or not source.is_deployed) and key.partition("@")[0] in required
+        if (source.is_blocked or not source.is_deployed) and split_key(key)[0] in required
     ]
     return names or ["a Source"]

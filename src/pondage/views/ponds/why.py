@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.kernel.demand.explain import explain
+from pondage.kernel.demand.gates import IsBlocked
 from pondage.kernel.demand.state import PondState, decode_state
 from pondage.ledger.data import landed
 from pondage.ledger.database.driver import Transaction
@@ -12,6 +13,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.step.ponds import LedgerPonds
 from pondage.ledger.tables.actors import PondRow
 from pondage.views import find
+from pondage.views.pond_names import PondNames, pond_names
 from pondage.views.ponds.gates import Fields, GateView, gate_view
 from pondage.views.ponds.status import Demand, State, pond_state
 from pondage.views.runs.active import active_runs
@@ -42,9 +44,12 @@ def why(tx: Transaction, ledger: Ledger, environment: str, name: str) -> WhyView
     state = decode_state(row.state)
     active = active_runs(tx, found, {row.id: state}).get(row.id, ())
     demand = Demand(pull=state.has_pull, targets=tuple(state.targets))
-    short = row.key.partition("@")[0] if "@" not in name else name
+    reasons = explain(LedgerPonds(tx, ledger, found), row.key, tx.now)
+    blockers = [key for gate in reasons if isinstance(gate, IsBlocked) for key in gate.by]
+    called = pond_names(tx, found, [row.key, *state.sources, *blockers])
+    short = called(row.key) if "@" not in name else name
     gates: list[tuple[str, Fields]] = []
-    for gate in explain(LedgerPonds(tx, ledger, found), row.key, tx.now):
+    for gate in reasons:
         fields = dict(msgspec.to_builtins(gate))
         kind = str(fields.pop("gate"))
         gates.append((kind, fields | _last_failure(tx, row.id) if kind == "failed" else fields))
@@ -58,7 +63,7 @@ def why(tx: Transaction, ledger: Ledger, environment: str, name: str) -> WhyView
         freshness=state.end_f if has_run else None,
         staleness=max(0, tx.now + state.end_delay - state.end_f) if has_run else None,
         demand=demand,
-        gates=_views(short, gates, tx.now),
+        gates=_views(short, gates, tx.now, called),
     )
 
 
@@ -66,12 +71,12 @@ _REFUSING = frozenset({"failed", "blocked", "killed", "not deployed"})
 """Behind these gates a Pulse is refused: nothing would come of it."""
 
 
-def _views(pond: str, gates: list[tuple[str, Fields]], now: int) -> tuple[GateView, ...]:
-    missing = (str(fields["source"]).partition("@")[0] for gate, fields in gates if gate == "not deployed")
+def _views(pond: str, gates: list[tuple[str, Fields]], now: int, called: PondNames) -> tuple[GateView, ...]:
+    missing = (called(str(fields["source"])) for gate, fields in gates if gate == "not deployed")
     unasked = {f"pondage why {name}" for name in missing}  # nobody can say why something that is not there does not run
     if any(gate in _REFUSING for gate, _ in gates):
         unasked.add(f"pondage pulse {pond}")  # it would be refused: what is in the way has a hint of its own
-    views = (gate_view(pond, gate, fields, now=now) for gate, fields in gates)
+    views = (gate_view(pond, gate, fields, now=now, called=called) for gate, fields in gates)
     return tuple(msgspec.structs.replace(view, hint=None) if view.hint in unasked else view for view in views)
 
 
@@ -99,6 +104,8 @@ def _host_gates(tx: Transaction, ledger: Ledger, row: PondRow, state: PondState)
         tuple[str, str, str, int],
         pond=row.id,
     ):
+        if name in state.paused:
+            continue  # the machine has said so
         found.append(("schedule", {"name": name, "cron": cron, "tz": tz, "next": at}))
     return [*found, *_data_gates(tx, row.id)]
 

@@ -12,6 +12,8 @@ const ADVICE: readonly (readonly [string, "tap" | "pulse" | "wave" | "tide" | "s
   ["At six every morning.", "schedule", "For when the clock on the wall matters. It is declared in the code."],
 ];
 
+const PAUSED = { pause: "paused", sleep: "paused: it sleeps", kill: "paused: it was killed" } as const;
+
 export function TriggersPanel({ pond }: { pond: PondView }) {
   return (
     <Panel title={<Word of="trigger">Triggers</Word>}>
@@ -34,6 +36,11 @@ export function TriggersPanel({ pond }: { pond: PondView }) {
                 )}
               </span>
               <span className="line-end">
+                {trigger.paused_by === null ? null : (
+                  <button type="button" onClick={() => change({ do: "resume" })}>
+                    <Word of="paused">{PAUSED[trigger.paused_by]}</Word>
+                  </button>
+                )}
                 {trigger.next_at === null ? null : (
                   <>
                     next <Age at={trigger.next_at} />

@@ -11,6 +11,8 @@ export interface Field {
   placeholder?: string;
   initial: string;
   isRequired?: boolean;
+  /** On the command line it stands by itself, without `--name`. */
+  isArgument?: boolean;
 }
 
 export interface Verb {
@@ -27,6 +29,15 @@ const NOTE: Field = {
   kind: "text",
   placeholder: "why you do it",
   initial: "",
+};
+
+const TRIGGER: Field = {
+  name: "name",
+  label: "Only the one called",
+  kind: "text",
+  placeholder: "all of them",
+  initial: "",
+  isArgument: true,
 };
 
 export const VERBS: readonly Verb[] = [
@@ -50,6 +61,7 @@ export const VERBS: readonly Verb[] = [
         placeholder: "15m, 1h, 1d",
         initial: "1h",
         isRequired: true,
+        isArgument: true,
       },
       { name: "name", label: "Its name", kind: "text", initial: "tide" },
     ],
@@ -60,6 +72,7 @@ export const VERBS: readonly Verb[] = [
     group: "Keep it fresh",
     fields: [{ name: "name", label: "Only the one called", kind: "text", placeholder: "all of them", initial: "" }],
   },
+  { id: "resume", level: "operate", group: "Keep it fresh", fields: [TRIGGER] },
   { id: "clear", level: "operate", group: "Mend", fields: [] },
   { id: "wake", level: "operate", group: "Mend", fields: [] },
   {
@@ -68,6 +81,7 @@ export const VERBS: readonly Verb[] = [
     group: "Mend",
     fields: [{ name: "full", label: "Compute everything anew", kind: "check", initial: "" }, NOTE],
   },
+  { id: "pause", level: "operate", group: "Stop", fields: [TRIGGER] },
   {
     id: "sleep",
     level: "operate",
@@ -105,7 +119,7 @@ export function commandOf(verb: Verb, pond: string, values: Values, environment:
   const words = ["pondage", verb.id, pond];
   for (const field of verb.fields) {
     const value = (values[field.name] ?? "").trim();
-    if (field.name === "limit") words.push(quoted(value === "" ? "1h" : value));
+    if (field.isArgument === true) words.push(...[value === "" ? field.initial : value].filter(Boolean).map(quoted));
     else if (field.kind === "check") words.push(...(value === "" ? [] : [`--${field.name}`]));
     else if (value !== "" && value !== defaultOf(verb, field)) words.push(`--${field.name}`, quoted(value));
   }

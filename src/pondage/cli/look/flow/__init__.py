@@ -6,7 +6,7 @@ import click
 
 from pondage.cli.look.flow.check import check
 from pondage.cli.look.flow.extract import extract
-from pondage.cli.look.flow.run import cleanup, list_runs, resume, show, stop, store, submit, watch
+from pondage.cli.look.flow.run import cleanup, kill, list_runs, resume, show, stop, store, submit, watch
 
 
 @click.group()
@@ -14,5 +14,5 @@ def flow() -> None:
     """Flows: trees of programs and constants, written as JSON, typed before they run."""
 
 
-for _verb in (check, submit, list_runs, show, watch, stop, resume, cleanup, extract, store):
+for _verb in (check, submit, list_runs, show, watch, stop, kill, resume, cleanup, extract, store):
     flow.add_command(_verb)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,6 +11,7 @@ import click
 
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, Verb, pass_settings
+from pondage.cli.printing.target import replacing
 from pondage.operations import flows
 
 
@@ -29,15 +29,23 @@ from pondage.operations import flows
 def extract(settings: Settings, run_id: str, name: str, output: Path | None, offset: int, no_wait: bool) -> None:
     """Fetch an extract of a flow as bytes, in the format that the tree says.
 
-    It waits until the output has ended. Whoever was cut off goes on with --offset: the same bytes come again.
+    It waits until the output has ended. Whoever was cut off goes on with --offset: the same bytes come again. FILE is
+    replaced when all of it is there; until then what was fetched is in FILE.part.
     """
+    size = 0
     with desk(settings) as opened:
-        size, what = 0, _known(opened, run_id, name, no_wait=no_wait)
+        what = _known(opened, run_id, name, no_wait=no_wait)
         with _target(output, offset) as target:
-            for chunk in opened.ask(flows.flow_extract, run=run_id, name=name, offset=offset, wait=not no_wait):
-                target.write(chunk)
-                size += len(chunk)
-            target.flush()
+            try:
+                for chunk in opened.ask(flows.flow_extract, run=run_id, name=name, offset=offset, wait=not no_wait):
+                    target.write(chunk)
+                    size += len(chunk)
+                target.flush()
+            except BaseException:
+                has = offset + size
+                if output is not None and has:
+                    click.echo(f"{output}.part has {has:,} bytes: go on with --offset {has}", err=True)
+                raise
     if output is not None:
         click.echo(f"{output}: {size:,} bytes of {what}")
 
@@ -52,14 +60,7 @@ def _known(opened: Desk, run_id: str, name: str, *, no_wait: bool) -> str:
     return "bytes" if found is None else found.format
 
 
-@contextmanager
-def _target(output: Path | None, offset: int) -> Iterator[BinaryIO]:
+def _target(output: Path | None, offset: int) -> AbstractContextManager[BinaryIO]:
     if output is None:
-        yield sys.stdout.buffer
-        return
-    if not offset:
-        output.write_bytes(b"")
-    with output.open("r+b") as file:
-        file.seek(offset)
-        file.truncate()
-        yield file
+        return nullcontext(sys.stdout.buffer)
+    return replacing(output, offset=offset, is_resumable=True)

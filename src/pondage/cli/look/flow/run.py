@@ -1,4 +1,4 @@
-"""`pondage flow submit|list|show|watch|stop|resume|cleanup`: trees that run. A flow is a run of a job."""
+"""`pondage flow submit|list|show|watch|stop|kill|resume|cleanup`: trees that run. A flow is a run of a job."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from pondage.cli.client.desk import Desk, asked, desk
-from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
+from pondage.cli.client.settings import Settings, Verb, settings_and_json
 from pondage.cli.files import registry
 from pondage.cli.files.inference import asking_first
 from pondage.cli.files.tree import refuse_tree, stored_tree
-from pondage.cli.follow.job_run import started_run, watch_run
+from pondage.cli.follow.job_run import killed_text, started_run, watch_run
 from pondage.cli.printing.jobs import COMPONENT_COLUMNS, RUN_COLUMNS, component_rows, headline, print_streams, run_rows
 from pondage.cli.printing.output import print_json, print_list, print_table, print_title, print_view, styled
 from pondage.cli.printing.stages import print_stages
@@ -97,18 +97,31 @@ def watch(settings: Settings, run_id: str, is_json: bool) -> None:
 @click.command("stop", cls=Verb)
 @_RUN
 @click.argument("node", required=False)
-@pass_settings
-def stop(settings: Settings, run_id: str, node: str | None) -> None:
+@settings_and_json
+def stop(settings: Settings, run_id: str, node: str | None, is_json: bool) -> None:
     """Ask a node, or all of a flow, to close its outputs and return; after 30 s its work is cancelled.
 
     A node that returns is OK, one that has not begun is skipped, any other ends in ERROR with the code STOPPED.
-    To end a run without its verdict: pondage kill RUN.
+    To end a flow without its verdict: pondage flow kill RUN.
     """
     view = asked(settings, flows.flow_stop, run=run_id, node=node)
     run = view.flow.run
     running = [one.name for one in view.flow.components if one.state == "RUNNING"]
     rest = f"; may end within 30 s: {', '.join(running)}" if running else ""
-    click.echo(f"{run.id} was asked to stop {node or 'everything'}: it is {run.state}{rest}")
+    text = f"{run.id} was asked to stop {node or 'everything'}: it is {run.state}{rest}"
+    print_view(view, text, is_json=is_json)
+
+
+@click.command("kill", cls=Verb)
+@_RUN
+@settings_and_json
+def kill(settings: Settings, run_id: str, is_json: bool) -> None:
+    """End a flow without its verdict: nothing starts any more, and what runs is asked to stop.
+
+    It ends KILLED when nothing runs, after 30 s in any case; the second time it ends at once. `flow resume` goes on.
+    """
+    view = asked(settings, flows.flow_kill, run=run_id)
+    print_view(view, killed_text(view.flow), is_json=is_json)
 
 
 @click.command("resume", cls=Verb)

@@ -11,6 +11,7 @@ from pondage.cli.files.job import planned_or_refused
 from pondage.cli.look.job.options import file_argument
 from pondage.cli.printing.drawing import drawing
 from pondage.cli.printing.output import print_json
+from pondage.cli.printing.target import replace_text
 from pondage.kernel.control import JobPlan
 from pondage.kernel.control.shape import EdgeKind, Virtual
 
@@ -97,5 +98,5 @@ def graph(file: Path, svg: Path | None, is_json: bool) -> None:
     elif str(svg) == "-":
         click.echo(svg_of(plan))
     else:
-        svg.write_text(svg_of(plan), encoding="utf-8")
+        replace_text(svg, svg_of(plan))
         click.echo(f"drawn into {svg}")

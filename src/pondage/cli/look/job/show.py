@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 import msgspec
 
-from pondage.cli.client.desk import asked, desk
-from pondage.cli.client.settings import Settings, Verb, pass_settings, settings_and_json
-from pondage.cli.follow.job_run import kill_run
+from pondage.cli.client.desk import asked
+from pondage.cli.client.settings import Settings, Verb, settings_and_json
+from pondage.cli.follow.job_run import killed_text
 from pondage.cli.printing.jobs import (
     COMPONENT_COLUMNS,
     JOB_COLUMNS,
@@ -55,11 +55,11 @@ def show(settings: Settings, run_id: str, is_json: bool) -> None:
 
 @click.command("kill", cls=Verb)
 @click.argument("run_id", metavar="RUN")
-@pass_settings
-def kill(settings: Settings, run_id: str) -> None:
+@settings_and_json
+def kill(settings: Settings, run_id: str, is_json: bool) -> None:
     """End a run: nothing more starts, and what runs has 30 s to end. The second time it ends at once."""
-    with desk(settings) as opened:
-        kill_run(opened, run_id)
+    view = asked(settings, jobs.job_kill, run=run_id)
+    print_view(view, killed_text(view), is_json=is_json)
 
 
 def _print(settings: Settings, view: JobRunDetail) -> None:

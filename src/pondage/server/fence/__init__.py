@@ -1,0 +1,1 @@
+"""What nobody may take from the others: connections, threads, and the bytes of bodies."""

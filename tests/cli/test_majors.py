@@ -1,0 +1,144 @@
+"""A newer major version is deployed, and nobody who reads the older one notices."""
+
+from pathlib import Path
+
+import pytest
+
+from pondage.cli.client.session import open_ledger
+from pondage.project.project import load_project
+from tests.cli.conftest import Call
+from tests.cli.workers import FakeWorkers
+
+EVENTS = """
+from pondage import pond
+
+@pond
+def events(spark):
+    return spark.range(3)
+"""
+BY_KIND = """
+@pond(version="{version}")
+def by_kind(events):
+    return events{how}
+"""
+BOARD = """
+@pond{given}
+def board(by_kind):
+    return by_kind
+"""
+
+
+def write(project: Path, *versions: str, given: str = "") -> None:
+    """Declare these versions of `by_kind`, each in a file of its own, and what reads it."""
+    for each in project.joinpath("ponds").glob("*.py"):
+        each.unlink()
+    project.joinpath("ponds").mkdir(exist_ok=True)
+    (project / "ponds" / "shop.py").write_text(EVENTS + BOARD.format(given=given))
+    for version in versions:
+        how = "" if version < "2" else ".limit(1)"
+        text = "from pondage import pond\n" + BY_KIND.format(version=version, how=how)
+        (project / "ponds" / f"by_kind_{version[0]}.py").write_text(text)
+
+
+@pytest.fixture
+def shop(project: Path, workers: FakeWorkers, call: Call) -> Path:
+    write(project, "1.0.0")
+    assert call("deploy").code == 0
+    assert call("run", "board").code == 0
+    return project
+
+
+def test_a_major_that_left_the_files_stays_deployed_with_its_own_code(shop: Path, call: Call) -> None:
+    write(shop, "2.0.0")
+    said = call("plan")
+    assert said.code == 0, said.err
+    assert "by_kind@1 kept for board (pondage deploy --remove by_kind@1 ends it)" in said.out
+    assert "board reads by_kind@1; @2 exists: write `by_kind>=2`" in said.out
+    assert call("deploy").code == 0
+    assert call("run", "board").code == 0, "by_kind@1 goes on"
+    ledger = open_ledger(load_project(shop))
+    with ledger.reading() as tx:
+        codes = dict(
+            tx.rows(
+                """SELECT p.name || '@' || p.major AS key, d.body AS body FROM ponds p
+                   JOIN definitions d ON d.id = p.definition WHERE p.removed_at IS NULL""",
+                tuple[str, dict[str, object]],
+            )
+        )
+        archives = dict(tx.rows("SELECT digest, length(data) AS size FROM archives", tuple[str, int]))
+    ledger.close()
+    assert codes["by_kind@1"]["archive"] != codes["by_kind@2"]["archive"]
+    assert archives[str(codes["by_kind@1"]["archive"])]
+    assert "nothing to deploy" in call("deploy").out
+    ended = call("deploy", "--remove", "by_kind@1")
+    assert ended.code == 0, ended.err
+    assert "- by_kind@1 removed" in ended.out
+
+
+def test_a_reader_that_moves_is_shown_and_takes_the_older_major_along(shop: Path, call: Call) -> None:
+    write(shop, "2.0.0")
+    call("deploy")
+    write(shop, "2.0.0", given='(sources={"by_kind": ">=2"})')
+    said = call("deploy")
+    assert said.code == 0, said.err
+    assert "reads by_kind@1 → @2" in said.out
+    assert "- by_kind@1 removed" in said.out
+
+
+def test_a_major_is_kept_for_a_trigger_that_somebody_set(shop: Path, call: Call) -> None:
+    write(shop, "1.0.0", given='(sources={"by_kind": ">=2"})')
+    call("tide", "by_kind", "1h")
+    write(shop, "2.0.0", given='(sources={"by_kind": ">=2"})')
+    assert "by_kind@1 kept for its tide (" in call("plan").out
+
+
+def test_a_major_is_kept_for_a_reader_in_an_environment_below(shop: Path, call: Call) -> None:
+    (shop / "ponds" / "top.py").write_text("from pondage import pond\n\n@pond\ndef top(by_kind):\n    return by_kind\n")
+    assert call("deploy", "top", "--env", "dev").code == 0
+    (shop / "ponds" / "top.py").unlink()
+    write(shop, "2.0.0", given='(sources={"by_kind": ">=2"})')
+    assert "by_kind@1 kept for top in dev" in call("plan").out
+
+
+def test_an_environment_below_reads_a_kept_major_from_above(shop: Path, call: Call) -> None:
+    write(shop, "2.0.0")
+    call("deploy")
+    text = (shop / "ponds" / "shop.py").read_text()
+    (shop / "ponds" / "shop.py").write_text(text.replace("return by_kind", "return by_kind.limit(9)"))
+    said = call("deploy", "--env", "dev")
+    assert said.code == 0, said.err
+    assert "not deployed" not in said.out
+    shown = call("env", "show", "dev", "--json").json["ponds"]
+    assert ("by_kind@1", False) in [(each["key"], each["is_own"]) for each in shown]
+    assert call("run", "board", "--env", "dev").code == 0
+
+
+def test_a_rollback_brings_back_what_was_there_and_binds_nobody_anew(shop: Path, call: Call) -> None:
+    write(shop, "1.0.0", "2.0.0", given='(sources={"by_kind": ">=2"})')
+    call("deploy")
+    write(shop, "2.0.0", given='(sources={"by_kind": ">=2"})')
+    assert "- by_kind@1 removed" in call("deploy").out
+    said = call("rollback")
+    assert said.code == 0, said.err
+    said = call("rollback")
+    assert said.code == 0, said.err
+    assert "reads by_kind@2 → @1" in said.out
+    assert {pond["key"] for pond in call("status", "--once", "--json").json["ponds"]} >= {"by_kind@1", "board@1"}
+
+
+def test_the_major_is_named_wherever_there_is_more_than_one(shop: Path, call: Call, workers: FakeWorkers) -> None:
+    assert "by_kind@1" not in call("why", "board").out
+    assert "by_kind.by_kind" in call("show", "board").out
+    write(shop, "1.0.0", "2.0.0")
+    assert call("deploy").code == 0
+    workers.failing.add("by_kind")
+    assert call("run", "board").code == 1
+    assert "by_kind@1 above it failed" in call("why", "board").out
+    assert "pondage why by_kind@1" in call("why", "board").out
+    waiting = {pond["key"]: pond["next"]["text"] for pond in call("status", "--once", "--json").json["ponds"]}
+    assert waiting["board@1"].startswith("blocked by by_kind@1")
+    assert "pondage logs by_kind@1" in waiting["by_kind@1"]
+    shown = call("show", "board").out
+    assert "by_kind@1.by_kind" in shown
+    assert "`by_kind@1`" in call("show", "by_kind@1").out
+    assert "by_kind@1.by_kind" in call("lineage", "board").out
