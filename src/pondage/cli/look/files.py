@@ -6,7 +6,8 @@ import click
 
 from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, settings_and_json, verb
-from pondage.cli.printing.output import Cell, print_json, print_table, print_title, print_view
+from pondage.cli.printing.layout import Cell
+from pondage.cli.printing.output import print_json, print_table, print_title, print_view
 from pondage.operations import landed_files
 from pondage.operations.landed_files import FilesView, FileView
 from pondage.views.words import age_text, count_text, size_text
