@@ -87,7 +87,7 @@ def served(tx: Transaction, offer: Offer) -> list[Row]:
     """Answer the queues that a process with this offer may claim from, and whether their pools are open."""
     rows = tx.rows(
         """SELECT q.id AS id, q.pool AS pool, q.labels AS labels, q.components AS components, q.memory AS memory,
-                  q.concurrency AS concurrency,
+                  q.concurrency AS concurrency, q.most AS most,
                   q.pool = '' OR EXISTS (SELECT 1 FROM pool_slots s
                                          WHERE s.pool = q.pool AND s.execution IS NULL) AS is_open
            FROM queues q WHERE q.served_by IN (:code, '')""",
