@@ -99,7 +99,7 @@ def _shown(settings: Settings, *, is_quiet: bool) -> Iterator[Show]:
         with Live(console=console(settings), auto_refresh=False, transient=False) as live:
 
             def draw(view: JobRunDetail) -> None:
-                table = rich_table(COMPONENT_COLUMNS, component_rows(view))
+                table = rich_table(COMPONENT_COLUMNS, component_rows(view), width=live.console.width)
                 live.update(Group(table, Text(headline(view), style="dim")), refresh=True)
 
             yield draw

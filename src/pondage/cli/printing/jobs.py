@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pondage.cli.client.settings import Settings
-from pondage.cli.printing.output import Cell, Row, print_table, print_title
+from pondage.cli.printing.layout import Cell, Row
+from pondage.cli.printing.output import print_table, print_title
 from pondage.views.jobs.jobs import ComponentView, JobRunDetail, JobRunView, JobView
 from pondage.views.words import duration_text, moment_text, size_text
 

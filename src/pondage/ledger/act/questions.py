@@ -6,7 +6,6 @@ import re
 
 import msgspec
 
-from pondage.define.pond.definition import PondDefinition
 from pondage.ledger.act.as_of import AsOf, run_then
 from pondage.ledger.data import snapshots
 from pondage.ledger.data.inputs import QueryInputs
@@ -97,20 +96,16 @@ def _views(
             continue
         given = snapshots.outputs(tx, run)
         leaves = ledger.shape(tx, row.definition).leaves
-        sieves = _sieves(ledger.definition(tx, row.definition))
+        # Rules and sources set rows aside; nobody knows before whether there will be any, so it is asked by its name.
+        has_bad = any(word.endswith(BAD_TABLE) for word in words)
         for ripple, output in given.items():
             # `select * from sales` means the Ripple that has the Pond's name, or its only result.
             is_main = ripple == name or (name not in given and leaves == (ripple,))
             for table in (f"{name}.{ripple}", name) if is_main else (f"{name}.{ripple}",):
                 views[table] = output.snapshot
-                if ripple in sieves:
+                if has_bad:
                     views.setdefault(f"{table}{BAD_TABLE}", output.snapshot)
     return views
-
-
-def _sieves(definition: PondDefinition) -> frozenset[str]:
-    """Answer the Ripples that set rows aside."""
-    return frozenset(each.name for each in definition.ripples if any(rule.quarantine for rule in each.expectations))
 
 
 def _fused(tx: Transaction, ledger: Ledger, environment: int, words: frozenset[str]) -> dict[str, str]:
