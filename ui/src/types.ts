@@ -1066,6 +1066,9 @@ export interface Reason {
 export interface Rebound {
   queue: number;
   served_by: string;
+  before: string;
+  components: Record<string, string>;
+  deployed_at: number | null;
 }
 
 export interface Recorded {
