@@ -42,6 +42,7 @@ export interface AnswerView {
   result: unknown;
   error: ProblemsProblem | null;
   trace: string | null;
+  notes: string[];
 }
 
 export interface AttemptView {
@@ -913,6 +914,7 @@ export interface QueryView {
   types: string[];
   rows: unknown[][];
   truncated: boolean;
+  notes: string[];
 }
 
 export interface QueueView {
