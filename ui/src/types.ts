@@ -164,6 +164,8 @@ export interface ComponentView {
   code: string;
   attempt: number;
   crashes: number;
+  crash_budget: number;
+  again_at: number | null;
   is_restored: boolean;
   work: string;
   started_at: number | null;
@@ -299,6 +301,22 @@ export interface FeedDefinition {
   schema: string;
 }
 
+export interface FileView {
+  path: string;
+  state: string;
+  size: number;
+  modified: number;
+  at: number;
+  run: string;
+  why: string;
+}
+
+export interface FilesView {
+  pond: string;
+  at: number;
+  folders: FolderView[];
+}
+
 export interface Fit {
   got: string;
   want: string;
@@ -352,6 +370,19 @@ export interface FlowsView {
   environment: string;
   at: number;
   runs: JobRunView[];
+}
+
+export interface FolderView {
+  ripple: string;
+  folder: string;
+  counts: Record<string, number>;
+  bytes: number;
+  files: FileView[];
+}
+
+export interface Forgotten {
+  pond: string;
+  paths: string[];
 }
 
 export interface FormatDefinition {
@@ -684,6 +715,37 @@ export interface Panic {
   at: number;
 }
 
+export interface PartitionColumn {
+  column: string;
+  unit: "day" | "hour" | "month" | "year" | null;
+  tz: string;
+}
+
+export interface PartitionDefinition {
+  by: PartitionColumn[];
+  has_null: boolean;
+  within_us: number;
+  late: "ignore" | "quarantine" | "refuse";
+  expected: "day" | "hour" | "month" | "year" | null;
+}
+
+export interface PartitionView {
+  values: (string | number | boolean | null)[];
+  rows: number;
+  bytes: number;
+  run: string;
+  made_at: number;
+  is_older_code: boolean;
+}
+
+export interface PartitionsView {
+  by: string[];
+  count: number;
+  older_code: number;
+  partitions: PartitionView[];
+  missing: string[];
+}
+
 export interface PinView {
   source: string;
   run: string | null;
@@ -743,8 +805,9 @@ export interface PondDefinition {
   windows: WindowDefinition[];
   retries: Retries;
   triggers: Triggers;
-  mode: "append" | "merge" | "replace";
+  mode: "append" | "merge" | "partition" | "replace";
   keys: string[];
+  partition: PartitionDefinition | null;
   coherent: boolean;
   fuse: boolean;
   pool: string | null;
@@ -773,8 +836,7 @@ export interface PondRhythm {
   mean_run_us: number;
   mean_period_us: number | null;
   pace_us: number | null;
-  scheduled_runs: number;
-  unread_runs: number;
+  scheduled_runs: number | null;
 }
 
 export interface PondShow {
@@ -876,7 +938,7 @@ export interface ProjectBack {
   environment: string;
   deployed_at: number;
   at: number;
-  older_runs: Record<string, string>;
+  older_runs: Record<string, number>;
 }
 
 export interface Promoted {
@@ -959,7 +1021,10 @@ export interface ReactorView {
   sources: string[];
   graphs: string[];
   is_rebound: boolean;
+  is_alone: boolean;
   error: string | null;
+  stuck: string | null;
+  stuck_at: number | null;
 }
 
 export interface ReactorWhyView {
@@ -1025,6 +1090,11 @@ export interface RemovedEnvironment {
   kept: number;
 }
 
+export interface RepairView {
+  reactor: string;
+  letters: string[];
+}
+
 export interface Reset {
   type: "reset";
   after: number;
@@ -1048,8 +1118,7 @@ export interface RhythmView {
   until: number;
   bottleneck: string | null;
   ponds: PondRhythm[];
-  scheduled_runs: number;
-  unread_runs: number;
+  scheduled_runs: number | null;
   schedule: string | null;
   rounds: number;
   deployed: number;
@@ -1097,6 +1166,7 @@ export interface RippleShow {
   timeout_s: number | null;
   published: PublishedView | null;
   formats: string[];
+  partitions: PartitionsView | null;
 }
 
 export interface RippleView {

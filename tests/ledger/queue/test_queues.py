@@ -129,7 +129,9 @@ def test_the_depth_of_a_queue_is_known_to_whoever_starts_workers(run: Jobs) -> N
     run.drain()
     with run.world.ledger.reading() as tx:
         assert queues.needs(tx) == []
-        assert queues.needs(tx, newest="new") == [msgspec.structs.replace(expected, waiting=0)], "one is kept"
+        assert queues.needs(tx, newest="new") == [msgspec.structs.replace(expected, waiting=0, turn=None)], (
+            "one is kept"
+        )
         assert queues.needs(tx, newest="newer") == []
 
 
@@ -215,3 +217,21 @@ def test_a_result_without_memory_says_so() -> None:
     assert ComponentEnded(ComponentResult(members=(full,))).lacked_memory == full.raises
     boom = MemberResult(instance="a", raises="boom", code="Boom")
     assert ComponentEnded(ComponentResult(members=(boom,))).lacked_memory is None
+
+
+def test_what_waits_for_its_next_try_is_not_due_and_the_oldest_has_the_first_turn(run: Jobs) -> None:
+    put_archives(run, "aaa", "bbb")
+    run.start(coded(TEST_REGISTRY, "bbb", TWO))
+    run.world.pass_time(1)
+    run.start(coded(TEST_REGISTRY, "aaa", TWO))
+
+    def turns() -> dict[str, int | None]:
+        with run.world.ledger.reading() as tx:
+            return {need.code: need.turn for need in queues.needs(tx)}
+
+    assert turns() == {"bbb": 0, "aaa": 1}
+    with run.world.ledger.transaction() as tx:
+        queue = tx.one("SELECT id FROM queues WHERE code = 'bbb'", int)
+        then = tx.now + 9_000_000
+        tx.change("UPDATE availabilities SET available_at = :then WHERE queue = :queue", then=then, queue=queue)
+    assert turns() == {"bbb": None, "aaa": 0}

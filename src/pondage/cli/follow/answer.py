@@ -92,9 +92,8 @@ def print_answer(settings: Settings, answer: QueryView) -> None:
     numbers = [
         name for name, kind in zip(answer.columns, answer.types, strict=False) if kind.partition("(")[0] in _NUMBERS
     ]
-    print_table(
-        settings, answer.columns, [[value_text(value) for value in row] for row in answer.rows], numbers=numbers
-    )
+    rows = [[value_text(value) for value in row] for row in answer.rows]
+    print_table(settings, answer.columns, rows, numbers=numbers, is_endless=True)
     for note in answer.notes:
         click.echo(f"note: {note}", err=True)
     more = ", and there are more (see --limit)" if answer.truncated else ""

@@ -8,7 +8,6 @@ from contextlib import suppress
 
 import msgspec
 
-from pondage.define.pond.definition import PondDefinition
 from pondage.define.values.names import split_key
 from pondage.ledger.act.as_of import AsOf, NotThere, run_then
 from pondage.ledger.data import snapshots
@@ -55,7 +54,7 @@ def submit(
         inputs = QueryInputs(
             sql=sql,
             limit=limit,
-            views=_views(tx, ledger, identity, words, as_of),
+            views=_views(tx, ledger, identity, words, as_of, has_bad=BAD_TABLE in sql.lower()),
             fused=_fused(tx, ledger, identity, words),
         )
         return executions.dispatch(
@@ -81,7 +80,7 @@ def words_of(sql: str) -> frozenset[str]:
 
 def published_views(tx: Transaction, ledger: Ledger, environment: int, pond: str) -> dict[str, int]:
     """Answer the snapshots that readers see of a Pond, by the names that a query would call them."""
-    return _views(tx, ledger, environment, frozenset({pond}), None)
+    return _views(tx, ledger, environment, frozenset({pond}), None, has_bad=False)
 
 
 def major_notes(
@@ -148,41 +147,48 @@ def _views(
     environment: int,
     words: frozenset[str],
     as_of: AsOf | None,
+    *,
+    has_bad: bool,
 ) -> dict[str, int]:
     views: dict[str, int] = {}
     for name, rows in _by_name(tx, environment, words, as_of).items():
         named = [row for row in rows if not words.isdisjoint({row.key, f"{row.key}{BAD_TABLE}"})]
         for row in named:
             run = snapshots.current_run(tx, row.id) if as_of is None else run_then(tx, row, as_of)
-            _add_views(tx, ledger, views, row, row.key, run)
+            _add_views(tx, ledger, views, row, row.key, run, has_bad=has_bad)
         if not words.isdisjoint({name, f"{name}{BAD_TABLE}"}):
             row, run = _meant(tx, rows, as_of)
-            _add_views(tx, ledger, views, row, name, run)
+            _add_views(tx, ledger, views, row, name, run, has_bad=has_bad)
     return views
 
 
 def _add_views(
-    tx: Transaction, ledger: Ledger, views: dict[str, int], row: PondRow, called: str, run: int | None
+    tx: Transaction,
+    ledger: Ledger,
+    views: dict[str, int],
+    row: PondRow,
+    called: str,
+    run: int | None,
+    *,
+    has_bad: bool,
 ) -> None:
-    """Add the tables of a Run, by the names that a question has for them: `sales`, `sales.clean`, `sales@1.clean`."""
+    """Add the tables of a Run, by the names that a question has for them: `sales`, `sales.clean`, `sales@1.clean`.
+
+    Rules and sources set rows aside; nobody knows before whether there will be any, so those are there when the
+    question `has_bad` in its text.
+    """
     if run is None:
         return
     name, _ = split_key(row.key)
     given = snapshots.outputs(tx, run)
     leaves = ledger.shape(tx, row.definition).leaves
-    sieves = _sieves(ledger.definition(tx, row.definition))
     for ripple, output in given.items():
         # `select * from sales` means the Ripple that has the Pond's name, or its only result.
         is_main = ripple == name or (name not in given and leaves == (ripple,))
         for table in (f"{called}.{ripple}", called) if is_main else (f"{called}.{ripple}",):
             views[table] = output.snapshot
-            if ripple in sieves:
+            if has_bad:
                 views.setdefault(f"{table}{BAD_TABLE}", output.snapshot)
-
-
-def _sieves(definition: PondDefinition) -> frozenset[str]:
-    """Answer the Ripples that set rows aside."""
-    return frozenset(each.name for each in definition.ripples if any(rule.quarantine for rule in each.expectations))
 
 
 def _fused(tx: Transaction, ledger: Ledger, environment: int, words: frozenset[str]) -> dict[str, str]:
