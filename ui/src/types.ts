@@ -42,6 +42,7 @@ export interface AnswerView {
   result: unknown;
   error: ProblemsProblem | null;
   trace: string | null;
+  notes: string[];
 }
 
 export interface AttemptView {
@@ -975,6 +976,7 @@ export interface QueryView {
   types: string[];
   rows: unknown[][];
   truncated: boolean;
+  notes: string[];
 }
 
 export interface QueueView {
