@@ -6,12 +6,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from pondage.ledger.act import rebinding
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.database.mapping import of_row
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
-from pondage.ledger.upkeep import retention
+from pondage.ledger.upkeep import retention, serving
 from pondage.views.runs import processes
 from pondage.views.runs.processes import ProcessView
 
@@ -74,7 +73,7 @@ def component_queues(tx: Transaction, ledger: Ledger, *, environment: str = "mai
     identity = actors.environment(tx, environment)
 
     def is_left_over(row: _Row) -> bool:
-        return identity is not None and rebinding.is_left_over(
+        return identity is not None and serving.is_left_over(
             ledger, tx, code=row.code, served_by=row.served_by, names=row.components.split(), environment=identity
         )
 
