@@ -72,6 +72,7 @@ def test_the_view_says_refused_and_what_was_done_is_not(client: As, world: World
     asking.post("/v1/ponds/sales/kill", {})
     lines = asking.get("/v1/audit").json["lines"]
     assert [(each["verb"], each["refused"]) for each in lines[:2]] == [("kill", "FORBIDDEN"), ("pulse", None)]
+    world.pass_time(1)
     moments = str(asking.get("/v1/timeline?since=0").json["moments"])
     assert "pulse" in moments
     assert "kill" not in moments, "on the timeline is what was done"
