@@ -42,6 +42,7 @@ export interface AnswerView {
   result: unknown;
   error: ProblemsProblem | null;
   trace: string | null;
+  notes: string[];
 }
 
 export interface AttemptView {
@@ -975,6 +976,7 @@ export interface QueryView {
   types: string[];
   rows: unknown[][];
   truncated: boolean;
+  notes: string[];
 }
 
 export interface QueueView {
@@ -1066,6 +1068,9 @@ export interface Reason {
 export interface Rebound {
   queue: number;
   served_by: string;
+  before: string;
+  components: Record<string, string>;
+  deployed_at: number | null;
 }
 
 export interface Recorded {
