@@ -42,6 +42,7 @@ export interface AnswerView {
   result: unknown;
   error: ProblemsProblem | null;
   trace: string | null;
+  notes: string[];
 }
 
 export interface AttemptView {
@@ -62,6 +63,7 @@ export interface AuditLine {
   verb: string;
   target: string;
   note: string;
+  refused: string | null;
 }
 
 export interface AuditView {
@@ -163,6 +165,8 @@ export interface ComponentView {
   code: string;
   attempt: number;
   crashes: number;
+  crash_budget: number;
+  again_at: number | null;
   is_restored: boolean;
   work: string;
   started_at: number | null;
@@ -973,6 +977,7 @@ export interface QueryView {
   types: string[];
   rows: unknown[][];
   truncated: boolean;
+  notes: string[];
 }
 
 export interface QueueView {
@@ -1064,6 +1069,9 @@ export interface Reason {
 export interface Rebound {
   queue: number;
   served_by: string;
+  before: string;
+  components: Record<string, string>;
+  deployed_at: number | null;
 }
 
 export interface Recorded {
