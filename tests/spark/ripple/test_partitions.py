@@ -12,9 +12,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from pondage.define.pond.partition import PartitionColumn
+from pondage.define.pond.definition import RippleDefinition
+from pondage.define.pond.partition import PartitionColumn, PartitionDefinition
+from pondage.define.pond.run import Run
 from pondage.define.values.names import PondKey
 from pondage.engine.services.vacuum import vacuum
 from pondage.kernel.demand.events import Force
@@ -25,6 +27,9 @@ from pondage.spark.files.partition_index import MOST_PARTITIONS, read_by_partiti
 from pondage.spark.files.read import read_snapshot
 from pondage.spark.files.write import write_files
 from pondage.spark.query.diff import compare
+from pondage.spark.ripple.partition import Cut
+from pondage.spark.ripple.ripple import RippleWork
+from pondage.spark.ripple.trial import infer_schemas
 from pondage.spark.session.driver import SparkDriver
 from pondage.views.ponds.show import PondShow, show
 from pondage.work.snapshot import Increment
@@ -135,6 +140,22 @@ def test_rows_that_belong_to_no_partition_are_refused(
     shop.land(row)
     shop.ask("trips")
     assert message in shop.error("trips")
+
+
+def test_a_plan_that_infers_types_finds_a_partition_column_that_is_not_there(spark: SparkSession) -> None:
+    def trips(spark: SparkSession) -> DataFrame:
+        return spark.range(1)
+
+    definition = PartitionDefinition(by=(PartitionColumn(column="day"),))
+    ripple = RippleDefinition(name="trips", injects=("spark",))
+    work = RippleWork(
+        pond="trips", ripple=ripple, function=trips, inputs={}, run=Run(freshness_us=0), destination="",
+        cut=Cut(definition=definition),
+    )  # fmt: skip
+    (found,) = infer_schemas(spark, [("trips", work, {})], known={})
+    assert (found.code, found.problem) == (
+        "BAD_PARTITION", "trips.trips has no column day, which its partitions are made by"
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -418,14 +439,14 @@ def test_partitions_on_spark_equal_those_computed_from_scratch(shop: Trips, seed
         changed = {
             f"2026-03-0{chance.randint(1, 6)}": [float(chance.randint(-2, 5)) for _ in range(2)] for _ in range(2)
         }
-        shop.land(*(trip(0, when, fare=fare) for when, fares in changed.items() for fare in fares))
+        shop.land(*(trip(0, when, fare=fare) for when, some in changed.items() for fare in some))
         shop.ask("week", fate=lambda: chance.choices(fates, [10, 1, 1])[0])
         days = past[shop.runs("trips")[-1]] = days | changed
-        good = {when: [fare for fare in fares if fare > 0] for when, fares in days.items()}
+        good = {when: [fare for fare in some if fare > 0] for when, some in days.items()}
         assert sorted(shop.values("trips", "day", "fare")) == sorted(
-            (when, fare) for when, fares in days.items() for fare in fares
+            (when, fare) for when, some in days.items() for fare in some
         )
-        assert shop.rows("week") == weeks({when: sum(fares) for when, fares in good.items() if fares})
+        assert shop.rows("week") == weeks({when: sum(some) for when, some in good.items() if some})
 
 
 def test_what_was_touched_must_be_partitions_of_the_own_table(shop: Trips) -> None:

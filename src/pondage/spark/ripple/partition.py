@@ -29,18 +29,20 @@ LATE = "late"
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
     """What a Ripple is asked to replace. All questions are asked after the author's code was called.
 
+    Without answers it is what a trial knows: the columns.
+
     `asked` are partitions that are replaced whatever comes back; `only` says beyond which values of which columns
     nothing is (None: anything may be). `has_base` says whether a table is extended; `foreign` answers that table when
     it is not in these partitions, so that its rows have to be written again; `table` answers it in any case.
     """
 
     definition: PartitionDefinition
-    freshness_us: int
-    asked: Callable[[], Iterable[Partition]]
-    only: Callable[[], tuple[tuple[int, ...], Iterable[Partition]] | None]
-    has_base: Callable[[], bool]
-    foreign: Callable[[], SnapshotContent | None]
-    table: Callable[[], SnapshotContent | None]
+    freshness_us: int = 0
+    asked: Callable[[], Iterable[Partition]] = tuple
+    only: Callable[[], tuple[tuple[int, ...], Iterable[Partition]] | None] = lambda: None
+    has_base: Callable[[], bool] = lambda: False
+    foreign: Callable[[], SnapshotContent | None] = lambda: None
+    table: Callable[[], SnapshotContent | None] = lambda: None
 
 
 def write_partitions(
