@@ -9,7 +9,8 @@ import click
 
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
-from pondage.cli.printing.output import Cell, Row, print_json, print_pairs, print_table, print_title, state_cell
+from pondage.cli.printing.layout import Cell, Row, unbroken
+from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title, state_cell
 from pondage.cli.printing.ponds import run_notes
 from pondage.cli.printing.stages import print_stages
 from pondage.operations import ponds
@@ -17,7 +18,7 @@ from pondage.views.plans.schema import ColumnView
 from pondage.views.ponds.partitions import PartitionsView
 from pondage.views.ponds.show import PondReference, PondShow, PublishedView, RippleShow, SnapshotShow
 from pondage.views.runs.runs import AttemptView, CodeView, ExecutionView, OutputView, RunDetailView
-from pondage.views.words import age_text, count_text, duration_text, moment_text, size_text
+from pondage.views.words import age_text, count_text, duration_text, moment_text, old_text, size_text
 from pondage.work.snapshot import ExpectationResult
 
 _PARTITIONS = 20
@@ -289,9 +290,9 @@ def _print_snapshot(settings: Settings, view: SnapshotShow) -> None:
         print_title("made of", settings)
         print_table(
             settings,
-            ("AS", "TABLE", "SNAPSHOT", "RUN", "FRESH"),
+            ("AS", "TABLE", "SNAPSHOT", "RUN", "DATA AGE"),
             [
-                (name, each.table, each.snapshot, each.run, age_text(each.freshness - each.delay, view.at))
+                (name, each.table, each.snapshot, each.run, unbroken(old_text(each.freshness - each.delay, view.at)))
                 if (each := view.read.get(name))
                 else (name, "-", snapshot or "none", "-", "-")
                 for name, snapshot in view.inputs.items()
