@@ -110,6 +110,7 @@ def _work(attempt: Attempt, bench: Bench, secrets: Secrets, growing: Growing, fo
         merge=growing.merge(following),
         cut=growing.cut(following),
         volumes=task.volumes,
+        batch=task.batch,
         fused={each.name: pond.ripples[each.name].function for each in task.ripple.members},
     )
 
