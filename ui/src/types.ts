@@ -63,6 +63,7 @@ export interface AuditLine {
   verb: string;
   target: string;
   note: string;
+  refused: string | null;
 }
 
 export interface AuditView {
@@ -1068,6 +1069,9 @@ export interface Reason {
 export interface Rebound {
   queue: number;
   served_by: string;
+  before: string;
+  components: Record<string, string>;
+  deployed_at: number | null;
 }
 
 export interface Recorded {
