@@ -90,6 +90,7 @@ CREATE TABLE ponds (
 );
 -- A removed Pond keeps its row and its Runs; deployed again it is a new one.
 CREATE UNIQUE INDEX ponds_deployed ON ponds (environment, name, major) WHERE removed_at IS NULL;
+CREATE INDEX ponds_removed ON ponds (environment, name, major) WHERE removed_at IS NOT NULL;
 CREATE INDEX ponds_borrowed ON ponds (borrows) WHERE borrows IS NOT NULL AND removed_at IS NULL;
 CREATE INDEX ponds_of_actor ON ponds (actor);
 
