@@ -63,6 +63,7 @@ export interface AuditLine {
   verb: string;
   target: string;
   note: string;
+  refused: string | null;
 }
 
 export interface AuditView {
