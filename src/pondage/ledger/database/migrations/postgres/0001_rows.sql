@@ -239,7 +239,9 @@ CREATE TABLE queues (
     most bigint NOT NULL DEFAULT 0,
     -- The code that may claim: another one than that which the work was made for when somebody bound it to that.
     served_by text NOT NULL,
-    UNIQUE (code, pool, labels, components, memory)
+    -- The processes that may claim, as `processes.role` names them: questions are never in one with work.
+    role text NOT NULL DEFAULT 'worker',
+    UNIQUE (code, pool, labels, components, memory, role)
 );
 CREATE INDEX queues_served ON queues (served_by);
 
