@@ -743,7 +743,7 @@ export interface PondDefinition {
   triggers: Triggers;
   mode: "append" | "merge" | "replace";
   keys: string[];
-  coherent: boolean;
+  coherent: boolean | "required";
   fuse: boolean;
   pool: string | null;
   labels: string[];
@@ -789,7 +789,7 @@ export interface PondShow {
   entry: string;
   archive: string;
   mode: string;
-  coherent: boolean;
+  coherent: boolean | "required";
   pool: string | null;
   labels: string[];
   retries_immediately: number;
@@ -805,6 +805,8 @@ export interface PondShow {
   current_run: string | null;
   ripples: RippleShow[];
   read_from: string | null;
+  is_spliced: boolean;
+  spliced_from: string[];
   rolled_back_to: OlderRun | null;
 }
 
@@ -1162,6 +1164,7 @@ export interface RunView {
   duration_us: number | null;
   is_forced: boolean;
   is_spliced: boolean;
+  spliced_from: string[];
   rolled_back_to: number | null;
   shows: string | null;
   ripple: string | null;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { roundedUp, teeth } from "../src/pages/node/sawtooth";
 import { bodyOf, commandOf, initialValues, isComplete, VERBS, verbOf, type Verb } from "../src/pages/node/verbs";
 import type { TrendPoint } from "../src/types";
-import { ageText, countText, durationText, machineText, sizeText, triggerText } from "../src/words";
+import { ageText, countText, durationText, machineText, sizeText, splicedText, triggerText } from "../src/words";
 
 function verb(id: string): Verb {
   const found = verbOf(id);
@@ -29,8 +29,19 @@ test("each verb has its twin on the command line", () => {
   assert.equal(command("kill", { note: "it's wrong" }), `pondage kill sales --note 'it'\\''s wrong'`);
 });
 
+test("a Run below a spliced one names it", () => {
+  assert.equal(splicedText(["board@1#31", "stock@1#2"]), "stands on board@1#31, stock@1#2, spliced");
+});
+
 test("a trigger that is paused says so", () => {
-  const night = { kind: "schedule", name: "night", cron: "0 2 * * *", tz: "UTC", limit_us: null, pacing: null } as const;
+  const night = {
+    kind: "schedule",
+    name: "night",
+    cron: "0 2 * * *",
+    tz: "UTC",
+    limit_us: null,
+    pacing: null,
+  } as const;
   assert.equal(triggerText({ ...night, next_at: 5, paused_by: null }), "0 2 * * *");
   assert.equal(triggerText({ ...night, next_at: null, paused_by: "sleep" }), "0 2 * * * (paused)");
 });

@@ -10,6 +10,9 @@ from typing import Literal
 
 import msgspec
 
+Coherence = bool | Literal["required"]
+"""Does a Run read Sources that stand on the same Runs of what they have in common: if it can, or always?"""
+
 Scalar = str | int | float | bool | None
 RuleKind = Literal[
     "rows", "not_null", "between", "in_set", "check", "bad_rows", "matches", "unique", "foreign_key", "fresh", "volume"
@@ -200,7 +203,7 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     triggers: Triggers = Triggers()
     mode: Literal["replace", "append", "merge"] = "replace"
     keys: tuple[str, ...] = ()
-    coherent: bool = True
+    coherent: Coherence = True
     fuse: bool = False
     pool: str | None = None
     labels: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from typing import Generic, ParamSpec, TypeVar, overload
 
 import msgspec
 
-from pondage.define.pond.definition import Retries, Scalar, SourceDefinition
+from pondage.define.pond.definition import Coherence, Retries, Scalar, SourceDefinition
 from pondage.define.pond.expectation import Expectations, flattened
 from pondage.define.pond.pond import Pond
 from pondage.define.pond.publication import Formats
@@ -56,7 +56,7 @@ def pond(
     retries: Retries | None = None,
     mode: Mode = "replace",
     keys: Iterable[str] = (),
-    coherent: bool = True,
+    coherent: Coherence | None = None,
     timeout: str | None = None,
     progress_lease: str | None = None,
     pool: str | None = None,
@@ -87,7 +87,7 @@ def pond(
     retries: Retries | None = None,
     mode: Mode = "replace",
     keys: Iterable[str] = (),
-    coherent: bool = True,
+    coherent: Coherence | None = None,
     timeout: str | None = None,
     progress_lease: str | None = None,
     pool: str | None = None,

@@ -13,6 +13,7 @@ import msgspec
 
 from pondage.define.pond.declarations import tell_declared
 from pondage.define.pond.definition import (
+    Coherence,
     PondDefinition,
     ReadDefinition,
     Retries,
@@ -67,7 +68,7 @@ class Pond:
         retries: Retries | None = None,
         mode: Mode = "replace",
         keys: Iterable[str] = (),
-        coherent: bool = True,
+        coherent: Coherence | None = None,
         fuse: bool = False,
         timeout: str | None = None,
         progress_lease: str | None = None,
@@ -312,7 +313,7 @@ class Pond:
             triggers=settings.triggers,
             mode=settings.mode,
             keys=settings.keys,
-            coherent=settings.coherent,
+            coherent=True if settings.coherent is None else settings.coherent,
             fuse=settings.fuse,
             pool=settings.pool,
             labels=settings.labels,

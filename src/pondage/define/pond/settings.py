@@ -9,6 +9,7 @@ import msgspec
 
 from pondage.define.pond.calendar import checked_windows
 from pondage.define.pond.definition import (
+    Coherence,
     FormatDefinition,
     Retries,
     ScheduleDefinition,
@@ -42,7 +43,8 @@ class PondSettings(msgspec.Struct, frozen=True, kw_only=True):
     retries: Retries
     mode: Mode
     keys: tuple[str, ...]
-    coherent: bool
+    coherent: Coherence | None
+    """None leaves it to the project."""
     fuse: bool
     timeout_s: float | None
     progress_lease_s: float | None
@@ -65,7 +67,7 @@ def checked_settings(
     retries: Retries | None,
     mode: Mode,
     keys: Iterable[str],
-    coherent: bool,
+    coherent: Coherence | None,
     fuse: bool,
     timeout: str | None,
     progress_lease: str | None,
@@ -93,7 +95,7 @@ def checked_settings(
         retries=_retries(retries, place),
         mode=mode,
         keys=_keys(keys, mode, place),
-        coherent=coherent,
+        coherent=checked_coherence(coherent, place),
         fuse=fuse,
         timeout_s=parsed_seconds(timeout, "timeout", place),
         progress_lease_s=parsed_seconds(progress_lease, "progress_lease", place),
@@ -101,6 +103,15 @@ def checked_settings(
         labels=_texts(labels, "labels", place),
         publish=checked_formats(publish, place),
     )
+
+
+def checked_coherence(coherent: object, place: str) -> Coherence | None:
+    """Answer what was said of agreement; raises `DefinitionError` for what is none of the three."""
+    if coherent is None or isinstance(coherent, bool):
+        return coherent
+    if coherent == "required":
+        return "required"
+    raise _refused(f"coherent is {coherent!r}", 'choose True, False or "required"', place)
 
 
 def _keys(keys: Iterable[str], mode: Mode, place: str) -> tuple[str, ...]:
