@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,97 @@ def test_one_pond_is_changed_below_and_promoted(shop: Path, call: Call) -> None:
     assert "sales@1#1 of dev: main shows it now" in promoted.out
     assert "shows dev sales#1" in call("runs", "sales").out
     assert "which was promoted" in call("why", "sales").out
+
+
+def schema(*columns: str) -> str:
+    fields = [{"name": each, "type": "long", "nullable": True, "metadata": {}} for each in columns]
+    return json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"))
+
+
+def test_a_renamed_column_cannot_be_promoted_without_a_new_major(shop: Path, workers: FakeWorkers, call: Call) -> None:
+    assert call("deploy", "sales", "--env", "dev").code == 0
+    workers.schemas["sales"] = schema("hits")
+    assert call("run", "sales", "--env", "dev").code == 0
+    before = call("status", "--once", "--json").json["ponds"]
+    refused = call("promote", "sales", "--env", "dev", "--deploy")
+    assert refused.code == 1
+    assert "error[CONTRACT]: sales@1.sales breaks the contract that it has in main" in refused.err
+    assert "column n (bigint) was removed" in refused.err
+    after = call("status", "--once", "--json").json["ponds"]
+    assert [each["version"] for each in after] == [each["version"] for each in before]
+    assert "OTHER_CODE" in call("promote", "sales", "--env", "dev").err, "and nothing was deployed there either"
+    assert call("deploy").code == 0
+    refused = call("promote", "sales", "--env", "dev")
+    assert "error[CONTRACT]" in refused.err, "with the same code above as well"
+    assert "shows dev sales#1" not in call("runs", "sales").out
+
+
+def test_a_grown_table_is_promoted(shop: Path, workers: FakeWorkers, call: Call) -> None:
+    call("deploy", "sales", "--env", "dev")
+    workers.schemas["sales"] = schema("n", "more")
+    call("run", "sales", "--env", "dev")
+    assert call("promote", "sales", "--env", "dev", "--deploy").code == 0
+
+
+RENAMED = """
+from pondage import Pond
+
+orders = Pond("orders")
+
+@orders.ripple
+def {name}(spark):
+    return spark.range(3)
+"""
+READER = """
+from pondage import Pond
+
+top = Pond("top")
+source = top.source("orders")
+
+@top.ripple(reads={"raw": source["raw"]})
+def top_rows(raw):
+    return raw
+"""
+
+
+def test_a_deploy_above_by_a_promotion_is_refused_as_a_deploy_there_would_be(
+    project: Path, workers: FakeWorkers, call: Call
+) -> None:
+    (project / "ponds.py").write_text(RENAMED.format(name="raw"))
+    call("deploy")
+    call("run", "orders")
+    reader = project / "reader"
+    reader.mkdir()
+    (reader / "pondage.toml").write_text(f'[project]\nname = "readers"\nledger = "{project}/.pondage/ledger.db"\n')
+    (reader / "ponds.py").write_text(READER)
+    (project / "ponds.py").write_text(RENAMED.format(name="other"))
+    assert call("deploy", "orders", "--env", "dev").code == 0
+    call("run", "orders", "--env", "dev")
+    said = call("--project", str(reader), "deploy")
+    assert said.code == 0, said.err
+    refused = call("promote", "orders", "--env", "dev", "--deploy")
+    assert refused.code == 1
+    assert "NO_SUCH_RIPPLE" in refused.err
+    refused = call("deploy", "orders", "--env", "test")
+    assert "NO_SUCH_RIPPLE" in refused.err, "a first deploy below is held against the readers above, too"
+
+
+def test_an_analysis_knows_the_schemas_above_before_the_environment_exists(
+    shop: Path, workers: FakeWorkers, call: Call
+) -> None:
+    workers.inferred = [
+        {"table": "sales@1.sales", "schema": schema("n")},
+        {"table": "report@1.report", "schema": schema("n")},
+    ]
+    said = call("plan", "--analyze", "--env", "new", "--json")
+    assert said.code == 0, said.err
+    assert workers.known == {
+        "orders@1.orders": schema("n"),
+        "sales@1.sales": schema("n"),
+        "report@1.report": schema("n"),
+    }
+    states = [each["state"] for pond in said.json["ponds"] for each in pond["schemas"]]
+    assert states == ["same", "same"]
 
 
 def test_an_environment_is_removed_after_a_question(shop: Path, call: Call) -> None:

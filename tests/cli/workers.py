@@ -45,7 +45,11 @@ class FakeWorkers:
         self.inferred: list[dict[str, object]] = []
         self.types: dict[str, dict[str, object]] = {}
         """What components give, by their names."""
+        self.known: dict[str, str] = {}
+        """The schemas that the last analysis was given, by table."""
         self.breaks: list[str] = []
+        self.schemas: dict[str, str] = {}
+        """What Ripples write, by their names, where that is not the one column of the others."""
 
     @contextmanager
     def attached(self, project: Project) -> Iterator[None]:
@@ -116,6 +120,7 @@ class FakeWorkers:
             ]
             guarded.commit(ledger, held, TypesFound(msgspec.json.encode(found).decode()), process=process)
         elif isinstance(held.task, InferTask):
+            self.known = dict(held.task.known)
             guarded.commit(ledger, held, Answered(msgspec.json.encode(self.inferred).decode()), process=process)
         elif isinstance(held.task, ComponentTask):
             if any(each.instance in self.killing for each in held.task.members):
@@ -128,7 +133,9 @@ class FakeWorkers:
             failure = Failure(code="EXPECTATION", message="3 rows are wrong", place="ponds/shop.py:7", trace="a trace")
             guarded.commit(ledger, held, Failed(failure), process=process)
         else:
-            guarded.commit(ledger, held, Written(content(held)), process=process)
+            made = content(held)
+            made = msgspec.structs.replace(made, schema=self.schemas.get(held.claim.node, made.schema))
+            guarded.commit(ledger, held, Written(made), process=process)
 
     def _differences(self, held: Work) -> list[dict[str, object]]:
         assert isinstance(held.task, QueryTask)

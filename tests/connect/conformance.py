@@ -50,6 +50,18 @@ def test_a_schema_may_grow_and_a_type_may_widen(market: Market) -> None:
     assert market.reader().rows() == [{"n": 4, "name": "a"}, {"n": None, "name": "b"}]
 
 
+def test_a_version_with_fewer_columns_shows_no_more_of_them(market: Market) -> None:
+    wide = ONE.append_column("name", pa.array(["a", "b"]))
+    market.publish(wide)
+    market.publish(TWO)
+    assert market.reader().columns() == ["n"], "in no format is it there, and all null"
+    assert market.reader().rows() == [{"n": 3}]
+    assert market.reader().rows(0) == [{"n": 1, "name": "a"}, {"n": 2, "name": "b"}]
+    market.publish(wide)
+    assert market.reader().columns() == ["n", "name"]
+    assert market.reader().rows() == [{"n": 1, "name": "a"}, {"n": 2, "name": "b"}]
+
+
 def test_an_empty_table_is_a_version_too(market: Market) -> None:
     market.publish(EMPTY)
     assert market.reader().rows() == []

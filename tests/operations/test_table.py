@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,11 +18,13 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
+from pondage.define.reactor.reaction import AccumulatorDeclaration, ReactorDeclaration
 from pondage.kernel.demand.events import Clear, Kill, Pulse, Tap, Wave
 from pondage.ledger.act import jobs
 from pondage.ledger.act.job_deploys import deploy_jobs
 from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.tables import api_tokens, secrets
+from pondage.ledger.tables import reactors as reactor_rows
 from pondage.operations import (
     access,
     components,
@@ -31,6 +34,7 @@ from pondage.operations import (
     flows,
     inference,
     installation,
+    landed_files,
     questions,
     reactors,
     rollbacks,
@@ -48,6 +52,7 @@ from tests.ledger.harness import World, pond
 from tests.ledger.jobs import Jobs, job
 from tests.ledger.queue.test_queues import Old
 from tests.operations.calling import Here
+from tests.operations.landing import with_files
 from tests.server.client import Client
 from tests.server.test_jobs import TEXT
 
@@ -123,6 +128,10 @@ def _batches(world: World) -> None:
     world.deploy(msgspec.structs.replace(pond("log"), mode="append"), project="logs")
 
 
+def _with_files(world: World) -> None:
+    with_files(world, Path(tempfile.mkdtemp()))
+
+
 def _jobs(world: World) -> None:
     deploy_jobs(world.ledger, "main", project="shop", jobs={"nightly": JOB}, archive=b"")
 
@@ -164,6 +173,15 @@ def _secret(world: World) -> None:
         secrets.put(tx, environment=1, name="password", sealed=b"x")
 
 
+def _stuck(world: World) -> None:
+    declaration = ReactorDeclaration(name="quote", accumulators=(AccumulatorDeclaration(name="ticks"),))
+    with world.ledger.transaction() as tx:
+        actor = reactor_rows.put(tx, environment=1, project="shop", declaration=declaration)
+        tx.write(
+            "INSERT INTO reactor_publications (reactor, freshness, delay, fire) VALUES (:actor, 1, 0, 1)", actor=actor
+        )
+
+
 SALES_ONLY = {"pond": "sales"}
 CASES = [
     *(Case(operation=each, asked=SALES_ONLY) for each in (demand.tap, demand.pulse, demand.wave, demand.kill)),
@@ -180,6 +198,7 @@ CASES = [
     Case(operation=rollbacks.promote, asked={"ponds": ["sales"]}, before=_below, environment="dev"),
     Case(operation=environments.env_remove, asked={"name": "dev"}, before=_below),
     Case(operation=questions.sample, asked={**UPLOAD, "pond": "visits"}),
+    Case(operation=landed_files.files_forget, asked={"pond": "trips", "paths": ["a.csv"]}, before=_with_files),
     Case(operation=questions.compact, asked={"pond": "log"}, before=_batches),
     Case(operation=job_operations.job_run, asked={"job": "nightly"}, before=_jobs),
     Case(operation=job_operations.job_run_sent, asked={"job": JOB}),
@@ -198,6 +217,8 @@ CASES = [
         },
         before=_old_queue,
     ),
+    Case(operation=reactors.reactor_skip, asked={"reactor": "quote", "item": "publication@1"}, before=_stuck),
+    Case(operation=reactors.reactor_reset, asked={"reactor": "quote", "to": "empty"}, before=_stuck),
     Case(operation=installation.alert_test, asked={"rule": "oncall"}),
     Case(operation=installation.vacuum),
     Case(operation=simulations.simulation_save, asked={"name": "a day", "start": 0, "length_us": 5}),

@@ -78,6 +78,26 @@ def test_a_reactor_is_commanded_from_afar(
     assert said(capsys, ["reactor", "pause", "nothing", *far]).code == 1
 
 
+def test_a_reactor_is_repaired_from_afar(
+    live: Hosting, far: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = said(capsys, ["reactor", "skip", "quote", "journal@99999", *far])
+    assert (refused.code, "NO_ITEM" in refused.err, "pondage why quote" in refused.err) == (1, True, True)
+    reset = said(capsys, ["reactor", "reset", "quote", "--to", "empty", "--note", "stuck", *far])
+    assert reset.out.startswith("quote: begins again; ")
+    letters = msgspec.json.decode(said(capsys, ["reactor", "dead", "quote", "--json", *far]).out)
+    assert any(str(each["id"]).startswith("journal@") for each in letters)
+    undone = said(capsys, ["reactor", "redrive", "quote", str(letters[-1]["id"]), *far])
+    assert (undone.code, "undecodable" in undone.err) == (1, True)
+    with live.ledger.reading() as tx:
+        rows = [(row["verb"], row["note"]) for row in tx.rows("SELECT verb, note FROM audit ORDER BY id")]
+    assert ("reactor skip", "journal@99999") in rows
+    assert ("reactor reset", "empty stuck") in rows
+    assert said(capsys, ["reactor", "push", "quote", "ticks", '{"number": 1}', *far]).code == 0
+    assert "by hand" in said(capsys, ["reactor", "history", "quote", *far]).out
+
+
 def test_a_reactor_is_watched_from_near_and_far_alike(live: Hosting, far: list[str]) -> None:
     near = Here(Session(project=load_project(live.root), ledger=live.ledger))
     there = There(Server(far[1], far[3]), Settings())

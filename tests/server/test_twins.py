@@ -139,7 +139,8 @@ CHANGING = {
     "deploy", "rollback", "promote", "env remove", "run", "tap", "pulse", "wave", "tide", "calm", "clear", "kill",
     "sleep", "wake", "force", "compact", "vacuum", "job run", "job resume", "job kill", "secret set", "secret remove",
     "token create", "token revoke", "reactor fire", "reactor fire-with", "reactor pause", "reactor resume",
-    "reactor push", "reactor redrive", "reactor revive", "reactor kill", "reactor sleep", "flow submit",
+    "reactor push", "reactor redrive", "reactor revive", "reactor kill", "reactor sleep", "reactor skip",
+    "reactor reset", "flow submit",
     "flow stop", "flow kill", "flow resume",
     "flow cleanup", "pause", "resume", "component rebind", "alert test",
 }  # fmt: skip

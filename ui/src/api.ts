@@ -11,6 +11,8 @@ export class Refusal extends Error {
   constructor(
     readonly status: number,
     readonly problem: Problem,
+    /** What the server said, where that is no problem: the answer to a push that was refused. */
+    readonly content: unknown = null,
   ) {
     super(problem.message);
   }
@@ -78,6 +80,7 @@ async function ask<T>(
   throw new Refusal(
     answer.status,
     isProblem(content) ? content : problem("FAILED", `the server said ${answer.status}`),
+    content,
   );
 }
 

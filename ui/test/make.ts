@@ -42,7 +42,10 @@ export function reactor(name: string, more: Partial<ReactorView> = {}): ReactorV
     sources: [],
     graphs: [],
     is_rebound: false,
+    is_alone: false,
     error: null,
+    stuck: null,
+    stuck_at: null,
     ...more,
   };
 }

@@ -61,7 +61,7 @@ def plan(context: Context, asked: PlanRequest) -> PlanView:
     if asked.inferred is None:
         return view
     with context.ledger.reading() as tx:
-        known = published_schemas(tx, context.environment)
+        known = published_schemas(tx, context.environment, made.parent)
     return with_schemas(view, made, asked.inferred, known)
 
 
@@ -71,7 +71,7 @@ def analyze(context: Context, asked: AnalysisRequest) -> Analysing:
     made, found, _ = _planned(context, asked)
     checked(made)
     with context.ledger.reading() as tx:
-        known = published_schemas(tx, context.environment)
+        known = published_schemas(tx, context.environment, made.parent)
     ponds, unknown = analysed(made, list(known), _same_ripples(made, found))
     if not unknown:
         return Analysing()

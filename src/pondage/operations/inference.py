@@ -15,10 +15,14 @@ from pondage.work.inference import Inferred, Question
 
 
 class Inferring(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known already, and the question for the rest; none when there is no rest."""
+    """What is known already, and the question for the rest; none when there is no rest.
+
+    A server calls questions by keys of its own: `keys` has that of each question that was sent under another one.
+    """
 
     known: tuple[Inferred, ...] = ()
     answer: str | None = None
+    keys: dict[str, str] = {}
 
 
 class InferRequest(Request, frozen=True, kw_only=True):

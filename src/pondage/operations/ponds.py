@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from pondage.engine.live.client import NoLiveHost, client_of
+from pondage.errors import PondageError
 from pondage.ledger.tables import actors
 from pondage.operations.operation import Context, Count, Level, LimitRequest, Moment, Request, operation
 from pondage.views import find
@@ -96,9 +97,11 @@ def why(context: Context, asked: NameRequest) -> WhyView | ReactorWhyView:
             return explain(tx, context.ledger, context.environment, asked.name)
         faults = stream_faults(tx, row)
     try:
-        state = client_of(context.ledger, row.environment, row.name, patience_s=1.0).ask(op="state")["state"]
+        state = client_of(context.ledger, row.environment, row.name, patience_s=1.0).look("state")
     except NoLiveHost:
         return why_reactor(row, None, faults)
+    except PondageError as error:
+        return why_reactor(row, None, faults, answer=error.message)
     return why_reactor(row, state_of(state), faults)
 
 

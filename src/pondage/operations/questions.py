@@ -39,6 +39,8 @@ class AnswerView(msgspec.Struct, frozen=True, kw_only=True):
     result: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"null"))
     error: Problem | None = None
     trace: str | None = None
+    notes: tuple[str, ...] = ()
+    """What is worth knowing of a question when it is asked: which major version a name means."""
 
 
 class QueryRequest(NotedRequest, frozen=True, kw_only=True):
@@ -160,7 +162,8 @@ def query(context: Context, asked: QueryRequest) -> AnswerView:
     work = questions.submit(
         context.ledger, context.environment, asked.sql, limit=asked.limit, as_of=seen, tables=tables
     )
-    return AnswerView(id=known_as(work), kind="query", state="waiting")
+    notes = questions.major_notes(context.ledger, context.environment, tables, as_of=seen)
+    return AnswerView(id=known_as(work), kind="query", state="waiting", notes=notes)
 
 
 @operation("POST /v1/samples", Level.OPERATE, SampleRequest, status=202)

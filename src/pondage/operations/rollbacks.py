@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from pondage.define.pond.definition import PondDefinition
 from pondage.define.values.names import PondKey
 from pondage.errors import NotFound
 from pondage.ledger.act import promotion
 from pondage.ledger.act.branching import deployed
 from pondage.ledger.act.deploy import deploy
 from pondage.ledger.act.exposed import NOTHING, of_projects
-from pondage.ledger.act.plan_basis import ground_of
+from pondage.ledger.act.plan_basis import ground_of, rebinding_problems_of
 from pondage.ledger.act.promotion import CannotPromote, Promoted, definition_of
 from pondage.ledger.act.reactor_deploy import deployed_reactors, fed_schemas
 from pondage.ledger.act.rollback import newest_run_of, previous_deployment, roll_back_pond
@@ -25,9 +26,10 @@ from pondage.operations.demand import PondRequest
 from pondage.operations.operation import Context, Level, NotedRequest, operation
 from pondage.operations.uploads import Slots
 from pondage.plan.deploy.change import change_of
-from pondage.plan.deploy.planner import checked, make_plan
-from pondage.plan.deploy.reactor_contracts import reactor_promises
+from pondage.plan.deploy.planner import checked, make_plan, with_problems
+from pondage.plan.deploy.reactor_contracts import Promises, reactor_problems, reactor_promises
 from pondage.plan.deploy.reactors import check_reactors, reactor_changes
+from pondage.plan.deploy.values import Deployed, Plan
 from pondage.plan.flow.exposed import exposed_changes
 from pondage.views import find
 from pondage.views.plans.plan import PlanView, plan_view
@@ -45,13 +47,13 @@ class PondBack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProjectBack(msgspec.Struct, frozen=True, kw_only=True):
-    """An older deployment in force again. `older_runs` are what its code made, of Ponds that show newer data."""
+    """An older deployment in force again. `older_runs`: the Runs its code made, by number, of Ponds with newer data."""
 
     plan: PlanView
     environment: str
     deployed_at: int
     at: int
-    older_runs: dict[str, str] = {}
+    older_runs: dict[str, int] = {}
 
 
 class Promotion(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,8 +169,8 @@ def rollback(context: Context, asked: ProjectBackRequest) -> ProjectBack:
     return msgspec.structs.replace(back, older_runs=_older_runs(ledger, environment, view))
 
 
-def _older_runs(ledger: Ledger, environment: str, view: PlanView) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _older_runs(ledger: Ledger, environment: str, view: PlanView) -> dict[str, int]:
+    found: dict[str, int] = {}
     with ledger.reading() as tx:
         identity = environment_id(tx, environment)
         for pond in view.ponds:
@@ -207,12 +209,18 @@ def promote(context: Context, asked: PromoteRequest) -> Promotion:
 
 
 def _deploy_above(ledger: Ledger, environment: str, target: str, keys: Sequence[PondKey], by: Caller) -> None:
-    """Put the declarations that made these Runs in force above, where they are not yet."""
+    """Put the declarations that made these Runs in force above, where they are not yet.
+
+    Everything is looked at first, as a deploy there would: raises `PlanError`, or `CannotPromote`, and changes nothing.
+    """
+    promotion.require_contracts(ledger, environment, target, keys)
     with ledger.reading() as tx:
-        known = {one.key: one.definition for one in deployed(tx, ledger, target)}
+        found = deployed(tx, ledger, target)
         made_by = {key: definition_of(tx, ledger, environment, key) for key in keys}
+        known = {one.key: one.definition for one in found}
         wanted = [one for key, one in made_by.items() if key not in known or change_of(known[key], one) is not None]
         archives = {one.archive: stored_archive(tx, one.archive) for one in wanted}
+    plans = _plans_above(ledger, target, found, wanted)
     for digest, archive in archives.items():
         some = [one for one in wanted if one.archive == digest]
         for project in sorted({one.project for one in some}):
@@ -225,7 +233,41 @@ def _deploy_above(ledger: Ledger, environment: str, target: str, keys: Sequence[
                 definitions=[one for one in some if one.project == project],
                 removed=[],
                 archive=archive,
-                summary="{}",
+                summary=msgspec.json.encode(plan_view(plans[project])).decode(),
                 expected=found,
                 by=by,
             )
+
+
+def _plans_above(
+    ledger: Ledger, target: str, found: Sequence[Deployed], wanted: Sequence[PondDefinition]
+) -> dict[str, Plan]:
+    """Answer, for each project of the `wanted` Ponds, the checked plan of having them beside all that is there."""
+    there = {one.key: one for one in found}
+    after = there | {
+        one.key: one for each in wanted for one in [Deployed(definition=each, project=each.project, environment=target)]
+    }
+    plans: dict[str, Plan] = {}
+    for project in sorted({each.project for each in wanted}):
+        ponds = [one.definition for one in after.values() if one.project == project]
+        own = {one.key: one for one in found if one.project == project}
+        others = {key: one for key, one in after.items() if one.project != project}
+        with ledger.reading() as tx:
+            running = deployed_reactors(tx, target)
+        broken = reactor_problems(
+            [],
+            running,
+            before={key: one.definition for key, one in there.items()},
+            after={key: one.definition for key, one in after.items()},
+        )
+        plan = make_plan(
+            ponds,
+            [*(own | others).values()],
+            project=project,
+            environment=target,
+            is_restored=True,
+            promises=Promises(problems=broken),
+        )
+        plan = with_problems(plan, rebinding_problems_of(ledger, target, None, plan, {}))
+        plans[project] = checked(plan)
+    return plans

@@ -16,6 +16,7 @@ import anyio
 import msgspec
 from anyio.to_thread import run_sync
 
+from pondage.components.registry import built_in
 from pondage.define.job.flow import FlowRefused
 from pondage.ledger.act.branching import Choice
 from pondage.ledger.act.exposed import given
@@ -29,6 +30,7 @@ from pondage.operations.operation import Operation
 from pondage.operations.ponds import NameRequest
 from pondage.operations.questions import AnswerView, Breaking, Comparing
 from pondage.operations.uploads import Chosen
+from pondage.plan.job.inference import key_for
 from pondage.plan.job.intake import check_sent
 from pondage.project.archive import check_archive
 from pondage.server.call import Call
@@ -201,11 +203,20 @@ def _infer(
     check_room(call)
     if not all(_KEY.match(one.key) for one in asked.questions):
         raise Refused(422, "BAD_KEY", "the key of a question is a SHA-256 in hexadecimal", place="$.questions")
+    with call.ledger.reading() as tx:
+        deployed = given(tx, call.environment)
     if not asked.code:
-        check_archive(asked.archive)
-    elif asked.code not in _deployed_code(call):
+        code = check_archive(asked.archive)
+    elif asked.code not in deployed.archives:
         raise Refused(422, "FOREIGN_CODE", "the questions name code that is not deployed", place="$.code")
-    return _sealed(call, go(asked))
+    else:
+        code = asked.code
+    # An answer is kept for everybody under its key: nobody says himself what he asks about.
+    components = {**deployed.components, **built_in()}
+    keys = {one.key: key_for(one, code, components) for one in asked.questions}
+    ours = [msgspec.structs.replace(one, key=keys[one.key]) for one in asked.questions]
+    begun = _sealed(call, go(msgspec.structs.replace(asked, questions=ours)))
+    return msgspec.structs.replace(begun, keys={sent: key for sent, key in keys.items() if sent != key})
 
 
 @around(jobs.job_run_sent)

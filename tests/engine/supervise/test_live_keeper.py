@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pondage.define.reactor.reaction import AccumulatorDeclaration, ReactorDeclaration
+from pondage.engine.live.calls import Calls, calls_path, under_way
 from pondage.engine.process.config import EngineConfig, WorkerConfig
 from pondage.engine.services.backup import backup
 from pondage.engine.supervise.live_keeper import LiveKeeper
@@ -160,3 +161,87 @@ def test_a_backup_takes_the_journals_along_and_an_older_ledger_goes_beyond_their
     with yard.ledger.transaction() as tx:
         reactors.raise_epoch(tx, old, fenced.value.epoch)
     assert claimed("t3").epoch == 10
+
+
+def _dies(yard: Yard, place: int, *actors_called: int, code: int = -9) -> None:
+    """End a host while code of these reactors is called."""
+    started = yard.started[place]
+    calls = Calls(calls_path(yard.keeper._config.state, started.config.public_id))
+    for actor in actors_called:
+        calls.of(actor).begin()
+    started.code = code
+    yard.keeper.tick(reaper=0)
+
+
+def alone(yard: Yard) -> dict[str, int]:
+    with yard.ledger.reading() as tx:
+        return {row.name: row.deaths for row in reactors.deployed(tx)}
+
+
+def test_a_reactor_whose_code_was_called_when_two_hosts_died_gets_a_process_of_its_own_and_its_neighbours_go_on(
+    yard: Yard,
+) -> None:
+    poison, _ = yard.deploy("poison", "c1"), yard.deploy("neighbour", "c1")
+    yard.keeper.tick(reaper=0)
+    _dies(yard, 0, poison)
+    assert [(each.config.code, each.config.reactor) for each in yard.started] == [("c1", 0), ("c1", 0)]
+    _dies(yard, 1, poison)
+    # At once, without waiting: what killed them is known, and the others are not to blame.
+    assert [(each.config.code, each.config.reactor) for each in yard.started[2:]] == [("c1", 0), ("c1", poison)]
+    _dies(yard, 3, poison)
+    assert yard.started[2].code is None
+    assert alone(yard) == {"poison": 3, "neighbour": 0}
+    assert any(f"reactor {poison} gets a process of its own" in line for line in yard.said)
+
+
+def test_a_host_that_dies_alone_again_and_again_waits_longer_each_time(yard: Yard) -> None:
+    poison = yard.deploy("poison", "c1")
+    yard.keeper.tick(reaper=0)
+    for place in range(4):
+        _dies(yard, place, poison)
+    assert len(yard.started) == 4
+    yard.now = 60.0
+    yard.keeper.tick(reaper=0)
+    assert len(yard.started) == 5
+
+
+def test_nobody_is_blamed_for_a_host_that_ended_by_itself_or_was_told_to(yard: Yard) -> None:
+    actor = yard.deploy("a", "c1")
+    yard.keeper.tick(reaper=0)
+    _dies(yard, 0, actor, code=3)
+    yard.now = 60.0
+    _dies(yard, 1)
+    yard.now = 120.0
+    yard.keeper.tick(reaper=0)
+    yard.keeper.terminate()
+    _dies(yard, 2, actor, code=0)
+    assert alone(yard) == {"a": 0}
+
+
+def test_deaths_that_are_far_apart_or_of_other_code_take_nobody_out_of_its_host(yard: Yard) -> None:
+    actor = yard.deploy("a", "c1")
+    with yard.ledger.transaction() as tx:
+        assert not reactors.blame(tx, actor)
+        tx.change("UPDATE reactors SET died_at = died_at - :lately - 1", lately=reactors.LATELY_US)
+    with yard.ledger.transaction() as tx:
+        assert not reactors.blame(tx, actor)
+        assert reactors.blame(tx, actor)
+    yard.deploy("a", "c1")
+    assert alone(yard) == {"a": 2}
+    yard.deploy("a", "c2")
+    assert alone(yard) == {"a": 0}
+
+
+def test_whoever_is_called_is_known_after_the_death_of_the_process(tmp_path: Path) -> None:
+    path = calls_path(tmp_path, "p1")
+    calls = Calls(path)
+    first, second = calls.of(7), calls.of(8)
+    with first, first:
+        second.begin()
+        assert under_way(path) == [7, 8]
+        assert path.stat().st_mode & 0o777 == 0o600
+    assert under_way(path) == [8]
+    second.end()
+    assert under_way(path) == []
+    calls.close()
+    assert (path.exists(), under_way(path)) == (False, [])

@@ -18,7 +18,7 @@ from pondage.ledger.data import snapshots
 from pondage.ledger.step import advance
 from pondage.ledger.tables import environments
 from pondage.ledger.upkeep.replay import replay
-from tests.ledger.harness import World, pond
+from tests.ledger.harness import SCHEMA, World, pond
 
 
 def put(world: World, environment: str, *ponds: PondDefinition, removed: tuple[str, ...] = (), code: bytes = b"a"):
@@ -159,6 +159,16 @@ def test_promote_shows_the_outputs_above_and_computes_nothing(shop):
     assert shop.one("SELECT note FROM audit WHERE verb = 'promote'") == f"dev {promoted.run}"
     assert tell(shop, "main", Force(pond="report@1")) == ["report"]
     assert read_by(shop, "main", "report", "sales") == table(shop, "dev", "sales")[0]
+
+
+def test_a_first_run_below_is_held_to_the_contract_of_the_parent(shop):
+    put(shop, "dev", CHANGED, pond("fresh", sources={"sales": True}))
+    verbs.send(shop.ledger, "dev", Tap(pond="fresh@1"))
+    worker, seen = shop.worker(), {}
+    while (held := worker.claim()) is not None:
+        seen[held.claim.node] = held.task.contract
+        worker.finish(held)
+    assert seen == {"sales": SCHEMA, "fresh": None}, "what is made below is meant to go up"
 
 
 def test_a_pond_that_never_ran_above_is_promoted_with_its_freshness(shop):

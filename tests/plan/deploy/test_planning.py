@@ -69,11 +69,13 @@ def test_deploying_the_same_again_changes_nothing_even_from_another_archive_or_l
     assert again.unchanged == ("orders@1", "sales@1")
 
 
-def test_changed_code_is_shown_by_ripple_and_proposes_a_patch():
+def test_changed_code_is_shown_by_ripple_and_is_called_no_patch_before_it_is_analysed():
     made = plan(a_pond("orders"))
-    change = plan(a_pond("orders", ripples=(ripple("orders", digest="2"),)), on=deployed(made)).changed[0]
+    again = plan(a_pond("orders", ripples=(ripple("orders", digest="2"),)), on=deployed(made))
+    change = again.changed[0]
     assert [(each.name, each.what) for each in change.ripples] == [("orders", ("code",))]
-    assert (change.bump, change.proposed, change.runs) == ("patch", "1.0.1", True)
+    assert (change.bump, change.proposed, change.is_size_known, change.runs) == (None, None, False, True)
+    assert [each.text for each in again.messages] == ["orders@1: size not known; `--analyze` tells (it is 1.0.0)"]
 
 
 def test_an_added_ripple_is_a_minor_change_and_a_removed_one_a_major_change():

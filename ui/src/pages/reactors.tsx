@@ -152,7 +152,7 @@ function Reactor({ reactor }: { reactor: ReactorView }) {
                 <div className="row">
                   <strong>{typeof letter.id === "number" ? `fire ${letter.id}` : letter.id}</strong>{" "}
                   {letter.at === null ? null : <Age at={letter.at} />}
-                  {letter.raw !== null ? null : (
+                  {letter.raw !== null && !/^(result|publication)@/.test(String(letter.id)) ? null : (
                     <Action
                       label="Send again"
                       path={`${at}/commands`}
@@ -331,7 +331,10 @@ function PushForm({
         onDone();
       })
       .catch((error: unknown) => {
-        if (error instanceof Refusal) setProblem(error.problem);
+        if (!(error instanceof Refusal)) return;
+        const said = error.content as Partial<Pushed> | null;
+        if (said?.accepted === false) setAnswer(said as Pushed);
+        else setProblem(error.problem);
       });
   };
   return (

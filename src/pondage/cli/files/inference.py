@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
 import click
+import msgspec
 
 from pondage.cli.client.desk import Desk
 from pondage.cli.follow.answer import answer_of
@@ -45,12 +46,14 @@ class Asker:
 
     def _answers(self, questions: list[Question], *, code: str, archive: bytes) -> list[Inferred]:
         asked = self._opened.ask(inference.infer, questions=questions, archive=archive, code=code, timeout_s=TIMEOUT_S)
-        if asked.answer is None:
-            return list(asked.known)
-        self._stack.enter_context(self._opened.workers())
-        hint = "declare the types of the ports that are to be inferred, or a schema function"
-        kind = tuple[Inferred, ...]
-        return [*asked.known, *answer_of(self._opened, asked.answer, kind, timeout_s=TIMEOUT_S, hint=hint)]
+        found = asked.known
+        if asked.answer is not None:
+            self._stack.enter_context(self._opened.workers())
+            hint = "declare the types of the ports that are to be inferred, or a schema function"
+            kind = tuple[Inferred, ...]
+            found = (*found, *answer_of(self._opened, asked.answer, kind, timeout_s=TIMEOUT_S, hint=hint))
+        ours = {key: sent for sent, key in asked.keys.items()}
+        return [msgspec.structs.replace(one, key=ours.get(one.key, one.key)) for one in found]
 
 
 @contextmanager

@@ -7,7 +7,19 @@ import msgspec
 
 from pondage.cli.client.desk import asked, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
-from pondage.cli.operate.reactor_commands import fire, fire_with, kill, pause, push, redrive, resume, revive, sleep
+from pondage.cli.operate.reactor_commands import (
+    fire,
+    fire_with,
+    kill,
+    pause,
+    push,
+    redrive,
+    reset,
+    resume,
+    revive,
+    skip,
+    sleep,
+)
 from pondage.cli.printing.output import print_json, print_list, print_pairs, print_table, print_view
 from pondage.operations import reactors
 from pondage.views.reactors.reactors import ReactorView
@@ -21,7 +33,7 @@ def reactor() -> None:
     """Look at reactors and command them: what arrives makes them fire."""
 
 
-for _verb in (fire, fire_with, pause, resume, sleep, kill, push, revive, redrive):
+for _verb in (fire, fire_with, pause, resume, sleep, kill, push, revive, redrive, skip, reset):
     reactor.add_command(_verb)
 
 
@@ -40,6 +52,8 @@ def list_reactors(settings: Settings, is_json: bool) -> None:
 def _line(view: ReactorView) -> tuple[str, ...]:
     waits = f" ({', '.join(view.waiting_for)})" if view.waiting_for and view.is_owned else ""
     state = view.state + waits if view.error is None else "not started"
+    if view.stuck is not None and view.error is None:
+        state += f", {view.stuck} stuck"
     return view.name, view.version, state, f"{view.criteria}, {view.strategy}", ", ".join(view.sources), view.durable
 
 
@@ -59,6 +73,7 @@ def state(settings: Settings, name: str, is_json: bool) -> None:
         [
             ("state", view.state + (f" ({', '.join(view.unhealthy)})" if view.unhealthy else "")),
             ("hold", view.hold or ""),
+            *_stuck_lines(view.stuck),
             ("fires", fires),
             ("running", "" if view.running is None else f"fire {view.running['fire']}"),
             ("last fire", "" if view.last_fire is None else f"{view.last_fire[0]} {view.last_fire[2]}"),
@@ -80,6 +95,15 @@ class _StateView(msgspec.Struct):
     fires: int
     ok: int
     bad: int
+    stuck: dict[str, object] | None = None
+
+
+def _stuck_lines(stuck: dict[str, object] | None) -> list[tuple[str, str]]:
+    if stuck is None:
+        return []
+    since = stuck["since"]
+    when = moment_text(since) if isinstance(since, int) else "now"
+    return [("stuck", f"{stuck['item']} since {when}: {stuck['error']}")]
 
 
 def _source_line(name: str, source: dict[str, object]) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ import msgspec
 
 from pondage.cli.client.desk import asked, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
-from pondage.cli.printing.output import print_json
+from pondage.cli.follow.event import note_option
+from pondage.cli.printing.output import print_json, print_view
 from pondage.errors import PondageError
 from pondage.operations import reactors
 from pondage.views.reactors.words import hold_text
@@ -96,6 +97,34 @@ def redrive(settings: Settings, name: str, letter: str, timeout_s: float, is_jso
     """Fire once more with the inputs of a dead letter; on success the letter is removed."""
     argument: object = int(letter) if letter.isdigit() else letter
     _command(settings, name, "redrive", argument, timeout_s=timeout_s, is_json=is_json)
+
+
+@click.command("skip", cls=Verb)
+@_NAME
+@click.argument("item", metavar="ITEM")
+@note_option
+@settings_and_json
+def skip(settings: Settings, name: str, item: str, note: str, is_json: bool) -> None:
+    """Put one thing aside that cannot go on, as `pondage why` names it: journal@17 or publication@5.
+
+    It is kept as a dead letter (`pondage reactor dead`), and what is behind it goes on.
+    """
+    view = asked(settings, reactors.reactor_skip, reactor=name, item=item, note=note)
+    print_view(view, f"{name}: {item} is a dead letter now; it goes on without it", is_json=is_json)
+
+
+@click.command("reset", cls=Verb)
+@_NAME
+@click.option("--to", required=True, metavar="empty|ITEM", help="`empty`, or an item of its journal: journal@17.")
+@note_option
+@settings_and_json
+def reset(settings: Settings, name: str, to: str, note: str, is_json: bool) -> None:
+    """Let a reactor begin again: with nothing that waits, or as it was after an item of its journal.
+
+    What goes is kept as dead letters. How far sources were read, the numbers of fires and the freshness stay.
+    """
+    view = asked(settings, reactors.reactor_reset, reactor=name, to=to, note=note)
+    print_view(view, f"{name}: begins again; {len(view.letters)} dead letters keep what it had", is_json=is_json)
 
 
 @click.command("push", cls=Verb)

@@ -111,6 +111,11 @@ def require_kept(value: object) -> None:
         _walk(value)
 
 
+def kept_text(text: str) -> str:
+    """Give a text that can be kept: of what somebody's error says, half pairs of characters are escaped."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def _walk(value: object) -> None:
     try:
         waiting = [("$", msgspec.to_builtins(value))]

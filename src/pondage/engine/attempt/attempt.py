@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pondage.engine.attempt.log import AttemptLog
 from pondage.ledger.kinds.kind import Work
+
+GO_ON_LOOK_S = 0.02
+"""How often somebody looks whether there is room to go on."""
+
+
+def _at_once(unpark: Callable[[], None]) -> bool:
+    unpark()
+    return True
 
 
 class Attempt:
@@ -43,6 +52,8 @@ class Attempt:
         self._lock = threading.Lock()
         self._is_settled = False
         self._parked = 0
+        self.go_on: Callable[[Callable[[], None]], bool] = _at_once
+        """Given what ends its waiting: does it if there is room for one more that runs, and answers whether it did."""
         self.healthy_until_s: float | None = None
         """Of an external program: until when it said that it is well."""
 
@@ -63,14 +74,24 @@ class Attempt:
 
     @contextmanager
     def parked(self) -> Iterator[None]:
-        """Wait for another component of the run: others may have the slot meanwhile, above all that one."""
+        """Wait for another component of the run: others may have the slot meanwhile, above all that one.
+
+        Whoever took its place, where places are limited, keeps it until it ends or waits itself.
+        """
         with self._lock:
             self._parked += 1
         try:
             yield
         finally:
-            with self._lock:
-                self._parked -= 1
+            while not self.go_on(self._unpark):
+                if self.taken_away is not None or self._is_settled:
+                    self._unpark()
+                    break
+                time.sleep(GO_ON_LOOK_S)
+
+    def _unpark(self) -> None:
+        with self._lock:
+            self._parked -= 1
 
     def enter(self, phase: str) -> None:
         """Say what is being done now, in the log and in the progress that people see."""

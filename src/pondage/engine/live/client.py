@@ -100,6 +100,15 @@ class LiveClient:
                 )
             self._sleep(LOOK_AGAIN_S)
 
+    def look(self, what: str) -> object:
+        """Answer the `state` or the `dead` letters; raises `PondageError` with the reason when the owner cannot."""
+        answer = self.ask(op=what)
+        if what not in answer:
+            code = str(answer.get("error", "INTERNAL"))
+            reason = str(answer.get("message", code))
+            raise PondageError(f"the live host cannot answer: {reason}", hint="look at its log", code=code.upper())
+        return answer[what]
+
     def watch(self, **frame: object) -> Iterator[dict[str, object]]:
         """Answer what the reactor does, until its host goes away; raises NoLiveHost."""
         row = self._find()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from pondage.define.reactor.accumulator import AnyAccumulator
-from pondage.define.reactor.boundary import InvalidBoundary, SnapshotRef
+from pondage.define.reactor.boundary import InvalidBoundary, SnapshotRef, kept_text, require_kept
 from pondage.engine.live.host import ReactorHost, wall_clock
 from pondage.engine.live.sources import NOTHING, boundary_of
 from pondage.errors import NotFound, PondageError
@@ -86,7 +86,8 @@ class Door:
         accumulator = self._accumulator(source)
         checked_freshness(f, wall_clock())
         try:
-            checked = await boundary_of(accumulator, value)
+            with self.host.call:
+                checked = await boundary_of(accumulator, value)
         except Exception as error:  # noqa: BLE001 - the author's hook: told to the sender, and to the author's log
             refusal = self._refusal(source, error)
             return await self._acknowledged(lambda cid: UndecodableEvent(source, None, refusal, cid))
@@ -137,6 +138,7 @@ class Door:
                 continue
             try:
                 typed[name] = self._accumulators[name].check(value)
+                require_kept(typed[name])
             except InvalidBoundary as error:
                 raise BadValue(f"{name} of {self.name}: {error}") from error
         return typed
@@ -172,10 +174,10 @@ class Door:
 
     def _refusal(self, source: str, error: Exception) -> str:
         if isinstance(error, InvalidBoundary):
-            return str(error.path)
+            return kept_text(str(error.path))
         if not isinstance(error, ValueError):
             _log.warning("the hook of source %s of reactor %s failed on a push", source, self.name, exc_info=error)
-        return f"{type(error).__name__}: {error}"
+        return kept_text(f"{type(error).__name__}: {error}")
 
     def _accumulator(self, source: str) -> AnyAccumulator:
         found = self._accumulators.get(source)

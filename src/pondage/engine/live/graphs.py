@@ -8,7 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter_ns
 from typing import NamedTuple, cast
 
+from pondage.define.reactor.boundary import kept_text
 from pondage.define.reactor.graph import Fire, GraphRunner
+from pondage.engine.live.calls import Call
 from pondage.engine.live.latencies import Latencies
 from pondage.kernel.reaction.effects import CancelFire, StartFire
 from pondage.kernel.reaction.events import Done, Event
@@ -34,8 +36,11 @@ class _Former(NamedTuple):
 class Graphs:
     """The graphs that run. A report counts only while the run that it belongs to is the one that is known (H3)."""
 
-    def __init__(self, runners: Mapping[str, GraphRunner], report: Report, on_result: Result | None) -> None:
+    def __init__(
+        self, runners: Mapping[str, GraphRunner], report: Report, on_result: Result | None, call: Call
+    ) -> None:
         self._runners = dict(runners)
+        self._call = call
         self._report = report
         self._on_result = on_result
         self.latencies = Latencies()
@@ -87,10 +92,12 @@ class Graphs:
     def _run_inline(self, runner: GraphRunner, inputs: Mapping[str, object], fire: Fire) -> None:
         began = perf_counter_ns()
         result, error = None, None
+        self._call.begin()
         try:
             result = runner.call(inputs, fire)
         except Exception as raised:  # noqa: BLE001 - a graph that raises is a failed fire, and that is recorded
             error = _text(raised)
+        self._call.end()
         self.latencies.took((perf_counter_ns() - began) // 1000)
         self._end(fire, runner.name, result, error)
 
@@ -104,9 +111,11 @@ class Graphs:
                 self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="graph")
             future = loop.run_in_executor(self._threads, runner.call, inputs, fire)
         self._running[fire.id, fire.attempt, runner.name] = future
+        self._call.begin()
         future.add_done_callback(functools.partial(self._came_back, fire, runner.name, perf_counter_ns()))
 
     def _came_back(self, fire: Fire, graph: str, began: int, future: "asyncio.Future[object]") -> None:
+        self._call.end()
         key = (fire.id, fire.attempt, graph)
         if self._running.get(key) is not future:
             if not future.cancelled():
@@ -138,4 +147,4 @@ async def _awaited(runner: GraphRunner, inputs: Mapping[str, object], fire: Fire
 
 
 def _text(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+    return kept_text(f"{type(error).__name__}: {error}")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from pondage.define.reactor.accumulator import AnyAccumulator
 from pondage.define.reactor.graph import GraphRunner
+from pondage.engine.live.calls import Call, unheard
 from pondage.engine.live.graphs import Graphs, Result
 from pondage.engine.live.latencies import Latencies
 from pondage.engine.live.output import DirectOutput, Output
@@ -48,7 +49,9 @@ class ReactorHost:
         output: Output | None = None,
         clock: Clock = wall_clock,
         on_result: Result | None = None,
+        call: Call | None = None,
     ) -> None:
+        self.call = call or unheard()
         self.state: State = new_state(shape, facts)
         self.stopped = asyncio.Event()
         self.is_throttled = False
@@ -68,8 +71,8 @@ class ReactorHost:
         self._number = 0
         self._dropped: str | None = None
         self._life = secrets.token_hex(4)
-        self._graphs = Graphs(graphs, self._pump.report, on_result)
-        self._sources = Sources(accumulators, self.feed, self.offer, self.expect, self._checkpoint)
+        self._graphs = Graphs(graphs, self._pump.report, on_result, self.call)
+        self._sources = Sources(accumulators, self.feed, self.offer, self.expect, self._checkpoint, self.call)
         self._actions: dict[type, Callable[..., None]] = {
             e.StartFire: self._graphs.start,
             e.CancelFire: self._graphs.cancel,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,10 +17,8 @@ from pondage.kernel.reaction import (
     Facts,
     Full,
     ReactorShape,
-    decode_records,
     encode_records,
     is_derivable,
-    recover,
     redeclare,
 )
 from pondage.kernel.reaction.effects import (
@@ -41,6 +38,7 @@ from pondage.kernel.reaction.effects import (
 from pondage.kernel.reaction.events import Journal as JournalEvent
 from pondage.kernel.reaction.redeclare import changed_kinds
 from pondage.ledger.commit.journal import Batch, Fenced, Journal
+from pondage.ledger.commit.journal_items import folded
 from pondage.ledger.tables.reactors import LedgerRow
 
 FULL_EVERY = 1000
@@ -50,7 +48,7 @@ ROWS_WAIT_S = 0.05
 MOST_UNWRITTEN = 64 << 20
 """So many bytes may wait for a journal that cannot be written before the sources are throttled."""
 
-Written = Callable[[LedgerError | None], None]
+Written = Callable[[Exception | None], None]
 Write = Callable[[Batch, Written], None]
 """Write a batch and say, on the loop's thread, how it went."""
 Schedule = Callable[[Callable[[], None]], None]
@@ -64,19 +62,23 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def open_life(
-    journal: Journal, shape: ReactorShape, *, declaration: str, read_shape: Callable[[str], ReactorShape]
+    journal: Journal,
+    shape: ReactorShape,
+    *,
+    declaration: str,
+    read_shape: Callable[[str], ReactorShape],
+    name: str = "REACTOR",
 ) -> Life:
     """Fold a journal under the declaration that it was written under; under another one its full state is written anew.
 
-    Raises PondageError (KIND_CHANGED) when a source would be of another kind.
+    Raises PondageError: KIND_CHANGED when a source would be of another kind, UNREADABLE_JOURNAL with the item's name.
     """
     found = journal.read()
-    records = itertools.chain.from_iterable(map(decode_records, found.blobs))
     if found.declaration == declaration:
-        return Life(facts=recover(shape, records), seq=found.seq)
+        return Life(facts=folded(name, shape, found), seq=found.seq)
     rows: list[LedgerRow] = []
     if found.declaration is None:
-        facts = recover(shape, records)
+        facts = folded(name, shape, found)
     else:
         old = read_shape(found.declaration)
         if changed := changed_kinds(old, shape):
@@ -85,7 +87,7 @@ def open_life(
                 hint="give the new one another name",
                 code="KIND_CHANGED",
             )
-        changed_to = redeclare(old, recover(old, records), shape)
+        changed_to = redeclare(old, folded(name, old, found), shape)
         facts = changed_to.facts
         rows = [_dropped_row(source, number) for source, number in changed_to.dropped.items()]
     seq, full = found.seq + 1, encode_records([Full(facts)])
@@ -185,6 +187,9 @@ class JournalOutput:
         self._is_pressed = False
         self._backoff: Backoff | None = None
         self._idle = asyncio.Event()
+        self.error: LedgerError | None = None
+        """Why the journal cannot be written now."""
+        self.failing_since: int | None = None
 
     def attach(self, pump: Pump) -> None:
         """Perform with this pump."""
@@ -235,7 +240,12 @@ class JournalOutput:
         is_full = self._since_full >= FULL_EVERY and self._bytes_since_full >= self._full_bytes
         is_full = is_full or declaration is not None
         # Between two steps the facts are the fold of every record so far, this group's too.
-        blob = encode_records([Full(self._pump.state.facts)] if is_full else records)
+        try:
+            blob = encode_records([Full(self._pump.state.facts)] if is_full else records)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            # What no journal keeps is caught at the door. This life has taken it in nevertheless: it cannot go on.
+            self._pump.crash(error)
+            return
         self._bytes_since_full += len(blob)
         if is_full:
             self._since_full, self._bytes_since_full, self._full_bytes = 0, 0, len(blob)
@@ -305,15 +315,18 @@ class JournalOutput:
         if kind is not Fired:
             self._ask()
 
-    def _written(self, error: LedgerError | None) -> None:
+    def _written(self, error: Exception | None) -> None:
         if self._is_over:
             # Abandoned while it was being written: the next life reads what is durable, and its effects are not ours.
             return
         if isinstance(error, Fenced):
             self._is_over = True
             self.on_fenced()
-        elif error is not None:
+        elif isinstance(error, LedgerError):
+            self.error = error
             self._write_again()
+        elif error is not None:
+            self._pump.crash(error)
         else:
             self._is_durable()
         if self._flight is None or self._is_over:
@@ -325,7 +338,7 @@ class JournalOutput:
         assert batch is not None
         is_news = self._backoff is None
         if self._backoff is None:
-            self._backoff = Backoff()
+            self._backoff, self.failing_since = Backoff(), self._pump.state.now
         self._later(self._backoff.failed(), lambda: None if self._is_over else self._write(batch, self._written))
         if is_news:
             self._pump.feed(JournalEvent(False))
@@ -337,7 +350,7 @@ class JournalOutput:
         released, self._released, self._flight = self._released, [], None
         self._firm[1] = 0
         self._starts_held -= sum(isinstance(each, (StartFire, CancelFire)) for each in released)
-        was_failing, self._backoff = self._backoff is not None, None
+        was_failing, self._backoff, self.error = self._backoff is not None, None, None
         if self._pending or self._declaration:
             self._ask()
         elif self._rows:
@@ -358,12 +371,12 @@ def inline_writer(journal: Journal) -> Write:
     """Write on the caller's thread: at the level `process` a commit takes less than handing it to another thread."""
 
     def write(batch: Batch, written: Written) -> None:
+        error: Exception | None = None
         try:
             journal.write(batch)
-        except LedgerError as error:
-            written(error)
-        else:
-            written(None)
+        except Exception as failed:  # noqa: BLE001 - of the ledger: written again; any other ends this life
+            error = failed
+        written(error)
 
     return write
 
@@ -373,10 +386,10 @@ def thread_writer(journal: Journal, loop: asyncio.AbstractEventLoop, thread: Thr
 
     def write(batch: Batch, written: Written) -> None:
         def attempt() -> None:
-            error: LedgerError | None = None
+            error: Exception | None = None
             try:
                 journal.write(batch)
-            except LedgerError as failed:
+            except Exception as failed:  # noqa: BLE001 - of the ledger: written again; any other ends this life
                 error = failed
             loop.call_soon_threadsafe(written, error)
 

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -16,12 +15,14 @@ from pondage.define.reactor.boundary import InvalidBoundary
 from pondage.define.reactor.graph import Fire
 from pondage.define.reactor.reaction import ReactorDeclaration
 from pondage.define.reactor.reactor import Reactor
+from pondage.engine.live.calls import Call, unheard
 from pondage.engine.live.door import Door
 from pondage.engine.live.handing import Handing
 from pondage.engine.live.host import ReactorHost
-from pondage.engine.live.journal import SAID, JournalOutput, inline_writer, ledger_row, open_life, thread_writer
+from pondage.engine.live.journal import SAID, JournalOutput, Life, inline_writer, ledger_row, open_life, thread_writer
 from pondage.engine.live.output import DirectOutput, Output
 from pondage.engine.live.publishing import Publisher
+from pondage.engine.live.telling import CARRY_AGAIN_S, Telling
 from pondage.engine.live.typed import checked_reduces, typed_facts
 from pondage.errors import LedgerError
 from pondage.kernel.reaction import Effect, Facts, ReactorShape, read_event
@@ -29,15 +30,12 @@ from pondage.kernel.reaction.declared import shape_of
 from pondage.kernel.reaction.effects import Fired
 from pondage.kernel.reaction.events import Blocked, PondRun, Push, ReactorCrashed, Unblocked, UndecodableEvent
 from pondage.kernel.reaction.facts import new_facts
-from pondage.ledger.commit import reactor_jobs, reactor_said
-from pondage.ledger.commit.journal import Carrier, Fenced, FileJournal, Journal, LedgerJournal, journal_path
+from pondage.ledger.commit.journal import Fenced, FileJournal, Journal, LedgerJournal, journal_path
 from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step.reactor_ponds import Followed
 from pondage.ledger.tables.reactors import Lease, LedgerRow, ReactorRow, ReactorSignal
 
-CARRY_AGAIN_S = 1.0
-TIDY_EVERY_S = 1.0
 LAZY_S = 0.001
 """How long the end of a fire may wait to be written together with what arrives next."""
 LAZY_SYNCED_S = 0.01
@@ -55,32 +53,35 @@ _log = logging.getLogger(__name__)
 class OwnedReactor(Door):
     """One reactor from the claim of its lease to the end of its drain. All methods run on the loop."""
 
-    def __init__(self, ledger: Ledger, row: ReactorRow, lease: Lease, reactor: Reactor, *, warehouse: str = "") -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        row: ReactorRow,
+        lease: Lease,
+        reactor: Reactor,
+        *,
+        warehouse: str = "",
+        call: Call | None = None,
+    ) -> None:
         super().__init__(row.name, {source.name: source for source in reactor.sources})
+        self._call = call or unheard()
         self.row = row
         self.lease = lease
         self.is_lost = False
         self._ledger = ledger
         self._reactor = reactor
         self._warehouse = warehouse
-        self._publisher = self._new_publisher()
         self._handing = Handing(row)
-        self._dead_fires: list[reactor_jobs.DeadFire] = []
+        self._telling = Telling(ledger, row, lease, self._handing)
+        self._telling.publisher = self._publisher = self._new_publisher()
         self._ponds = [each.name for each in row.declaration.accumulators if each.kind == "pond"]
         self._blocked: dict[str, bool] = {}
         self._said_of = (SAID if self._publisher is None else SAID | {Fired}) | self._handing.said
         self._host: ReactorHost | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal of {row.name}")
-        # What was cancelled goes on in its thread: only one behind the other are these safe.
-        self._clerk = ThreadPoolExecutor(1, thread_name_prefix=f"clerk of {row.name}")
         self._journal: Journal | None = None
-        self._carrier: Carrier | None = None
         self._output: Output | None = None
-        self._said: list[LedgerRow] = []
-        self._has_said = asyncio.Event()
-        self._is_closing = False
         self._taken: set[int] = set()
-        self._carrying: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -102,12 +103,12 @@ class OwnedReactor(Door):
         if self.is_durable:
             self._journal = await self._aside(self._open)
             if isinstance(self._journal, FileJournal):
-                await self._by_clerk(self._carry)
-        elif self._publisher is not None:
-            await self._by_clerk(self._publisher.publish)
-            await self._by_clerk(self._publisher.forget)
+                self._telling.journal = self._journal
+                await self._telling.carry_said()
+        else:
+            await self._telling.forget_results()
         await self._live()
-        self._carrying = asyncio.get_running_loop().create_task(self._carry_on())
+        self._telling.begin()
 
     def tell(self, signals: list[ReactorSignal]) -> None:
         """Hand over what the ledger has to say; each is consumed by the commit that holds what came of it."""
@@ -147,25 +148,30 @@ class OwnedReactor(Door):
         """Answer the dead letters, also good fires whose jobs could not be decided."""
         jobs: list[dict[str, object]] = [
             {"id": f"{OF_JOB}{each.fire}", "error": each.error, "at": None, "raw": None, "inputs": each.inputs}
-            for each in self._dead_fires
+            for each in self._telling.dead_fires
         ]
         return [*super().dead(), *jobs]
 
+    def state(self) -> dict[str, object]:
+        """Answer the reactor's state, and why its journal cannot be written when it cannot."""
+        output, stuck = self._output, None
+        if isinstance(output, JournalOutput) and output.error is not None:
+            stuck = {"item": "journal", "error": output.error.message, "since": output.failing_since}
+        return {**super().state(), "stuck": stuck}
+
     async def command(self, name: str, argument: object = None, *, cid: str | None = None) -> dict[str, object]:
         """Give a command and wait for its answer; a dead letter of a job is redriven here, it needs no fire."""
-        fires = {f"{OF_JOB}{each.fire}": each.fire for each in self._dead_fires}
+        fires = {f"{OF_JOB}{each.fire}": each.fire for each in self._telling.dead_fires}
         if name != "redrive" or not isinstance(argument, str) or argument not in fires:
             return await super().command(name, argument, cid=cid)
         fire = fires[argument]
-        await self._by_clerk(lambda: self._redrive_jobs(fire))
-        is_dead = any(each.fire == fire for each in self._dead_fires)
-        return {"fire": fire, "outcome": "failed" if is_dead else "ok"}
+        return {"fire": fire, "outcome": "ok" if await self._telling.redrive_jobs(fire) else "failed"}
 
     def rebind(self, row: ReactorRow, reactor: Reactor) -> None:
         """Bind the graphs of another deploy to the reactor as it runs: from the next fire on, with all of its state."""
         self.row, self._reactor = row, reactor
         self._accumulators = {source.name: source for source in reactor.sources}
-        self._publisher = self._new_publisher()
+        self._telling.publisher = self._publisher = self._new_publisher()
         self._handing.rebind(row)
         self.host.rebind(
             self._shape(), graphs=reactor.graphs, accumulators=self._accumulators, on_result=self._on_result()
@@ -195,10 +201,10 @@ class OwnedReactor(Door):
         declaration, loop = self.row.declaration, asyncio.get_running_loop()
         shape = self._shape()
         facts: Facts | None = None
-        output: Output = DirectOutput(self._say)
+        output: Output = DirectOutput(self._telling.say)
         if self._journal is not None:
             journal, text = self._journal, msgspec.json.encode(declaration).decode()
-            life = await self._aside(lambda: open_life(journal, shape, declaration=text, read_shape=_shape_of_text))
+            life = await self._aside(lambda: self._open_life(journal, shape, text))
             facts = typed_facts(life.facts, self._accumulators)
             output = self._journaled(journal, life.seq, loop)
         elif self._host is not None:
@@ -212,6 +218,7 @@ class OwnedReactor(Door):
             facts=facts,
             output=output,
             on_result=self._on_result(),
+            call=self._call,
         )
         if isinstance(output, JournalOutput):
             output.on_pressure = host.throttle_all
@@ -238,7 +245,7 @@ class OwnedReactor(Door):
             rows_of=self._rows_of,
         )
         output.on_fenced = lambda: self._spawn(self.lose("its journal has another owner"))
-        output.on_rows = self._has_said.set
+        output.on_rows = self._telling.look
         return output
 
     def _on_crash(self, error: Exception) -> None:
@@ -249,9 +256,9 @@ class OwnedReactor(Door):
 
     async def _begin_again(self, error: str) -> None:
         await self.host.drop("unavailable")
-        while not (self.is_lost or self._is_closing):
+        while not (self.is_lost or self._telling.is_closing):
             try:
-                await self._by_clerk(self._carry)
+                await self._telling.carry_said()
                 # What was handed over and is not in the journal is still in the ledger.
                 self._taken.clear()
                 await self._live(after_crash=error)
@@ -263,6 +270,9 @@ class OwnedReactor(Door):
             else:
                 return
 
+    def _open_life(self, journal: Journal, shape: ReactorShape, declaration: str) -> Life:
+        return open_life(journal, shape, declaration=declaration, read_shape=_shape_of_text, name=self.name)
+
     def _open(self) -> Journal:
         driver = self._ledger.driver
         if not isinstance(driver, SqliteDriver):
@@ -271,7 +281,7 @@ class OwnedReactor(Door):
         return FileJournal(journal_path(driver.path, self.lease.actor), self.lease, level=level)
 
     def _shape(self) -> ReactorShape:
-        reduces = checked_reduces(self._accumulators)
+        reduces = checked_reduces(self._accumulators, self._call)
         return shape_of(self.row.declaration, reduces=reduces, is_durable=self.is_durable)
 
     def _new_publisher(self) -> Publisher | None:
@@ -288,7 +298,7 @@ class OwnedReactor(Door):
 
     def _told(self, effect: Effect) -> None:
         for row in self._rows_of(effect) if type(effect) in self._said_of else ():
-            self._say(row)
+            self._telling.say(row)
 
     def _rows_of(self, effect: Effect) -> list[LedgerRow]:
         told = None if type(effect) is Fired and self._publisher is None else ledger_row(effect)
@@ -313,68 +323,8 @@ class OwnedReactor(Door):
         else:
             self._taken.discard(signal)  # Not now: the next look hands it over again.
 
-    def _say(self, row: LedgerRow) -> None:
-        self._said.append(row)
-        self._has_said.set()
-
-    async def _carry_on(self) -> None:
-        while not self._is_closing:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(TIDY_EVERY_S):
-                    await self._has_said.wait()
-            # Cleared before it is carried: what is said meanwhile sets it again, and the next turn carries that.
-            is_said = self._has_said.is_set()
-            self._has_said.clear()
-            try:
-                if is_said:
-                    await self._by_clerk(self._carry)
-                if self._carrier is not None:
-                    await self._by_clerk(self._carrier.tidy)
-            except LedgerError as error:
-                _log.warning("what reactor %s says waits: %s", self.name, error)
-                if not self._is_closing:
-                    self._has_said.set()
-                    await asyncio.sleep(CARRY_AGAIN_S)
-
-    def _carry(self) -> None:
-        """Bring to the ledger what waits for it, in another thread than the loop's."""
-        if isinstance(self._journal, FileJournal):
-            if self._carrier is None:
-                self._carrier = Carrier(self._journal.path, self._ledger, self.lease)
-            self._carrier.carry_all()
-        elif self._said:
-            # The loop goes on appending while this thread writes: only what was copied is written, and only that goes.
-            said = list(self._said)
-            with self._ledger.transaction() as tx:
-                reactor_said.take_rows(tx, self.lease, said)
-            del self._said[: len(said)]
-        if self._publisher is not None:
-            self._publisher.publish()
-        if self._handing.has_jobs:
-            self._start_jobs()
-
-    def _start_jobs(self) -> None:
-        reactor_jobs.start_due(self._ledger, self.lease)
-        with self._ledger.reading() as tx:
-            self._dead_fires = reactor_jobs.dead_fires(tx, self.lease.actor)
-
-    def _redrive_jobs(self, fire: int) -> None:
-        with self._ledger.transaction() as tx:
-            reactor_jobs.try_again(tx, self.lease.actor, fire)
-        self._start_jobs()
-
     async def _close(self) -> None:
-        # The carrying task first, so that the last carry below is alone; the journal's file stays open until then.
-        if self._carrying is not None:
-            self._is_closing = True
-            self._has_said.set()
-            await self._carrying
-        if not self.is_lost:
-            with suppress(LedgerError):
-                await self._by_clerk(self._carry)
-        if self._carrier is not None:
-            await self._by_clerk(self._carrier.close)
-        self._clerk.shutdown(wait=False)
+        await self._telling.close(is_lost=self.is_lost)
         if self._journal is not None:
             await self._aside(self._journal.close)
         self._thread.shutdown(wait=False)
@@ -383,9 +333,6 @@ class OwnedReactor(Door):
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    async def _by_clerk(self, call: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._clerk, call)
 
     async def _aside(self, call: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)

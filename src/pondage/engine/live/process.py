@@ -16,7 +16,9 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+from pondage.define.reactor.boundary import kept_text
 from pondage.define.reactor.reactor import Reactor
+from pondage.engine.live.calls import Calls, calls_path
 from pondage.engine.live.owned import OwnedReactor
 from pondage.engine.live.socket import LiveSocket
 from pondage.engine.process import identity
@@ -67,6 +69,7 @@ class LiveHost:
         self._changes = ledger.driver.changes()
         self._socket = LiveSocket(config.engine.state / "live", config.public_id, self.find)
         self._process = 0
+        self._calls = Calls(calls_path(config.engine.state, config.public_id))
 
     def find(self, environment: str, name: str) -> OwnedReactor | None:
         """Answer a reactor that is owned here."""
@@ -147,21 +150,26 @@ class LiveHost:
                 owned.follow(followed.get(actor, []))
         now = asyncio.get_running_loop().time()
         for row in rows:
-            is_free = row.owner is None and row.host == self._config.code and row.actor not in self._owned
+            is_free = row.owner is None and self._is_for_us(row) and row.actor not in self._owned
             if is_free and self._failed.get(row.actor, 0.0) <= now:
                 await self._take(row)
 
     def _stays(self, row: ReactorRow, before: ReactorRow) -> bool:
         """Answer whether a reactor goes on here: as it is, or with other graphs."""
-        if row.is_removed or row.host != self._config.code:
+        if row.is_removed or not self._is_for_us(row):
             return False
         return row.digest == before.digest or is_same_but_for_graphs(before.basis, row.basis)
+
+    def _is_for_us(self, row: ReactorRow) -> bool:
+        """Answer whether it is of our code, and one that has its own process only when that is this one."""
+        return row.host == self._config.code and self._config.reactor == (row.actor if row.is_alone else 0)
 
     async def _rebind(self, owned: OwnedReactor, row: ReactorRow) -> None:
         if self._failed.get(row.actor, 0.0) > asyncio.get_running_loop().time():
             return
         try:
-            owned.rebind(row, await asyncio.to_thread(self._reactor, row))
+            with self._calls.of(row.actor):
+                owned.rebind(row, await asyncio.to_thread(self._reactor, row))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's module may raise anything: it is told
             _log.exception("reactor %s goes on with the graphs before: those of the deploy cannot be bound", row.name)
             self._failed[row.actor] = asyncio.get_running_loop().time() + TRY_AGAIN_S
@@ -205,9 +213,13 @@ class LiveHost:
             await asyncio.to_thread(self._forget, lease)
             return
         try:
-            reactor = await asyncio.to_thread(self._reactor, row)
-            owned = OwnedReactor(self._ledger, row, lease, reactor, warehouse=self._config.engine.warehouse)
-            await owned.start()
+            call = self._calls.of(row.actor)
+            with call:
+                reactor = await asyncio.to_thread(self._reactor, row)
+                owned = OwnedReactor(
+                    self._ledger, row, lease, reactor, warehouse=self._config.engine.warehouse, call=call
+                )
+                await owned.start()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's module may raise anything: it is told
             _log.exception("reactor %s cannot be started", row.name)
             self._failed[row.actor] = asyncio.get_running_loop().time() + TRY_AGAIN_S
@@ -229,7 +241,8 @@ class LiveHost:
         with self._ledger.transaction() as tx:
             if isinstance(error, Fenced):
                 reactors.raise_epoch(tx, lease, error.epoch)
-            reactors.cannot_start(tx, lease, _said(error))
+            place = error.place if isinstance(error, PondageError) else None
+            reactors.cannot_start(tx, lease, _said(error), item=place or "start")
             reactors.release(tx, lease)
 
     def _start_draining(self, owned: OwnedReactor) -> None:
@@ -273,6 +286,7 @@ class LiveHost:
         # First: a beat that finds itself declared dead takes that for an accident.
         await asyncio.to_thread(heartbeat.stop)
         await asyncio.to_thread(self._unregister)
+        self._calls.close()
         return 0
 
     def _register(self) -> int:
@@ -296,7 +310,7 @@ class LiveHost:
 
 
 def _said(error: BaseException) -> str:
-    return error.message if isinstance(error, PondageError) else f"{type(error).__name__}: {error}"
+    return kept_text(error.message if isinstance(error, PondageError) else f"{type(error).__name__}: {error}")
 
 
 def _ignored(handle: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.define.reactor.boundary import require_kept
+from pondage.define.reactor.boundary import kept_text, require_kept
 from pondage.define.reactor.graph import Fire
 from pondage.define.reactor.reactor import Publish
 from pondage.engine.process.places import snapshot_path
@@ -13,8 +13,16 @@ from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import reactor_ponds
 from pondage.ledger.step.fed_runs import Batch
+from pondage.ledger.step.reactor_ponds import Publication
 from pondage.ledger.tables import actors
 from pondage.ledger.tables.reactors import Lease, LedgerRow, ReactorRow
+
+UNFIT = (ValueError, TypeError, OverflowError, msgspec.MsgspecError)
+"""What is raised where rows do not fit a table; errors of Arrow are such, too, but for those of files."""
+
+
+def _text(error: Exception) -> str:
+    return kept_text(f"{type(error).__name__}: {error}")
 
 
 class Publisher:
@@ -49,12 +57,40 @@ class Publisher:
         self._table.require_fit(rows)
         return LedgerRow("result", msgspec.json.encode({"fire": fire.id, "graph": graph, "rows": rows}).decode())
 
-    def publish(self) -> None:
-        """Write everything that is due as one batch and hand it to the Pond. A crash in between leaves only files."""
+    def publish(self) -> bool:
+        """Write everything that is due as one batch and hand it to the Pond. A crash in between leaves only files.
+
+        Results that no file can hold, such as those of before another schema was deployed, are dead letters. Answer
+        whether anything was published. Raises `LedgerError` when it cannot be done now.
+        """
+        while True:
+            with self._ledger.reading() as tx:
+                due = reactor_ponds.waiting(tx, self._lease)
+            if due is None:
+                return False
+            try:
+                self._publish(due)
+            except UNFIT as error:
+                if not self._set_aside(due, error):
+                    raise LedgerError(f"{self._row.name} cannot be published: {_text(error)}") from error
+            else:
+                return True
+
+    def due(self) -> str | None:
+        """Name the first publication that waits; None when none does."""
         with self._ledger.reading() as tx:
-            due = reactor_ponds.waiting(tx, self._lease)
-        if due is None:
-            return
+            return reactor_ponds.first_due(tx, self._lease)
+
+    def _set_aside(self, due: Publication, error: Exception) -> bool:
+        """Put aside what is at fault: what does not fit by itself, else all of it. False: nothing is, or not ours."""
+        fire = -1 if due.fire is None else due.fire
+        with self._ledger.transaction() as tx:
+            found = reactor_ponds.results(tx, self._lease.actor, after=-1, to=fire)
+            unfit = [(each, said) for each in found if (said := self._table.refusal(each.rows)) is not None]
+            whole = [(each, _text(error)) for each in found]
+            return bool(found) and reactor_ponds.set_aside(tx, self._lease, unfit or whole)
+
+    def _publish(self, due: Publication) -> None:
         batch: str | None = None
         if due.rows:
             token = self._ledger.ids.new("t")

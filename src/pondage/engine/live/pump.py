@@ -85,10 +85,21 @@ class Pump:
         try:
             for effect in effects:
                 self.perform(effect)
+        except Exception as error:  # noqa: BLE001 - of this reactor's own code: this life ends
+            self.crash(error)
+            return
         finally:
             self._is_busy = was_busy
         if not was_busy:
             self._run()
+
+    def crash(self, error: Exception) -> None:
+        """End this life: whoever owns it is told, and without an owner the error is raised."""
+        if self.on_crash is None:
+            raise error
+        self._inbox.clear()
+        self._reports.clear()
+        self.on_crash(error)
 
     def _pushes(self, first: Push) -> list[Push]:
         inbox, found = self._inbox, [first]
@@ -110,12 +121,8 @@ class Pump:
                     take(step_many(state, self._pushes(event), clock()))
                 else:
                     take(step(state, event, clock()))
-        except Exception as error:
-            if self.on_crash is None:
-                raise
-            inbox.clear()
-            reports.clear()
-            self.on_crash(error)
+        except Exception as error:  # noqa: BLE001 - of this reactor's own code: this life ends
+            self.crash(error)
         finally:
             self._is_busy = False
         if self.on_settled is not None:

@@ -9,7 +9,8 @@ from functools import partial
 import msgspec
 
 from pondage.define.reactor.accumulator import AnyAccumulator, Arrived, Events, LanedSource
-from pondage.define.reactor.boundary import require_kept
+from pondage.define.reactor.boundary import kept_text, require_kept
+from pondage.engine.live.calls import Call
 from pondage.kernel.reaction.effects import Connect, Poll, StartSource, StopSource, Throttle
 from pondage.kernel.reaction.events import Accumulator, Event, Polled, Push, Skip, UndecodableEvent
 
@@ -33,8 +34,10 @@ class Sources:
         offer: Feed,
         expect: Expect,
         checkpoint: Callable[[str], int | None],
+        call: Call,
     ) -> None:
         """`checkpoint` says how far a source was taken in: what its `init` hook is given."""
+        self._call = call
         self._accumulators = dict(accumulators)
         self._checkpoint = checkpoint
         self._feed = feed
@@ -108,14 +111,15 @@ class Sources:
         try:
             await work
         except Exception as error:  # noqa: BLE001 - an accumulator that raises has crashed, and is restarted
-            self._feed(Accumulator(name, "crashed", f"{type(error).__name__}: {error}"))
+            self._feed(Accumulator(name, "crashed", kept_text(f"{type(error).__name__}: {error}")))
 
     async def _init(self, name: str) -> None:
         init = self._accumulators[name].hooks.init
         assert init is not None
-        result = init(self._checkpoint(name))
-        if inspect.isawaitable(result):
-            await result
+        with self._call:
+            result = init(self._checkpoint(name))
+            if inspect.isawaitable(result):
+                await result
         self._feed(Accumulator(name, "started"))
 
     async def _read(self, name: str, connect: Connect) -> None:
@@ -154,21 +158,25 @@ class Sources:
                 self._feed(Accumulator(name, "connected"))
             if event is not None:
                 arrived = event if isinstance(event, Arrived) else Arrived(event[1], event[0])
+                require_kept([arrived.offset, arrived.lane])
                 cid = None if arrived.settle is None else self._expect(partial(_settle, arrived.settle))
                 accumulator = self._accumulators[name]
-                made = await event_of(accumulator, arrived, cid)
+                with self._call:
+                    made = await event_of(accumulator, arrived, cid)
                 self._offer(made if self._accumulators[name] is accumulator else self._of_now(made))
 
     async def _poll(self, name: str) -> None:
         accumulator = self._accumulators[name]
         poll = accumulator.hooks.poll
         try:
-            value = None if poll is None else poll()
-            if inspect.isawaitable(value):
-                value = await value
+            with self._call:
+                value = None if poll is None else poll()
+                if inspect.isawaitable(value):
+                    value = await value
             value = None if value is None else accumulator.check(value)
+            require_kept(value)
         except Exception as error:  # noqa: BLE001 - a poll that raises disconnects its source until a good one
-            self._feed(Polled(name, None, f"{type(error).__name__}: {error}"))
+            self._feed(Polled(name, None, kept_text(f"{type(error).__name__}: {error}")))
             return
         self._feed(Polled(name, value if self._accumulators[name] is accumulator else self._typed(name, value)))
 
@@ -205,7 +213,7 @@ async def event_of(accumulator: AnyAccumulator, arrived: Arrived, cid: str | Non
         else:
             value = await boundary_of(accumulator, raw)
     except ValueError as error:  # what a decoder raises, InvalidBoundary too
-        return UndecodableEvent(name, offset, str(error), cid, lane, _kept(raw))
+        return UndecodableEvent(name, offset, kept_text(str(error)), cid, lane, _kept(raw))
     if value is NOTHING:
         return Skip(name, offset, cid, lane)
     return Push(name, value, cid, offset, None, 0, lane)
@@ -220,7 +228,10 @@ def _settle(settle: Callable[[str | None], None], payload: dict[str, object]) ->
 def _kept(raw: object) -> str:
     """Give what could not be decoded as a text that a journal keeps."""
     if not isinstance(raw, bytes):
-        return msgspec.json.encode(raw, enc_hook=repr).decode()
+        try:
+            return msgspec.json.encode(raw, enc_hook=repr).decode()
+        except (ValueError, OverflowError, RecursionError):  # what JSON has no words for is kept as Python says it
+            return kept_text(repr(raw))
     try:
         return raw.decode()
     except UnicodeDecodeError:

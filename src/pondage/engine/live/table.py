@@ -47,6 +47,14 @@ class Table:
         except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
             raise InvalidBoundary("$", f"it does not fit the published columns: {error}") from error
 
+    def refusal(self, rows: str) -> str | None:
+        """Answer why rows, as a journal keeps them, are not of this table; None when they are."""
+        try:
+            self._made(msgspec.json.decode(rows, type=list[self._type]))  # type: ignore[name-defined]
+        except (pa.ArrowException, OverflowError, ValueError, TypeError, msgspec.MsgspecError) as error:
+            return f"it does not fit the published columns: {error}"
+        return None
+
     def _made(self, rows: Sequence[object]) -> pa.Table:
         plain = msgspec.to_builtins(list(rows), builtin_types=(bytes, datetime, date, Decimal))
         return pa.Table.from_pylist(plain, schema=self._arrow)

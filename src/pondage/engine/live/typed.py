@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from pondage.define.reactor.accumulator import AnyAccumulator
-from pondage.define.reactor.boundary import InvalidBoundary
+from pondage.define.reactor.boundary import InvalidBoundary, require_kept
+from pondage.engine.live.calls import Call
 from pondage.kernel.reaction.facts import Entry, Facts
 from pondage.kernel.reaction.shape import Reduce
 from pondage.kernel.reaction.state import State
@@ -57,18 +58,19 @@ def typed_facts(facts: Facts, accumulators: Mapping[str, AnyAccumulator], *, bef
     return facts
 
 
-def checked_reduces(accumulators: Mapping[str, AnyAccumulator]) -> dict[str, Reduce]:
-    """Give the authors' functions for batches; one whose result no journal could keep fails where it is called."""
-    return {name: _kept(each.hooks.flush) for name, each in accumulators.items() if each.hooks.flush is not None}
+def checked_reduces(accumulators: Mapping[str, AnyAccumulator], call: Call) -> dict[str, Reduce]:
+    """Give the authors' functions for batches; one whose result no journal could keep raises InvalidBoundary."""
+    return {name: _kept(each.hooks.flush, call) for name, each in accumulators.items() if each.hooks.flush is not None}
 
 
-def _kept(reduce: Reduce) -> Reduce:
-    def call(items: list[object]) -> object:
-        value = reduce(items)
-        msgspec.json.encode(value)
+def _kept(reduce: Reduce, call: Call) -> Reduce:
+    def reduced(items: list[object]) -> object:
+        with call:
+            value = reduce(items)
+        require_kept(value)
         return value
 
-    return call
+    return reduced
 
 
 def entry_converter(accumulator: AnyAccumulator) -> Convert:

@@ -62,13 +62,15 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker process is told when it is spawned.
 
     `public_id` is chosen by the supervisor, so that it finds the row of a child that died without a word. `code` is
-    the digest of the one archive that the worker runs; empty means that it answers queries only.
+    the digest of the one archive that the worker runs; empty means that it answers queries only. A live host with a
+    `reactor` (its actor) runs that one alone; the others run those that need no process of their own.
     """
 
     engine: EngineConfig
     public_id: str
     code: str
     parent: int
+    reactor: int = 0
 
 
 class SupervisorConfig(msgspec.Struct, frozen=True, kw_only=True):

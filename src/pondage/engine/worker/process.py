@@ -12,7 +12,6 @@ import signal
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,6 +89,8 @@ class Worker:
         self._is_busy = False
         self._changes = ledger.driver.changes()
         self._logs = logs_directory(config.engine)
+        # Who may read the data is its owner's choice; the logs in it are nobody's business.
+        self._logs.parent.mkdir(parents=True, exist_ok=True)
         self._process = self._register()
         durability = ledger.durability
         self._heartbeat = Heartbeat(
@@ -165,7 +166,8 @@ class Worker:
         """Claim a piece of work and start it in a slot. False when there is none for us."""
         queues = self._queues_with_work(is_near=self._is_busy)
         with self._claiming:
-            attempt = self._claimed(queues)
+            # Only now: a slot that was done may have claimed meanwhile what there was room for.
+            attempt = self._claimed(self._open(queues))
         self._is_busy = attempt is not None
         if attempt is None:
             return False
@@ -205,6 +207,8 @@ class Worker:
                 return None
             log = AttemptLog(log_path(self._logs, claimed))
             attempt = Attempt(claimed, log, clock=self._clock, on_phase=self._on_phase)
+            if claimed.claim.concurrency:
+                attempt.go_on = lambda unpark: self._go_on(attempt, unpark)
             self.slots.admit(attempt)
             return attempt
         finally:
@@ -226,8 +230,22 @@ class Worker:
         """Answer those of which this process may run one more. Who waits for others may wait for just that one."""
         if not any(queue.concurrency for queue in queues):
             return queues
-        running = Counter(attempt.work.claim.queue for attempt in self.slots.running)
-        return [queue for queue in queues if not queue.concurrency or running[queue.id] < queue.concurrency]
+        return [
+            queue for queue in queues if not queue.concurrency or self._running(queue.components) < queue.concurrency
+        ]
+
+    def _running(self, components: frozenset[str]) -> int:
+        """Answer how many executions of any of these components run here, from whichever queue they came."""
+        return sum(not components.isdisjoint(one.work.claim.components) for one in self.slots.running)
+
+    def _go_on(self, attempt: Attempt, unpark: Callable[[], None]) -> bool:
+        """Let an attempt go on that has waited for others, unless as many of its components as may run do."""
+        claim = attempt.work.claim
+        with self._claiming:
+            if attempt.is_parked and self._running(claim.components) >= claim.concurrency:
+                return False
+            unpark()
+            return True
 
     def _register(self) -> int:
         with self._ledger.transaction() as tx:

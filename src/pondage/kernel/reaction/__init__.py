@@ -4,7 +4,7 @@
 so `recover(shape, records)`, a fold, gives after every step what `durable(state)` gives.
 """
 
-from pondage.kernel.reaction.apply import apply, recover
+from pondage.kernel.reaction.apply import apply, fold, recover
 from pondage.kernel.reaction.effects import Effect
 from pondage.kernel.reaction.events import Event, read_event
 from pondage.kernel.reaction.facts import Facts, decode_facts, encode_facts
@@ -54,6 +54,7 @@ __all__ = [
     "durable",
     "encode_facts",
     "encode_records",
+    "fold",
     "is_derivable",
     "new_state",
     "next_deadline",

@@ -26,7 +26,11 @@ LANES_KEPT = 1024
 
 def recover(shape: ReactorShape, records: Iterable[r.AnyRecord]) -> Facts:
     """Fold records to facts, from nothing or from the last full state among them."""
-    facts = new_facts(shape)
+    return fold(shape, new_facts(shape), records)
+
+
+def fold(shape: ReactorShape, facts: Facts, records: Iterable[r.AnyRecord]) -> Facts:
+    """Fold records on these facts, which are changed, or on a full state among the records."""
     for record in records:
         if type(record) is r.Full:
             facts = copy_facts(record.facts)
@@ -109,6 +113,11 @@ def _undecodable(_: ReactorShape, facts: Facts, record: r.Undecodable) -> None:
     place = str(record.offset) if record.lane is None else f"{record.lane}/{record.offset}"
     key = f"{record.source}@{place}"
     facts.dead[key] = Letter(key, {}, record.error, record.at, record.raw)
+
+
+def _spoiled(_: ReactorShape, facts: Facts, record: r.Spoiled) -> None:
+    del facts.sources[record.source].buffer[: record.cleared]
+    facts.dead[record.letter] = Letter(record.letter, {}, record.error, record.at, record.raw)
 
 
 def _overflow(_: ReactorShape, facts: Facts, record: r.Overflow) -> None:
@@ -326,6 +335,7 @@ APPLY: dict[type, Callable[[ReactorShape, Facts, Any], None]] = {
     r.BatchItem: _batch_item,
     r.Offset: _offset,
     r.Undecodable: _undecodable,
+    r.Spoiled: _spoiled,
     r.Overflow: _overflow,
     r.Start: _start,
     r.Plan: _plan,

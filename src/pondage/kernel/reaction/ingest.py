@@ -2,6 +2,9 @@
 
 from collections import deque
 
+import msgspec
+
+from pondage.define.reactor.boundary import InvalidBoundary
 from pondage.kernel.reaction import records as r
 from pondage.kernel.reaction.apply import accept_entry
 from pondage.kernel.reaction.effects import Throttle
@@ -119,6 +122,9 @@ def flush(state: State, source: SourceLife) -> None:
     source.is_flush_due = False
     try:
         value = source.shape.reduce([item.value for item in items])
+    except InvalidBoundary as error:
+        _spoil(state, source, str(error))
+        return
     except Exception:  # noqa: BLE001 - the author's reduce failed: the accumulator has crashed, and that is recorded
         crash_source(state, source)
         return
@@ -126,6 +132,17 @@ def flush(state: State, source: SourceLife) -> None:
     f = max(newest.f, source.facts.f + 1)
     arrival, seq = state.facts.arrivals + 1, source.facts.seen + 1
     state.record(r.Boundary(source.name, arrival, seq, f, newest.d, value, None, len(items)))
+    state.disarm("batch", source.name)
+
+
+def _spoil(state: State, source: SourceLife, error: str) -> None:
+    """Put the items of a batch aside: what came of them cannot be kept, and could not the next time either."""
+    items = source.facts.buffer
+    number, letter = 1, f"{source.name}@batch"
+    while f"{letter}-{number}" in state.facts.dead:
+        number += 1
+    raw = msgspec.json.encode([item.value for item in items]).decode()
+    state.record(r.Spoiled(source.name, f"{letter}-{number}", error, state.now, len(items), raw))
     state.disarm("batch", source.name)
 
 

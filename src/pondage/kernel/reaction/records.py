@@ -67,6 +67,17 @@ class Undecodable(Record, frozen=True, array_like=True, gc=False, tag="d"):
     raw: str | None = None
 
 
+class Spoiled(Record, frozen=True, array_like=True, gc=False, tag="e"):
+    """What came of a batch's items cannot be kept: they (`raw`) are a dead letter, and the batch begins anew."""
+
+    source: str
+    letter: str
+    error: str
+    at: int
+    cleared: int
+    raw: str
+
+
 class Overflow(Record, frozen=True, array_like=True, gc=False, tag="x"):
     """The oldest waiting boundary was dropped by the declared policy."""
 
@@ -234,6 +245,7 @@ AnyRecord = (
     | BatchItem
     | Offset
     | Undecodable
+    | Spoiled
     | Overflow
     | Start
     | Plan

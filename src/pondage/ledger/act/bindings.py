@@ -94,16 +94,22 @@ def _below(tx: Transaction, row: PondRow) -> list[str]:
 
 
 def columns_read(
-    tx: Transaction, ledger: Ledger, environment: str, ponds: Mapping[PondKey, PondDefinition]
+    tx: Transaction,
+    ledger: Ledger,
+    environment: str,
+    ponds: Mapping[PondKey, PondDefinition],
+    parent: str | None = None,
 ) -> dict[PondKey, dict[str, set[str]]]:
-    """Answer which columns of which tables these Ponds were seen to read, by the code that they still have."""
-    identity = actors.environment(tx, environment)
+    """Answer which columns of which tables these Ponds were seen to read, by the code that they still have.
+
+    A Pond that is not in the environment was seen in the `parent` above it.
+    """
+    levels = [identity for name in (environment, parent) if name and (identity := actors.environment(tx, name))]
     found: dict[PondKey, dict[str, set[str]]] = {}
-    for key, pond in ponds.items() if identity is not None else ():
-        assert identity is not None
-        row = actors.pond(tx, identity, key)
-        if row is not None:
-            found[key] = _columns_of(tx, ledger, row, pond)
+    for key, pond in ponds.items():
+        rows = [row for level in levels if (row := actors.pond(tx, level, key)) is not None]
+        if rows:
+            found[key] = _columns_of(tx, ledger, rows[0], pond)
     return found
 
 

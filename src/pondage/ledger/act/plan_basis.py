@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pondage.define.pond.definition import PondDefinition
 from pondage.define.reactor.reaction import ReactorDefinition
+from pondage.define.values.names import PondKey
 from pondage.ledger.act.bindings import columns_read, gone, holders
 from pondage.ledger.act.branching import Choice, deployed, found_above, only_own, parent_of, with_foreign
 from pondage.ledger.act.reactor_deploy import deployed_reactors, fed_schemas
 from pondage.ledger.act.trials import published_schemas
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
+from pondage.plan.deploy.change import change_of
 from pondage.plan.deploy.columns import has_columns
 from pondage.plan.deploy.graph import key_of
 from pondage.plan.deploy.majors import rebinding_problems
@@ -39,7 +41,7 @@ def planned(
         parent = parent_of(tx, environment, choice or Choice())
         above = found_above(tx, ledger, environment, parent)
         running = deployed_reactors(tx, environment)
-        schemas = published_schemas(tx, environment) if has_columns(ponds) else {}
+        schemas = published_schemas(tx, environment, parent) if has_columns(ponds) else {}
         fed = fed_schemas(tx, environment, ponds)
         ground = ground_of(tx, ledger, environment, found, project=project, ponds=ponds, reactors=reactors)
     ground = ground._replace(above={one.key: one.definition for one in above}, ended=choice.ended if choice else ())
@@ -56,7 +58,7 @@ def planned(
         promises=reactor_promises(ponds, reactors, project=project, here=here, running=running, fed=fed),
         ground=ground,
     )
-    made = with_problems(made, _rebinding_problems(ledger, environment, made))
+    made = with_problems(made, rebinding_problems_of(ledger, environment, parent, made, ground.above))
     return made if choice is None else only_own(made, found, above, choice, parent), found
 
 
@@ -80,14 +82,20 @@ def ground_of(
     return Ground(gone=gone(tx, environment), holders=holders(tx, ledger, environment, left, heard))
 
 
-def _rebinding_problems(ledger: Ledger, environment: str, made: Plan) -> list[Problem]:
-    """Answer which Ponds would be bound to a major that lacks what they read; asked only when one moves."""
+def rebinding_problems_of(
+    ledger: Ledger, environment: str, parent: str | None, made: Plan, above: Mapping[PondKey, PondDefinition]
+) -> list[Problem]:
+    """Answer which Ponds would be bound to a major that lacks what they read; asked only when one moves.
+
+    A Pond that is new here moves when it is bound otherwise than above.
+    """
     own = {key_of(pond): pond for pond in made.ponds}
-    moving = [change for change in made.changed if change.rebound]
+    new = [change_of(above[key], own[key]) for key in made.added if key in above]
+    moving = [change for change in (*made.changed, *new) if change is not None and change.rebound]
     if not moving:
         return []
     with ledger.reading() as tx:
-        read = columns_read(tx, ledger, environment, {change.key: own[change.key] for change in moving})
-        schemas = published_schemas(tx, environment)
-    anew = {*made.added, *(change.key for change in made.changed if change.runs)}
+        read = columns_read(tx, ledger, environment, {change.key: own[change.key] for change in moving}, parent)
+        schemas = published_schemas(tx, environment, parent)
+    anew = {*(key for key in made.added if key not in above), *(change.key for change in made.changed if change.runs)}
     return rebinding_problems(moving, own, read, schemas, anew)

@@ -6,20 +6,22 @@ from collections.abc import Sequence
 
 import msgspec
 
+from pondage.define.pond.contract import check_contract
 from pondage.define.pond.definition import PondDefinition
-from pondage.define.values.names import PondKey
+from pondage.define.values.names import PondKey, table_key
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Rollback
 from pondage.ledger.act.branching import newest_definition
 from pondage.ledger.data import manifests, snapshots
 from pondage.ledger.database.driver import Transaction, numbered
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.step import advance
+from pondage.ledger.step import advance, contracts
 from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import actors, environments, history
 from pondage.ledger.tables.actors import PondRow
 from pondage.ledger.tables.history import Caller
 from pondage.plan.deploy.change import change_of
+from pondage.plan.deploy.columns import column_problems
 
 
 class CannotPromote(LedgerError):
@@ -111,7 +113,44 @@ def _offer(
     if _shows(tx, pond.id, shown.run):
         raise CannotPromote(f"{to} shows this Run of {key} already", hint=f"pondage runs {key} --env {environment}")
     _require_retained(tx, key, shown.run)
+    _require_contract(tx, ledger, shown.run, environment, to, there, key)
     return shown, pond
+
+
+def require_contracts(ledger: Ledger, environment: str, to: str, ponds: Sequence[PondKey]) -> None:
+    """Raise `CannotPromote` when a table would break what its major version has promised the readers in `to`.
+
+    For whoever deploys code there first: a promotion that is refused then would leave that behind.
+    """
+    with ledger.reading() as tx:
+        here, there = environments.find(tx, environment), environments.find(tx, to)
+        for key in ponds:
+            shown = _current(tx, ledger, environment, here.id, key)
+            _require_contract(tx, ledger, shown.run, environment, to, there.id, key)
+
+
+def _require_contract(
+    tx: Transaction, ledger: Ledger, run: int, environment: str, to: str, there: int, key: PondKey
+) -> None:
+    given = snapshots.outputs(tx, run)
+    loaded = snapshots.load(tx, [output.snapshot for output in given.values()])
+    schemas = {name: loaded[output.snapshot].content.schema for name, output in given.items()}
+    before = contracts.promised(tx, there, key)
+    for name, schema in schemas.items():
+        known = before.get(name) or contracts.promised_above(tx, there, key, name)
+        differences = [] if known is None else check_contract(known, schema)
+        if differences:
+            raise CannotPromote(
+                f"{key}.{name} breaks the contract that it has in {to}: {'; '.join(differences)}",
+                hint="keep the columns, or raise the Pond's major version so that Sinks can choose when to follow",
+                code="CONTRACT",
+            )
+    tables = {table_key(key, name): schema for name, schema in schemas.items()}
+    for reader in actors.sink_rows(tx, there, key):
+        for problem in column_problems(newest_definition(tx, ledger, reader), tables, ()):
+            raise CannotPromote(
+                f"{problem.message} of {environment}", hint=f"pondage show {key} --env {environment}", code=problem.code
+            )
 
 
 def _current(tx: Transaction, ledger: Ledger, environment: str, here: int, key: PondKey) -> _Current:

@@ -89,9 +89,14 @@ def submit_questions(
         return _dispatch(tx, ledger, identity, "infer", "types", task, archive, timeout_s, code=code)
 
 
-def published_schemas(tx: Transaction, environment: str) -> dict[str, str]:
-    """Answer the schema of every table that readers see, by `table_key`."""
+def published_schemas(tx: Transaction, environment: str, parent: str | None = None) -> dict[str, str]:
+    """Answer the schema of every table that readers see, by `table_key`.
+
+    Before anything was deployed to an environment these are what the one above it, its `parent`, shows.
+    """
     identity = actors.environment(tx, environment)
+    if parent and (identity is None or not environments.is_used(tx, identity)):
+        identity = actors.environment(tx, parent)
     found: dict[str, str] = {}
     for each in [] if identity is None else environments.readable(tx, identity):
         row = each.row

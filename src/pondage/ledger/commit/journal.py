@@ -18,6 +18,7 @@ from pondage.ledger.commit import reactor_said
 from pondage.ledger.database.driver import LedgerUnavailable, number, text_or_none
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables.reactors import Lease, LedgerRow, Place
+from pondage.private import make_private, make_private_file
 
 BUSY_TIMEOUT_S = 10.0
 CARRIED_AT_ONCE = 500
@@ -53,9 +54,13 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Journaled(msgspec.Struct, frozen=True, kw_only=True):
-    """What a journal holds: the blobs of its commits in order, the last number, and the declaration behind them."""
+    """What a journal holds: the blobs of its commits in order, the last number, and the declaration behind them.
+
+    `seqs` are the numbers of the blobs.
+    """
 
     seq: int
+    seqs: list[int]
     blobs: list[bytes]
     declaration: str | None
 
@@ -88,9 +93,13 @@ class LedgerJournal:
         with self._ledger.reading() as tx:
             actor = tx.row("SELECT version, state FROM actors WHERE id = :id", id=self._lease.actor)
             assert actor is not None
-            rows = tx.rows("SELECT records FROM reactor_log WHERE reactor = :id ORDER BY seq", id=self._lease.actor)
+            rows = tx.rows(
+                "SELECT seq, records FROM reactor_log WHERE reactor = :id ORDER BY seq", id=self._lease.actor
+            )
+        seqs = [number(row, "seq") for row in rows]
         blobs = [bytes(row["records"]) for row in rows]  # type: ignore[call-overload]
-        return Journaled(seq=number(actor, "version"), blobs=blobs, declaration=text_or_none(actor, "state"))
+        declaration = text_or_none(actor, "state")
+        return Journaled(seq=number(actor, "version"), seqs=seqs, blobs=blobs, declaration=declaration)
 
     def write(self, batch: Batch) -> None:
         """Make a group durable, in the order of the specification: guard, log, signals, rows for others."""
@@ -120,6 +129,20 @@ class LedgerJournal:
             if batch.is_full:
                 tx.write("DELETE FROM reactor_log WHERE reactor = :id AND seq < :seq", id=lease.actor, seq=batch.seq)
             reactor_said.take_rows(tx, lease, batch.rows)
+
+    def replace(self, seq: int, records: bytes) -> None:
+        """Write other records into a group, for whoever repairs a journal; raises `Fenced`."""
+        lease = self._lease
+        with self._ledger.transaction() as tx:
+            is_ours = tx.row("SELECT id FROM actors WHERE token = :token /*lock*/", token=lease.token) is not None
+            if not is_ours:
+                raise Fenced(f"{lease.name} is owned by another host")
+            tx.write(
+                "UPDATE reactor_log SET records = :records WHERE reactor = :id AND seq = :seq",
+                records=records,
+                id=lease.actor,
+                seq=seq,
+            )
 
     def close(self) -> None:
         """Hold nothing of its own."""
@@ -151,7 +174,7 @@ class FileJournal:
     def __init__(self, path: Path, lease: Lease, *, level: str) -> None:
         self.path = path
         self._lease = lease
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(path.parent)
         try:
             self._connection = _opened(path, SYNCHRONOUS[level])
             run = self._connection.execute
@@ -171,11 +194,22 @@ class FileJournal:
         try:
             run("BEGIN")
             seq, declaration = run(f"SELECT {_LAST}, declaration FROM guard").fetchone()
-            blobs = [blob for (blob,) in run("SELECT records FROM reactor_log ORDER BY seq")]
+            rows = run("SELECT seq, records FROM reactor_log ORDER BY seq").fetchall()
             run("COMMIT")
         except sqlite3.Error as error:
             raise self._failed(error) from error
-        return Journaled(seq=seq, blobs=blobs, declaration=declaration)
+        seqs, blobs = [row[0] for row in rows], [row[1] for row in rows]
+        return Journaled(seq=seq, seqs=seqs, blobs=blobs, declaration=declaration)
+
+    def replace(self, seq: int, records: bytes) -> None:
+        """Write other records into a group, for whoever repairs a journal; raises `Fenced`."""
+        statement = "UPDATE reactor_log SET records = ?2 WHERE seq = ?1 AND ?3 = (SELECT epoch FROM guard)"
+        try:
+            changed = self._connection.execute(statement, (seq, records, self._lease.epoch)).rowcount
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+        if not changed:
+            raise Fenced(f"the journal {self.path} belongs to another epoch than {self._lease.epoch}")
 
     def write(self, batch: Batch) -> None:
         """Make a group durable: guard, log, and what waits for the ledger."""
@@ -283,6 +317,7 @@ def _check_written(lease: Lease, batch: Batch, found: tuple[int, int] | None) ->
 
 
 def _opened(path: Path, synchronous: str) -> sqlite3.Connection:
+    make_private_file(path)
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute(f"PRAGMA synchronous={synchronous}")

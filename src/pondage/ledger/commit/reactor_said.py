@@ -9,7 +9,7 @@ import msgspec
 from pondage.ledger.commit import reactor_jobs, reactor_work
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.step import reactor_ponds
-from pondage.ledger.tables import history
+from pondage.ledger.tables import history, letters
 from pondage.ledger.tables.reactors import Lease, LedgerRow, Place
 
 
@@ -32,18 +32,33 @@ def take_placed(tx: Transaction, lease: Lease, placed: Sequence[tuple[Place, Led
 
 
 def take_rows(tx: Transaction, lease: Lease, rows: Iterable[LedgerRow]) -> None:
-    """Take in what a reactor has to say, in order."""
+    """Take in what a reactor has to say, in order. What no ledger can take is a dead letter, and the next goes on."""
     for kind, payload in rows:
-        if kind == "consumed":
-            tx.write("DELETE FROM signals WHERE id = :id AND actor = :actor", id=int(payload), actor=lease.actor)
-        elif kind == "health":
-            tx.write("UPDATE reactors SET health = :health WHERE actor = :actor", health=payload, actor=lease.actor)
-        elif kind in reactor_ponds.KINDS:
-            reactor_ponds.take(tx, lease, kind, payload)
-        elif kind in reactor_work.KINDS:
-            reactor_work.take(tx, lease, kind, payload)
-        elif kind == reactor_jobs.KIND:
-            reactor_jobs.take(tx, lease, payload)
-        else:
-            said = {"reactor": lease.name, **msgspec.json.decode(payload, type=dict[str, object])}
-            history.record(tx, environment=lease.environment, kind=kind, payload=said)
+        try:
+            _take(tx, lease, kind, payload)
+        except msgspec.MsgspecError as error:  # what it says is read before anything is written
+            letters.keep(
+                tx,
+                reactor=lease.actor,
+                environment=lease.environment,
+                name=lease.name,
+                letter=letters.said_name(kind, payload),
+                error=f"{kind}: {error}",
+                body=payload,
+            )
+
+
+def _take(tx: Transaction, lease: Lease, kind: str, payload: str) -> None:
+    if kind == "consumed":
+        tx.write("DELETE FROM signals WHERE id = :id AND actor = :actor", id=int(payload), actor=lease.actor)
+    elif kind == "health":
+        tx.write("UPDATE reactors SET health = :health WHERE actor = :actor", health=payload, actor=lease.actor)
+    elif kind in reactor_ponds.KINDS:
+        reactor_ponds.take(tx, lease, kind, payload)
+    elif kind in reactor_work.KINDS:
+        reactor_work.take(tx, lease, kind, payload)
+    elif kind == reactor_jobs.KIND:
+        reactor_jobs.take(tx, lease, payload)
+    else:
+        said = {"reactor": lease.name, **msgspec.json.decode(payload, type=dict[str, object])}
+        history.record(tx, environment=lease.environment, kind=kind, payload=said)

@@ -8,7 +8,7 @@ transactions exclude each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Protocol, overload
@@ -196,8 +196,8 @@ def text_or_none(row: Row, column: str) -> str | None:
     return value
 
 
-def numbered(names: str, values: list[int]) -> tuple[str, dict[str, Value]]:
-    """Answer the placeholders and the values for an `IN (…)` over a short list of ids."""
+def numbered(names: str, values: Sequence[int | str]) -> tuple[str, dict[str, Value]]:
+    """Answer the placeholders and the values for an `IN (…)` over a short list of ids, or of names."""
     marks, keys = _marks(names, len(values))
     return marks, dict(zip(keys, values, strict=True))
 

@@ -30,6 +30,9 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     is_isolated: bool
     pool: str
     queue: int
+    components: frozenset[str] = frozenset()
+    concurrency: int = 0
+    """What it runs, and how many executions of that one process may run at a time; 0 is as many as it has slots."""
     is_stopped: bool = False
     """Its component was asked to stop before anybody took it."""
     is_once: bool = False
@@ -39,17 +42,26 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
     """A queue that a process may claim from; its pool limits how many of its executions run at once, anywhere.
 
-    `concurrency` limits how many of them one process runs at once; 0 is as many as it has slots.
+    `concurrency` limits how many executions of its components one process runs at once, `most` how many processes of a
+    machine run any; 0 is as many as there are slots, and processes.
     """
 
     id: int
     pool: str = ""
+    components: frozenset[str] = frozenset()
     concurrency: int = 0
+    most: int = 0
 
 
 def as_queue(row: Row) -> Queue:
     """Answer a queue from its row."""
-    return Queue(id=number(row, "id"), pool=text(row, "pool"), concurrency=number(row, "concurrency"))
+    return Queue(
+        id=number(row, "id"),
+        pool=text(row, "pool"),
+        components=frozenset(text(row, "components").split()),
+        concurrency=number(row, "concurrency"),
+        most=number(row, "most"),
+    )
 
 
 # The head of each queue at each priority: one probe of an index for each, however much is due or will be.
@@ -66,7 +78,7 @@ _ALIVE = "(SELECT id FROM processes WHERE id = :process AND dead_at IS NULL /*sh
 
 _COLUMNS = """SELECT e.id AS execution, e.epoch, e.is_isolated, e.completed_at, d.id AS dispatch, d.kind, d.node,
                      d.number, d.environment, d.actor, d.run, d.freshness, d.inputs, d.digest, d.timeout_s,
-                     d.stopped_at, d.crash_budget, q.pool, q.id AS queue """
+                     d.stopped_at, d.crash_budget, q.pool, q.id AS queue, q.components, q.concurrency """
 _HEAD = """(SELECT execution FROM availabilities
                   WHERE queue = :queue AND priority = {priority} AND available_at <= :now AND is_isolated <= :alone
                   ORDER BY available_at, execution LIMIT 1 /*lock skip*/)"""
@@ -92,7 +104,11 @@ def claim(tx: Transaction, *, process: int, queues: list[Queue], token: str, is_
     if not queues or (pooled and not processes.is_alive(tx, process)):
         return None
     slots = {pool: pools.free_slot(tx, pool) for pool in pooled}
-    open_queues = [one.id for one in queues if not one.pool or slots[one.pool] is not None]
+    open_queues = [
+        one.id
+        for one in queues
+        if (not one.pool or slots[one.pool] is not None) and not (one.most and _has_enough(tx, one, process))
+    ]
     if not open_queues:
         return None
     if len(open_queues) == 1:
@@ -103,6 +119,25 @@ def claim(tx: Transaction, *, process: int, queues: list[Queue], token: str, is_
         if found is not None:
             return _take(tx, found, process=process, token=token, slots=slots)
     return None
+
+
+def _has_enough(tx: Transaction, queue: Queue, process: int) -> bool:
+    """Answer whether so many other processes of the machine as may serve a queue are at it already.
+
+    One that is at it stays: how much it does itself is its own to count. The row of the queue is held until the claim
+    ends, so that two processes never take its last place at once.
+    """
+    tx.row("SELECT id FROM queues WHERE id = :id /*lock*/", int, id=queue.id)
+    others = tx.one(
+        """SELECT count(DISTINCT e.process) AS others
+           FROM processes p JOIN executions e ON e.process = p.id JOIN dispatches d ON d.id = e.dispatch
+           WHERE p.machine = (SELECT machine FROM processes WHERE id = :process) AND p.dead_at IS NULL
+                 AND p.id <> :process AND e.completed_at IS NULL AND e.process IS NOT NULL AND d.queue = :queue""",
+        int,
+        process=process,
+        queue=queue.id,
+    )
+    return others >= queue.most
 
 
 def heads(
@@ -173,6 +208,8 @@ def _claim(row: Row, *, token: str, epoch: int) -> Claim:
         is_isolated=bool(row["is_isolated"]),
         pool=text(row, "pool"),
         queue=number(row, "queue"),
+        components=frozenset(text(row, "components").split()),
+        concurrency=number(row, "concurrency"),
         is_stopped=row["stopped_at"] is not None,
         is_once=text(row, "kind") == "component" and number(row, "crash_budget") == 0,
     )

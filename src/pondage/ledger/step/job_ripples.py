@@ -21,6 +21,7 @@ from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.queue.executions import Dispatch
+from pondage.ledger.step import contracts
 from pondage.ledger.tables import actors, job_plans, job_runs
 from pondage.ledger.tables.job_plans import JobVersion, StoredJob
 from pondage.ledger.tables.job_runs import JobRunRow
@@ -111,6 +112,8 @@ def body_of(tx: Transaction, ledger: Ledger, run: JobRunRow) -> Body | None:
     inputs = ripple_inputs(body)
     wanted = [identity for identity in inputs.snapshots.values() if identity is not None]
     read, contract = snapshots.for_ripple(tx, wanted, pond=inputs.pond_id, ripple=node)
+    if contract is None and ledger.has_parent(tx, run.environment):
+        contract = contracts.promised_above(tx, run.environment, inputs.pond, node)
     ripple = ledger.definition(tx, inputs.definition).ripple(node)
     tables = {
         parameter: None if identity is None else read[identity] for parameter, identity in inputs.snapshots.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import Annotated
 
 import msgspec
 
@@ -11,10 +12,12 @@ from pondage.define.pond.definition import PondDefinition
 from pondage.define.reactor.boundary import SnapshotRef
 from pondage.define.reactor.reaction import ReactorDeclaration
 from pondage.define.values.names import PondKey, pond_key
+from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Asked, Event, Fed, Forgot, Stuck
-from pondage.ledger.database.driver import Transaction
-from pondage.ledger.tables import actors, reactors
-from pondage.ledger.tables.reactors import Lease
+from pondage.ledger.database.driver import Transaction, number, number_or_none, text
+from pondage.ledger.tables import actors, letters, reactors
+from pondage.ledger.tables.letters import Result
+from pondage.ledger.tables.reactors import Lease, ReactorRow
 
 KINDS = frozenset({"result", "fired", "publish", "pond failed", "demand dropped", "want", "target"})
 COMMANDS = {"clear": ("revive", "resume"), "sleep": ("sleep",), "force": ("force_fire",), "kill": ("kill",)}
@@ -31,14 +34,19 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
     freshness: int
     delay: int
     fire: int | None
+    number: int = 1
     rows: list[object] = []
+
+
+_Kept = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""A number as a column can be."""
 
 
 class _Said(msgspec.Struct):
     source: str = ""
-    f: int = 0
-    d: int = 0
-    fire: int | None = None
+    f: _Kept = 0
+    d: _Kept = 0
+    fire: _Kept | None = None
     graph: str = ""
     outcome: str = ""
     on: bool = False
@@ -96,17 +104,96 @@ def waiting(tx: Transaction, lease: Lease) -> Publication | None:
         fire=-1 if fire is None else fire,
     )
     newest = max(due, key=lambda each: each.freshness)
-    return msgspec.structs.replace(newest, last=due[-1].last, fire=fire, rows=list(chain.from_iterable(found)))
+    rows = list(chain.from_iterable(found))
+    return msgspec.structs.replace(newest, last=due[-1].last, fire=fire, number=len(due), rows=rows)
+
+
+def first_due(tx: Transaction, lease: Lease) -> str | None:
+    """Name the first publication that is due; None when none is."""
+    statement = "SELECT min(id) FROM reactor_publications WHERE reactor = :reactor"
+    first = tx.row(statement, int, reactor=lease.actor)
+    return None if first is None else f"{letters.PUBLICATION}{first}"
+
+
+def results(tx: Transaction, reactor: int, *, after: int, to: int) -> list[Result]:
+    """Answer what good fires gave that wait to be published."""
+    found = tx.rows(
+        """SELECT fire, graph, rows FROM reactor_results
+           WHERE reactor = :reactor AND is_ok = 1 AND fire > :after AND fire <= :to ORDER BY fire, graph""",
+        reactor=reactor,
+        after=after,
+        to=to,
+    )
+    return [Result(fire=number(row, "fire"), graph=text(row, "graph"), rows=text(row, "rows")) for row in found]
+
+
+def set_aside(tx: Transaction, lease: Lease, unfit: Sequence[tuple[Result, str]]) -> bool:
+    """Keep results that no file can hold as dead letters, so that the others are published; False: no longer ours."""
+    if tx.row("SELECT id FROM actors WHERE token = :token /*lock*/", token=lease.token) is None:
+        return False
+    for result, error in unfit:
+        letters.keep(
+            tx,
+            reactor=lease.actor,
+            environment=lease.environment,
+            name=lease.name,
+            letter=f"{letters.RESULT}{result.fire}.{result.graph}",
+            error=error,
+            body=letters.of_results([result]),
+        )
+        _forget(tx, lease.actor, result)
+    return True
+
+
+def skip(tx: Transaction, row: ReactorRow, publication: int) -> bool:
+    """Take one publication out of those that are due, with its results as a dead letter; False: it is not due."""
+    place = {"reactor": row.actor, "id": publication}
+    found = tx.row("SELECT fire FROM reactor_publications WHERE reactor = :reactor AND id = :id", **place)
+    if found is None:
+        return False
+    fire, before = (
+        number_or_none(found, "fire"),
+        tx.row(
+            "SELECT max(fire) AS fire FROM reactor_publications WHERE reactor = :reactor AND id < :id", int, **place
+        ),
+    )
+    taken = [] if fire is None else results(tx, row.actor, after=-1 if before is None else before, to=fire)
+    letters.keep(
+        tx,
+        reactor=row.actor,
+        environment=row.environment,
+        name=row.name,
+        letter=f"{letters.PUBLICATION}{publication}",
+        error="skipped",
+        body=letters.of_results(taken),
+    )
+    for each in taken:
+        _forget(tx, row.actor, each)
+    tx.write("DELETE FROM reactor_publications WHERE reactor = :reactor AND id = :id", **place)
+    reactors.goes_on(tx, row.actor)
+    return True
+
+
+def _forget(tx: Transaction, reactor: int, result: Result) -> None:
+    tx.write(
+        "DELETE FROM reactor_results WHERE reactor = :reactor AND fire = :fire AND graph = :graph",
+        reactor=reactor,
+        fire=result.fire,
+        graph=result.graph,
+    )
 
 
 def publish(tx: Transaction, lease: Lease, due: Publication, batch: str | None) -> bool:
     """Hand a publication to the Pond, once; False when it is no longer ours, or was made already."""
     if tx.row("SELECT id FROM actors WHERE token = :token /*lock*/", token=lease.token) is None:
         return False
-    if not tx.change(
+    gone = tx.change(
         "DELETE FROM reactor_publications WHERE reactor = :reactor AND id <= :last", reactor=lease.actor, last=due.last
-    ):
+    )
+    if gone == 0:
         return False
+    if gone != due.number:
+        raise LedgerError(f"a publication of {lease.name} was skipped while it was written: the rest is written anew")
     if due.fire is not None:
         tx.write(
             """DELETE FROM reactor_results

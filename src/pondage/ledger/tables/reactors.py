@@ -13,8 +13,13 @@ from pondage.ledger.queue import processes
 from pondage.ledger.tables import history
 
 OWN_TABLES = (
-    "reactor_log", "reactor_results", "reactor_publications", "reactor_streams", "reactor_fires", "reactors",
+    "reactor_log", "reactor_results", "reactor_publications", "reactor_letters", "reactor_streams", "reactor_fires",
+    "reactors",
 )  # fmt: skip
+ALONE_AFTER = 2
+"""After so many deaths of its hosts while its code was called a reactor is started in a process of its own."""
+LATELY_US = 3_600_000_000
+"""Deaths further apart than this have nothing to do with each other."""
 NEVER_DUE = 1 << 62
 """When a signal to a reactor is due for an advancement: never. Its owner reads it, whoever advances actors does not."""
 
@@ -66,6 +71,14 @@ class ReactorRow(msgspec.Struct, frozen=True, kw_only=True):
     """The digest of everything but its graphs."""
     host: str = ""
     """The code whose live hosts run it; other than `code` when only its graphs were deployed since."""
+    deaths: int = 0
+    stuck: str | None = None
+    stuck_at: int | None = None
+
+    @property
+    def is_alone(self) -> bool:
+        """Answer whether it runs in a process of its own, because hosts died while its code was called."""
+        return self.deaths >= ALONE_AFTER
 
 
 class ReactorSignal(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +92,7 @@ _SELECT = """SELECT r.actor AS actor, r.environment AS environment, e.name AS en
                     r.project AS project, r.declaration AS declaration, r.entry AS entry, r.digest AS digest,
                     r.code AS code, r.basis AS basis, r.host AS host, r.jobs AS jobs, r.health AS health,
                     a.epoch AS epoch, a.owner AS owner,
+                    r.deaths AS deaths, r.stuck AS stuck, r.stuck_at AS stuck_at,
                     coalesce(p.address, '') AS address, r.removed_at IS NOT NULL AS is_removed
              FROM reactors r JOIN actors a ON a.id = r.actor JOIN environments e ON e.id = r.environment
              LEFT JOIN processes p ON p.id = a.owner AND p.dead_at IS NULL """
@@ -120,7 +134,8 @@ def put(
                    :jobs, :now)
            ON CONFLICT (actor) DO UPDATE SET project = excluded.project, declaration = excluded.declaration,
              entry = excluded.entry, digest = excluded.digest, basis = excluded.basis, code = excluded.code,
-             host = excluded.host, jobs = excluded.jobs, deployed_at = excluded.deployed_at, removed_at = NULL""",
+             host = excluded.host, jobs = excluded.jobs, deployed_at = excluded.deployed_at, removed_at = NULL,
+             deaths = CASE WHEN reactors.code = excluded.code THEN reactors.deaths ELSE 0 END""",
         actor=actor,
         environment=environment,
         name=declaration.name,
@@ -204,6 +219,16 @@ def release(tx: Transaction, lease: Lease) -> bool:
     return changed == 1
 
 
+def take_over(tx: Transaction, actor: int, *, token: str) -> Lease:
+    """Fence whoever owns a reactor, and hold its lease until a live host claims it: nobody owns it meanwhile."""
+    tx.change(
+        "UPDATE actors SET owner = NULL, token = :token, epoch = epoch + 1 WHERE id = :actor", token=token, actor=actor
+    )
+    lease = claimed(tx, token=token)
+    assert lease is not None, f"the actor {actor} vanished within a transaction"
+    return lease
+
+
 def raise_epoch(tx: Transaction, lease: Lease, epoch: int) -> None:
     """Go beyond an epoch that a journal knows already: the ledger is a copy that was put back, the journal is not.
 
@@ -222,7 +247,26 @@ def free(tx: Transaction, process: int) -> int:
     return tx.change("UPDATE actors SET owner = NULL, token = NULL WHERE owner = :process", process=process)
 
 
-def cannot_start(tx: Transaction, lease: Lease, error: str) -> None:
+def blame(tx: Transaction, actor: int) -> bool:
+    """Count the death of a host while code of this reactor was called; answer whether it gets its own host by that."""
+    tx.write(
+        """UPDATE reactors SET died_at = :now,
+                  deaths = CASE WHEN died_at IS NULL OR died_at < :now - :lately THEN 1 ELSE deaths + 1 END
+           WHERE actor = :actor""",
+        lately=LATELY_US,
+        actor=actor,
+    )
+    row = tx.row(
+        "SELECT environment, name, deaths FROM reactors WHERE actor = :actor", tuple[int, str, int], actor=actor
+    )
+    if row is None or row[2] != ALONE_AFTER:
+        return False
+    said = {"reactor": row[1], "deaths": row[2]}
+    history.record(tx, environment=row[0], kind="reactor alone", payload=said)
+    return True
+
+
+def cannot_start(tx: Transaction, lease: Lease, error: str, *, item: str = "start") -> None:
     """Note why a reactor does not run: what `why` and `reactor list` show. Said once for each reason."""
     health = msgspec.json.encode({"state": "Starting", "sources": [], "error": error}).decode()
     changed = tx.change(
@@ -233,6 +277,29 @@ def cannot_start(tx: Transaction, lease: Lease, error: str) -> None:
     if changed:
         said = {"reactor": lease.name, "error": error}
         history.record(tx, environment=lease.environment, kind="reactor not started", payload=said)
+    cannot_go_on(tx, lease, item, error)
+
+
+def cannot_go_on(tx: Transaction, lease: Lease, item: str, error: str) -> None:
+    """Note what of a reactor is stuck; since when is kept until something goes on."""
+    stuck = msgspec.json.encode({"item": item, "error": error}).decode()
+    tx.write(
+        """UPDATE reactors SET stuck = :stuck, stuck_at = coalesce(stuck_at, :now)
+           WHERE actor = :actor AND (stuck IS NULL OR stuck <> :stuck)""",
+        stuck=stuck,
+        actor=lease.actor,
+    )
+
+
+def goes_on(tx: Transaction, actor: int, *, is_pardoned: bool = False) -> None:
+    """Forget what was stuck: it went on, or was put aside. `is_pardoned`: it may share a process again, too."""
+    tx.write(
+        """UPDATE reactors SET stuck = NULL, stuck_at = NULL,
+                  deaths = CASE WHEN :is_pardoned = 1 THEN 0 ELSE deaths END
+           WHERE actor = :actor AND (stuck IS NOT NULL OR :is_pardoned = 1)""",
+        actor=actor,
+        is_pardoned=int(is_pardoned),
+    )
 
 
 def cannot_rebind(tx: Transaction, lease: Lease, error: str) -> None:

@@ -80,7 +80,9 @@ def make_plan(
     shown = {
         key: pond for key, pond in ground.above.items() if key not in own and key not in others and key not in mine
     }
-    others |= shown | {each.key: mine[each.key] for each in kept}
+    stays = {each.key: mine[each.key] for each in kept}
+    read_above = {each.key: shown[each.key] for each in kept_majors(shown, others | own, {}, ())}
+    others |= shown | stays
     elsewhere = list(others.values())
     readers = outside_readers([*elsewhere, *own.values()])
     made = {key: Fused(pond=pond) if is_restored else fused(pond, readers) for key, pond in own.items()}
@@ -104,7 +106,7 @@ def make_plan(
         messages=(*_messages(own, world, changed, removed), *newer_majors(own, world), *promises.messages),
         problems=(
             *(problem for key in sorted(made) for problem in made[key].problems),
-            *_problems(own, foreign, world, mine, [each.key for each in kept]),
+            *_problems(own, foreign, world, {**ground.above, **mine}, read_above | stays),
             *(problem for key in sorted(own) for problem in column_problems(own[key], schemas or {}, recomputes)),
             *promises.problems,
         ),
@@ -164,7 +166,7 @@ def _problems(
     foreign: Mapping[PondKey, Deployed],
     world: Mapping[PondKey, PondDefinition],
     mine: Mapping[PondKey, PondDefinition],
-    kept: Sequence[PondKey],
+    left: Mapping[PondKey, PondDefinition],
 ) -> list[Problem]:
     problems: list[Problem] = []
     for key, pond in sorted(own.items()):
@@ -174,8 +176,8 @@ def _problems(
     for each in sorted(foreign.values(), key=lambda each: each.key):
         if each.key not in own:
             problems += _breaks(each.definition, f"deployed by project {each.project!r}", own, world, mine)
-    for key in kept:
-        problems += _breaks(mine[key], "which has left the files and stays deployed", own, world, mine)
+    for _, pond in sorted(left.items()):
+        problems += _breaks(pond, "which has left the files and stays deployed", own, world, mine)
     path = pond_cycle(world)
     if path:
         key = next((PondKey(each) for each in path if each in own), PondKey(path[0]))
@@ -243,6 +245,9 @@ def _messages(
             if key_of(pond) not in own
         ]
     for change in changed:
+        if not change.is_size_known:
+            text = f"{change.key}: size not known; `--analyze` tells (it is {change.version_to})"
+            messages.append(Message(kind="version", text=text, pond=change.key))
         if change.proposed is not None:
             messages.append(
                 Message(

@@ -84,7 +84,7 @@ def question_of(
     if all(text == "Any" for given in inputs.values() for text in given):
         raise NotAsked(f"{definition.name} reads no table: declare what it gives, or a schema function")
     return Question(
-        key=_key(definition, inputs, params),
+        key=key_of(definition, inputs, params),
         component=definition.name,
         entry=definition.entry,
         archive=definition.archive,
@@ -116,7 +116,23 @@ def _input(definition: ComponentDefinition, port: str, given: Type | None, struc
     return str(found)
 
 
-def _key(definition: ComponentDefinition, inputs: Mapping[str, tuple[str, ...]], params: Mapping[str, object]) -> str:
+def key_of(definition: ComponentDefinition, inputs: Mapping[str, tuple[str, ...]], params: Mapping[str, object]) -> str:
     """Give what only the same code, types and parameters have; where the code has no digest, its archive stands in."""
     plain = msgspec.structs.replace(definition, doc="", archive="" if definition.digest else definition.archive)
-    return hashlib.sha256(msgspec.json.encode([plain, inputs, params], order="sorted")).hexdigest()
+    return _digest([plain, inputs, params])
+
+
+def key_for(question: Question, code: str, known: Mapping[str, ComponentDefinition]) -> str:
+    """Give the key of a question that anybody may have sent, by what it will be answered with, and not by what it says.
+
+    A component of the library or of deployed `code` has the key that every planner finds; any other one that of its
+    code, so that its answer is never taken for another's.
+    """
+    found = known.get(question.component)
+    if found is not None and found.entry == question.entry and (found.is_library or found.archive == code):
+        return key_of(found, question.inputs, question.params)
+    return _digest(["sent", code, question.component, question.entry, question.inputs, question.params])
+
+
+def _digest(parts: list[object]) -> str:
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 
 from pondage.define.pond.definition import ExpectationDefinition
 from pondage.errors import PondageError
+from pondage.spark.files.layout import Layout
 from pondage.spark.files.write import WrittenFiles, write_files
 from pondage.spark.rules import quarantine
 from pondage.spark.rules.late_rules import broken_rows
@@ -74,7 +75,10 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 class ExpectationPlan:
     """The decided questions of one Ripple; used once, for one write."""
 
-    def __init__(self, questions: tuple[Question, ...], facts: Facts, only: Column | None) -> None:
+    def __init__(
+        self, questions: tuple[Question, ...], facts: Facts, only: Column | None, layout: Layout | None = None
+    ) -> None:
+        self._layout = layout
         self._questions = questions
         self._facts = facts
         self._only = only
@@ -89,15 +93,17 @@ class ExpectationPlan:
         facts: Facts | None = None,
         *,
         only: Column | None = None,
+        layout: Layout | None = None,
     ) -> ExpectationPlan:
         """Decide how each rule is answered; raises `BadExpectation` for one that cannot be.
 
         With `only` the rules judge those rows alone, but for `rows` and `volume`, which count all that are written.
+        `layout` says into which partitions they are written.
         """
         if any(rule.quarantine for rule in rules):
             quarantine.require_free(schema)
         asked = [question(rule, schema, checks, is_whole=only is None) for rule in rules]
-        return cls(tuple(_limited(each, only) for each in asked), facts or Facts(), only)
+        return cls(tuple(_limited(each, only) for each in asked), facts or Facts(), only, layout)
 
     def write(self, session: SparkSession, frame: DataFrame, destination: str, *, where: str) -> Checked:
         """Write the rows and judge them; raises `ExpectationFailed` when a rule of severity `fail` is broken.
@@ -105,7 +111,7 @@ class ExpectationPlan:
         The rows are computed once. Those that are set aside are taken out of the written files, so only a Run that
         has some pays for it: one more read, and one more write of each part.
         """
-        files = write_files(self._observed(frame), destination)
+        files = write_files(self._observed(frame), destination, layout=self._layout)
         metrics = {} if self._observation is None else _metrics(self._observation)
         found: dict[str, ExpectationResult] = {}
         for number, each in enumerate(self._questions):
@@ -115,7 +121,7 @@ class ExpectationPlan:
         aside: SetAside | None = None
         if any(each.is_set_aside for each in found.values()) and all(each.passed for each in found.values()):
             taken = [each for each in self._questions if each.rule.quarantine]
-            files, aside = quarantine.split(session, files, taken, self._facts.tables, self._only)
+            files, aside = quarantine.split(session, files, taken, self._facts.tables, self._only, layout=self._layout)
         for number, each in enumerate(self._questions):
             if not each.rule.quarantine:
                 found[each.rule.name] = self._result(session, each, files, metrics.get(_name(number)))

@@ -148,7 +148,9 @@ def _unknown(ripple: str) -> SchemaView:
 
 
 def _setting(change: PondChange, name: str) -> str:
-    return f"mode {change.mode_from} -> {change.mode_to}" if name == "mode" else name
+    if name == "mode" or (name == "partition" and change.mode_from != change.mode_to):
+        return f"mode {change.mode_from} -> {change.mode_to}"
+    return name
 
 
 def _changed(pond: PondDefinition, change: PondChange) -> PlannedPond:
@@ -157,7 +159,7 @@ def _changed(pond: PondDefinition, change: PondChange) -> PlannedPond:
         change="changed",
         version_from=change.version_from,
         version_to=change.version_to,
-        what=tuple(_setting(change, each) for each in change.what),
+        what=tuple(dict.fromkeys(_setting(change, each) for each in change.what)),
         ripples=change.ripples,
         sources=_sources(pond),
         triggers=trigger_texts(pond.triggers),

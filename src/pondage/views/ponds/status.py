@@ -188,7 +188,9 @@ def status(
     has_more = most is not None and len(rows) > most
     rows = [row for row in rows[:most] if keys is None or row.key in keys]
     states = {row.id: decode_state(row.state) for row in rows}
-    active, called = active_runs(tx, found, states), pond_names(tx, found)
+    active = active_runs(tx, found, states)
+    named = [*(row.key for row in rows), *(source for state in states.values() for source in state.sources)]
+    called = pond_names(tx, found, named)
     last = {row.pond: row for row in tx.rows(_LAST.format(shown=shown), _LastRow, **values)}
     schedules: dict[int, list[TriggerView]] = {}
     for each in tx.rows(_SCHEDULES.format(shown=shown), _ScheduleRow, **values):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from pondage.kernel.demand.explain import explain
+from pondage.kernel.demand.gates import IsBlocked
 from pondage.kernel.demand.state import PondState, decode_state
+from pondage.ledger.data import landed
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step.ponds import LedgerPonds
@@ -42,10 +44,12 @@ def why(tx: Transaction, ledger: Ledger, environment: str, name: str) -> WhyView
     state = decode_state(row.state)
     active = active_runs(tx, found, {row.id: state}).get(row.id, ())
     demand = Demand(pull=state.has_pull, targets=tuple(state.targets))
-    called = pond_names(tx, found)
+    reasons = explain(LedgerPonds(tx, ledger, found), row.key, tx.now)
+    blockers = [key for gate in reasons if isinstance(gate, IsBlocked) for key in gate.by]
+    called = pond_names(tx, found, [row.key, *state.sources, *blockers])
     short = called(row.key) if "@" not in name else name
     gates: list[tuple[str, Fields]] = []
-    for gate in explain(LedgerPonds(tx, ledger, found), row.key, tx.now):
+    for gate in reasons:
         fields = dict(msgspec.to_builtins(gate))
         kind = str(fields.pop("gate"))
         gates.append((kind, fields | _last_failure(tx, row.id) if kind == "failed" else fields))
@@ -123,6 +127,9 @@ def _data_gates(tx: Transaction, pond: int) -> list[tuple[str, Fields]]:
     since = _unchanged_since(tx, pond)
     if since is not None:
         found.append(("unchanged", {"since": since}))
+    left = sum(each.content.left for each in landed.newest(tx, pond))
+    if left:
+        found.append(("behind", {"left": left}))
     current = tx.row(
         """SELECT r.number AS number, r.is_spliced AS is_spliced,
                   r.spliced_from AS spliced_from, o.number AS older, r.reason AS reason,

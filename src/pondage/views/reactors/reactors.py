@@ -11,15 +11,18 @@ from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors, reactors
+from pondage.ledger.tables.letters import JOURNAL, PUBLICATION
 from pondage.ledger.tables.reactors import ReactorRow
 from pondage.views import find
 from pondage.views.reactors.words import happened_text
+from pondage.views.words import moment_text
 
 
 class ReactorView(msgspec.Struct, frozen=True, kw_only=True):
     """A deployed reactor. `state` is what its last owner said; without an owner nothing of it runs.
 
-    `is_rebound`: its graphs are those of a later deploy, bound while it runs.
+    `is_rebound`: its graphs are those of a later deploy, bound while it runs. `is_alone`: it has a process of its own,
+    because hosts died while its code was called. `stuck` is what does not go on since `stuck_at`.
     """
 
     name: str
@@ -35,7 +38,17 @@ class ReactorView(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...]
     graphs: tuple[str, ...]
     is_rebound: bool = False
+    is_alone: bool = False
     error: str | None = None
+    stuck: str | None = None
+    stuck_at: int | None = None
+
+
+class RepairView(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done to a reactor that could not go on: the dead letters with what was put aside."""
+
+    reactor: str
+    letters: tuple[str, ...]
 
 
 class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,16 +160,54 @@ def stream_faults(tx: Transaction, row: ReactorRow) -> dict[str, str]:
 
 
 def why_reactor(
-    row: ReactorRow, state: Mapping[str, object] | None, faults: Mapping[str, str] | None = None
+    row: ReactorRow,
+    state: Mapping[str, object] | None,
+    faults: Mapping[str, str] | None = None,
+    *,
+    answer: str | None = None,
 ) -> ReactorWhyView:
-    """Explain a reactor from its row and, when its owner answered, from its state; `faults` are those of streams."""
+    """Explain a reactor from its row and, when its owner answered, from its state; `faults` are those of streams.
+
+    `answer` is what the owner said when it could not say the state.
+    """
     health = _health(row)
-    if state is None:
-        reasons = list(_unreachable(row, health))
+    reasons = list(_stuck_reasons(row, state))
+    if answer is not None:
+        reasons.append(Reason(gate="no answer", text=answer, hint="pondage reactor history " + row.name))
+        said = health.state
+    elif state is None:
+        reasons += _unreachable(row, health)
         said = health.state
     else:
-        reasons, said = list(_reasons(row.declaration, state, faults or {})), str(state["state"])
+        reasons += _reasons(row.declaration, state, faults or {})
+        said = str(state["state"])
+    if row.is_alone:
+        text = f"it has a process of its own: {row.deaths} hosts died while its code was called"
+        reasons.append(Reason(gate="alone", text=text, hint=f"pondage reactor history {row.name}"))
     return ReactorWhyView(reactor=row.name, environment=row.environment_name, state=said, reasons=tuple(reasons))
+
+
+def stuck_of(row: ReactorRow) -> dict[str, str]:
+    """Answer what does not go on (`item`) and why (`error`)."""
+    return msgspec.json.decode(row.stuck or "{}", type=dict[str, str])
+
+
+def _stuck_reasons(row: ReactorRow, state: Mapping[str, object] | None) -> Iterator[Reason]:
+    journal = None if state is None else state.get("stuck")
+    if isinstance(journal, dict):
+        yield _stuck_reason(row, str(journal["item"]), str(journal["error"]), journal["since"])
+    elif row.stuck is not None:
+        said = stuck_of(row)
+        yield _stuck_reason(row, said["item"], said["error"], row.stuck_at)
+
+
+def _stuck_reason(row: ReactorRow, item: str, error: str, since: object) -> Reason:
+    when = f" since {moment_text(since)}" if isinstance(since, int) else ""
+    name, is_item = row.name, item.startswith((JOURNAL, PUBLICATION))
+    hint = f"pondage reactor skip {name} {item} (or: pondage reactor reset {name} --to empty)" if is_item else None
+    if item == "start":
+        hint = f"pondage deploy (or: pondage reactor reset {name} --to empty)"
+    return Reason(gate="stuck", text=f"{item} does not go on{when}: {error}", hint=hint)
 
 
 def _unreachable(row: ReactorRow, health: _Health) -> Iterator[Reason]:
@@ -252,5 +303,8 @@ def _view(row: ReactorRow) -> ReactorView:
         sources=tuple(each.name for each in declared.accumulators),
         graphs=declared.graphs,
         is_rebound=row.host != row.code,
+        is_alone=row.is_alone,
         error=health.error,
+        stuck=None if row.stuck is None else stuck_of(row)["item"],
+        stuck_at=row.stuck_at,
     )

@@ -27,6 +27,12 @@ def happened_text(kind: str, details: Mapping[str, object]) -> str:
             return f"not started: {details.get('error')}"
         case "not rebound":
             return f"goes on with the graphs before: {details.get('error')}"
+        case "set aside":
+            return f"{details.get('letter')} is a dead letter: {details.get('error')}"
+        case "repaired":
+            return f"{details.get('what')} by hand ({details.get('letters')} dead letters)"
+        case "alone":
+            return f"{details.get('deaths')} hosts died while its code was called: it has a process of its own now"
         case "job not started":
             return f"no job for fire {details.get('fire')}: {details.get('error')}"
     return ", ".join([kind, *(f"{name} {value}" for name, value in details.items() if value is not None)])

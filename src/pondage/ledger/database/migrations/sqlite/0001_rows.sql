@@ -369,6 +369,8 @@ CREATE TABLE manifests (
     id INTEGER PRIMARY KEY,
     snapshot INTEGER NOT NULL REFERENCES snapshots,
     members TEXT NOT NULL,
+    -- Of a table in partitions: the pages that say where the files of each are.
+    pages TEXT NOT NULL,
     -- How many of them are small: what a compaction is for.
     small INTEGER NOT NULL,
     rows INTEGER NOT NULL,
@@ -376,6 +378,11 @@ CREATE TABLE manifests (
 );
 CREATE INDEX manifests_newest ON manifests (snapshot, id);
 CREATE INDEX manifests_fragmented ON manifests (id) WHERE small > 64;
+-- Some partitions of a table. Never changed; the manifests before and after a Run share those it did not touch.
+CREATE TABLE pages (
+    id INTEGER PRIMARY KEY,
+    entries TEXT NOT NULL
+);
 
 CREATE TABLE run_outputs (
     id INTEGER PRIMARY KEY,
@@ -454,6 +461,23 @@ CREATE TABLE column_lineage (
     created_at INTEGER NOT NULL,
     PRIMARY KEY (dataset, key)
 );
+
+-- Lists of files that lie beside the data and that a snapshot needs: which files its table has taken.
+CREATE TABLE snapshot_lists (
+    snapshot INTEGER NOT NULL REFERENCES snapshots,
+    name TEXT NOT NULL,
+    PRIMARY KEY (snapshot, name)
+);
+CREATE INDEX snapshot_lists_by_name ON snapshot_lists (name);
+
+-- Files that somebody wants to be taken again by the next Run.
+CREATE TABLE forgotten_files (
+    id INTEGER PRIMARY KEY,
+    dataset INTEGER NOT NULL REFERENCES datasets,
+    path TEXT NOT NULL,
+    forgotten_at INTEGER NOT NULL
+);
+CREATE INDEX forgotten_files_of_dataset ON forgotten_files (dataset, id);
 
 -- Up to where a Ripple of a Run reads something outside: decided once, so that whoever tries again reads the same.
 CREATE TABLE decisions (
@@ -578,6 +602,12 @@ CREATE TABLE reactors (
     health TEXT NOT NULL DEFAULT '',
     carried_seq INTEGER NOT NULL DEFAULT 0,
     carried_place INTEGER NOT NULL DEFAULT 0,
+    -- How often a host died while code of this reactor was called, lately: from the second time it has one of its own.
+    deaths INTEGER NOT NULL DEFAULT 0,
+    died_at INTEGER,
+    -- What does not go on now, why ({"item", "error"}), and since when.
+    stuck TEXT,
+    stuck_at INTEGER,
     deployed_at INTEGER NOT NULL,
     removed_at INTEGER
 );
@@ -606,6 +636,15 @@ CREATE TABLE reactor_publications (
     fire INTEGER
 );
 CREATE INDEX reactor_publications_due ON reactor_publications (reactor, id);
+-- Dead letters that the ledger keeps: results and items of a journal that were put aside, with what was in them.
+CREATE TABLE reactor_letters (
+    reactor INTEGER NOT NULL REFERENCES actors,
+    id TEXT NOT NULL,
+    error TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (reactor, id)
+);
 -- What Spark reads for an accumulator: the place of its checkpoint, and the last batch whose boundary was handed over.
 CREATE TABLE reactor_streams (
     reactor INTEGER NOT NULL REFERENCES actors,
