@@ -63,6 +63,7 @@ export interface AuditLine {
   verb: string;
   target: string;
   note: string;
+  refused: string | null;
 }
 
 export interface AuditView {
@@ -106,6 +107,8 @@ export interface ChecksView {
 
 export interface CleanedUpView {
   tables: number;
+  streams: number;
+  files_go_at: number;
 }
 
 export interface CodeView {
@@ -164,6 +167,7 @@ export interface ComponentView {
   code: string;
   attempt: number;
   crashes: number;
+  deaths: number;
   crash_budget: number;
   again_at: number | null;
   is_restored: boolean;

@@ -15,9 +15,11 @@ from pondage.define.pond.definition import (
     Triggers,
     WindowDefinition,
 )
+from pondage.define.pond.partition import PartitionColumn, PartitionDefinition
 from pondage.plan.deploy.graph import catchments
 from pondage.plan.deploy.planner import PlanError, checked, make_plan
 from pondage.plan.deploy.values import Deployed, Plan
+from pondage.views.plans.plan import plan_view
 
 
 def ripple(name: str, *reads: str, digest: str = "1", **more: object) -> RippleDefinition:
@@ -234,3 +236,17 @@ def test_a_long_chain_needs_no_recursion():
     made = plan(*ponds)
     assert not made.problems
     assert len(catchments(made.ponds)) == 1
+
+
+def test_a_plan_says_by_what_a_table_is_in_partitions_and_that_other_ones_are_another_contract():
+    by = [PartitionDefinition(by=(PartitionColumn(column=name),)) for name in ("day", "region")]
+    day, region = (msgspec.structs.replace(a_pond("raw"), mode="partition", partition=each) for each in by)
+    first = plan(day)
+    assert plan_view(first).ponds[0].what == ("mode partition by day",)
+    (changed,) = plan(region, on=deployed(first)).changed
+    assert (changed.bump, changed.runs, changed.what) == ("major", True, ("partition",))
+    view = plan_view(plan(region, on=deployed(first)))
+    assert view.ponds[0].what == ("mode partition by day -> partition by region",)
+    later = msgspec.structs.replace(day, partition=msgspec.structs.replace(by[0], within_us=5))
+    (changed,) = plan(later, on=deployed(first)).changed
+    assert (changed.bump, changed.what, changed.runs) == (None, ("partition",), False)

@@ -40,8 +40,9 @@ class Growing:
     def following(self, *, is_full: bool = False) -> Following:
         """Answer what a call of the Ripple learns about the tables it follows."""
         return Following(
-            self._task, self._increments, whole=self._whole, part=self._part, selected=self._selected, is_full=is_full
-        )
+            self._task, self._increments, whole=self._whole, part=self._part, selected=self._selected, past=self._past,
+            is_full=is_full,
+        )  # fmt: skip
 
     def once(self, work: RippleWork) -> SnapshotContent | None:
         """Call the Ripple and answer its snapshot, None when it said that nothing changed."""
@@ -66,6 +67,11 @@ class Growing:
                 code="NEVER_PUBLISHED",
             )
         return read_all(self._session, content, columns=read.columns)
+
+    def _past(self, snapshot: int) -> DataFrame:
+        from pondage.spark.files.read import read_snapshot
+
+        return read_snapshot(self._session, self._increments.table(snapshot).content)
 
     def _part(self, read: ReadDefinition, changes: Changes) -> DataFrame:
         from pondage.spark.files.changes import read_changes
@@ -93,11 +99,11 @@ class Growing:
             return None
         from pondage.spark.ripple.partition import Cut
 
+        def table() -> SnapshotContent | None:
+            return None if following.extended is None else self._increments.table(following.extended).content
+
         def foreign() -> SnapshotContent | None:
-            base = following.extended_by
-            if following.extended is None or base is None or base == definition.texts:
-                return None
-            return self._increments.table(following.extended).content
+            return None if following.extended_by in (None, definition.texts) else table()
 
         return Cut(
             definition=definition,
@@ -106,6 +112,7 @@ class Growing:
             only=lambda: following.only,
             has_base=lambda: following.extended is not None,
             foreign=foreign,
+            table=table,
         )
 
     def _selected(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -12,6 +13,8 @@ from pondage.ledger.queue.queues import Need
 QUICK_DEATH_S = 10.0
 FIRST_HOLD_S = 1.0
 LONGEST_HOLD_S = 30.0
+MOST_A_MINUTE = 5
+MINUTE_S = 60.0
 IDLE_S = 60.0
 """How long a worker that was started because a queue was long may have nothing to do."""
 
@@ -141,26 +144,46 @@ def _is_asked_for(child: Child, serving: list[Child], wanted: list[Need]) -> boo
 
 
 class Restarts:
-    """Who may be started again when: a worker that lived is replaced at once, one that dies at once waits longer."""
+    """Who may be started again when: a worker that lived is replaced at once, one that dies at once waits longer.
+
+    And none of them more than so many times within a minute, whatever it dies of, and however long it lived.
+    """
 
     def __init__(self) -> None:
         self._quick: dict[str, int] = {}
         self._until_s: dict[str, float] = {}
+        self._starts_s: dict[str, deque[float]] = {}
+        """When each was last allowed to start again."""
 
-    def died(self, code: str, *, lived_s: float, now_s: float, held: int = 0) -> None:
-        """Note that a worker for this code has ended without being asked to.
+    def died(self, code: str, *, lived_s: float, now_s: float, held: int = 0) -> float:
+        """Note that a worker for this code has ended without being asked to; answer how long the next one waits.
 
         One that `held` work died of that: the crash counts against the work, which has a budget of its own.
         """
-        if lived_s >= QUICK_DEATH_S or held:
+        if held:
             self._quick.pop(code, None)
-            return
-        deaths = self._quick[code] = self._quick.get(code, 0) + 1
-        # The first one is free: it may have been killed by hand.
-        if deaths > 1:
-            self._until_s[code] = now_s + doubled(FIRST_HOLD_S, deaths - 1, LONGEST_HOLD_S)
+            return 0.0
+        until_s = now_s
+        if lived_s >= QUICK_DEATH_S:
+            self._quick.pop(code, None)
+        else:
+            deaths = self._quick[code] = self._quick.get(code, 0) + 1
+            # The first one is free: it may have been killed by hand.
+            if deaths > 1:
+                until_s += doubled(FIRST_HOLD_S, deaths - 1, LONGEST_HOLD_S)
+        starts_s = self._starts_s.setdefault(code, deque(maxlen=MOST_A_MINUTE))
+        if len(starts_s) == MOST_A_MINUTE:
+            until_s = max(until_s, starts_s[0] + MINUTE_S)
+        starts_s.append(until_s)
+        self._until_s[code] = until_s
+        return until_s - now_s
 
     def held_back(self, now_s: float) -> frozenset[str]:
         """Answer the codes that must still wait."""
         self._until_s = {code: until_s for code, until_s in self._until_s.items() if until_s > now_s}
         return frozenset(self._until_s)
+
+
+def hold_words(who: str, hold_s: float) -> str:
+    """Say that nobody is started again for a while."""
+    return f"{who} end again and again: the next one starts in {hold_s:.0f} s (what they said is in .pondage/logs)"

@@ -33,7 +33,7 @@ from pondage.engine.services.reaper import Reaper
 from pondage.engine.services.remote_queries import RemoteQueries
 from pondage.engine.services.sweeper import Sweeper
 from pondage.engine.services.timer import Timer
-from pondage.engine.supervise.children import Child, Restarts, RetireWorker, StartWorker, decide
+from pondage.engine.supervise.children import Child, Restarts, RetireWorker, StartWorker, decide, hold_words
 from pondage.engine.supervise.live_keeper import LiveKeeper
 from pondage.engine.supervise.own_children import ChildProcess, OwnWorker, ended, kill_silent, start_process
 from pondage.errors import LedgerError
@@ -44,6 +44,8 @@ from pondage.ledger.upkeep import reap, retention
 from pondage.spark.jvm.settings import machine_mebibytes
 
 BREATH_S = 0.02
+LOOK_S = 0.5
+"""How often whoever waits to come back looks whether it was told to end."""
 LOST = 3
 """The exit code of a supervisor that was taken for dead, or could have been."""
 KILL_AFTER_S = 10.0
@@ -197,7 +199,9 @@ class Supervisor:
             del self._children[child.public_id]
             if not child.is_ending:
                 now_s = self._clock()
-                self._restarts.died(child.code, lived_s=now_s - child.started_s, now_s=now_s, held=held)
+                hold_s = self._restarts.died(child.code, lived_s=now_s - child.started_s, now_s=now_s, held=held)
+                if hold_s > 0:
+                    self._say(hold_words(f"workers for code {child.code[:12] or '(queries)'}", hold_s))
 
     def _services(self) -> list[Service]:
         return [
@@ -363,17 +367,35 @@ def supervise(
         return made[0].run(until)
 
 
-def come_back(serve: Callable[[], int], *, is_over: Callable[[], bool], say: Callable[[str], None]) -> int:
+def come_back(
+    serve: Callable[[], int],
+    *,
+    is_over: Callable[[], bool],
+    say: Callable[[str], None],
+    clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
+) -> int:
     """Serve again, under a new identity, whenever a supervisor was lost, as soon as the ledger answers.
+
+    One that is lost again and again waits longer each time, and says so: settings may let none of them live.
 
     A machine that was suspended or cut off has stopped its work, because others may do it now; it is not broken. Answer
     the exit code of the supervisor that was not lost, or of the last one when `is_over`.
     """
+    restarts = Restarts()
+    started_s = clock()
     code = serve()
     while code == LOST and not is_over():
+        now_s = clock()
+        hold_s = restarts.died("", lived_s=now_s - started_s, now_s=now_s)
         say("others may do the work of this machine now; coming back when the ledger answers")
+        if hold_s > 0:
+            say(hold_words("supervisors of this machine", hold_s))
+        while (left_s := now_s + hold_s - clock()) > 0 and not is_over():
+            pause(min(left_s, LOOK_S))
+        started_s = clock()
         # Not when it can be read: a full disk can. Coming back takes a row of our own, so that is what is tried.
-        code = persist(serve, give_up=is_over)
+        code = LOST if is_over() else persist(serve, give_up=is_over)
     return code
 
 

@@ -41,7 +41,7 @@ def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
         mode_from=old.mode_text,
         mode_to=new.mode_text,
         runs=any(each.change == "added" or {"code", "inputs", "parameters"} & set(each.what) for each in ripples)
-        or bool({"mode", "keys", "partition"} & set(what))
+        or _rows(old) != _rows(new)
         or bool(rebound),
         rebound=rebound,
         is_size_known=is_size_known,

@@ -584,7 +584,9 @@ CREATE TABLE audit (
     who text NOT NULL,
     verb text NOT NULL,
     target text NOT NULL,
-    note text NOT NULL DEFAULT ''
+    note text NOT NULL DEFAULT '',
+    -- The code of why it was refused; null for what was done.
+    refused text
 );
 
 -- A deployed reactor. Its actor row holds the lease (owner, token, epoch); on PostgreSQL `version` counts the commits of

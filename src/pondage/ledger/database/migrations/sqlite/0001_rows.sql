@@ -581,7 +581,9 @@ CREATE TABLE audit (
     who TEXT NOT NULL,
     verb TEXT NOT NULL,
     target TEXT NOT NULL,
-    note TEXT NOT NULL DEFAULT ''
+    note TEXT NOT NULL DEFAULT '',
+    -- The code of why it was refused; null for what was done.
+    refused TEXT
 );
 
 -- A deployed reactor. Its actor row holds the lease (owner, token, epoch); on PostgreSQL `version` counts the commits of
