@@ -685,7 +685,7 @@ export interface MadeToken {
 }
 
 export interface Message {
-  kind: "newer_major" | "not_deployed" | "removed_source" | "schema" | "trigger" | "version";
+  kind: "newer_major" | "not_deployed" | "removed_source" | "returned" | "schema" | "trigger" | "version";
   text: string;
   pond: string;
 }
@@ -1249,6 +1249,7 @@ export interface RunView {
   shows: string | null;
   ripple: string | null;
   error: FailureView | null;
+  removed_at: number | null;
 }
 
 export interface RunsView {

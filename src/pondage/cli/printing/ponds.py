@@ -129,6 +129,7 @@ def run_notes(run: RunView) -> list[str]:
     notes = [word for word, is_so in (("forced", run.is_forced), ("spliced", run.is_spliced)) if is_so]
     notes += [f"stands on {list_text(run.spliced_from)}, spliced"] if run.spliced_from else []
     notes += [] if run.shows is None else [f"shows {run.shows}"]
+    notes += [] if run.removed_at is None else ["of before it was removed"]
     return notes if run.rolled_back_to is None else [*notes, f"rolled back to #{run.rolled_back_to}"]
 
 
