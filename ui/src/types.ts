@@ -42,6 +42,7 @@ export interface AnswerView {
   result: unknown;
   error: ProblemsProblem | null;
   trace: string | null;
+  notes: string[];
 }
 
 export interface AttemptView {
@@ -62,6 +63,7 @@ export interface AuditLine {
   verb: string;
   target: string;
   note: string;
+  refused: string | null;
 }
 
 export interface AuditView {
@@ -163,6 +165,8 @@ export interface ComponentView {
   code: string;
   attempt: number;
   crashes: number;
+  crash_budget: number;
+  again_at: number | null;
   is_restored: boolean;
   work: string;
   started_at: number | null;
@@ -298,6 +302,22 @@ export interface FeedDefinition {
   schema: string;
 }
 
+export interface FileView {
+  path: string;
+  state: string;
+  size: number;
+  modified: number;
+  at: number;
+  run: string;
+  why: string;
+}
+
+export interface FilesView {
+  pond: string;
+  at: number;
+  folders: FolderView[];
+}
+
 export interface Fit {
   got: string;
   want: string;
@@ -351,6 +371,19 @@ export interface FlowsView {
   environment: string;
   at: number;
   runs: JobRunView[];
+}
+
+export interface FolderView {
+  ripple: string;
+  folder: string;
+  counts: Record<string, number>;
+  bytes: number;
+  files: FileView[];
+}
+
+export interface Forgotten {
+  pond: string;
+  paths: string[];
 }
 
 export interface FormatDefinition {
@@ -944,6 +977,7 @@ export interface QueryView {
   types: string[];
   rows: unknown[][];
   truncated: boolean;
+  notes: string[];
 }
 
 export interface QueueView {
@@ -1035,6 +1069,9 @@ export interface Reason {
 export interface Rebound {
   queue: number;
   served_by: string;
+  before: string;
+  components: Record<string, string>;
+  deployed_at: number | null;
 }
 
 export interface Recorded {

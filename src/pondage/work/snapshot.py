@@ -100,6 +100,10 @@ class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
     increment: Increment | None = None
     positions: dict[str, str] = {}
     set_aside: SetAside | None = None
+    lists: tuple[str, ...] = ()
+    """Names of lists beside the data that its positions speak of: they stay as long as it does."""
+    left: int = 0
+    """How much it left of what is there, for the next Run, which then begins at once."""
 
     @property
     def is_merge(self) -> bool:

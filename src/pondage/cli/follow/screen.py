@@ -73,7 +73,7 @@ class LinesScreen:
 def _looks(pond: PondView) -> tuple[object, ...]:
     """Answer what makes a new line: states and phases, not the count of tasks or the age."""
     work = tuple(
-        (run.number, ripple.name, ripple.state, ripple.progress.phase if ripple.progress else "")
+        (run.number, ripple.name, ripple.state, ripple.crashes, ripple.progress.phase if ripple.progress else "")
         for run in pond.active
         for ripple in run.ripples
     )

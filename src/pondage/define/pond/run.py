@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -38,6 +38,17 @@ class Positions(Protocol):
 
     def decide(self, name: str, value: str) -> str:
         """Decide up to where this Run reads, unless it was decided before; answer what counts."""
+
+    @property
+    def run_id(self) -> str:
+        """Answer the public id of the Run."""
+
+    @property
+    def place(self) -> str:
+        """Answer a directory for what a position is too long for. Only names that a position holds are kept in it."""
+
+    def forgotten(self, after: int) -> tuple[int, tuple[str, ...]]:
+        """Answer which files somebody wants to be taken again, told after that number; and the number of the last."""
 
 
 class Unchanged(Exception):
@@ -89,6 +100,9 @@ class Run:
         self._read_to: dict[str, str] = {}
         self._read_freshness = False
         self._followed = followed if followed is not None else {}
+        self._set_aside: list[DataFrame] = []
+        self._left: dict[str, int] = {}
+        self._lists: dict[str, None] = {}
 
     @property
     def is_full(self) -> bool:
@@ -232,6 +246,38 @@ class Run:
     def positions(self) -> Mapping[str, str]:
         """Answer what this Run has read up to, as JSON. For the worker."""
         return MappingProxyType(self._read_to)
+
+    @property
+    def outside(self) -> Positions | None:
+        """Answer where the worker keeps how far this Ripple has read; None in a test. For sources."""
+        return self._positions
+
+    def set_aside(self, rows: DataFrame) -> None:
+        """Keep rows that cannot be part of the table in `TABLE__bad`, the reason in `_bad`. For sources."""
+        self._set_aside.append(rows)
+
+    @property
+    def rows_aside(self) -> Sequence[DataFrame]:
+        """Answer the rows that were set aside before they were read as rows of the table. For the worker."""
+        return tuple(self._set_aside)
+
+    def keep_list(self, name: str) -> None:
+        """Say that a position speaks of this list beside the data. For sources."""
+        self._lists[name] = None
+
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """Answer the lists that this Run's positions speak of. For the worker."""
+        return tuple(self._lists)
+
+    def leave(self, name: str, count: int) -> None:
+        """Say that this Run leaves so much for the next one, which then begins at once. For sources."""
+        self._left[name] = count
+
+    @property
+    def left(self) -> int:
+        """Answer how much this Run leaves for the next one. For the worker."""
+        return sum(self._left.values())
 
     def of_fused(self, parameters: Mapping[str, Scalar], logger: str) -> Run:
         """Answer the same Run as a Ripple sees it that is fused into this one. For the worker."""

@@ -93,11 +93,11 @@ class Growing:
             return None
         from pondage.spark.ripple.partition import Cut
 
+        def table() -> SnapshotContent | None:
+            return None if following.extended is None else self._increments.table(following.extended).content
+
         def foreign() -> SnapshotContent | None:
-            base = following.extended_by
-            if following.extended is None or base is None or base == definition.texts:
-                return None
-            return self._increments.table(following.extended).content
+            return None if following.extended_by in (None, definition.texts) else table()
 
         return Cut(
             definition=definition,
@@ -106,6 +106,7 @@ class Growing:
             only=lambda: following.only,
             has_base=lambda: following.extended is not None,
             foreign=foreign,
+            table=table,
         )
 
     def _selected(

@@ -120,7 +120,7 @@ def _take_out(tx: Transaction, prunable: list[_Over]) -> int:
     marks, values = numbered("run", sorted(held))
     tx.change(f"DELETE FROM run_outputs WHERE run IN ({marks})", **values)
     paged = tx.rows(_PAGED.format(condition=f"s.run IN ({marks})"), _Paged, **values)
-    for table in ("batches", "manifests"):
+    for table in ("batches", "manifests", "snapshot_lists"):
         tx.change(f"DELETE FROM {table} WHERE snapshot IN (SELECT id FROM snapshots WHERE run IN ({marks}))", **values)
     _forget_pages(tx, paged)
     tx.change(f"DELETE FROM decisions WHERE run IN ({marks})", **values)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from pondage.errors import NotFound
-from pondage.ledger.data import manifests, snapshots
+from pondage.ledger.data import landed, manifests, snapshots
 from pondage.ledger.data.inputs import compact_inputs, query_inputs, ripple_inputs
 from pondage.ledger.database.driver import Transaction, batches, numbered
 from pondage.ledger.kinds.sample import SampleInputs
@@ -302,8 +302,8 @@ def swept(tx: Transaction, ids: list[int]) -> None:
 
 
 def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
-    """Answer those tokens whose files must stay: the execution is open, its snapshot's files are not deleted yet, or
-    the run of a job that is the body of a Ripple has them."""
+    """Answer those tokens whose files must stay: the execution is open, its snapshot's files are not deleted yet, the
+    run of a job that is the body of a Ripple has them, or they are a list that a snapshot or an open Run needs."""
     kept: set[str] = set()
     for start in range(0, len(tokens), BATCH):
         names = {f"token{position}": token for position, token in enumerate(tokens[start : start + BATCH])}
@@ -317,6 +317,7 @@ def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
             **names,
         )
         kept.update(rows)
+        kept.update(landed.kept(tx, marks, names))
     return kept
 
 

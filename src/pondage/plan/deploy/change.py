@@ -26,7 +26,10 @@ def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
         what = tuple(field for field in what if field != "sources")
     if not ripples and not what and not rebound:
         return None
-    bump, proposed = proposal(old.version, new.version, _bump(old, new, ripples))
+    needed = _bump(old, new, ripples)
+    # Whether changed code changes columns is not to be seen: it may be anything from a patch to a major.
+    is_size_known = needed != "patch" or parsed_version(new.version) > parsed_version(old.version)
+    bump, proposed = proposal(old.version, new.version, needed if is_size_known else None)
     return PondChange(
         key=pond_key(new.name, new.major),
         ripples=ripples,
@@ -38,9 +41,10 @@ def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
         mode_from=old.mode_text,
         mode_to=new.mode_text,
         runs=any(each.change == "added" or {"code", "inputs", "parameters"} & set(each.what) for each in ripples)
-        or bool({"mode", "keys", "partition"} & set(what))
+        or _rows(old) != _rows(new)
         or bool(rebound),
         rebound=rebound,
+        is_size_known=is_size_known,
     )
 
 

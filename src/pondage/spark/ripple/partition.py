@@ -29,17 +29,20 @@ LATE = "late"
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
     """What a Ripple is asked to replace. All questions are asked after the author's code was called.
 
+    Without answers it is what a trial knows: the columns.
+
     `asked` are partitions that are replaced whatever comes back; `only` says beyond which values of which columns
     nothing is (None: anything may be). `has_base` says whether a table is extended; `foreign` answers that table when
-    it is not in these partitions, so that its rows have to be written again.
+    it is not in these partitions, so that its rows have to be written again; `table` answers it in any case.
     """
 
     definition: PartitionDefinition
-    freshness_us: int
-    asked: Callable[[], Iterable[Partition]]
-    only: Callable[[], tuple[tuple[int, ...], Iterable[Partition]] | None]
-    has_base: Callable[[], bool]
-    foreign: Callable[[], SnapshotContent | None]
+    freshness_us: int = 0
+    asked: Callable[[], Iterable[Partition]] = tuple
+    only: Callable[[], tuple[tuple[int, ...], Iterable[Partition]] | None] = lambda: None
+    has_base: Callable[[], bool] = lambda: False
+    foreign: Callable[[], SnapshotContent | None] = lambda: None
+    table: Callable[[], SnapshotContent | None] = lambda: None
 
 
 def write_partitions(
@@ -66,6 +69,7 @@ def write_partitions(
         columns, values = only
         frame = frame.where(among(tuple(layout.texts[each] for each in columns), values))
     frame, rules, checks = _without_late(frame, cut, layout, rules, checks)
+    facts = msgspec.structs.replace(facts, rest=lambda rule, content: _rest(rule, content, cut))
     plan = ExpectationPlan.decide(frame.schema, rules, checks, facts, layout=layout)
     checked = plan.write(session, frame, destination, where=where)
     content = checked.files.as_content()
@@ -85,6 +89,20 @@ def write_partitions(
         increment = msgspec.structs.replace(increment, kept=())
         secure(destination, [])
     return msgspec.structs.replace(content, expectations=checked.results, set_aside=checked.aside, increment=increment)
+
+
+def _rest(rule: ExpectationDefinition, content: SnapshotContent, cut: Cut) -> SnapshotContent | None:
+    """Answer the partitions that stay, where a `unique` is to hold beyond those that are replaced.
+
+    A key with the columns of the partitions cannot be in two of them.
+    """
+    columns = {each.column for each in cut.definition.by}
+    if rule.kind != "unique" or columns <= set(rule.columns) or cut.foreign() is not None:
+        return None
+    table = cut.table()
+    replaced = {file.partition for file in content.files} | set(cut.asked())
+    kept = () if table is None else tuple(file for file in table.files if file.partition not in replaced)
+    return msgspec.structs.replace(table, files=kept) if table is not None and kept else None
 
 
 def _without_late(

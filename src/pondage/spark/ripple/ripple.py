@@ -19,6 +19,7 @@ from pondage.spark.query.sql_names import ParsedSql, bound_names, bound_sql
 from pondage.spark.ripple.fuse import FusedPlans
 from pondage.spark.ripple.merge import Merge, write_merged
 from pondage.spark.ripple.partition import Cut, write_partitions
+from pondage.spark.rules.aside import with_rows_aside
 from pondage.spark.rules.checked_write import write_checked
 from pondage.spark.rules.expectations import Facts
 from pondage.spark.session.connect import is_connect
@@ -98,7 +99,9 @@ def run_ripple(session: SparkSession, work: RippleWork) -> SnapshotContent | Lit
         with plans.evaluated_once(frame):
             content = _snapshot(session, frame, work)
         return msgspec.structs.replace(
-            content,
+            with_rows_aside(content, work.run.rows_aside),
+            lists=work.run.lists,
+            left=work.run.left,
             read_freshness=work.run.read_freshness or plans.read_freshness,
             positions=dict(work.run.positions),
         )

@@ -8,7 +8,7 @@ files again. `unknown` is never taken for `kept`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
@@ -56,12 +56,14 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What rules need to know beside the rows.
 
     `volumes` are the rows of the last snapshots, newest first; `tables` those that foreign keys point to, by their
-    input's name (None for one that has never published).
+    input's name (None for one that has never published). `rest` answers what a table has beside the rows that were
+    written, where they are a part of it.
     """
 
     freshness_us: int = 0
     volumes: tuple[int, ...] = ()
     tables: Mapping[str, SnapshotContent | None] = {}
+    rest: Callable[[ExpectationDefinition, SnapshotContent], SnapshotContent | None] | None = None
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,7 +155,9 @@ class ExpectationPlan:
 
     def _broken(self, session: SparkSession, asked: Question, files: WrittenFiles, metric: int | None) -> int:
         if asked.how == "late":
-            return broken_rows(session, asked, files.as_content(), self._facts.tables, self._only)
+            content = files.as_content()
+            rest = None if self._facts.rest is None else self._facts.rest(asked.rule, content)
+            return broken_rows(session, asked, content, self._facts.tables, self._only, rest=rest)
         if asked.how == "footer":
             nulls = footer_result(asked, files, self._facts.freshness_us).broken
             if nulls is None:

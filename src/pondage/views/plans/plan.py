@@ -136,6 +136,7 @@ def _kept(key: str, change: Literal["added", "unchanged"], pond: PondDefinition)
         change=change,
         version_from=None if change == "added" else pond.version,
         version_to=pond.version,
+        what=(f"mode {pond.mode_text}",) if change == "added" and pond.mode != "replace" else (),
         sources=_sources(pond),
         triggers=trigger_texts(pond.triggers),
         runs=change == "added",
