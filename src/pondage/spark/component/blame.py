@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from pondage.spark.code_lines import lines_of
 from pondage.spark.component.inputs import Frames
+from pondage.spark.session.code_lines import lines_of
 from pondage.spark.session.errors import places
 
 

@@ -12,8 +12,8 @@ import msgspec
 from pondage.define.pond.definition import RippleDefinition
 from pondage.define.pond.run import Unchanged
 from pondage.errors import PondageError
-from pondage.spark.code_lines import lines_of
 from pondage.spark.files.write import check_output
+from pondage.spark.session.code_lines import lines_of
 from pondage.spark.session.errors import explained
 
 if TYPE_CHECKING:
