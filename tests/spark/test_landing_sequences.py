@@ -1,4 +1,4 @@
-"""Landing, replacing, breaking, forgetting, crashing and rolling back in any order, against tables made from scratch."""
+"""Files that land, change, break, are forgotten or rolled back, in any order, against tables made from scratch."""
 
 from __future__ import annotations
 
