@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -33,10 +34,17 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
     code: DeployedCode
     lineage: LineageKeeper
     opened: Callable[[Attempt], AbstractContextManager[SparkSession]]
+    variables: Mapping[str, str] = msgspec.field(default_factory=lambda: os.environ)
+    """What secrets may name with `env:`."""
 
-    def secrets(self, attempt: Attempt) -> SecretStore:
-        """Answer the secrets of the environment that the work is of."""
-        return SecretStore(self.ledger, environment=attempt.work.claim.environment, key=self.config.secret_key)
+    def secrets(self, environment: int) -> SecretStore:
+        """Answer the secrets of an environment."""
+        return SecretStore(
+            self.ledger,
+            environment=environment,
+            key=self.config.secret_key,
+            variables=self.variables,
+        )
 
     def secret_names(self, component: str) -> Mapping[str, str]:
         """Answer what a component calls its secrets, and where each is, as the project file says at this moment."""

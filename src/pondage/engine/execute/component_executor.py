@@ -68,7 +68,7 @@ class ComponentExecutor(KindExecutor):
 def _result(
     attempt: Attempt, task: ComponentTask, bench: Bench, session: Callable[[], SparkSession]
 ) -> ComponentResult | Crashed:
-    config, code, secrets = bench.config, bench.code, bench.secrets(attempt)
+    config, code, secrets = bench.config, bench.code, bench.secrets(attempt.work.claim.environment)
     streams = StreamPorts(bench.ledger, attempt, task, lambda port: table_path(config, attempt, task, port))
     if task.members[-1].program is not None:
         return _hosted(attempt, task, streams, bench=bench, secrets=secrets, session=session)

@@ -20,7 +20,7 @@ from pondage.ledger.queue.executions import Outcome
 from pondage.ledger.step import bases, contracts
 from pondage.ledger.step.actor import put_event
 from pondage.work.failure import Failure
-from pondage.work.snapshot import SnapshotContent
+from pondage.work.snapshot import Batch, SnapshotContent
 from pondage.work.task import Task
 
 
@@ -39,6 +39,8 @@ class RippleTask(Task, frozen=True, kw_only=True):
     idempotency_key: str
     volumes: tuple[int, ...] = ()
     """The rows of the last snapshots, newest first, as many as a rule asks for."""
+    batch: Batch | None = None
+    """What is known of its rows when they are added to a table."""
     probe: str | None = None
     """What the probe answered for the newest snapshot; None when that snapshot cannot serve again anyway."""
 
@@ -166,6 +168,7 @@ class RippleKind(Kind):
                 for parameter, identity in inputs.snapshots.items()
             },
             contract=contract,
+            batch=contracts.batch_of(tx, ledger, definition, inputs.pond_id, claim.node),
             idempotency_key=_idempotency_key(claim, inputs),
             volumes=snapshots.volumes(
                 tx,

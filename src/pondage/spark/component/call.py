@@ -195,7 +195,7 @@ class Call:
         facts = Facts(freshness_us=published.freshness, volumes=published.volumes, tables=published.tables)
         return write_checked(
             self.work.session(), frame, self.work.place(port), contract=published.contract,
-            rules=published.expectations, facts=facts, where=published.where,
+            rules=published.expectations, facts=facts, where=published.where, batch=published.batch,
         )  # fmt: skip
 
     def check_writes(self, definition: ComponentDefinition) -> None:
