@@ -62,12 +62,20 @@ class SampleRequest(Upload, frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 20
 
 
+TOLERANCE = 1e-12
+"""What the order of a sum changes in a floating number is no difference, unless somebody asks for it."""
+
+
 class DiffRequest(NotedRequest, frozen=True, kw_only=True):
-    """A Pond as it is now, against a Run of it or an environment; rows are matched by the `keys`."""
+    """A Pond as it is now, against a Run of it or an environment; rows are matched by the `keys`.
+
+    Floating numbers that differ by no more than `tolerance`, of themselves or of 1, are the same; 0 compares exactly.
+    """
 
     pond: str
     against: str
     keys: Annotated[Sequence[str], msgspec.Meta(max_length=50)] = ()
+    tolerance: Annotated[float, msgspec.Meta(ge=0, le=1)] = TOLERANCE
     limit: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 20
 
 
@@ -212,6 +220,7 @@ def diff(context: Context, asked: DiffRequest) -> Comparing:
             before=found.old,
             after=found.new,
             keys=found.keys,
+            tolerance=asked.tolerance,
             limit=asked.limit,
             timeout_s=context.question_s,
         )

@@ -12,8 +12,8 @@ from pondage.define.pond.definition import ReadDefinition
 from pondage.define.pond.partition import Partition, PartitionColumn, around, parsed
 from pondage.errors import PondageError
 from pondage.ledger.commit.increments import Increments
-from pondage.ledger.data.bases import Base
 from pondage.ledger.kinds.ripple import RippleTask
+from pondage.ledger.step.bases import Base
 from pondage.work.snapshot import Changes, Increment
 
 if TYPE_CHECKING:

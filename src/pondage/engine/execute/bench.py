@@ -20,6 +20,7 @@ from pondage.engine.process.config import EngineConfig
 from pondage.engine.process.local import local_warehouse
 from pondage.engine.process.places import lists_path, snapshot_path
 from pondage.ledger.ledger import Ledger
+from pondage.project.current import current_secrets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,6 +45,10 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
             key=self.config.secret_key,
             variables=self.variables,
         )
+
+    def secret_names(self, component: str) -> Mapping[str, str]:
+        """Answer what a component calls its secrets, and where each is, as the project file says at this moment."""
+        return current_secrets(self.config.root, self.config.secrets).get(component, {})
 
     def destination(self, attempt: Attempt, *, dataset: str, run: str) -> str:
         """Answer where an attempt writes a snapshot: a place that belongs to its execution alone."""

@@ -67,6 +67,7 @@ def _differences(session: SparkSession, task: QueryTask) -> Answered:
             task.views.get(f"before.{each.ripple}"),
             task.views.get(f"after.{each.ripple}"),
             keys=each.keys,
+            tolerance=each.tolerance,
             limit=task.limit,
         )
         for each in task.compared

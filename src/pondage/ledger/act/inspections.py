@@ -54,13 +54,14 @@ def submit_diff(
     before: Mapping[str, int],
     after: Mapping[str, int],
     keys: Mapping[str, tuple[str, ...]],
+    tolerance: float,
     limit: int,
     timeout_s: float | None = None,
 ) -> int:
     """Ask what differs between two sets of snapshots, by the names of the Ripples; answer the id of the work."""
     views = {f"before.{name}": each for name, each in before.items()}
     views |= {f"after.{name}": each for name, each in after.items()}
-    tables = tuple(Compared(ripple=name, keys=given) for name, given in keys.items())
+    tables = tuple(Compared(ripple=name, keys=given, tolerance=tolerance) for name, given in keys.items())
     return _dispatch(
         tx, ledger, environment, "diff", QueryInputs(sql="", limit=limit, views=views, compared=tables), "", timeout_s
     )

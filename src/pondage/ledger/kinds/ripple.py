@@ -9,7 +9,7 @@ import msgspec
 from pondage.define.pond.definition import PondDefinition, RippleDefinition
 from pondage.define.values.names import PondKey
 from pondage.kernel.demand.events import Done, Fail, Pulse
-from pondage.ledger.data import bases, landed, manifests, snapshots
+from pondage.ledger.data import landed, manifests, snapshots
 from pondage.ledger.data.inputs import RippleInputs, ripple_inputs
 from pondage.ledger.data.manifests import Author
 from pondage.ledger.database.driver import Transaction
@@ -17,7 +17,7 @@ from pondage.ledger.kinds.kind import Dispatched, Ending, Kind, Work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.claims import Claim
 from pondage.ledger.queue.executions import Outcome
-from pondage.ledger.step import contracts
+from pondage.ledger.step import bases, contracts
 from pondage.ledger.step.actor import put_event
 from pondage.work.failure import Failure
 from pondage.work.snapshot import Batch, SnapshotContent

@@ -115,6 +115,8 @@ def _common_conf(settings: SparkSettings, warehouse: Path) -> dict[str, str]:
         "spark.scheduler.mode": "FAIR",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
+        # Of a fused group it says whose code failed: the frames up to the component's own function are needed.
+        "spark.sql.stackTracesInDataFrameContext": "24",
         "spark.sql.warehouse.dir": str(warehouse),
         "spark.sql.catalogImplementation": "in-memory",
         # An execution's directory is its own, and a file that is read was listed explicitly.
