@@ -17,6 +17,7 @@ from pondage.engine.attempt.executor import Result
 from pondage.engine.worker.process import Ending
 from pondage.engine.worker.watch import close_unknown_claims
 from pondage.kernel.demand.events import Kill, Pulse, Tap
+from pondage.ledger.act.jobs import kill as kill_run
 from pondage.ledger.commit import guarded, polling
 from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.ledger.kinds.component import ComponentEnded
