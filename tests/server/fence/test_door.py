@@ -204,6 +204,18 @@ def test_a_body_that_comes_too_slowly_is_refused_although_its_token_is_good(
     assert b"TOO_SLOW" in said
 
 
+def test_a_third_large_body_of_one_token_is_refused_before_it_is_read(service: Service, world: World) -> None:
+    token, other = token_of(world, "operate"), token_of(world, "operate")
+    sent = (
+        "POST /v1/plan HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nExpect: 100-continue\r\n"
+        "Content-Type: application/json\r\nContent-Length: 30000000\r\n\r\n"
+    )
+    with guarded(service, Book()) as port, ExitStack() as held:
+        for bearer, status in ((token, b"100"), (token, b"100"), (token, b"429"), (other, b"100")):
+            opened = held.enter_context(half(port, sent.format(bearer).encode()))
+            assert opened.recv(12) == b"HTTP/1.1 " + status
+
+
 UPGRADE = (
     "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nConnection: Upgrade\r\n"
     "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
