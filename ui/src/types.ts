@@ -107,6 +107,8 @@ export interface ChecksView {
 
 export interface CleanedUpView {
   tables: number;
+  streams: number;
+  files_go_at: number;
 }
 
 export interface CodeView {
@@ -165,6 +167,7 @@ export interface ComponentView {
   code: string;
   attempt: number;
   crashes: number;
+  deaths: number;
   crash_budget: number;
   again_at: number | null;
   is_restored: boolean;
@@ -682,7 +685,7 @@ export interface MadeToken {
 }
 
 export interface Message {
-  kind: "newer_major" | "not_deployed" | "removed_source" | "schema" | "trigger" | "version";
+  kind: "newer_major" | "not_deployed" | "removed_source" | "returned" | "schema" | "trigger" | "version";
   text: string;
   pond: string;
 }
@@ -1243,6 +1246,7 @@ export interface RunView {
   shows: string | null;
   ripple: string | null;
   error: FailureView | null;
+  removed_at: number | null;
 }
 
 export interface RunsView {

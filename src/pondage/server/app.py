@@ -119,7 +119,7 @@ def _endpoint(service: Service, route: Route, pools: _Pools) -> Callable[[Reques
         try:
             call = await _call(service, route, request)
             with service.bodies.held(call.bearer, _size(route, request)):
-                call = replace(call, body=await _body(route, request))
+                call = replace(call, body=await _body(route, request), is_gone=request.is_disconnected)
                 if inspect.iscoroutinefunction(route.handler):
                     value = await route.handler(call)
                 else:

@@ -17,11 +17,9 @@ from pondage.engine.attempt.executor import Result
 from pondage.engine.worker.process import Ending
 from pondage.engine.worker.watch import close_unknown_claims
 from pondage.kernel.demand.events import Kill, Pulse, Tap
-from pondage.ledger.act import questions
 from pondage.ledger.commit import guarded, polling
 from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.ledger.kinds.component import ComponentEnded
-from pondage.ledger.kinds.kind import Answered
 from pondage.ledger.kinds.ripple import Written
 from pondage.ledger.queue import claims, processes
 from tests.engine.plain import Gate, PlainExecutor, Running, join_slots, make_worker, sqlite_world, wait_for
@@ -351,17 +349,6 @@ def test_a_claim_that_is_known_is_never_given_back(world: World, tmp_path: Path,
     gate.opened.set()
     join_slots()
     assert outcomes(world) == ["ok"]
-
-
-def test_a_worker_answers_queries_without_any_code(world: World, tmp_path: Path, executor: PlainExecutor) -> None:
-    executor.act = lambda attempt: Answered('{"rows":[[1]]}')
-    world.deploy(pond("orders"))
-    query = questions.submit(world.ledger, "main", "select 1", limit=1)
-    assert make_worker(world, tmp_path, executor).claim_one()
-    join_slots()
-    answer = questions.result(world.ledger, query)
-    assert answer is not None
-    assert answer.result == '{"rows":[[1]]}'
 
 
 def test_a_stronger_ending_is_never_overridden(world: World, tmp_path: Path, executor: PlainExecutor) -> None:

@@ -128,6 +128,7 @@ def run_notes(run: RunView) -> list[str]:
     """Answer what is unusual about a Run."""
     notes = [word for word, is_so in (("forced", run.is_forced), ("spliced", run.is_spliced)) if is_so]
     notes += [] if run.shows is None else [f"shows {run.shows}"]
+    notes += [] if run.removed_at is None else ["of before it was removed"]
     return notes if run.rolled_back_to is None else [*notes, f"rolled back to #{run.rolled_back_to}"]
 
 

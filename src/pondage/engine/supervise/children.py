@@ -67,13 +67,15 @@ def decide(
     slots: int = 1,
     newest: str = "",
     held_back: frozenset[str] = frozenset(),
+    idle_after_s: float = IDLE_S,
 ) -> list[Decision]:
     """Answer what to start and what to retire so that all waiting work has a worker that can do it.
 
     Code '' is work that any worker can do, and when there is no worker at all it gets one for the `newest` code, which
     is likely to be needed next. A queue that says how many workers it may have gets as many as its depth needs.
     `held_back` are digests whose workers died at once: their next start waits. An idle worker is kept as long as nobody
-    needs its place, because its Spark is warm; only one that a long queue was the reason for is not.
+    needs its place, because its Spark is warm; only one that a long queue was the reason for is not, after
+    `idle_after_s`.
     """
     wanted = [need for need in needs if need.code not in held_back]
     serving = [child for child in children if not child.is_ending]
@@ -91,7 +93,7 @@ def decide(
     decisions.extend(
         RetireWorker(public_id=child.public_id, reason=f"it had nothing to do for {child.idle_s:.0f} s")
         for child in serving
-        if child.is_extra and child.held == 0 and child.idle_s >= IDLE_S and child not in leaving
+        if child.is_extra and child.held == 0 and child.idle_s >= idle_after_s and child not in leaving
         and not _is_asked_for(child, serving, wanted)
     )  # fmt: skip
     return decisions

@@ -193,7 +193,8 @@ class _Waiting(msgspec.Struct, frozen=True, kw_only=True):
 def _work_gates(tx: Transaction, row: _Waiting, processes: tuple[ProcessView, ...]) -> list[tuple[str, Fields]]:
     ahead = tx.one(_AHEAD, int, queue=row.queue, priority=row.priority, available_at=row.available_at, most=MOST_AHEAD)
     code, labels = row.code, set(row.labels.split())
-    able = [each for each in processes if each.slots > 0 and each.code == code and labels <= set(each.labels)]
+    workers = [each for each in processes if each.slots > 0 and each.role == "worker"]
+    able = [each for each in workers if each.code == code and labels <= set(each.labels)]
     place: dict[str, object] = {
         "ripple": row.node,
         "position": ahead + 1,
