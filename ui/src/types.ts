@@ -812,7 +812,7 @@ export interface PondDefinition {
   mode: "append" | "merge" | "partition" | "replace";
   keys: string[];
   partition: PartitionDefinition | null;
-  coherent: boolean;
+  coherent: boolean | "required";
   fuse: boolean;
   pool: string | null;
   labels: string[];
@@ -857,7 +857,7 @@ export interface PondShow {
   entry: string;
   archive: string;
   mode: string;
-  coherent: boolean;
+  coherent: boolean | "required";
   pool: string | null;
   labels: string[];
   retries_immediately: number;
@@ -873,6 +873,8 @@ export interface PondShow {
   current_run: string | null;
   ripples: RippleShow[];
   read_from: string | null;
+  is_spliced: boolean;
+  spliced_from: string[];
   rolled_back_to: OlderRun | null;
 }
 
@@ -1242,6 +1244,7 @@ export interface RunView {
   duration_us: number | null;
   is_forced: boolean;
   is_spliced: boolean;
+  spliced_from: string[];
   rolled_back_to: number | null;
   shows: string | null;
   ripple: string | null;

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from pondage.define.pond.definition import Coherence
 from pondage.define.pond.window import checked_zone
 from pondage.define.project.alert import AlertRule
 from pondage.define.project.durability import LONGEST_S, MOST_SLOTS, SHORTEST_S, Durability
@@ -88,6 +89,12 @@ class CompareTable(msgspec.Struct, frozen=True, kw_only=True):
     tz: str = "UTC"
 
 
+class PondsTable(msgspec.Struct, frozen=True, kw_only=True):
+    """`[ponds]`: what holds for each Pond of the project that does not say otherwise."""
+
+    coherent: Coherence = True
+
+
 class Project(msgspec.Struct, frozen=True, kw_only=True):
     """A project as its file describes it. Paths are absolute; `ledger` and `warehouse` may be URLs."""
 
@@ -107,6 +114,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     programs: ProgramsTable = ProgramsTable()
     server: ServerTable = ServerTable()
     compare: CompareTable = CompareTable()
+    ponds: PondsTable = PondsTable()
     alerts: dict[str, AlertRule] = {}
     pools: dict[str, int] = {}
     parents: dict[str, str] = {}
@@ -166,7 +174,7 @@ def load_project(root: Path) -> Project:
 
 def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) -> Project:
     tables = ("project", "spark", "durability", "worker", "questions", "pools", "lineage", "locations", "secrets",
-              "types", "environments", "programs", "alerts", "server", "compare")  # fmt: skip
+              "types", "environments", "programs", "alerts", "server", "compare", "ponds")  # fmt: skip
     head = {key: value for key, value in data.items() if key not in tables}
     project = checked_table(_ProjectTable, data.get("project", {}), "project", errors)
     # The settings of `[project]` may also stand at the top of the file, before any table.
@@ -199,6 +207,7 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         ),
         server=msgspec.convert(checked_table(ServerTable, data.get("server", {}), "server", errors), ServerTable),
         compare=_compare(data.get("compare", {}), errors),
+        ponds=msgspec.convert(checked_table(PondsTable, data.get("ponds", {}), "ponds", errors), PondsTable),
         pools=_pools(data.get("pools", {}), errors),
         parents=_parents(data.get("environments", {}), errors),
         alerts=read_alerts(data.get("alerts", {}), str(chosen.get("environment", "main")), errors),

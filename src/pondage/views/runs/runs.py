@@ -32,6 +32,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     `rolled_back_to` is the number of the older Run that this one shows again, null for every other; `shows` is the Run
     of another environment that it shows (`main sales#12`), because it was promoted, or is only read here. `removed_at`
     is when its Pond was removed: one that is there now under the same name began anew.
+    `is_spliced`: it read Sources that do not agree; `spliced_from` are the nearest Runs above it that did.
     """
 
     id: str
@@ -47,6 +48,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     duration_us: int | None
     is_forced: bool
     is_spliced: bool
+    spliced_from: tuple[str, ...]
     rolled_back_to: int | None
     shows: str | None
     ripple: str | None
@@ -142,7 +144,8 @@ class RunDetailView(msgspec.Struct, frozen=True, kw_only=True):
 
 _FIELDS = """r.id AS row, r.public_id AS id, r.number AS number, r.state AS state, r.reason AS reason,
        r.freshness AS freshness, r.delay AS delay, r.started_at AS started_at, r.ended_at AS ended_at,
-       r.is_forced AS is_forced, r.is_spliced AS is_spliced, r.error AS error, r.pins AS pins,
+       r.is_forced AS is_forced, r.is_spliced AS is_spliced,
+       r.spliced_from AS spliced_from, r.error AS error, r.pins AS pins,
        (SELECT o.number FROM runs o WHERE o.id = r.rollback_of) AS rolled_back_to,
        (SELECT v.name || ' ' || q.name || '#' || o.number FROM runs o JOIN ponds q ON q.id = o.pond
         JOIN environments v ON v.id = o.environment WHERE o.id = r.origin) AS shows,
@@ -185,6 +188,7 @@ class _RunRow(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: int | None
     is_forced: bool
     is_spliced: bool
+    spliced_from: tuple[str, ...]
     rolled_back_to: int | None
     shows: str | None
     error: str | None

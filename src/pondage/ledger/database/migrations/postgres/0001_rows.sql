@@ -149,6 +149,8 @@ CREATE TABLE runs (
     -- Asked to compute everything anew, not only what changed.
     is_full bigint NOT NULL DEFAULT 0,
     is_spliced bigint NOT NULL DEFAULT 0,
+    -- The nearest Runs above, on each way, that are spliced themselves: `board@1#31`.
+    spliced_from text NOT NULL DEFAULT '[]',
     rollback_of bigint REFERENCES runs,
     -- The Run of another environment whose outputs this one shows: borrowed from above, or promoted.
     origin bigint REFERENCES runs,

@@ -146,6 +146,8 @@ CREATE TABLE runs (
     -- Asked to compute everything anew, not only what changed.
     is_full INTEGER NOT NULL DEFAULT 0,
     is_spliced INTEGER NOT NULL DEFAULT 0,
+    -- The nearest Runs above, on each way, that are spliced themselves: `board@1#31`.
+    spliced_from TEXT NOT NULL DEFAULT '[]',
     rollback_of INTEGER REFERENCES runs,
     -- The Run of another environment whose outputs this one shows: borrowed from above, or promoted.
     origin INTEGER REFERENCES runs,
