@@ -16,6 +16,12 @@ from tests.ledger.commit.test_component_work import *  # noqa: F403
 from tests.ledger.data.test_streams import *  # noqa: F403
 from tests.ledger.harness import MakeDriver, World
 from tests.ledger.jobs import Jobs
+from tests.ledger.queue.test_queues import (
+    test_a_queue_is_bound_to_older_code_only_by_who_says_so,  # noqa: F401
+    test_no_more_processes_of_a_machine_than_may_are_at_it_however_many_there_are,  # noqa: F401
+    test_only_what_newer_code_could_do_is_left_over,  # noqa: F401
+    test_what_waits_for_its_next_try_is_not_due_and_the_oldest_has_the_first_turn,  # noqa: F401
+)
 from tests.ledger.step.test_fan_out import (
     test_many_elements_unfold_in_chunks_of_a_thousand_and_each_body_is_dispatched_once,  # noqa: F401
     test_while_a_fan_out_is_open_nothing_else_steps_the_run,  # noqa: F401

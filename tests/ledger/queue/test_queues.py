@@ -305,3 +305,19 @@ def test_what_waits_for_its_next_try_is_not_due_and_the_oldest_has_the_first_tur
         then = tx.now + 9_000_000
         tx.change("UPDATE availabilities SET available_at = :then WHERE queue = :queue", then=then, queue=queue)
     assert turns() == {"bbb": None, "aaa": 0}
+
+
+def test_no_more_processes_of_a_machine_than_may_are_at_it_however_many_there_are(run: Jobs) -> None:
+    scaled = component("source", scaling=Scaling(max=1))
+    three = "components: [{name: a, type: source}, {name: b, type: source}, {name: c, type: source}]\n"
+    run.start(job(three, registry={**TEST_REGISTRY, "source": scaled}))
+    other = run.world.worker(pid=2)
+    first = run.claim()
+    assert first is not None
+    assert other.claim() is None, "one is at it, and one it may be"
+    second = run.claim()
+    assert second is not None, "how much it does itself is another limit"
+    for held in (first, second):
+        run.commit(held)
+    assert other.claim() is not None
+    assert run.claim() is None
