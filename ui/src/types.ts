@@ -968,6 +968,7 @@ export interface ReactorWhyView {
   environment: string;
   state: string;
   reasons: Reason[];
+  where: string;
 }
 
 export interface ReadDefinition {
