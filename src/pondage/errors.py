@@ -11,6 +11,8 @@ class PondageError(Exception):
     """
 
     code = "ERROR"
+    is_audited = False
+    """Whether the audit says already who was refused by it."""
 
     def __init__(self, message: str, *, hint: str | None = None, place: str | None = None, code: str | None = None):
         super().__init__(message)

@@ -90,6 +90,7 @@ def test_the_tree_of_the_documentation_is_accepted_as_it_says(tmp_path: Path, mo
     text = (Path(__file__).parents[2] / "docs" / "flows.md").read_text(encoding="utf-8")
     tree = json.loads(text.split("```json\n")[1].split("```")[0])
     shown = text.split("```text\n")[1].split("```")[0].splitlines()
+    monkeypatch.setenv("COLUMNS", "140")
     done = checked(tmp_path, monkeypatch, tree)
     assert done.exit_code == 0, done.output
     assert [line.split() for line in done.output.splitlines()[:-1]] == [line.split() for line in shown[:-1]]

@@ -101,6 +101,31 @@ def test_whoever_follows_a_run_sees_that_spark_starts(
     assert component_rows(msgspec.structs.replace(view, components=(drawn,)))[0][-1] == "running 1/3 tasks"
 
 
+def test_a_crash_loop_is_told_while_it_goes_on(
+    file: Path, call: Call, workers: FakeWorkers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("job", "run", str(file)).code == 0
+    view = msgspec.json.decode(call("job", "show", "nightly", "--json").out, type=JobRunDetail)
+    ended = view.components[0]
+    lines = Lines()
+    capsys.readouterr()
+
+    def shown(**changed: object) -> tuple[list[str], object]:
+        one = msgspec.structs.replace(ended, state="RUNNING", crash_budget=4, **changed)
+        seen = msgspec.structs.replace(view, components=(one,))
+        lines.show(seen)
+        said = [line.partition("  ")[2] for line in capsys.readouterr().out.splitlines()]
+        return said, component_rows(seen)[0][-1]
+
+    once = "crashed once, tried again, 3 more"
+    assert shown(work="running") == (["read  RUNNING"], "")
+    assert shown(work="queued", crashes=1) == ([f"read  RUNNING  {once}"], f"waits for a worker; {once}")
+    assert shown(work="running", crashes=1) == ([], once)
+    twice = "crashed twice, tried again in 2 s, 2 more"
+    assert shown(work="queued", crashes=2, again_at=view.at + 1_900_000) == ([f"read  RUNNING  {twice}"], twice)
+    assert shown(work="queued", again_at=view.at + 9_000_000)[1] == "tried again in 9 s", "a failure, with retries"
+
+
 def test_a_failed_job_has_exit_code_1_and_is_resumed_when_it_is_mended(
     file: Path, call: Call, workers: FakeWorkers
 ) -> None:

@@ -142,3 +142,26 @@ def test_the_major_is_named_wherever_there_is_more_than_one(shop: Path, call: Ca
     assert "by_kind@1.by_kind" in shown
     assert "`by_kind@1`" in call("show", "by_kind@1").out
     assert "by_kind@1.by_kind" in call("lineage", "board").out
+
+
+def test_a_question_names_a_major_and_is_told_which_one_a_name_means(
+    shop: Path, call: Call, workers: FakeWorkers
+) -> None:
+    write(shop, "1.0.0", "2.0.0")
+    call("deploy")
+    assert "note:" not in call("query", "select * from by_kind").err, "only one has published"
+    assert call("run", "by_kind@2").code == 0
+    said = call("query", "select * from by_kind")
+    assert "note: by_kind is by_kind@2 here; `by_kind@1` can be asked for by that name" in said.err
+    named = call("query", "select 'by_kind@2' from by_kind@1")
+    assert named.code == 0, named.err
+    assert workers.queries[-1] == "select 'by_kind@2' from `by_kind@1`"
+    assert "note:" not in named.err
+    assert len(workers.views[-1]) == 1
+    assert workers.views[-1] != workers.views[-2]
+    past = call("query", "--as-of", "board#1", "select * from by_kind", "--json")
+    assert past.code == 0, past.err
+    assert workers.views[-1] == workers.views[-2], "what board#1 has read"
+    assert call("query", "--pulse", "select * from by_kind@1").code == 0
+    runs = call("runs", "--json").json["runs"]
+    assert ("by_kind@1", 2) in [(run["pond"], run["number"]) for run in runs]

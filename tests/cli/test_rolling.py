@@ -47,6 +47,7 @@ def test_a_run_that_cannot_be_shown_is_refused(
     assert said.code == 1
     assert f"error[{code}]" in said.err
     assert "pondage runs sales" in said.err
+    assert run in said.err.replace("@1", ""), "what was typed, and not an internal id"
 
 
 def test_a_pond_without_a_run_is_a_usage_error(world: World, call: Call) -> None:
@@ -68,6 +69,7 @@ def test_a_project_goes_back_to_what_it_had_deployed_before(project: Path, worke
     assert "  ~ numbers@1 changed (numbers: code" in said.out
     assert "deployed again to main" in said.out
     back = next(line for line in said.out.splitlines() if "still shows what the newer code made" in line)
+    assert back.endswith("pondage rollback numbers@1 --to 1")
     assert call(*back.rpartition("pondage ")[2].split()).code == 0
     assert "  ~ numbers@1 changed" in call("plan").out, "the files still hold the newer code"
     again = call("rollback")

@@ -26,6 +26,7 @@ def test_there_is_a_table_for_everybody_who_might_mean_harm() -> None:
     assert [
         "A stranger who reaches the port",
         *(f"A token of level `{level}`" for level in ("read", "demand", "operate", "admin")),
+        "Another user of the machine",
         "The author of a tree",
         "The author of code",
         "The machine of a worker",

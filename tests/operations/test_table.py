@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from pondage.operations import (
     flows,
     inference,
     installation,
+    landed_files,
     questions,
     reactors,
     rollbacks,
@@ -50,6 +52,7 @@ from tests.ledger.harness import World, pond
 from tests.ledger.jobs import Jobs, job
 from tests.ledger.queue.test_queues import Old
 from tests.operations.calling import Here
+from tests.operations.landing import with_files
 from tests.server.client import Client
 from tests.server.test_jobs import TEXT
 
@@ -125,6 +128,10 @@ def _batches(world: World) -> None:
     world.deploy(msgspec.structs.replace(pond("log"), mode="append"), project="logs")
 
 
+def _with_files(world: World) -> None:
+    with_files(world, Path(tempfile.mkdtemp()))
+
+
 def _jobs(world: World) -> None:
     deploy_jobs(world.ledger, "main", project="shop", jobs={"nightly": JOB}, archive=b"")
 
@@ -191,6 +198,7 @@ CASES = [
     Case(operation=rollbacks.promote, asked={"ponds": ["sales"]}, before=_below, environment="dev"),
     Case(operation=environments.env_remove, asked={"name": "dev"}, before=_below),
     Case(operation=questions.sample, asked={**UPLOAD, "pond": "visits"}),
+    Case(operation=landed_files.files_forget, asked={"pond": "trips", "paths": ["a.csv"]}, before=_with_files),
     Case(operation=questions.compact, asked={"pond": "log"}, before=_batches),
     Case(operation=job_operations.job_run, asked={"job": "nightly"}, before=_jobs),
     Case(operation=job_operations.job_run_sent, asked={"job": JOB}),

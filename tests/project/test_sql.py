@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pondage.errors import DefinitionError
-from pondage.project.sql import normalised_sql, parsed_sql
+from pondage.project.sql import normalised_sql, parsed_sql, tables_or_none, with_majors_quoted
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,36 @@ def test_a_ripple_of_a_source_becomes_a_view_and_the_rest_of_the_text_stays():
 def test_comments_and_line_breaks_do_not_count():
     assert normalised_sql("select a\n from b -- why") == normalised_sql("SELECT a FROM b")
     assert normalised_sql("select a from b") != normalised_sql("select a from c")
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("select * from by_kind@1", "select * from `by_kind@1`"),
+        ("select * from by_kind@12.clean c, board", "select * from `by_kind@12`.clean c, board"),
+        ("select by_kind@1.n from BY_KIND@1", "select `by_kind@1`.n from `BY_KIND@1`"),
+        ("from `by_kind@1` where a = 'by_kind@1'", "from `by_kind@1` where a = 'by_kind@1'"),
+        ('select "by_kind@1" -- by_kind@1', 'select "by_kind@1" -- by_kind@1'),
+        ("select 1 /* by_kind@1 */ from by_kind@2", "select 1 /* by_kind@1 */ from `by_kind@2`"),
+        ("select r'it\\' from x@1", "select r'it\\' from `x@1`"),
+        ("from by_kind @1", "from by_kind @1"),
+        ("from by_kind@1e3", "from by_kind@1e3"),
+        ("from by_kind@v1", "from by_kind@v1"),
+        ("select 'never ended", "select 'never ended"),
+    ],
+)
+def test_a_major_is_quoted_where_it_is_a_name_and_nowhere_else(text: str, quoted: str) -> None:
+    assert with_majors_quoted(text) == quoted
+
+
+def test_a_question_says_which_majors_it_reads() -> None:
+    assert tables_or_none("select * from `by_kind@1` join `By_Kind@2`.clean join board") == {
+        "by_kind@1",
+        "by_kind@2",
+        "board",
+    }
+
+
+def test_a_sql_ripple_names_no_major() -> None:
+    with pytest.raises(DefinitionError, match="is not a Ripple"):
+        parsed_sql("select * from `by_kind@1`.clean", place="ponds.py:1")

@@ -42,6 +42,7 @@ export interface AnswerView {
   result: unknown;
   error: ProblemsProblem | null;
   trace: string | null;
+  notes: string[];
 }
 
 export interface AttemptView {
@@ -62,6 +63,7 @@ export interface AuditLine {
   verb: string;
   target: string;
   note: string;
+  refused: string | null;
 }
 
 export interface AuditView {
@@ -163,6 +165,8 @@ export interface ComponentView {
   code: string;
   attempt: number;
   crashes: number;
+  crash_budget: number;
+  again_at: number | null;
   is_restored: boolean;
   work: string;
   started_at: number | null;
@@ -298,6 +302,22 @@ export interface FeedDefinition {
   schema: string;
 }
 
+export interface FileView {
+  path: string;
+  state: string;
+  size: number;
+  modified: number;
+  at: number;
+  run: string;
+  why: string;
+}
+
+export interface FilesView {
+  pond: string;
+  at: number;
+  folders: FolderView[];
+}
+
 export interface Fit {
   got: string;
   want: string;
@@ -351,6 +371,19 @@ export interface FlowsView {
   environment: string;
   at: number;
   runs: JobRunView[];
+}
+
+export interface FolderView {
+  ripple: string;
+  folder: string;
+  counts: Record<string, number>;
+  bytes: number;
+  files: FileView[];
+}
+
+export interface Forgotten {
+  pond: string;
+  paths: string[];
 }
 
 export interface FormatDefinition {
@@ -683,6 +716,37 @@ export interface Panic {
   at: number;
 }
 
+export interface PartitionColumn {
+  column: string;
+  unit: "day" | "hour" | "month" | "year" | null;
+  tz: string;
+}
+
+export interface PartitionDefinition {
+  by: PartitionColumn[];
+  has_null: boolean;
+  within_us: number;
+  late: "ignore" | "quarantine" | "refuse";
+  expected: "day" | "hour" | "month" | "year" | null;
+}
+
+export interface PartitionView {
+  values: (string | number | boolean | null)[];
+  rows: number;
+  bytes: number;
+  run: string;
+  made_at: number;
+  is_older_code: boolean;
+}
+
+export interface PartitionsView {
+  by: string[];
+  count: number;
+  older_code: number;
+  partitions: PartitionView[];
+  missing: string[];
+}
+
 export interface PinView {
   source: string;
   run: string | null;
@@ -742,8 +806,9 @@ export interface PondDefinition {
   windows: WindowDefinition[];
   retries: Retries;
   triggers: Triggers;
-  mode: "append" | "merge" | "replace";
+  mode: "append" | "merge" | "partition" | "replace";
   keys: string[];
+  partition: PartitionDefinition | null;
   coherent: boolean;
   fuse: boolean;
   pool: string | null;
@@ -772,8 +837,7 @@ export interface PondRhythm {
   mean_run_us: number;
   mean_period_us: number | null;
   pace_us: number | null;
-  scheduled_runs: number;
-  unread_runs: number;
+  scheduled_runs: number | null;
 }
 
 export interface PondShow {
@@ -875,7 +939,7 @@ export interface ProjectBack {
   environment: string;
   deployed_at: number;
   at: number;
-  older_runs: Record<string, string>;
+  older_runs: Record<string, number>;
 }
 
 export interface Promoted {
@@ -913,6 +977,7 @@ export interface QueryView {
   types: string[];
   rows: unknown[][];
   truncated: boolean;
+  notes: string[];
 }
 
 export interface QueueView {
@@ -1005,6 +1070,9 @@ export interface Reason {
 export interface Rebound {
   queue: number;
   served_by: string;
+  before: string;
+  components: Record<string, string>;
+  deployed_at: number | null;
 }
 
 export interface Recorded {
@@ -1055,8 +1123,7 @@ export interface RhythmView {
   until: number;
   bottleneck: string | null;
   ponds: PondRhythm[];
-  scheduled_runs: number;
-  unread_runs: number;
+  scheduled_runs: number | null;
   schedule: string | null;
   rounds: number;
   deployed: number;
@@ -1104,6 +1171,7 @@ export interface RippleShow {
   timeout_s: number | null;
   published: PublishedView | null;
   formats: string[];
+  partitions: PartitionsView | null;
 }
 
 export interface RippleView {

@@ -121,3 +121,8 @@ function askingText(trigger: TriggerView): string {
       return trigger.cron ?? "Schedule";
   }
 }
+
+/** The values of a partition as a person reads them. */
+export function partitionText(values: readonly (string | number | boolean | null)[]): string {
+  return values.map((value) => (value === null ? "null" : value === "" ? '""' : String(value))).join(", ");
+}

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { roundedUp, teeth } from "../src/pages/node/sawtooth";
 import { bodyOf, commandOf, initialValues, isComplete, VERBS, verbOf, type Verb } from "../src/pages/node/verbs";
 import type { TrendPoint } from "../src/types";
-import { ageText, countText, durationText, machineText, sizeText, triggerText } from "../src/words";
+import { ageText, countText, durationText, machineText, partitionText, sizeText, triggerText } from "../src/words";
 
 function verb(id: string): Verb {
   const found = verbOf(id);
@@ -30,7 +30,14 @@ test("each verb has its twin on the command line", () => {
 });
 
 test("a trigger that is paused says so", () => {
-  const night = { kind: "schedule", name: "night", cron: "0 2 * * *", tz: "UTC", limit_us: null, pacing: null } as const;
+  const night = {
+    kind: "schedule",
+    name: "night",
+    cron: "0 2 * * *",
+    tz: "UTC",
+    limit_us: null,
+    pacing: null,
+  } as const;
   assert.equal(triggerText({ ...night, next_at: 5, paused_by: null }), "0 2 * * *");
   assert.equal(triggerText({ ...night, next_at: null, paused_by: "sleep" }), "0 2 * * * (paused)");
 });
@@ -85,4 +92,9 @@ test("times and sizes are said as on the command line", () => {
     [countText(1, "row"), countText(1200, "row"), countText(2, "query")],
     ["1 row", "1,200 rows", "2 queries"],
   );
+});
+
+test("the values of a partition are told apart from what is empty", () => {
+  assert.equal(partitionText(["2026-03-01", null]), "2026-03-01, null");
+  assert.equal(partitionText(["", 5, true]), '"", 5, true');
 });

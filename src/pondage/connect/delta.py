@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pondage.connect.tables import LinkedFile, needed, original_name, relinked
+from pondage.define.pond.partition import as_text, parsed
+from pondage.errors import PondageError
 from pondage.ledger.upkeep.publications import Shown, Version
+from pondage.work.snapshot import SnapshotContent
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as Table
@@ -50,24 +53,28 @@ class DeltaTable:
         from deltalake.transaction import create_table_with_add_actions
 
         schema = Schema.from_json(_nullable(version.content.schema))
+        by = _partitions(version.content)
         properties = CommitProperties(
             custom_metadata={_SNAPSHOT: version.snapshot, _NEWEST: version.newest, _RUN: version.run}
         )
         table = self._table()
         if table is None:
-            added = [_added(file, version.content.schema) for file in files]
-            create_table_with_add_actions(str(self.data), schema, added, mode="error", commit_properties=properties)
+            added = [_added(file, version.content.schema, by) for file in files]
+            create_table_with_add_actions(
+                str(self.data), schema, added, mode="error", partition_by=by, commit_properties=properties
+            )
             return
+        by = _require_partitions(table, by)
         before = {original_name(name) for name in _names(table)}
         is_growing = before <= {file.name for file in files} and schema.to_json() == table.schema().to_json()
         if is_growing:
-            added = [_added(file, version.content.schema) for file in files if file.name not in before]
+            added = [_added(file, version.content.schema, by) for file in files if file.name not in before]
         else:
             # One commit may not remove and add the same name, so a file that stays comes back under another one.
             fresh = [relinked(self.data, file, version.snapshot) if file.name in before else file for file in files]
-            added = [_added(file, version.content.schema) for file in fresh]
+            added = [_added(file, version.content.schema, by) for file in fresh]
         mode = "append" if is_growing else "overwrite"
-        table.create_write_transaction([*added], mode, schema, commit_properties=properties)
+        table.create_write_transaction([*added], mode, schema, partition_by=by, commit_properties=properties)
 
     def _table(self) -> Table | None:
         from deltalake import DeltaTable as Table
@@ -79,11 +86,42 @@ def _names(table: Table) -> set[str]:
     return {"/".join(uri.split("/")[-2:]) for uri in table.file_uris()}
 
 
-def _added(file: LinkedFile, schema: str) -> AddAction:
+def _partitions(content: SnapshotContent) -> list[str]:
+    """Answer the columns that Delta can have its partitions by; a derived one is no column of the table.
+
+    Raises `PondageError` for an empty text, which Delta reads as null.
+    """
+    by = parsed(content.by)
+    if any(each.unit is not None for each in by):
+        return []
+    if any("" in (file.partition or ()) for file in content.files):
+        raise PondageError(
+            f"a partition by {', '.join(content.by)} has an empty text, which Delta reads as null",
+            hint="give such rows another value, or do not publish this table as Delta",
+            code="EMPTY_PARTITION",
+        )
+    return [each.column for each in by]
+
+
+def _require_partitions(table: Table, by: list[str]) -> list[str]:
+    """Answer the columns of the table's partitions; raises `PondageError` when the files do not have them."""
+    before = list(table.metadata().partition_columns)
+    if before and before != by:
+        raise PondageError(
+            f"the Delta table is in partitions by {', '.join(before)}, and the Pond's by {', '.join(by) or 'nothing'}",
+            hint="its versions go on with a new major version of the Pond",
+            code="OTHER_PARTITIONS",
+        )
+    return before
+
+
+def _added(file: LinkedFile, schema: str, by: Sequence[str]) -> AddAction:
     from deltalake.transaction import AddAction
 
     now_ms = int(time.time() * 1000)
-    return AddAction(file.name, file.path.stat().st_size, {}, now_ms, True, json.dumps(_statistics(file, schema)))
+    values = (file.data.partition or ()) if by else ()
+    named = {name: None if each is None else as_text(each) for name, each in zip(by, values, strict=True)}
+    return AddAction(file.name, file.path.stat().st_size, named, now_ms, True, json.dumps(_statistics(file, schema)))
 
 
 def _statistics(file: LinkedFile, schema: str) -> dict[str, object]:

@@ -10,19 +10,18 @@ import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
-from pyarrow import fs
 from pyarrow import parquet as pq
 
 from pondage.connect.arrow_rows import arrow_schema, csv_line, json_line, rows_of
+from pondage.connect.stores import store_of
 from pondage.define.types.segment import ORDER, ORDERED, Segment
 from pondage.define.types.type_json import spark_json
 from pondage.define.types.types import TypeSyntax, parse_type
-from pondage.errors import LedgerError, PondageError
+from pondage.errors import LedgerError
 from pondage.ledger.act import extracts
 from pondage.ledger.act.extracts import Extractable
 from pondage.ledger.ledger import Ledger
@@ -158,7 +157,7 @@ def _batches(piece: Piece) -> Iterator[pa.RecordBatch]:
     schema = arrow_schema(piece.schema)
     yield pa.RecordBatch.from_pylist([], schema)
     for file in piece.files:
-        file_system, path = _place(file.name if "/" in file.name else f"{piece.path}/{file.name}")
+        file_system, path = store_of(file.name if "/" in file.name else f"{piece.path}/{file.name}", code="EXTRACT_FAR")
         with file_system.open_input_file(path) as source:
             for batch in pq.ParquetFile(source).iter_batches(BATCH_ROWS):
                 yield pa.Table.from_batches([batch]).select(schema.names).cast(schema).combine_chunks().to_batches()[0]
@@ -166,24 +165,12 @@ def _batches(piece: Piece) -> Iterator[pa.RecordBatch]:
 
 def _read(segment: Segment) -> bytes:
     """Answer the bytes of a segment, which must be those that were committed."""
-    file_system, path = _place(segment.ref)
+    file_system, path = store_of(segment.ref, code="EXTRACT_FAR")
     with file_system.open_input_stream(path) as stream:
         data: bytes = stream.read()
     if hashlib.sha256(data).hexdigest() != segment.sha256:
         raise pa.ArrowInvalid(f"{segment.ref} is not what was written")
     return data
-
-
-def _place(name: str) -> tuple[fs.FileSystem, str]:
-    if name.startswith("file:"):
-        name = "/" + name.removeprefix("file:").lstrip("/")
-    if "://" not in name:
-        return fs.LocalFileSystem(), str(Path(name).absolute())
-    try:
-        found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(name.replace("s3a://", "s3://", 1))
-        return found
-    except (pa.ArrowException, ValueError, OSError) as error:
-        raise PondageError(f"{name} cannot be read from here: {error}", code="EXTRACT_FAR") from None
 
 
 class _Sink(io.RawIOBase):

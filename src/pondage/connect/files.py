@@ -6,6 +6,7 @@ which is null in every other row. `good` and `rejected` make two tables of them;
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
@@ -37,8 +38,8 @@ def csv(
     With a header its names must be those of the schema, in the same order; a file in which they are not fails the
     read, because a swapped column would be wrong data. `options` are those of Spark's CSV reader.
     """
-    reader = _reader(spark, schema, options).option("header", header).option("enforceSchema", not header)
-    return _whole(reader.csv(path))
+    reader = lenient_reader(spark, schema, options).option("header", header).option("enforceSchema", not header)
+    return whole_rows(reader.csv(path))
 
 
 def json(
@@ -52,7 +53,7 @@ def json(
 
     Fields that are not declared are left out. `options={"multiLine": "true"}` reads whole files.
     """
-    return _whole(_reader(spark, schema, options).json(path))
+    return whole_rows(lenient_reader(spark, schema, options).json(path))
 
 
 def text(spark: SparkSession, path: str | list[str], pattern: str, schema: str | StructType) -> DataFrame:
@@ -65,7 +66,7 @@ def text(spark: SparkSession, path: str | list[str], pattern: str, schema: str |
     line = F.col("value")
     found = {
         field.name: (F.nullif(F.regexp_extract(line, pattern, number), F.lit("")), field.dataType)
-        for number, field in enumerate(_struct(schema).fields, start=1)
+        for number, field in enumerate(declared(schema).fields, start=1)
     }
     wrong = [given.isNotNull() & given.try_cast(type_).isNull() for given, type_ in found.values()]
     is_bad = reduce(or_, wrong, ~line.rlike(pattern))
@@ -87,8 +88,9 @@ def rejected(frame: DataFrame) -> DataFrame:
     return frame.where(F.col(BAD).isNotNull())
 
 
-def _reader(spark: SparkSession, schema: str | StructType, options: dict[str, str] | None) -> DataFrameReader:
-    struct = _struct(schema)
+def lenient_reader(spark: SparkSession, schema: str | StructType, options: Mapping[str, str] | None) -> DataFrameReader:
+    """Answer a reader that gives rows which do not fit the schema with their raw text in `_bad`."""
+    struct = declared(schema)
     return (
         spark.read.options(**(options or {}))
         .schema(struct.add(BAD, "string"))
@@ -97,7 +99,7 @@ def _reader(spark: SparkSession, schema: str | StructType, options: dict[str, st
     )
 
 
-def _whole(frame: DataFrame) -> DataFrame:
+def whole_rows(frame: DataFrame) -> DataFrame:
     """Answer the same table, in which a row is bad or good whichever of its columns somebody asks for.
 
     Spark reads only the columns that a query needs, and finds nothing wrong with the others: so `_bad` needs them all.
@@ -111,7 +113,7 @@ def _whole(frame: DataFrame) -> DataFrame:
     return frame.withColumn(BAD, F.nullif(F.col(BAD), never))
 
 
-def _struct(schema: str | StructType) -> StructType:
+def declared(schema: str | StructType) -> StructType:
     """Answer a schema of the author as a new object; raises `BadSchema`."""
     from pyspark.sql.types import StructType
 

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pondage.connect.tables import LinkedFile, needed
+from pondage.define.pond.partition import parsed
 from pondage.errors import PondageError
 from pondage.ledger.upkeep.publications import Shown, Version
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
@@ -90,7 +92,7 @@ class IcebergTable:
         from pyiceberg.io.pyarrow import parquet_files_to_data_files
 
         schema = iceberg_schema(version.content.schema)
-        table = self._table() or self._create(schema)
+        table = self._table() or self._create(schema, version.content.by)
         old = {_name(each.file.file_path): each.file for each in table.scan().plan_files()}
         wanted = {file.name: f"file://{file.path}" for file in files}
         properties = {_SNAPSHOT: version.snapshot, _NEWEST: version.newest, _RUN: version.run}
@@ -117,9 +119,11 @@ class IcebergTable:
             return self._catalogue.load_table(self._identifier)
         return None
 
-    def _create(self, schema: Schema) -> Table:
+    def _create(self, schema: Schema, by: tuple[str, ...]) -> Table:
         self._catalogue.create_namespace_if_not_exists(self._identifier[:-1])
-        return self._catalogue.create_table(self._identifier, schema, location=f"file://{self._directory}")
+        return self._catalogue.create_table(
+            self._identifier, schema, location=f"file://{self._directory}", partition_spec=_partition_spec(schema, by)
+        )
 
 
 def _mapping(metadata: TableMetadata) -> str:
@@ -140,6 +144,28 @@ def _mapping(metadata: TableMetadata) -> str:
 
 def _name(path: str) -> str:
     return "/".join(path.split("/")[-2:])
+
+
+def _partition_spec(schema: Schema, by: tuple[str, ...]) -> PartitionSpec:
+    """Answer how Iceberg cuts the table: as we do, or not at all where it knows no such transform (a named zone)."""
+    from pyiceberg import transforms
+    from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
+
+    columns = parsed(by)
+    if not columns or any(each.tz != "UTC" for each in columns):
+        return UNPARTITIONED_PARTITION_SPEC
+    made = {None: "IdentityTransform", "hour": "HourTransform", "day": "DayTransform", "month": "MonthTransform"}
+    return PartitionSpec(
+        *(
+            PartitionField(
+                source_id=schema.find_field(each.column).field_id,
+                field_id=1_000 + number,
+                transform=getattr(transforms, made.get(each.unit, "YearTransform"))(),
+                name=each.column if each.unit is None else f"{each.column}_{each.unit}",
+            )
+            for number, each in enumerate(columns)
+        )
+    )
 
 
 def iceberg_schema(schema: str) -> Schema:

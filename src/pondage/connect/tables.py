@@ -13,6 +13,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -103,15 +104,27 @@ def _linked(data: Path, version: Version) -> list[LinkedFile]:
     linked = []
     for file, place in zip(content.files, content.paths, strict=True):
         source = Path(place.removeprefix("file:"))
-        # The directory of a data file is its execution's token: unique, and of the ledger's making.
-        target = data / source.parent.name / source.name
+        folder, plain = _link_name(source, file)
+        target = data / folder / plain
         if not target.exists():
             target.parent.mkdir(exist_ok=True)
             _link(source, target)
             _sync(target.parent)
-        linked.append(LinkedFile(name=f"{source.parent.name}/{source.name}", path=target, data=file))
+        linked.append(LinkedFile(name=f"{folder}/{plain}", path=target, data=file))
     _sync(data)
     return linked
+
+
+def _link_name(source: Path, file: DataFile) -> tuple[str, str]:
+    """Answer the directory and the name of a link. The directory is the execution's token: unique, and the ledger's.
+
+    Files of partitions lie deeper, and have one name in several of them.
+    """
+    depth = len(file.partition or ())
+    inside = "/".join(source.parts[-1 - depth : -1])
+    return source.parents[
+        depth
+    ].name, f"{sha256(inside.encode()).hexdigest()[:16]}-{source.name}" if depth else source.name
 
 
 def _link(source: Path, target: Path) -> None:

@@ -13,6 +13,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pondage.errors import PondageError
+from pondage.private import make_private
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
@@ -81,7 +82,7 @@ def open_vault(reference: str, *, is_created: bool = False) -> Vault:
 
 
 def _create(file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_private(file.parent)
     scratch = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

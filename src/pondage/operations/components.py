@@ -20,10 +20,14 @@ class QueuesRequest(Request, frozen=True, kw_only=True):
 
 
 class RebindRequest(NotedRequest, frozen=True, kw_only=True):
-    """A queue, and the digest of the code, or its beginning; without it what was deployed last."""
+    """A queue, and the digest of the code, or its beginning; without it the newest deployment that serves the queue.
+
+    `back`: also to code that is older than what serves the queue.
+    """
 
     queue: str
     to: str | None = None
+    back: bool = False
 
 
 @operation("GET /v1/components", Level.READ, Request)
@@ -44,7 +48,7 @@ def type_list(context: Context, _: Request) -> list[KnownType]:
 def component_queues(context: Context, asked: QueuesRequest) -> QueuesView:
     """What waits for which code."""
     with context.ledger.reading() as tx:
-        return read_queues(tx, context.ledger, is_all=asked.is_all)
+        return read_queues(tx, context.ledger, environment=context.environment, is_all=asked.is_all)
 
 
 @operation("POST /v1/components/queues/{queue}/rebind", Level.OPERATE, RebindRequest)
@@ -56,9 +60,17 @@ def component_rebind(context: Context, asked: RebindRequest) -> Rebound:
     with context.ledger.transaction() as tx:
         environment = actors.environment(tx, context.environment, is_created=True)
         assert environment is not None
-        code = retention.archive_like(tx, asked.to) if asked.to else retention.newest_archive(tx)
-        rebinding.rebind(context.ledger, tx, queue, to=code, environment=environment, by=context.by)
-    return Rebound(queue=queue, served_by=code)
+        code = retention.archive_like(tx, asked.to) if asked.to else None
+        done = rebinding.rebind(
+            context.ledger, tx, queue, to=code, environment=environment, is_back=asked.back, by=context.by
+        )
+    return Rebound(
+        queue=queue,
+        served_by=done.code,
+        before=done.before,
+        components=done.components,
+        deployed_at=done.deployed_at,
+    )
 
 
 @operation("GET /v1/components/{name}", Level.READ, NameRequest)

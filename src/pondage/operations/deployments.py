@@ -54,7 +54,7 @@ class DeployRequest(PlanRequest, frozen=True, kw_only=True):
     expected: str | None = None
 
 
-@operation("POST /v1/plan", Level.READ, PlanRequest)
+@operation("POST /v1/plan", Level.READ, PlanRequest, kind="look")
 def plan(context: Context, asked: PlanRequest) -> PlanView:
     """What a deploy would change; nothing is stored."""
     made, _, view = _planned(context, asked)
@@ -65,7 +65,7 @@ def plan(context: Context, asked: PlanRequest) -> PlanView:
     return with_schemas(view, made, asked.inferred, known)
 
 
-@operation("POST /v1/analyses", Level.OPERATE, AnalysisRequest, status=202, kept=("timeout_s",))
+@operation("POST /v1/analyses", Level.OPERATE, AnalysisRequest, status=202, kept=("timeout_s",), kind="ask")
 def analyze(context: Context, asked: AnalysisRequest) -> Analysing:
     """Let a worker call changed Ripples on empty tables; its answer goes into a plan as `inferred`."""
     made, found, _ = _planned(context, asked)

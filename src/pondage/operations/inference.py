@@ -34,7 +34,7 @@ class InferRequest(Request, frozen=True, kw_only=True):
     timeout_s: float | None = None
 
 
-@operation("POST /v1/inferences", Level.OPERATE, InferRequest, status=202, kept=("timeout_s",))
+@operation("POST /v1/inferences", Level.OPERATE, InferRequest, status=202, kept=("timeout_s",), kind="ask")
 def infer(context: Context, asked: InferRequest) -> Inferring:
     """Let a worker call components on empty tables; what is known already is answered at once."""
     with context.ledger.reading() as tx:

@@ -138,7 +138,7 @@ def job_resume(context: Context, asked: ResumeRequest) -> Started:
     return Started(run=run)
 
 
-@operation("POST /v1/jobs/runs/{run}/difference", Level.READ, DifferenceRequest)
+@operation("POST /v1/jobs/runs/{run}/difference", Level.READ, DifferenceRequest, kind="look")
 def job_difference(context: Context, asked: DifferenceRequest) -> EditedView:
     """What an edited job would do anew when a run goes on with it."""
     found = jobs.resume_difference(context.ledger, context.environment, _found(context, asked.run), asked.job)

@@ -6,7 +6,9 @@ The command line calls it on the ledger or through a server, and the server moun
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, Literal, ParamSpec, TypeVa
 import msgspec
 
 from pondage.errors import PondageError
+from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.ledger.tables import actors, history
 
 if TYPE_CHECKING:
@@ -27,9 +30,13 @@ Given = ParamSpec("Given")
 Asked = TypeVar("Asked", bound=msgspec.Struct)
 Answer = TypeVar("Answer", covariant=True)
 Method = Literal["GET", "POST", "DELETE"]
+Kind = Literal["look", "ask", "push", "command"]
+"""What an operation does: it looks, asks workers something, hands a value over, or changes something."""
 Moment = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """Microseconds, or a place in the ledger: as large as a column of it can be."""
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+LONGEST = 200
+_PLACE = re.compile(r"{(\w+)}")
 Note = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
@@ -104,6 +111,7 @@ class Operation(Generic[Given, Answer]):
     act: Callable[[Context, msgspec.Struct], Answer]
     status: int = 200
     kept: tuple[str, ...] = ()
+    kind: Kind = "command"
     refusals: Mapping[str, int] = field(default_factory=dict)
     """What an answer may name as its `error`, each with the status that a server gives it; "" stands for any other."""
 
@@ -114,9 +122,29 @@ class Operation(Generic[Given, Answer]):
         return self.refusals.get(str(answer["error"]), self.refusals[""])
 
     def do(self, context: Context, asked: msgspec.Struct) -> Answer:
-        """Do it. Who asks goes along with the note: what is changed writes both, by `history.audit`, as it changes."""
-        by = msgspec.structs.replace(context.by, note=getattr(asked, "note", ""))
-        return self.act(replace(context, by=by), asked)
+        """Do it. Who asks goes along with the note: what is changed writes both, by `history.audit`, as it changes.
+
+        A command that is refused leaves a row that says so, and raises.
+        """
+        context = replace(context, by=msgspec.structs.replace(context.by, note=getattr(asked, "note", "")))
+        try:
+            return self.act(context, asked)
+        except PondageError as error:
+            if self.kind == "command":
+                note_refusal(context, self.verb, self.target_of(msgspec.structs.asdict(asked)), error)
+            raise
+
+    @property
+    def verb(self) -> str:
+        """Answer what the audit calls it when it was refused."""
+        return self.name.replace("_", " ")
+
+    def target_of(self, given: Mapping[str, object]) -> str:
+        """Answer what it is about: the first place of its path, else what has a name."""
+        for name in (*_PLACE.findall(self.path), "project", "name"):
+            if given.get(name):
+                return str(given[name])[:LONGEST]
+        return ""
 
     @property
     def asked(self) -> type[msgspec.Struct]:
@@ -135,6 +163,25 @@ class Operation(Generic[Given, Answer]):
         return _sentence(self.act)
 
 
+def note_refusal(context: Context, verb: str, target: str, error: PondageError) -> None:
+    """Write down once who was refused what, and why; nothing in an environment that does not exist."""
+    if error.is_audited or isinstance(error, LedgerUnavailable):
+        return
+    error.is_audited = True
+    with suppress(LedgerUnavailable), context.ledger.transaction() as tx:
+        environment = actors.environment(tx, context.environment)
+        if environment is not None:
+            history.audit(
+                tx, context.by, environment=environment, verb=verb, target=plain(target), detail=plain(error.message),
+                refused=error.code,
+            )  # fmt: skip
+
+
+def plain(text: str) -> str:
+    """Answer a text of somebody as one line of the audit."""
+    return "".join(each if each.isprintable() else " " for each in text[:LONGEST])
+
+
 def operation(
     route: str,
     level: Level,
@@ -142,9 +189,13 @@ def operation(
     *,
     status: int = 200,
     kept: tuple[str, ...] = (),
+    kind: Kind | None = None,
     refusals: Mapping[str, int] | None = None,
 ) -> Callable[[Callable[[Context, Asked], Answer]], Operation[Given, Answer]]:
-    """Declare an operation by its route (`GET /v1/why/{name}`), and its function gives it its name and sentence."""
+    """Declare an operation by its route (`GET /v1/why/{name}`), and its function gives it its name and sentence.
+
+    Whatever is not a GET is a command, unless its `kind` says otherwise.
+    """
     method, _, path = route.partition(" ")
 
     def declared(act: Callable[[Context, Asked], Answer]) -> Operation[Given, Answer]:
@@ -157,6 +208,7 @@ def operation(
             act=cast("Callable[[Context, msgspec.Struct], Answer]", act),
             status=status,
             kept=kept,
+            kind=kind or ("look" if method == "GET" else "command"),
             refusals=refusals or {},
         )
 

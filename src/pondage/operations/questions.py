@@ -39,6 +39,8 @@ class AnswerView(msgspec.Struct, frozen=True, kw_only=True):
     result: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"null"))
     error: Problem | None = None
     trace: str | None = None
+    notes: tuple[str, ...] = ()
+    """What is worth knowing of a question when it is asked: which major version a name means."""
 
 
 class QueryRequest(NotedRequest, frozen=True, kw_only=True):
@@ -152,7 +154,7 @@ def as_of(ledger: Ledger, environment: str, given: int | str) -> AsOf:
         return as_of_run(tx, run)
 
 
-@operation("POST /v1/queries", Level.DEMAND, QueryRequest, status=202)
+@operation("POST /v1/queries", Level.DEMAND, QueryRequest, status=202, kind="ask")
 def query(context: Context, asked: QueryRequest) -> AnswerView:
     """Ask the published tables something in SQL."""
     seen = None if asked.as_of is None else as_of(context.ledger, context.environment, asked.as_of)
@@ -160,7 +162,8 @@ def query(context: Context, asked: QueryRequest) -> AnswerView:
     work = questions.submit(
         context.ledger, context.environment, asked.sql, limit=asked.limit, as_of=seen, tables=tables
     )
-    return AnswerView(id=known_as(work), kind="query", state="waiting")
+    notes = questions.major_notes(context.ledger, context.environment, tables, as_of=seen)
+    return AnswerView(id=known_as(work), kind="query", state="waiting", notes=notes)
 
 
 @operation("POST /v1/samples", Level.OPERATE, SampleRequest, status=202)
@@ -181,7 +184,7 @@ def sample(context: Context, asked: SampleRequest) -> AnswerView:
     return AnswerView(id=known_as(work), kind="sample", state="waiting")
 
 
-@operation("POST /v1/diffs", Level.DEMAND, DiffRequest, status=202)
+@operation("POST /v1/diffs", Level.DEMAND, DiffRequest, status=202, kind="ask")
 def diff(context: Context, asked: DiffRequest) -> Comparing:
     """Compare what a Pond shows with an older Run of it, or with another environment."""
     ledger, environment = context.ledger, context.environment
@@ -210,7 +213,7 @@ def diff_view(begun: Comparing, tables: tuple[TableDifference, ...]) -> DiffView
     return DiffView(pond=begun.pond, before=begun.before, after=begun.after, tables=tables)
 
 
-@operation("POST /v1/checks/rows", Level.DEMAND, BreaksRequest, status=202)
+@operation("POST /v1/checks/rows", Level.DEMAND, BreaksRequest, status=202, kind="ask")
 def checks_rows(context: Context, asked: BreaksRequest) -> list[Breaking]:
     """Ask for rows that break expectations."""
     ledger, environment = context.ledger, context.environment
@@ -258,7 +261,7 @@ def answer(context: Context, asked: WaitRequest) -> AnswerView:
     return _look(context, asked.answer)
 
 
-@operation("DELETE /v1/answers/{answer}", Level.DEMAND, AnswerRequest)
+@operation("DELETE /v1/answers/{answer}", Level.DEMAND, AnswerRequest, kind="look")
 def withdraw(context: Context, asked: AnswerRequest) -> AnswerView:
     """Say that nobody waits for an answer any more."""
     if _look(context, asked.answer).state not in ("done", "failed"):

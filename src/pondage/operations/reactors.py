@@ -121,6 +121,7 @@ def reactor_dead(context: Context, asked: ReactorRequest) -> list[dict[str, obje
     PushRequest,
     kept=("patience_s",),
     refusals=REFUSALS,
+    kind="push",
 )
 def reactor_push(context: Context, asked: PushRequest) -> dict[str, object]:
     """Push a value to an accumulator; answered when it is durable."""

@@ -47,13 +47,13 @@ class PondBack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProjectBack(msgspec.Struct, frozen=True, kw_only=True):
-    """An older deployment in force again. `older_runs` are what its code made, of Ponds that show newer data."""
+    """An older deployment in force again. `older_runs`: the Runs its code made, by number, of Ponds with newer data."""
 
     plan: PlanView
     environment: str
     deployed_at: int
     at: int
-    older_runs: dict[str, str] = {}
+    older_runs: dict[str, int] = {}
 
 
 class Promotion(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,8 +169,8 @@ def rollback(context: Context, asked: ProjectBackRequest) -> ProjectBack:
     return msgspec.structs.replace(back, older_runs=_older_runs(ledger, environment, view))
 
 
-def _older_runs(ledger: Ledger, environment: str, view: PlanView) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _older_runs(ledger: Ledger, environment: str, view: PlanView) -> dict[str, int]:
+    found: dict[str, int] = {}
     with ledger.reading() as tx:
         identity = environment_id(tx, environment)
         for pond in view.ponds:

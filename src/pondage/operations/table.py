@@ -12,6 +12,7 @@ from pondage.operations import (
     inference,
     installation,
     jobs,
+    landed_files,
     ponds,
     questions,
     reactors,
@@ -23,8 +24,8 @@ from pondage.operations import (
 from pondage.operations.operation import Operation
 
 _ROOMS = (
-    installation, environments, ponds, runs, demand, deployments, rollbacks, questions, jobs, trees, flows, inference,
-    components, simulations, reactors, access,
+    installation, environments, ponds, runs, demand, deployments, rollbacks, questions, landed_files, jobs, trees,
+    flows, inference, components, simulations, reactors, access,
 )  # fmt: skip
 OPERATIONS: tuple[Operation[..., object], ...] = tuple(
     found for room in _ROOMS for found in vars(room).values() if isinstance(found, Operation)

@@ -84,7 +84,7 @@ class FlowCheckView(msgspec.Struct, frozen=True, kw_only=True):
     fits: dict[str, Fit] = {}
 
 
-@operation("POST /v1/flows/check", Level.READ, TreeCheckRequest)
+@operation("POST /v1/flows/check", Level.READ, TreeCheckRequest, kind="look")
 def flow_check(context: Context, asked: TreeCheckRequest) -> FlowCheckView:
     """Everything that is wrong with a tree, or the types on its edges; nothing is stored."""
     document = asked.text.encode()

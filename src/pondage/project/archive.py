@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from pondage.errors import ProjectError
+from pondage.private import make_private, make_private_file
 from pondage.project.project import Project
 
 LIMIT_BYTES = 20 * 1024 * 1024
@@ -84,11 +85,10 @@ def unpack(data: bytes, into: Path, *, digest: str | None = None, limit_bytes: i
         raise _refused(f"its digest is {found[:12]}…, not {digest[:12]}…")
     if into.is_dir():
         return into
-    into.parent.mkdir(parents=True, exist_ok=True)
+    make_private(into.parent)
     temporary = Path(tempfile.mkdtemp(prefix=f".{into.name[:40]}-", dir=into.parent))
     try:
         _extract(data, temporary, limit_bytes)
-        temporary.chmod(0o755)
         try:
             os.rename(temporary, into)  # noqa: PTH104 - the rename must fail, not replace, when somebody was faster
         except OSError:
@@ -109,10 +109,11 @@ def check_archive(data: bytes, *, limit_bytes: int = LIMIT_BYTES) -> str:
 def _extract(data: bytes, directory: Path, limit_bytes: int) -> None:
     for name, content in _files(data, limit_bytes):
         target = directory.joinpath(*name.parts)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_private(target.parent)
+        make_private_file(target)
         target.write_bytes(content)
         if name.parts[0] == PROGRAMS:
-            target.chmod(0o755)
+            target.chmod(0o700)
 
 
 def _files(data: bytes, limit_bytes: int) -> Iterator[tuple[PurePosixPath, bytes]]:

@@ -85,7 +85,7 @@ class LiveTable(msgspec.Struct, frozen=True, kw_only=True):
 
 class CompareTable(msgspec.Struct, frozen=True, kw_only=True):
     """`[compare]`: the cron line that everything would run by without Pondage. The page says how many Runs were avoided
-    against it; without one, against a pipeline that starts again as soon as it is free."""
+    against it; without one it compares with nothing."""
 
     schedule: str | None = None
     tz: str = "UTC"

@@ -7,6 +7,7 @@ a temporary view has no qualified name. The author's text is changed only there.
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 
 import sqlglot
@@ -17,6 +18,7 @@ from pondage.define.pond.ripple import SqlInputs
 from pondage.errors import DefinitionError
 
 _DIALECT = "spark"
+_MAJOR = re.compile(r"@[0-9]+\Z")
 
 
 def read_sql_file(path: Path, *, place: str) -> SqlInputs:
@@ -31,17 +33,45 @@ def read_sql_file(path: Path, *, place: str) -> SqlInputs:
     return parsed_sql(text, place=str(path))
 
 
-def tables_or_none(text: str) -> frozenset[str] | None:
-    """Answer the Ponds that a question reads; None when that cannot be told without Spark's own parser."""
+def with_majors_quoted(text: str) -> str:
+    """Answer a question with each major version that it names quoted as Spark wants it: `by_kind@1` in backticks.
+
+    Found by its tokens, so nothing is changed in literals, comments and what is quoted already; a text that cannot be
+    taken apart is answered as it is.
+    """
     try:
-        found = parsed_sql(text, place="the query").tables.values()
+        tokens = sqlglot.tokenize(text, read=_DIALECT)
+    except SqlglotError:
+        return text
+    changes: list[tuple[int, int, str]] = []
+    for name, at, number in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        is_one_word = name.end + 1 == at.start and at.end + 1 == number.start
+        if is_one_word and at.text == "@" and number.text.isdecimal() and _is_bare_name(text, name.start, name.end):
+            changes.append((name.start, number.end + 1, f"`{text[name.start : number.end + 1]}`"))
+    return _changed(text, changes)
+
+
+def _is_bare_name(text: str, start: int, end: int) -> bool:
+    return text[start : end + 1].isidentifier()
+
+
+def tables_or_none(text: str) -> frozenset[str] | None:
+    """Answer the Ponds that a question reads, `by_kind@1` where it says so.
+
+    None when that cannot be told without Spark's own parser.
+    """
+    try:
+        found = parsed_sql(text, place="the query", has_majors=True).tables.values()
     except DefinitionError:
         return None
     return frozenset(table.partition(".")[0] for table in found)
 
 
-def parsed_sql(text: str, *, place: str) -> SqlInputs:
-    """Answer the text to execute and its tables, or raise `DefinitionError` for anything but one SELECT."""
+def parsed_sql(text: str, *, place: str, has_majors: bool = False) -> SqlInputs:
+    """Answer the text to execute and its tables, or raise `DefinitionError` for anything but one SELECT.
+
+    Only a question `has_majors` in its names; a SQL Ripple is bound to those of its Sources.
+    """
     query = _one_query(text, place)
     tables: dict[str, str] = {}
     changes: list[tuple[int, int, str]] = []
@@ -55,7 +85,8 @@ def parsed_sql(text: str, *, place: str) -> SqlInputs:
             raise _refused(f"table {table.sql(_DIALECT)} has three parts", "write `ripple` or `source.ripple`", place)
         name, source = table.name.lower(), table.db.lower()
         if source:
-            if not source.isidentifier() or not name.isidentifier():
+            plain = _MAJOR.sub("", source) if has_majors else source
+            if not plain.isidentifier() or not name.isidentifier():
                 raise _refused(
                     f"{table.sql(_DIALECT)} is not a Ripple", "read data through a Ripple of a Source", place
                 )

@@ -32,6 +32,7 @@ from pondage.ledger.tables.api_tokens import EVERYWHERE, TokenRow
 from pondage.operations.operation import Level
 from pondage.server import openapi, static
 from pondage.server.answers import json_answer, problem_answer, send_problem
+from pondage.server.audit import refused
 from pondage.server.call import Call, Route, Service, Socket
 from pondage.server.fence.shares import Threads
 from pondage.server.guard import LOOPBACK, TOKEN, Guard
@@ -124,6 +125,14 @@ def _endpoint(service: Service, route: Route, pools: _Pools) -> Callable[[Reques
                 else:
                     value = await pools.of(route).run(call.bearer, route.handler, call)
         except PondageError as error:
+            await refused(
+                service,
+                cast(TokenRow | None, request.scope.get(TOKEN)),
+                route.operation,
+                error,
+                places=request.path_params,
+                environment=request.query_params.get("env"),
+            )
             return problem_answer(error)
         except Exception:
             # Whoever asked learns a number, and the log says the rest.

@@ -14,12 +14,12 @@ from starlette.websockets import WebSocket
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables.api_tokens import TokenRow
 from pondage.ledger.tables.history import Caller
-from pondage.operations.operation import Context, Level
+from pondage.operations.operation import Context, Level, Operation
 from pondage.project.project import Project
 from pondage.server.fence.shares import SMALL, Bodies
 from pondage.server.fence.visitors import Visitors
 from pondage.server.hub import Feeds
-from pondage.server.limits import Tickets
+from pondage.server.limits import Failures, Tickets
 
 Kind = TypeVar("Kind")
 
@@ -40,7 +40,16 @@ class Service:
     feeds: Feeds = field(default_factory=Feeds)
     visitors: Visitors = field(default_factory=Visitors)
     bodies: Bodies = field(default_factory=Bodies)
+    refusals: Failures = field(default_factory=Failures)
+    """How often each token was refused a command lately."""
+    heard: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Questions and pushes, by the name of the token."""
     requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+
+    @property
+    def is_all_audited(self) -> bool:
+        """Answer whether questions and pushes are audited, too."""
+        return self.project is not None and self.project.server.audit == "all"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +113,7 @@ class Route:
     status: int = 200
     media: str = "application/json"
     limit_bytes: int = SMALL
+    operation: Operation[..., object] | None = None
     is_relayed: bool = False
     status_of: Callable[[object], int] | None = None
     """The status of an answer, where an answer may be a refusal."""

@@ -110,6 +110,9 @@ def _of_server(call: Call) -> Iterator[Metric]:
         "counter",
         tuple(({"method": m, "route": r, "status": str(s)}, n) for (m, r, s), n in counted),
     )
+    for kind, name, help_ in (("ask", "questions_total", "Questions"), ("push", "pushes_total", "Pushes")):
+        values = tuple(({"token": who}, n) for (each, who), n in sorted(call.service.heard.items()) if each == kind)
+        yield Metric(name, f"{help_} that were let in, by the name of the token.", "counter", values)
     visitors = call.service.visitors
     of_kinds = (("known", visitors.count - visitors.strangers), ("stranger", visitors.strangers))
     yield Metric("connections", "Open connections.", "gauge", tuple(({"kind": kind}, n) for kind, n in of_kinds))

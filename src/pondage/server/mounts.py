@@ -24,6 +24,7 @@ from pondage.operations import (
     trees,
 )
 from pondage.operations.operation import Operation
+from pondage.server.audit import heard
 from pondage.server.call import Call, Handler, Nothing, Route
 from pondage.server.fence.shares import SMALL
 from pondage.server.strangers import WRAPPERS
@@ -72,6 +73,7 @@ def mounted(operation: Operation[..., object]) -> Route:
         refusals=frozenset(operation.refusals.values()),
         media="application/octet-stream" if is_bytes else "application/json",
         limit_bytes=_LIMITS.get(operation, SMALL),
+        operation=operation,
         is_relayed=operation in _RELAYED,
         may_begin=operation in _BEGINNING,
     )
@@ -104,7 +106,11 @@ def _handler(operation: Operation[..., object]) -> Handler:
     def asked(call: Call) -> msgspec.Struct:
         sent = call.body if operation.method == "POST" else call.query
         assert isinstance(sent, msgspec.Struct)
-        return operation.request(**call.path, **{name: getattr(sent, name) for name in sent.__struct_fields__})
+        made = operation.request(**call.path, **{name: getattr(sent, name) for name in sent.__struct_fields__})
+        if operation.kind in ("ask", "push"):
+            target = "/".join(call.path.values()) or getattr(made, "pond", "")
+            heard(call, operation.kind, operation.verb, target, getattr(made, "sql", ""))
+        return made
 
     if around is None:
         return lambda call: operation.do(call.context, asked(call))

@@ -16,9 +16,19 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from pondage.errors import PondageError
 from pondage.ledger.tables.reactors import ReactorRow
 from pondage.operations.operation import Level, Moment
-from pondage.operations.reactors import COMMANDS, PONG, ShortId, connected, reactor_watch, told
+from pondage.operations.reactors import (
+    COMMANDS,
+    PONG,
+    ShortId,
+    connected,
+    reactor_command,
+    reactor_push,
+    reactor_watch,
+    told,
+)
+from pondage.server.audit import heard, refused
 from pondage.server.call import Call, Socket
-from pondage.server.problems import has_zero, problem_of
+from pondage.server.problems import Refused, has_zero, problem_of
 from pondage.views.reactors.reactors import reactor_row
 
 RESTARTED = 1012
@@ -86,6 +96,8 @@ async def push(call: Call, socket: WebSocket) -> None:
 
     async def one(owner: _Owner, data: str) -> dict[str, object] | None:
         frame = msgspec.json.decode(data, type=PushFrame)
+        hear = partial(heard, call, "push", reactor_push.verb, "/".join(call.path.values()))
+        await run_sync(hear) if call.service.is_all_audited else hear()
         extra: dict[str, object] = {} if frame.f is None else {"f": frame.f}
         await owner.send(op="push", id=frame.id, source=call.path["source"], value=frame.value, **extra)
         return None
@@ -101,7 +113,11 @@ async def command(call: Call, socket: WebSocket) -> None:
     async def one(owner: _Owner, data: str) -> dict[str, object] | None:
         frame = msgspec.json.decode(data, type=CommandFrame)
         if not may_command or frame.command not in COMMANDS:
-            return {"id": frame.cid, "error": "NO_COMMAND" if may_command else "FORBIDDEN"}
+            why = Refused(403, "NO_COMMAND" if may_command else "FORBIDDEN", f"command {frame.command}")
+            await refused(
+                call.service, call.token, reactor_command, why, places=call.path, environment=call.environment
+            )
+            return {"id": frame.cid, "error": why.code}
         await run_sync(_audit, call, frame.command)
         await owner.send(op="command", id=frame.cid, cid=frame.cid, command=frame.command, arg=frame.arg)
         return None

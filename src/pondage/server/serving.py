@@ -21,6 +21,7 @@ from pondage.errors import PondageError
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, api_tokens, history
 from pondage.ledger.tables.history import Caller
+from pondage.private import make_private
 from pondage.project.project import ServerTable
 from pondage.server.app import make_app
 from pondage.server.call import Service
@@ -63,7 +64,7 @@ def limits_of(settings: ServerTable) -> Limits:
 def first_token(ledger: Ledger, state: Path, *, environment: str) -> str | None:
     """Make the admin token of a first start and answer it; None when there is one already, in the state directory."""
     place = state / TOKEN_FILE
-    state.mkdir(parents=True, exist_ok=True)
+    make_private(state)
     try:
         # Whoever makes the file makes the token: of two that start at once only one does.
         descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

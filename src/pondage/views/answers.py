@@ -6,12 +6,16 @@ import msgspec
 
 
 class QueryView(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of an answer, each a list in the order of `columns`. `truncated`: there are more than were asked for."""
+    """The rows of an answer, each a list in the order of `columns`. `truncated`: there are more than were asked for.
+
+    `notes` say which major version a name means where several have published.
+    """
 
     columns: tuple[str, ...]
     types: tuple[str, ...]
     rows: tuple[list[object], ...]
     truncated: bool = False
+    notes: tuple[str, ...] = ()
 
 
 class SampleTable(msgspec.Struct, frozen=True, kw_only=True):

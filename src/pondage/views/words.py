@@ -37,6 +37,12 @@ def age_text(then: int, now: int) -> str:
     return f"{duration_text(whole)} ago" if distance > 0 else f"in {duration_text(whole)}"
 
 
+def old_text(then: int, now: int) -> str:
+    """Answer how long ago a moment was, in its largest unit alone: `3 min`, for tables with little room."""
+    whole = max(0, now - then) // 1_000_000 * 1_000_000
+    return " ".join(duration_text(whole).split(" ")[:2]) if whole else "0 s"
+
+
 def moment_text(at: int, zone: tzinfo | None = None) -> str:
     """Answer a moment as ISO 8601 in a time zone, or in that of this machine."""
     moment = datetime.fromtimestamp(at // 1_000_000, tz=UTC).astimezone(zone)

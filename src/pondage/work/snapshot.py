@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.pond.definition import Scalar
+from pondage.define.pond.partition import Partition
 
 BAD = "_bad"
 """The column that says what is wrong with a row: its raw text where it could not be read, the rules that it breaks."""
@@ -21,12 +22,16 @@ class ColumnStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DataFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One data file; `name` is relative to the snapshot's path, or a full path."""
+    """One data file; `name` is relative to the snapshot's path, or a full path.
+
+    `partition` has the values of the one partition that all its rows are of, None in a table without partitions.
+    """
 
     name: str
     rows: int
     bytes: int
     columns: dict[str, ColumnStatistics] = {}
+    partition: Partition | None = None
 
 
 class ExpectationResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +67,8 @@ class Increment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     that the Ripple reads up to which snapshot it has taken it in; `followed` are those that it asked the changes of.
     Of a merge: `keys` identify a row, `changes` are the files with the changed rows where the table got other ones, and
     `kept` are the positions of the base's files (of its manifest `manifest`) that stay in the table.
+    Of a table in partitions: `by` are their columns, `partitions` those that it replaces whole, with nothing where it
+    has no file of them; `kept` is empty when nothing else of the base stays.
     """
 
     base: int | None = None
@@ -71,6 +78,8 @@ class Increment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     changes: tuple[DataFile, ...] | None = None
     manifest: int | None = None
     kept: tuple[int, ...] | None = None
+    by: tuple[str, ...] = ()
+    partitions: tuple[Partition, ...] = ()
 
 
 class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,11 +100,20 @@ class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
     increment: Increment | None = None
     positions: dict[str, str] = {}
     set_aside: SetAside | None = None
+    lists: tuple[str, ...] = ()
+    """Names of lists beside the data that its positions speak of: they stay as long as it does."""
+    left: int = 0
+    """How much it left of what is there, for the next Run, which then begins at once."""
 
     @property
     def is_merge(self) -> bool:
         """Answer whether these are the changed rows of a table with keys."""
         return self.increment is not None and bool(self.increment.keys)
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Answer the columns of its partitions, as an author writes them; none of a table without."""
+        return () if self.increment is None else self.increment.by
 
     @property
     def bad(self) -> SnapshotContent | None:
@@ -116,7 +134,7 @@ class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def plain(self) -> SnapshotContent:
         """Answer the same files without what is known about them."""
-        files = tuple(DataFile(name=file.name, rows=file.rows, bytes=file.bytes) for file in self.files)
+        files = tuple(msgspec.structs.replace(file, columns={}, partition=None) for file in self.files)
         return SnapshotContent(path=self.path, files=files, schema=self.schema, rows=self.rows, bytes=self.bytes)
 
     @property
@@ -132,9 +150,12 @@ class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
     """What happened to a table between two of its snapshots: the batches in between, oldest first.
 
-    `schema` is that of the table at its end. With `keys` the batches hold changed rows, and deleted ones are marked.
+    `schema` is that of the table at its end. With `keys` the batches hold changed rows, and deleted ones are marked. Of
+    a table in partitions there is one, with the rows that those replaced `partitions` have at the end.
     """
 
     batches: tuple[SnapshotContent, ...]
     schema: str
     keys: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    partitions: tuple[Partition, ...] = ()

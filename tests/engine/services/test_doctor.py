@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 from pathlib import Path
 
 import msgspec
@@ -40,6 +42,24 @@ def test_outside_a_project_it_says_so(tmp_path: Path) -> None:
     assert not finding.ok
     assert finding.hint
     assert "pondage init" in finding.hint
+
+
+def test_what_others_may_read_is_told_with_the_command_that_ends_it(project: Project) -> None:
+    config_of(project).open_ledger().close()
+    assert found(project, "private").ok
+    ledger = project.state / "ledger.db"
+    ledger.chmod(0o644)
+    assert found(project, "private").ok, "the directory above is closed"
+    project.state.chmod(0o755)
+    finding = found(project, "private")
+    assert not finding.ok
+    assert str(ledger) in finding.detail
+    assert finding.hint is not None
+    subprocess.run(shlex.split(finding.hint), check=True)
+    assert found(project, "private").ok
+    ledger.chmod(0o640)
+    project.state.chmod(0o710)
+    assert str(ledger) in found(project, "private").detail, "the group is others, too"
 
 
 def test_the_output_is_json_and_the_exit_code_tells(project: Project, capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,3 +126,26 @@ def test_a_worker_may_die_at_once_for_days_and_its_hold_stays_the_longest() -> N
         restarts.died("a", lived_s=1.0, now_s=0.0)
     assert restarts.held_back(29.9) == {"a"}
     assert restarts.held_back(30.0) == frozenset()
+
+
+def test_a_worker_that_died_of_its_work_is_replaced_at_once_however_often() -> None:
+    restarts = Restarts()
+    for _ in range(20):
+        restarts.died("a", lived_s=0.5, now_s=0.0, held=1)
+    assert restarts.held_back(0.0) == frozenset(), "the work has a budget of its own"
+
+
+def test_work_that_waits_for_its_next_try_never_keeps_the_only_place_from_other_work() -> None:
+    crashing, other = Need(code="a", turn=None), Need(code="b")
+    assert shown(decide([], [crashing, other], limit=1)) == ["+b"]
+    assert shown(decide([idle("a")], [crashing, other], limit=1)) == ["-a"]
+    assert shown(decide([ending("a")], [crashing, other], limit=1)) == [], "its place is as good as free"
+    assert shown(decide([busy("a")], [crashing, other], limit=1)) == []
+    # The other way round nobody leaves: who waits for a try has time.
+    assert shown(decide([idle("b")], [crashing, other], limit=1)) == []
+    assert shown(decide([idle("b")], [crashing], limit=1)) == ["-b"], "nobody needs it"
+    assert shown(decide([], [crashing], limit=1)) == ["+a"], "it is ready when the next try is"
+
+
+def test_of_what_can_be_done_now_whoever_waits_longest_gets_the_place() -> None:
+    assert shown(decide([], [Need(code="a", turn=1), Need(code="b", turn=0)], limit=1)) == ["+b"]

@@ -90,9 +90,9 @@ def forget_process(world: World, child: FakeChild) -> None:
         tx.change("UPDATE processes SET dead_at = 1 WHERE id = :id", id=child.process)
 
 
-def claim(world: World, child: FakeChild) -> None:
+def claim(world: World, child: FakeChild, token: str = "t1") -> None:
     queues = polling.queues_for(world.ledger, code=child.config.code)
-    held = work.claim_work(world.ledger, process=child.process, queues=queues, token="t1", is_alone=True)
+    held = work.claim_work(world.ledger, process=child.process, queues=queues, token=token, is_alone=True)
     assert held is not None
 
 
@@ -277,3 +277,13 @@ def test_output_files_that_somebody_else_sweeps_at_this_moment_are_no_obstacle(t
     sweep_logs(tmp_path, "worker-*.log")
     assert len(list(tmp_path.iterdir())) == KEPT_LOGS
     assert not gone.is_symlink()
+
+
+def test_a_worker_that_dies_of_its_work_again_and_again_is_replaced_at_once(world: World, tmp_path: Path) -> None:
+    supervised, _ = with_one_child(world, tmp_path)
+    for number in range(1, world.ledger.durability.crash_budget):
+        claim(world, supervised.children[-1], token=f"t{number}")
+        supervised.children[-1].code = -9
+        supervised.supervisor.tick()
+        assert len(supervised.children) == number + 1, "nobody holds its successor back"
+        world.pass_time(10)

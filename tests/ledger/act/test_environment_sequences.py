@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
 
 from pondage.define.pond.definition import PondDefinition
+from pondage.define.pond.partition import PartitionColumn, PartitionDefinition
 from pondage.define.project.durability import Durability
 from pondage.define.values.names import PondKey
 from pondage.engine.services.vacuum import vacuum
@@ -34,6 +36,9 @@ SOURCES = {"orders": None, "sales": "orders", "report": "sales", "both": "sales"
 PARENTS = {"main": None, "dev": "main", "feature": "dev"}
 
 
+BY = PartitionDefinition(by=(PartitionColumn(column="number"),))
+
+
 class Lives:
     """A ledger with random environments, and everything that can happen to them."""
 
@@ -42,7 +47,7 @@ class Lives:
         self.warehouse = warehouse
         self.world = World(make_driver, durability=Durability(keep_runs=self.random.choice([1, 2]), retention_days=0.5))
         self.worker = Worker(self.world)
-        self.grows = self.random.random() < 0.5
+        self.mode: Literal["replace", "append", "partition"] = self.random.choice(["replace", "append", "partition"])
         self.deploy("main", *SOURCES)
         self.work()
 
@@ -52,7 +57,8 @@ class Lives:
         if name == "both":
             sources["orders"] = True
         made = pond(name, sources=sources, code=self.random.choice(["c1", "c1", "c2"]))
-        return msgspec.structs.replace(made, mode="append" if self.grows and name != "report" else "replace")
+        mode = "replace" if name == "report" else self.mode
+        return msgspec.structs.replace(made, mode=mode, partition=BY if mode == "partition" else None)
 
     def deploy(self, environment: str, *names: str) -> None:
         ledger = self.world.ledger
@@ -102,11 +108,16 @@ class Lives:
     def finish(self, held: Work) -> None:
         written = content(held)
         assert isinstance(held.task, RippleTask)
-        if held.task.definition.mode == "append":
+        if held.task.definition.mode != "replace":
             base = Increments(self.world.ledger, held.claim).base()
-            written = msgspec.structs.replace(
-                written, increment=Increment(base=None if base is None else base.snapshot)
-            )
+            increment = Increment(base=None if base is None else base.snapshot)
+            if held.task.definition.mode == "partition":
+                partition = (self.random.randint(1, 4),)
+                files = tuple(msgspec.structs.replace(file, partition=partition) for file in written.files)
+                written = msgspec.structs.replace(written, files=files)
+                gone = (self.random.randint(1, 4),)
+                increment = msgspec.structs.replace(increment, by=("number",), partitions=(partition, gone))
+            written = msgspec.structs.replace(written, increment=increment)
         assert guarded.commit(self.world.ledger, held, Written(written), process=self.worker.id)
 
     def vacuum(self) -> None:
@@ -122,8 +133,7 @@ class Lives:
             for each in environments.readable(tx, environments.find(tx, environment).id):
                 run = snapshots.current_run(tx, each.row.id)
                 for ripple, output in ({} if run is None else snapshots.outputs(tx, run)).items():
-                    members = manifests.newest(tx, [output.snapshot]).get(output.snapshot)
-                    parts = () if members is None else [one.snapshot for one in members.members]
+                    parts = manifests.snapshots_of(tx, manifests.newest(tx, [output.snapshot]).values())
                     found[f"{each.row.key}.{ripple}"] = (output.snapshot, *parts)
         return found
 

@@ -1,7 +1,9 @@
 """Questions about the past: as of a freshness, as of a Run, and what is no longer there."""
 
+import msgspec
 import pytest
 
+from pondage.define.pond.definition import PondDefinition
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
 from pondage.ledger.act import questions
@@ -41,7 +43,9 @@ def seen(world: World, sql: str, as_of: AsOf | None = None, *tables: str) -> dic
     asked = questions.submit(
         world.ledger, "main", sql, limit=1, as_of=as_of, tables=frozenset(tables) if tables else None
     )
-    return query_inputs(str(world.one("SELECT inputs FROM dispatches WHERE id = :id", id=asked))).views
+    found = query_inputs(str(world.one("SELECT inputs FROM dispatches WHERE id = :id", id=asked))).views
+    questions.withdraw(world.ledger, asked)
+    return found
 
 
 def run_id(world: World, name: str, number: int) -> int:
@@ -98,3 +102,66 @@ def test_only_the_tables_that_are_read_must_have_a_past(world: World, thrice: Wo
     assert set(seen(world, sql, first, "sales")) == {"sales", "sales.sales"}
     with pytest.raises(NotThere):
         seen(world, sql, first)
+
+
+def bound(name: str, source: str, major: int) -> PondDefinition:
+    """A Pond that reads one major of its Source."""
+    made = pond(name, sources={source: True})
+    return msgspec.structs.replace(made, sources=(msgspec.structs.replace(made.sources[0], major=major),))
+
+
+@pytest.fixture
+def majors(world: World) -> World:
+    """`board` reads `by_kind@1`; `by_kind@2` is there, and has published nothing yet."""
+    world.deploy(pond("by_kind"), pond("by_kind", version="2.0.0"), bound("board", "by_kind", 1))
+    world.send(Pulse(pond=PondKey("board@1")))
+    world.worker().drain()
+    world.clock.time += 60 * SECOND
+    return world
+
+
+def of_major(world: World, major: int) -> int:
+    """The snapshot that a major of `by_kind` has published first."""
+    found = world.one(
+        """SELECT min(o.snapshot) FROM run_outputs o JOIN runs r ON r.id = o.run JOIN ponds p ON p.id = r.pond
+           WHERE p.name = 'by_kind' AND p.major = :major""",
+        major=major,
+    )
+    return int(str(found))
+
+
+def test_a_bare_name_is_the_newest_major_that_has_published(majors: World) -> None:
+    assert seen(majors, "select * from by_kind") == {
+        "by_kind": of_major(majors, 1),
+        "by_kind.by_kind": of_major(majors, 1),
+    }
+    assert questions.major_notes(majors.ledger, "main", frozenset({"by_kind"})) == ()
+    majors.send(Pulse(pond=PondKey("by_kind@2")))
+    majors.worker().drain()
+    assert seen(majors, "select * from by_kind")["by_kind"] == of_major(majors, 2)
+    assert questions.major_notes(majors.ledger, "main", frozenset({"by_kind"})) == (
+        "by_kind is by_kind@2 here; `by_kind@1` can be asked for by that name",
+    )
+    assert questions.major_notes(majors.ledger, "main", frozenset({"by_kind@2", "board"})) == ()
+
+
+def test_a_question_names_a_major(majors: World) -> None:
+    majors.send(Pulse(pond=PondKey("by_kind@2")))
+    majors.worker().drain()
+    for tables in (("by_kind@1", "by_kind@2"), ()):
+        views = seen(majors, "select * from `by_kind@1` join `by_kind@2`.by_kind", None, *tables)
+        assert views["by_kind@1"] == views["by_kind@1.by_kind"] == of_major(majors, 1)
+        assert views["by_kind@2.by_kind"] == of_major(majors, 2)
+
+
+def test_as_of_a_run_a_bare_name_is_the_major_that_it_read(majors: World) -> None:
+    majors.send(Pulse(pond=PondKey("by_kind@2")))
+    majors.worker().drain()
+    board = run_id(majors, "board", 1)
+    with majors.ledger.reading() as tx:
+        then = as_of_run(tx, board)
+    assert seen(majors, "select * from by_kind", then)["by_kind"] == of_major(majors, 1)
+    majors.deploy(bound("board", "by_kind", 2), removed=("by_kind@1",))
+    assert seen(majors, "select * from by_kind", then)["by_kind"] == of_major(majors, 1), "also when it is gone"
+    with pytest.raises(NotThere, match=r"by_kind has no completed Run of that time"):
+        seen(majors, "select * from `by_kind@2`", then, "by_kind@2")

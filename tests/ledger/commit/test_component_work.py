@@ -385,3 +385,23 @@ def test_what_returned_because_it_was_killed_is_executed_again_by_a_resume(run: 
     assert (run.row(started).state, run.row(started).code) == ("ABORTED", "KILLED")
     jobs.resume(run.world.ledger, "main", started)
     assert run.drain() == ["a", "b"]
+
+
+def test_a_crash_loop_shows_how_often_and_when_the_next_try_is(run: Jobs) -> None:
+    started = run.start(job(TWO))
+    seen = []
+    for wait_s in (0, 0, 2, 4):
+        run.world.pass_time(wait_s)
+        held = run.claim()
+        assert held is not None
+        assert reap.crash(run.world.ledger, process=run.worker.id, token=held.claim.token, reason="it died")
+        view = run.show(started)
+        (one,) = (each for each in view.components if each.name == "a")
+        again_s = None if one.again_at is None else (one.again_at - view.at) / SECOND
+        seen.append((one.state, one.work, one.crashes, one.crash_budget, again_s))
+    assert seen == [
+        ("RUNNING", "queued", 1, 4, None),
+        ("RUNNING", "queued", 2, 4, 2.0),
+        ("RUNNING", "queued", 3, 4, 4.0),
+        ("ERROR", "", 4, 4, None),
+    ]

@@ -20,6 +20,7 @@ from pondage.ledger.tables.job_plans import StoredJob
 from pondage.ledger.upkeep import reap
 from pondage.views.jobs.queues import component_queues
 from pondage.work.component import ComponentResult, MemberResult
+from tests.ledger.harness import SECOND
 from tests.ledger.jobs import FUSED, Jobs, component, job
 
 CHAIN = """
@@ -129,7 +130,9 @@ def test_the_depth_of_a_queue_is_known_to_whoever_starts_workers(run: Jobs) -> N
     run.drain()
     with run.world.ledger.reading() as tx:
         assert queues.needs(tx) == []
-        assert queues.needs(tx, newest="new") == [msgspec.structs.replace(expected, waiting=0)], "one is kept"
+        assert queues.needs(tx, newest="new") == [msgspec.structs.replace(expected, waiting=0, turn=None)], (
+            "one is kept"
+        )
         assert queues.needs(tx, newest="newer") == []
 
 
@@ -153,13 +156,29 @@ class Old:
         newer = {name: msgspec.structs.replace(one, version=version) for name, one in TEST_REGISTRY.items()}
         run.start(coded(newer, "new"))
 
-    def rebind(self, queue: int, to: str = "new") -> None:
+    def rebind(self, queue: int, to: str | None = "new", *, is_back: bool = False) -> rebinding.Rebinding:
         ledger = self.run.world.ledger
         with ledger.transaction() as tx:
             environment = actors.environment(tx, "main")
             assert environment is not None
-            rebinding.rebind(
-                ledger, tx, queue, to=to, environment=environment, by=Caller("ann", "the old one is broken")
+            return rebinding.rebind(
+                ledger,
+                tx,
+                queue,
+                to=to,
+                environment=environment,
+                is_back=is_back,
+                by=Caller("ann", "the old one is broken"),
+            )
+
+    def deploy(self, code: str, project: str = "shop") -> None:
+        self.run.world.clock.time += SECOND
+        with self.run.world.ledger.transaction() as tx:
+            tx.change(
+                """INSERT INTO deployments (environment, project, archive, plan, deployed_at)
+                   SELECT id, :project, :code, '{}', :now FROM environments WHERE name = 'main'""",
+                code=code,
+                project=project,
             )
 
     def queue(self) -> int:
@@ -194,6 +213,59 @@ def test_code_that_cannot_do_the_work_is_refused(run: Jobs, to: str, version: st
     assert [queue.id for queue in polling.queues_for(run.world.ledger, code="old")] == [old.queue()]
 
 
+def test_a_queue_is_bound_to_the_newest_deployment_that_has_its_components_and_it_is_said_which(run: Jobs) -> None:
+    old = Old(run)
+    put_archives(run, "major", "bare")
+    third = {name: msgspec.structs.replace(one, version="3.0.0") for name, one in TEST_REGISTRY.items()}
+    run.start(coded(third, "major"))
+    with pytest.raises(LedgerError) as refused:
+        old.rebind(old.queue(), None)
+    assert refused.value.code == "NO_COMPONENT", "nothing is deployed"
+    old.deploy("old")
+    old.deploy("new")
+    deployed_at = run.world.clock.time
+    old.deploy("major")
+    old.deploy("bare", project="another")
+    done = old.rebind(old.queue(), None)
+    assert (done.code, done.before, done.components) == ("new", "old", {"source": "1.1.0"})
+    assert done.deployed_at == deployed_at
+
+
+def test_a_queue_is_bound_to_older_code_only_by_who_says_so(run: Jobs) -> None:
+    old = Old(run)
+    old.deploy("old")
+    old.deploy("new")
+    old.rebind(old.queue())
+    with pytest.raises(LedgerError, match="code old is older than new") as refused:
+        old.rebind(old.queue(), "old")
+    assert (refused.value.code, refused.value.hint) == (
+        "OLDER_CODE",
+        "if that is what you want: pondage component rebind --back",
+    )
+    assert old.rebind(old.queue(), "old", is_back=True).code == "old"
+    old.deploy("old")  # as a rollback of the project does
+    assert old.rebind(old.queue(), None).code == "old", "what was deployed last is not older"
+
+
+def test_only_what_newer_code_could_do_is_left_over(run: Jobs) -> None:
+    old = Old(run)
+    put_archives(run, "bare")
+
+    def is_left_over() -> bool:
+        with run.world.ledger.reading() as tx:
+            view = component_queues(tx, run.world.ledger)
+        return next(one.is_left_over for one in view.queues if one.id == old.queue())
+
+    assert not is_left_over(), "code that came along with a run waits for nobody's deploy"
+    old.deploy("old")
+    old.deploy("bare", project="another")
+    assert not is_left_over(), "another project was deployed, which has nothing to do with it"
+    old.deploy("new")
+    assert is_left_over()
+    old.rebind(old.queue(), None)
+    assert not is_left_over()
+
+
 def test_what_is_left_over_is_shown_with_its_age(run: Jobs) -> None:
     Old(run)
     run.world.clock.time += 5_000_000
@@ -215,3 +287,21 @@ def test_a_result_without_memory_says_so() -> None:
     assert ComponentEnded(ComponentResult(members=(full,))).lacked_memory == full.raises
     boom = MemberResult(instance="a", raises="boom", code="Boom")
     assert ComponentEnded(ComponentResult(members=(boom,))).lacked_memory is None
+
+
+def test_what_waits_for_its_next_try_is_not_due_and_the_oldest_has_the_first_turn(run: Jobs) -> None:
+    put_archives(run, "aaa", "bbb")
+    run.start(coded(TEST_REGISTRY, "bbb", TWO))
+    run.world.pass_time(1)
+    run.start(coded(TEST_REGISTRY, "aaa", TWO))
+
+    def turns() -> dict[str, int | None]:
+        with run.world.ledger.reading() as tx:
+            return {need.code: need.turn for need in queues.needs(tx)}
+
+    assert turns() == {"bbb": 0, "aaa": 1}
+    with run.world.ledger.transaction() as tx:
+        queue = tx.one("SELECT id FROM queues WHERE code = 'bbb'", int)
+        then = tx.now + 9_000_000
+        tx.change("UPDATE availabilities SET available_at = :then WHERE queue = :queue", then=then, queue=queue)
+    assert turns() == {"bbb": None, "aaa": 0}

@@ -15,9 +15,11 @@ from pondage.define.pond.definition import (
     Triggers,
     WindowDefinition,
 )
+from pondage.define.pond.partition import PartitionColumn, PartitionDefinition
 from pondage.plan.deploy.graph import catchments
 from pondage.plan.deploy.planner import PlanError, checked, make_plan
 from pondage.plan.deploy.values import Deployed, Plan
+from pondage.views.plans.plan import plan_view
 
 
 def ripple(name: str, *reads: str, digest: str = "1", **more: object) -> RippleDefinition:
@@ -69,11 +71,13 @@ def test_deploying_the_same_again_changes_nothing_even_from_another_archive_or_l
     assert again.unchanged == ("orders@1", "sales@1")
 
 
-def test_changed_code_is_shown_by_ripple_and_proposes_a_patch():
+def test_changed_code_is_shown_by_ripple_and_is_called_no_patch_before_it_is_analysed():
     made = plan(a_pond("orders"))
-    change = plan(a_pond("orders", ripples=(ripple("orders", digest="2"),)), on=deployed(made)).changed[0]
+    again = plan(a_pond("orders", ripples=(ripple("orders", digest="2"),)), on=deployed(made))
+    change = again.changed[0]
     assert [(each.name, each.what) for each in change.ripples] == [("orders", ("code",))]
-    assert (change.bump, change.proposed, change.runs) == ("patch", "1.0.1", True)
+    assert (change.bump, change.proposed, change.is_size_known, change.runs) == (None, None, False, True)
+    assert [each.text for each in again.messages] == ["orders@1: size not known; `--analyze` tells (it is 1.0.0)"]
 
 
 def test_an_added_ripple_is_a_minor_change_and_a_removed_one_a_major_change():
@@ -232,3 +236,17 @@ def test_a_long_chain_needs_no_recursion():
     made = plan(*ponds)
     assert not made.problems
     assert len(catchments(made.ponds)) == 1
+
+
+def test_a_plan_says_by_what_a_table_is_in_partitions_and_that_other_ones_are_another_contract():
+    by = [PartitionDefinition(by=(PartitionColumn(column=name),)) for name in ("day", "region")]
+    day, region = (msgspec.structs.replace(a_pond("raw"), mode="partition", partition=each) for each in by)
+    first = plan(day)
+    assert plan_view(first).ponds[0].what == ("mode partition by day",)
+    (changed,) = plan(region, on=deployed(first)).changed
+    assert (changed.bump, changed.runs, changed.what) == ("major", True, ("partition",))
+    view = plan_view(plan(region, on=deployed(first)))
+    assert view.ponds[0].what == ("mode partition by day -> partition by region",)
+    later = msgspec.structs.replace(day, partition=msgspec.structs.replace(by[0], within_us=5))
+    (changed,) = plan(later, on=deployed(first)).changed
+    assert (changed.bump, changed.what, changed.runs) == (None, ("partition",), False)

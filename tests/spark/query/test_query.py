@@ -23,7 +23,8 @@ def views(driver: SparkDriver, tmp_path_factory: pytest.TempPathFactory) -> dict
         clean = write_files(amounts, f"{place}/clean").as_content()
         people = spark.sql("SELECT id, concat('n', id) AS name FROM range(0, 5, 1, 1)")
         names = write_files(people, f"{place}/names").as_content()
-    return {"sales": clean, "sales.clean": clean, "people.clean": names, "people": names}
+    majors = {"sales@1": clean, "sales@1.clean": clean, "sales@2": names, "sales@2.clean": names}
+    return {"sales": clean, "sales.clean": clean, "people.clean": names, "people": names, **majors}
 
 
 PLAIN = [
@@ -36,6 +37,9 @@ PLAIN = [
     ("WITH sales AS (SELECT * FROM sales WHERE id < 2) SELECT count(*) FROM sales", [[2]]),
     ("TABLE people.clean ORDER BY id LIMIT 1", [[0, "n0"]]),
     ("VALUES (1, 'a')", [[1, "a"]]),
+    ("SELECT count(*), max(`sales@1`.id) FROM `sales@1`", [[10, 9]]),
+    ("SELECT count(*), max(b.name) FROM `sales@1`.clean a JOIN `sales@2`.clean b ON a.id = b.id", [[5, "n4"]]),
+    ("SELECT count(*) FROM `sales@1`, sales.clean, `sales@2`", [[500]]),
     ("SELECT id FROM range(2) ORDER BY 1", [[0], [1]]),
     ("SELECT x FROM people LATERAL VIEW explode(array(id)) t AS x ORDER BY x DESC LIMIT 1", [[4]]),
     ("FROM sales |> WHERE id > 7 |> SELECT id |> ORDER BY id", [[8], [9]]),
@@ -129,7 +133,7 @@ def test_an_author_s_tables_are_not_visible(spark: SparkSession, views: dict[str
 
 def test_the_refusal_says_what_there_is(spark: SparkSession, views: dict[str, SnapshotContent]) -> None:
     with pytest.raises(PondageError) as raised:
-        run_query(spark, "SELECT * FROM nope", views)
+        run_query(spark, "SELECT * FROM nope", {name: view for name, view in views.items() if "@" not in name})
     assert raised.value.message == "there is no published table nope"
     assert raised.value.hint == "there is people, people.clean, sales, sales.clean"
 

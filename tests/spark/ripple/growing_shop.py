@@ -82,6 +82,10 @@ class Shop:
             grown=grown,
             grown_keys=keys if grown == "merge" else [],
         )
+        self.deploy_text(text)
+
+    def deploy_text(self, text: str) -> None:
+        """Deploy Ponds written in Python."""
         sys.modules.pop("ponds", None)
         self.code = deployed_into(self.ledger, write_project(self.path / "project", text))
         self.register()
@@ -175,12 +179,13 @@ class Shop:
         """The rows of a Pond as Spark reads them, in order."""
         return sorted(tuple(row) for row in read_snapshot(self.spark, self.table(name)).collect())
 
-    def rows_outside(self, name: str) -> list[tuple[object, ...]]:
+    def rows_outside(self, name: str, columns: str = "id, amount") -> list[tuple[object, ...]]:
         """The rows of a Pond as DuckDB reads them by the table's stable name."""
         Outbox(self.ledger, str(self.path / "warehouse")).run_once()
         current = json.loads((self.stable(name) / "CURRENT.json").read_text())
         found = duckdb.sql(
-            "select id, amount from read_parquet($files, union_by_name=true)", params={"files": current["files"]}
+            f"select {columns} from read_parquet($files, union_by_name=true)",
+            params={"files": current["files"]},
         )
         return sorted(found.fetchall())
 

@@ -121,6 +121,7 @@ function Line({ line }: { line: AuditLine }) {
       <td>{line.who === "" ? <span className="faint">by itself</span> : line.who}</td>
       <td>
         <Tag>{line.verb}</Tag>
+        {line.refused ? <Tag>refused: {line.refused}</Tag> : null}
       </td>
       <td className="nowrap">
         {isPond ? (

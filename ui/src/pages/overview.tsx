@@ -129,22 +129,19 @@ function Avoided() {
     { since: midnight.getTime() * 1000 },
     ended,
   );
-  if (data === null) return <Tile value="–" label="Runs avoided today" />;
+  if (data === null) return <Tile value="–" label="Runs today" />;
   const told = avoidedOf(data);
+  const label = told.value === null ? "Runs made today" : "Runs avoided today";
   return (
-    <div
-      className="tile"
-      tabIndex={0}
-      data-tip={told.text}
-      data-title="Runs avoided today"
-      aria-label={`Runs avoided today: ${told.text}`}
-    >
-      <span className="tile-value number">{told.value}</span>
+    <div className="tile" tabIndex={0} data-tip={told.text} data-title={label} aria-label={`${label}: ${told.text}`}>
+      <span className="tile-value number">{told.value ?? numberText(told.made)}</span>
       <span className="tile-label">
-        <span className="word">Runs avoided today</span>
+        <span className="word">{label}</span>
       </span>
       <span className="tile-label faint">
-        {numberText(told.made)} made{data.schedule === null ? "" : ` · cron ${data.schedule.replace(/ \(.*/, "")}`}
+        {told.value === null
+          ? "compared with no schedule"
+          : `${numberText(told.made)} made · cron ${(data.schedule ?? "").replace(/ \(.*/, "")}`}
       </span>
     </div>
   );

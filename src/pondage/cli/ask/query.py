@@ -12,6 +12,7 @@ from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.answer import ask, print_answer
 from pondage.cli.follow.ponds import pulse_and_follow
 from pondage.cli.printing.output import print_view
+from pondage.define.values.names import split_key
 from pondage.ledger.act.questions import words_of
 from pondage.operations import demand, installation, ponds
 
@@ -44,16 +45,17 @@ def query(
     """Ask the published tables something in SQL (- reads it from the input).
 
     A Pond is a table of its name, a Ripple is pond.ripple: `SELECT * FROM reports`. Only questions are answered: a
-    query can change nothing and read no files. What it sees is the last completed Run of each Pond.
+    query can change nothing and read no files. What it sees is the last completed Run of each Pond: of the newest major
+    version that has one, or of the one that is named (reports@1).
 
     With --as-of a time it sees the newest data that is not fresher than that; with --as-of a Run that Run, what it read
     of its Sources, and everything else as fresh as it was. Only what is still retained can be read.
     """
-    from pondage.project.sql import tables_or_none
+    from pondage.project.sql import tables_or_none, with_majors_quoted
 
     if sum((is_tap, is_pulse, then is not None)) > 1:
         raise click.UsageError("give only one of --tap, --pulse and --as-of")
-    text = sys.stdin.read() if sql == "-" else sql
+    text = with_majors_quoted(sys.stdin.read() if sql == "-" else sql)
     tables = tables_or_none(text)
     with desk(settings) as opened, opened.workers():
         as_of = None if then is None else _as_of(opened, then)
@@ -68,10 +70,13 @@ def query(
 
 
 def _ponds(opened: Desk, sql: str, tables: frozenset[str] | None) -> list[str]:
-    """Answer the keys of the Ponds that a question reads, of each name the newest major version, as a query does."""
+    """Answer the keys of the Ponds that a question reads: those it names with a major version, and else, as a query
+    does, the newest that has published."""
     names = words_of(sql) if tables is None else tables
-    found = {pond.name: pond.key for pond in opened.ask(ponds.status).ponds if pond.name in names}
-    return list(found.values())
+    there = opened.ask(ponds.status).ponds
+    newest = sorted(there, key=lambda pond: (pond.freshness is not None, split_key(pond.key)[1]))
+    meant = {pond.name: pond.key for pond in newest if pond.name in names}
+    return list(dict.fromkeys([*meant.values(), *(pond.key for pond in there if pond.key in names)]))
 
 
 def _tap(opened: Desk, keys: list[str]) -> None:

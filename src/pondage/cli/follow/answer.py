@@ -29,7 +29,8 @@ def ask(opened: Desk, sql: str, *, limit: int, timeout_s: float = 300.0, as_of: 
 
     asked = opened.ask(questions.query, sql=sql, limit=limit, as_of=as_of)
     try:
-        return answer_of(opened, asked.id, QueryView, timeout_s=timeout_s, hint="pondage show POND")
+        answer = answer_of(opened, asked.id, QueryView, timeout_s=timeout_s, hint="pondage show POND")
+        return msgspec.structs.replace(answer, notes=asked.notes)
     except PondageError as error:
         if error.code == "NO_SUCH_TABLE":
             error.hint = _meant(opened, sql)
@@ -91,9 +92,10 @@ def print_answer(settings: Settings, answer: QueryView) -> None:
     numbers = [
         name for name, kind in zip(answer.columns, answer.types, strict=False) if kind.partition("(")[0] in _NUMBERS
     ]
-    print_table(
-        settings, answer.columns, [[value_text(value) for value in row] for row in answer.rows], numbers=numbers
-    )
+    rows = [[value_text(value) for value in row] for row in answer.rows]
+    print_table(settings, answer.columns, rows, numbers=numbers, is_endless=True)
+    for note in answer.notes:
+        click.echo(f"note: {note}", err=True)
     more = ", and there are more (see --limit)" if answer.truncated else ""
     click.echo(f"{count_text(len(answer.rows), 'row')}{more}")
 

@@ -12,7 +12,7 @@ import click
 from pondage.cli.client.desk import Desk
 from pondage.cli.client.settings import Settings
 from pondage.cli.follow.screen import views
-from pondage.cli.printing.jobs import COMPONENT_COLUMNS, component_rows, doing_text, headline
+from pondage.cli.printing.jobs import COMPONENT_COLUMNS, component_rows, crash_text, doing_text, headline
 from pondage.cli.printing.output import console, is_terminal, print_view, rich_table
 from pondage.operations import jobs
 from pondage.views.jobs.jobs import JobRunDetail
@@ -99,30 +99,34 @@ def _shown(settings: Settings, *, is_quiet: bool) -> Iterator[Show]:
         with Live(console=console(settings), auto_refresh=False, transient=False) as live:
 
             def draw(view: JobRunDetail) -> None:
-                table = rich_table(COMPONENT_COLUMNS, component_rows(view))
+                table = rich_table(COMPONENT_COLUMNS, component_rows(view), width=live.console.width)
                 live.update(Group(table, Text(headline(view), style="dim")), refresh=True)
 
             yield draw
 
 
 class Lines:
-    """Plain output: a line for each component whose state has changed, and for what keeps it from its work so long."""
+    """Plain output: a line for each component whose state has changed, and for what keeps it from its work so long.
+
+    A crash is a line of its own, with the time of the next try: a loop of them is seen while it goes on.
+    """
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[str, str]] = {}
+        self._seen: dict[str, tuple[str, str, int]] = {}
 
     def show(self, view: JobRunDetail) -> None:
         """Print what is new."""
         for component in view.components:
             doing = doing_text(component)
-            looks = component.state, doing if doing.startswith(STARTING) else ""
-            seen = self._seen.get(component.name, ("WAIT", ""))
+            looks = component.state, doing if doing.startswith(STARTING) else "", component.crashes
+            seen = self._seen.get(component.name, ("WAIT", "", 0))
             if looks == seen:
                 continue
             self._seen[component.name] = looks
-            if looks[0] != seen[0] or looks[1]:
-                words = [moment_text(view.at)[11:19], component.name, component.state, component.cause, looks[1]]
-                click.echo("  ".join(word for word in words if word))
+            crashed = crash_text(component, view.at) if looks[2] != seen[2] else ""
+            if looks[0] != seen[0] or looks[1] or crashed:
+                words = [component.name, component.state, component.cause, crashed, looks[1]]
+                click.echo("  ".join([moment_text(view.at)[11:19], *filter(None, words)]))
 
 
 def killed_text(view: JobRunDetail) -> str:

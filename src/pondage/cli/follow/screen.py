@@ -73,7 +73,7 @@ class LinesScreen:
 def _looks(pond: PondView) -> tuple[object, ...]:
     """Answer what makes a new line: states and phases, not the count of tasks or the age."""
     work = tuple(
-        (run.number, ripple.name, ripple.state, ripple.progress.phase if ripple.progress else "")
+        (run.number, ripple.name, ripple.state, ripple.crashes, ripple.progress.phase if ripple.progress else "")
         for run in pond.active
         for ripple in run.ripples
     )
@@ -92,9 +92,13 @@ class TableScreen:
         from rich.console import Group
         from rich.text import Text
 
-        tables = [rich_table(STATUS_COLUMNS, status_rows(view, now, self._ponds))] if view.ponds else []
+        tables = (
+            [rich_table(STATUS_COLUMNS, status_rows(view, now, self._ponds), width=self._live.console.width)]
+            if view.ponds
+            else []
+        )
         if view.reactors:
-            tables.append(rich_table(REACTOR_COLUMNS, reactor_rows(view)))
+            tables.append(rich_table(REACTOR_COLUMNS, reactor_rows(view), width=self._live.console.width))
         more = " · more Ponds are left out: pondage status --all" if view.has_more else ""
         line = Text(f"{view.environment} · {process_text(view)}{more}", style="dim")
         self._live.update(Group(*tables, line), refresh=True)

@@ -7,7 +7,8 @@ import click
 from pondage.cli.client.desk import Desk, asked, desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.answer import answer_of, print_answer
-from pondage.cli.printing.output import Cell, print_json, print_table, print_title, print_view, state_cell
+from pondage.cli.printing.layout import Cell
+from pondage.cli.printing.output import print_json, print_table, print_title, print_view, state_cell
 from pondage.errors import NotFound
 from pondage.operations import ponds
 from pondage.views.ponds.checks import BreakingView, BrokenRule, ChecksView, RuleOutcome, RuleView

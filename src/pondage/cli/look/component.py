@@ -20,7 +20,7 @@ from pondage.errors import NotFound
 from pondage.operations import components
 from pondage.views.jobs.components import KnownComponent
 from pondage.views.jobs.queues import QueueView
-from pondage.views.words import duration_text
+from pondage.views.words import duration_text, moment_text
 
 _Component = TypeVar("_Component", bound=ComponentDefinition)
 
@@ -80,14 +80,22 @@ def queues(settings: Settings, is_all: bool, is_json: bool) -> None:
 @component.command("rebind", cls=Verb)
 @click.argument("queue", type=int)
 @click.option(
-    "--to", metavar="CODE", help="The digest of the code, or its beginning; left out: what was deployed last."
+    "--to",
+    metavar="CODE",
+    help="The digest of the code, or its beginning; left out: the newest deployment that has the components.",
 )
+@click.option("--back", is_flag=True, help="Also to code that is older than what serves the queue.")
 @click.option("--note", default="", metavar="TEXT", help="Why, for the audit trail.")
 @settings_and_json
-def rebind(settings: Settings, queue: int, to: str | None, note: str, is_json: bool) -> None:
+def rebind(settings: Settings, queue: int, to: str | None, back: bool, note: str, is_json: bool) -> None:
     """Let another code serve QUEUE: what waits in it, and what still comes."""
-    done = asked(settings, components.component_rebind, queue=str(queue), to=to, note=note)
-    print_view(done, f"queue {queue} is served by code {done.served_by[:12]} now", is_json=is_json)
+    done = asked(settings, components.component_rebind, queue=str(queue), to=to, back=back, note=note)
+    names = ", ".join(f"{name} {version}" for name, version in done.components.items())
+    since = "never deployed" if done.deployed_at is None else f"deployed {moment_text(done.deployed_at)[:19]}"
+    was = f", not {done.before[:12]}" if done.before not in ("", done.served_by) else ""
+    print_view(
+        done, f"queue {queue} ({names}) is served by code {done.served_by[:12]} now ({since}){was}", is_json=is_json
+    )
 
 
 @component.command("manifest", cls=Verb)

@@ -68,7 +68,7 @@ def _print_sample(settings: Settings, table: TableDifference) -> None:
         shown = [value_text(value) for value in row[: len(names)]]
         rows.append([*shown, _changes(row[-1])] if has_columns else shown)
     titles = ["CHANGE" if name == "_change" else name for name in names] + (["COLUMNS"] if has_columns else [])
-    print_table(settings, titles, rows)
+    print_table(settings, titles, rows, is_endless=True)
     if table.sample.truncated:
         click.echo("and there are more (see --limit)")
 

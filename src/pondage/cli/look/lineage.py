@@ -9,11 +9,12 @@ import click
 from pondage.cli.client.desk import asked
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.printing.drawing import drawing
+from pondage.cli.printing.layout import Row, unbroken
 from pondage.cli.printing.output import print_json, print_table, print_title, styled
 from pondage.cli.printing.target import replace_text
 from pondage.operations import ponds
 from pondage.views.ponds.lineage_data import Direction, LineageTable, LineageView
-from pondage.views.words import age_text, list_text
+from pondage.views.words import list_text, old_text
 
 _FILLS = {"start": "#fff3e0", "other": "#e3f2fd", "missing": "#ffffff"}
 
@@ -44,20 +45,9 @@ def lineage(
 
 
 def _print(settings: Settings, view: LineageView) -> None:
-    reads: dict[str, list[str]] = {}
-    for edge in view.edges:
-        reads.setdefault(edge.target, []).append(edge.source)
-    rows = [
-        (
-            _name(each),
-            _place(each.distance),
-            ", ".join(dict.fromkeys(reads.get(each.table, []))) or "-",
-            each.run or ("-" if each.is_deployed else "not deployed"),
-            "-" if each.freshness is None else age_text(each.freshness - each.delay, view.at),
-        )
-        for each in sorted(view.tables, key=lambda each: (each.distance, each.table))
-    ]
-    print_table(settings, ("TABLE", "WHERE", "MADE OF", "RUN", "FRESH"), rows)
+    for title, rows in _trees(view):
+        print_title(title, settings)
+        print_table(settings, ("TABLE", "RUN", "DATA AGE"), rows)
     if view.columns:
         print_title("columns", settings)
         print_table(
@@ -79,10 +69,57 @@ def _name(each: LineageTable) -> str:
     return f"{each.table} (spliced)" if each.is_spliced else each.table
 
 
-def _place(distance: int) -> str:
-    if distance == 0:
-        return "here"
-    return f"{-distance} up" if distance < 0 else f"{distance} down"
+def _run(each: LineageTable) -> str:
+    return each.run or ("-" if each.is_deployed else "not deployed")
+
+
+def _age(each: LineageTable, now: int) -> str:
+    return "-" if each.freshness is None else unbroken(old_text(each.freshness - each.delay, now))
+
+
+def _trees(view: LineageView) -> list[tuple[str, list[Row]]]:
+    """Answer what the subject is made of, and what it goes into, as trees with their titles."""
+    distances = {each.table: each.distance for each in view.tables}
+    made_of: dict[str, list[str]] = {}
+    goes_into: dict[str, list[str]] = {}
+    for edge in view.edges:
+        if edge.source in distances and edge.target in distances:
+            if max(distances[edge.source], distances[edge.target]) <= 0:
+                made_of.setdefault(edge.target, []).append(edge.source)
+            if min(distances[edge.source], distances[edge.target]) >= 0:
+                goes_into.setdefault(edge.source, []).append(edge.target)
+    way = view.direction
+    asked = [("made of", made_of)] if way != "down" else []
+    asked += [("goes into", goes_into)] if way != "up" else []
+    shown = [(title, children) for title, children in asked if children] or asked[:1]
+    return [
+        (f"{view.subject} is {title}" if title == "made of" else f"{view.subject} {title}", _tree(view, children))
+        for title, children in shown
+    ]
+
+
+def _tree(view: LineageView, children: dict[str, list[str]]) -> list[Row]:
+    """Answer a row for each table below those of the subject. What was unfolded already is only named again."""
+    tables = {each.table: each for each in view.tables}
+    own = [each.table for each in view.tables if each.distance == 0]
+    inner = {child for name in own for child in children.get(name, ())}
+    found: list[Row] = []
+    unfolded: set[str] = set()
+
+    waiting = [(name, "", "") for name in sorted(set(own) - inner, reverse=True)]
+    while waiting:
+        name, branch, stem = waiting.pop()
+        below = sorted(dict.fromkeys(children.get(name, ())))
+        again = " (above)" if below and name in unfolded else ""
+        each = tables[name]
+        found.append((unbroken(branch + _name(each) + again), _run(each), _age(each, view.at)))
+        if again:
+            continue
+        unfolded.add(name)
+        marks = [("├─ ", "│  ")] * (len(below) - 1) + [("└─ ", "   ")]
+        steps = [(child, stem + mark, stem + more) for child, (mark, more) in zip(below, marks, strict=False)]
+        waiting += reversed(steps)
+    return found
 
 
 def _picture(view: LineageView) -> str:

@@ -9,15 +9,20 @@ import click
 
 from pondage.cli.client.desk import desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
-from pondage.cli.printing.output import Cell, Row, print_json, print_pairs, print_table, print_title, state_cell
+from pondage.cli.printing.layout import Cell, Row, unbroken
+from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title, state_cell
 from pondage.cli.printing.ponds import run_notes
 from pondage.cli.printing.stages import print_stages
 from pondage.operations import ponds
 from pondage.views.plans.schema import ColumnView
+from pondage.views.ponds.partitions import PartitionsView
 from pondage.views.ponds.show import PondReference, PondShow, PublishedView, RippleShow, SnapshotShow
 from pondage.views.runs.runs import AttemptView, CodeView, ExecutionView, OutputView, RunDetailView
-from pondage.views.words import age_text, count_text, duration_text, moment_text, size_text
+from pondage.views.words import age_text, count_text, duration_text, moment_text, old_text, size_text
 from pondage.work.snapshot import ExpectationResult
+
+_PARTITIONS = 20
+"""How many partitions are printed."""
 
 
 @verb
@@ -131,6 +136,8 @@ def _print_ripple(settings: Settings, view: PondShow, ripple: RippleShow, wareho
             ("formats", ", ".join(ripple.formats) if published else ""),
         ],
     )
+    if ripple.partitions:
+        _print_partitions(settings, ripple.partitions, view.at)
     if published:
         _print_columns(settings, published.columns)
 
@@ -147,6 +154,31 @@ def _data(published: PublishedView) -> str:
     return (
         f"{size} in {count_text(published.batches, 'batch')}; the newest has {count_text(published.batch_rows, 'row')}"
     )
+
+
+def _print_partitions(settings: Settings, found: PartitionsView, at: int) -> None:
+    older = f", {count_text(found.older_code, 'partition')} made by older code" if found.older_code else ""
+    click.echo(f"{count_text(found.count, 'partition')} by {', '.join(found.by)}{older}")
+    print_table(
+        settings,
+        ("PARTITION", "ROWS", "SIZE", "MADE", "BY", "CODE"),
+        [
+            (
+                ", ".join("null" if value is None else str(value) or '""' for value in each.values),
+                f"{each.rows:,}",
+                size_text(each.bytes),
+                age_text(each.made_at, at),
+                each.run,
+                "older" if each.is_older_code else "",
+            )
+            for each in found.partitions[:_PARTITIONS]
+        ],
+    )
+    if found.count > _PARTITIONS:
+        click.echo(f"… {found.count - _PARTITIONS} more: --json has the last {len(found.partitions)}")
+    if found.missing:
+        named = ", ".join(found.missing[-_PARTITIONS:])
+        click.echo(f"missing: {named}" + (" and more" if len(found.missing) > _PARTITIONS else ""))
 
 
 def _print_columns(settings: Settings, columns: tuple[ColumnView, ...]) -> None:
@@ -258,9 +290,9 @@ def _print_snapshot(settings: Settings, view: SnapshotShow) -> None:
         print_title("made of", settings)
         print_table(
             settings,
-            ("AS", "TABLE", "SNAPSHOT", "RUN", "FRESH"),
+            ("AS", "TABLE", "SNAPSHOT", "RUN", "DATA AGE"),
             [
-                (name, each.table, each.snapshot, each.run, age_text(each.freshness - each.delay, view.at))
+                (name, each.table, each.snapshot, each.run, unbroken(old_text(each.freshness - each.delay, view.at)))
                 if (each := view.read.get(name))
                 else (name, "-", snapshot or "none", "-", "-")
                 for name, snapshot in view.inputs.items()

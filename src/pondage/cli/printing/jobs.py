@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pondage.cli.client.settings import Settings
-from pondage.cli.printing.output import Cell, Row, print_table, print_title
+from pondage.cli.printing.layout import Cell, Row
+from pondage.cli.printing.output import print_table, print_title
 from pondage.views.jobs.jobs import ComponentView, JobRunDetail, JobRunView, JobView
 from pondage.views.words import duration_text, moment_text, size_text
 
@@ -26,7 +27,7 @@ def component_rows(view: JobRunDetail) -> list[Row]:
             state(one.state),
             _took(one.started_at, one.ended_at, view.at),
             f"{sum(output.rows for output in one.outputs):,}" if one.outputs else "",
-            _note(one),
+            _note(one, view.at),
         )
         for one in view.components
     ]
@@ -52,19 +53,35 @@ def _figure(found: int | None) -> str:
 def doing_text(one: ComponentView) -> str:
     """Answer how far a running component is: `waits for a worker`, `starting spark: starting the JVM`, `3/8 tasks`."""
     if one.work != "running" or one.progress is None:
-        return "waits for a worker" if one.work == "queued" else ""
+        return "waits for a worker" if one.work == "queued" and one.again_at is None else ""
     tasks = f"{one.progress.tasks_done}/{one.progress.tasks_all} tasks" if one.progress.tasks_all else ""
     return " ".join(word for word in (one.progress.phase, tasks) if word)
 
 
-def _note(one: ComponentView) -> str:
-    words = [one.cause, doing_text(one)]
+def crash_text(one: ComponentView, now: int) -> str:
+    """Answer what became of a component whose process died: `crashed twice, tried again in 4 s, 2 more`."""
+    if not one.crashes:
+        return _again_text(one, now) if one.again_at is not None else ""
+    times = {1: "once", 2: "twice"}.get(one.crashes, f"{one.crashes} times")
+    words = [f"crashed {times}"]
+    if one.work:
+        words += [_again_text(one, now), f"{one.crash_budget - one.crashes} more"]
+    return ", ".join(words)
+
+
+def _again_text(one: ComponentView, now: int) -> str:
+    if one.again_at is None:
+        return "tried again"
+    seconds = -(-(one.again_at - now) // 1_000_000)
+    return f"tried again in {duration_text(seconds * 1_000_000)}"
+
+
+def _note(one: ComponentView, now: int) -> str:
+    words = [one.cause, doing_text(one), crash_text(one, now)]
     if one.is_restored:
         words.append("restored")
     if one.attempt > 1:
         words.append(f"attempt {one.attempt}")
-    if one.crashes:
-        words.append(f"crashed {one.crashes} times" if one.crashes > 1 else "crashed once")
     return "; ".join(word for word in words if word)
 
 

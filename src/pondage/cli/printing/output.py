@@ -1,4 +1,4 @@
-"""How a verb prints: JSON of a view, or text. Tables by the terminal library on a terminal, plain columns elsewhere."""
+"""How a verb prints: JSON of a view, or text. Tables are laid out the same way everywhere; a terminal shows styles."""
 
 from __future__ import annotations
 
@@ -11,20 +11,12 @@ import click
 import msgspec
 
 from pondage.cli.client.settings import Settings
+from pondage.cli.printing.layout import SPACE, Cell, Line, Row, line_text, pair_lines, screen_width, table_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+    from rich.text import Text
 
-
-class Cell(msgspec.Struct, frozen=True):
-    """A text with a style that only a terminal shows."""
-
-    text: str
-    style: str = ""
-
-
-Row = Sequence[Cell | str]
 
 STATE_STYLES = {
     "running": "bold cyan",
@@ -75,15 +67,29 @@ def print_view(view: object, text: str | Callable[[], object], *, is_json: bool)
 
 
 def print_table(
-    settings: Settings, columns: Sequence[str], rows: Iterable[Row], *, numbers: Sequence[str] = ()
+    settings: Settings,
+    columns: Sequence[str],
+    rows: Iterable[Row],
+    *,
+    numbers: Sequence[str] = (),
+    is_endless: bool = False,
 ) -> None:
-    """Print a table. `numbers` are the columns whose texts stand at the right."""
-    given = list(rows)
+    """Print a table. `numbers` are the columns whose texts stand at the right.
+
+    With `is_endless` a row is one line wherever no person looks, however long it is: for data, which others read on.
+    """
+    width = None if is_endless and not is_terminal() else screen_width()
+    _print_lines(settings, table_lines(columns, list(rows), numbers=numbers, width=width, is_whole=is_endless))
+
+
+def _print_lines(settings: Settings, lines: Iterable[Line]) -> None:
     if is_terminal():
-        console(settings).print(rich_table(columns, given, numbers=numbers))
+        shown = console(settings)
+        for line in lines:
+            shown.print(_rich(line), soft_wrap=True)
         return
-    for line in plain_lines(columns, given, numbers=numbers):
-        click.echo(line)
+    for line in lines:
+        click.echo(line_text(line))
 
 
 def print_list(
@@ -93,40 +99,26 @@ def print_list(
     print_view(view, lambda: print_table(settings, columns, rows) if rows else click.echo(empty), is_json=is_json)
 
 
-def rich_table(columns: Sequence[str], rows: Iterable[Row], *, numbers: Sequence[str] = ()) -> Table:
+def rich_table(columns: Sequence[str], rows: Iterable[Row], *, width: int) -> Text:
     """Answer a table for the terminal library. Texts are never taken for markup."""
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_text(cell), style=cell.style if isinstance(cell, Cell) else "") for cell in row))
-    return table
+    return Text("\n").join(_rich(line) for line in table_lines(columns, list(rows), width=width))
 
 
-def plain_lines(columns: Sequence[str], rows: Sequence[Row], *, numbers: Sequence[str] = ()) -> list[str]:
-    """Answer a table as aligned lines without any decoration."""
-    texts = [[_text(cell).replace("\n", " ") for cell in row] for row in rows]
-    widths = [max([len(column), *(len(row[at]) for row in texts)]) for at, column in enumerate(columns)]
-    lines = []
-    for row in [list(columns), *texts]:
-        cells = [
-            cell.rjust(width) if column in numbers else cell.ljust(width)
-            for cell, width, column in zip(row, widths, columns, strict=True)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return lines
+def _rich(line: Line) -> Text:
+    from rich.text import Text
+
+    found = Text(no_wrap=True)
+    for cell in line:
+        found.append(cell.text.replace(SPACE, " "), style=cell.style)
+    found.rstrip()
+    return found
 
 
 def print_pairs(settings: Settings, pairs: Iterable[tuple[str, str]]) -> None:
     """Print names with their values; empty values are left out."""
-    given = [(name, value) for name, value in pairs if value]
-    width = max((len(name) for name, _ in given), default=0)
-    for name, value in given:
-        click.echo(f"{styled(name.ljust(width), settings, dim=True)}  {value}")
+    _print_lines(settings, pair_lines([(name, value) for name, value in pairs if value], width=screen_width()))
 
 
 def print_title(text: str, settings: Settings) -> None:
@@ -140,7 +132,3 @@ def styled(text: str, settings: Settings, *, bold: bool = False, dim: bool = Fal
     if settings.is_colorless or "NO_COLOR" in os.environ or not is_terminal():
         return text
     return click.style(text, bold=bold or None, dim=dim or None, fg=fg)
-
-
-def _text(cell: Cell | str) -> str:
-    return cell.text if isinstance(cell, Cell) else cell

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from pondage.cli.printing.output import Cell, Row, state_cell
+from pondage.cli.printing.layout import Cell, Row, unbroken
+from pondage.cli.printing.output import state_cell
 from pondage.views.ponds.status import PondView, StatusView, TriggerView
 from pondage.views.runs.active import ActiveRunView, RippleView
 from pondage.views.runs.processes import heard_of
 from pondage.views.runs.runs import RunView
-from pondage.views.words import age_text, count_text, duration_text, moment_text
+from pondage.views.words import age_text, count_text, duration_text, old_text
 
-STATUS_COLUMNS = ("POND", "STATE", "FRESH", "ASKED FOR BY", "NOW", "LAST RUN")
+STATUS_COLUMNS = ("POND", "STATE", "DATA AGE", "ASKED FOR BY", "LAST RUN", "NOW")
 REACTOR_COLUMNS = ("REACTOR", "VERSION", "STATE", "WAITS FOR")
-RUNS_COLUMNS = ("RUN", "POND", "STATE", "STARTED", "TOOK", "FRESHNESS", "REASON", "NOTE")
+RUNS_COLUMNS = ("RUN", "POND", "STATE", "AGE", "TOOK", "DATA AGE", "REASON", "NOTE")
 MOST_OF_AN_ERROR = 120
 """Characters of an error in a table."""
 
@@ -29,8 +30,8 @@ def status_rows(view: StatusView, now: int, ponds: frozenset[str] | None = None)
             state_cell(pond.state),
             fresh_text(pond, now),
             asked_text(pond),
-            Cell(doing_text(pond, now), "red" if pond.state == "failed" else ""),
             last_text(pond, now),
+            Cell(doing_text(pond, now), "red" if pond.state == "failed" else ""),
         )
         for pond in view.ponds
         if ponds is None or pond.key in ponds
@@ -40,8 +41,8 @@ def status_rows(view: StatusView, now: int, ponds: frozenset[str] | None = None)
 def fresh_text(pond: PondView, now: int) -> str:
     """Answer how old the data of a Pond is."""
     if pond.freshness is None:
-        return "never"
-    return age_text(pond.freshness - (pond.delay or 0), now)
+        return "none"
+    return unbroken(old_text(pond.freshness - (pond.delay or 0), now))
 
 
 def asked_text(pond: PondView) -> str:
@@ -104,8 +105,7 @@ def last_text(pond: PondView, now: int) -> str:
     last = pond.last_run
     if last is None:
         return "-"
-    took = duration_text(last.ended_at - last.started_at)
-    return f"#{last.number} {last.state} {age_text(last.ended_at, now)} in {took}"
+    return f"#{last.number} {last.state} {unbroken(old_text(last.ended_at, now) + ' ago')}"
 
 
 def process_text(view: StatusView) -> str:
@@ -141,9 +141,9 @@ def run_row(run: RunView, now: int) -> Row:
         run.id,
         f"{run.pond}#{run.number}",
         state_cell(run.state),
-        f"{moment_text(run.started_at)} ({age_text(run.started_at, now)})",
-        duration_text(took),
-        age_text(run.freshness - run.delay, now),
+        unbroken(old_text(run.started_at, now)),
+        unbroken(duration_text(took)),
+        unbroken(old_text(run.freshness - run.delay, now)),
         run.reason,
         Cell("; ".join(notes), "red" if run.error else ""),
     )

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import click
 
 from pondage.cli.client.settings import Settings
-from pondage.cli.printing.output import Row, print_table, print_title
+from pondage.cli.printing.layout import Row
+from pondage.cli.printing.output import print_table, print_title
 from pondage.simulate.measure import Figures
 from pondage.views.plans.simulation import RippleTiming, SimulationView
 from pondage.views.words import count_text, duration_text, list_text, moment_text

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pondage.cli.client.settings import Settings
-from pondage.cli.printing.output import Row, print_table, print_title
+from pondage.cli.printing.layout import Row
+from pondage.cli.printing.output import print_table, print_title
 from pondage.views.runs.active import Progress, StageView
 from pondage.views.words import duration_text, size_text
 

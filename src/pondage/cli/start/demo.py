@@ -109,11 +109,11 @@ def _is_quiet(view: StatusView) -> bool:
 
 
 def print_rhythm(settings: Settings, view: RhythmView) -> None:
-    """Print how every Pond settled on the slowest one's rhythm, and what a schedule would have done instead."""
+    """Print how every Pond settled on the slowest one's rhythm."""
     if view.bottleneck is None:
         click.echo("no Run began and completed in this time; try: pondage demo --seconds 60")
         return
-    columns = ("POND", "RUNS", "TIME BETWEEN RUNS", "SLOWEST RIPPLE", "RUNS ON A SCHEDULE", "OF THEM UNREAD")
+    columns = ("POND", "RUNS", "TIME BETWEEN RUNS", "SLOWEST RIPPLE")
     print_table(
         settings,
         columns,
@@ -123,8 +123,6 @@ def print_rhythm(settings: Settings, view: RhythmView) -> None:
                 str(pond.runs),
                 "-" if pond.mean_period_us is None else duration_text(pond.mean_period_us),
                 "-" if pond.pace_us is None else duration_text(pond.pace_us),
-                str(pond.scheduled_runs),
-                str(pond.unread_runs),
             )
             for pond in view.ponds
         ],
@@ -133,8 +131,7 @@ def print_rhythm(settings: Settings, view: RhythmView) -> None:
     ran = sum(pond.runs for pond in view.ponds)
     click.echo(
         f"In {duration_text(view.until - view.since)} these Ponds ran {ran} times: as often as the slowest could use.\n"
-        f"A schedule that starts each as often as it can run would have made {view.scheduled_runs} Runs, "
-        f"{view.unread_runs} of them for data that nobody read."
+        "What a schedule would have done instead: pondage simulate"
     )
 
 

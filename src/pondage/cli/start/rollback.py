@@ -65,8 +65,8 @@ def _roll_back_project(settings: Settings, opened: Desk, *, is_dry: bool, is_jso
         f"deployed again to {back.environment}: the state of {age_text(back.deployed_at, back.at)}; "
         "your files are as they were (pondage deploy brings them back)"
     )
-    for key, run in back.older_runs.items():
+    for key, number in back.older_runs.items():
         click.echo(
             f"{key} still shows what the newer code made, and its contract stands: before it runs, "
-            f"show what this code made: pondage rollback {key} --to {run}"
+            f"show what this code made: pondage rollback {key} --to {number}"
         )

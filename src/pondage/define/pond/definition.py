@@ -10,6 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from pondage.define.pond.partition import PartitionDefinition
+
 Scalar = str | int | float | bool | None
 RuleKind = Literal[
     "rows", "not_null", "between", "in_set", "check", "bad_rows", "matches", "unique", "foreign_key", "fresh", "volume"
@@ -198,8 +200,9 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     windows: tuple[WindowDefinition, ...] = ()
     retries: Retries = Retries()
     triggers: Triggers = Triggers()
-    mode: Literal["replace", "append", "merge"] = "replace"
+    mode: Literal["replace", "append", "merge", "partition"] = "replace"
     keys: tuple[str, ...] = ()
+    partition: PartitionDefinition | None = None
     coherent: bool = True
     fuse: bool = False
     pool: str | None = None
@@ -219,6 +222,11 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     def major(self) -> int:
         """Answer the major version, which is part of the Pond's identity."""
         return int(self.version.partition(".")[0])
+
+    @property
+    def mode_text(self) -> str:
+        """Answer the mode, and by what its tables are in partitions."""
+        return self.mode if self.partition is None else f"{self.mode} by {', '.join(self.partition.texts)}"
 
     def ripple(self, name: str) -> RippleDefinition:
         """Answer the Ripple of that name; raises KeyError when the Pond has none."""

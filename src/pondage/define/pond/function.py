@@ -10,6 +10,7 @@ import msgspec
 
 from pondage.define.pond.definition import Retries, Scalar, SourceDefinition
 from pondage.define.pond.expectation import Expectations, flattened
+from pondage.define.pond.partition import Expected, Late, Nulls
 from pondage.define.pond.pond import Pond
 from pondage.define.pond.publication import Formats
 from pondage.define.pond.ripple import RippleReference, Source
@@ -56,6 +57,11 @@ def pond(
     retries: Retries | None = None,
     mode: Mode = "replace",
     keys: Iterable[str] = (),
+    by: Iterable[str] = (),
+    null: Nulls = "refuse",
+    within: str | None = None,
+    late: Late = "refuse",
+    expected: Expected | None = None,
     coherent: bool = True,
     timeout: str | None = None,
     progress_lease: str | None = None,
@@ -87,6 +93,11 @@ def pond(
     retries: Retries | None = None,
     mode: Mode = "replace",
     keys: Iterable[str] = (),
+    by: Iterable[str] = (),
+    null: Nulls = "refuse",
+    within: str | None = None,
+    late: Late = "refuse",
+    expected: Expected | None = None,
     coherent: bool = True,
     timeout: str | None = None,
     progress_lease: str | None = None,
@@ -107,7 +118,8 @@ def pond(
         made: PondFunction[P, R] = PondFunction(
             function.__name__, version, description=description or inspect.cleandoc(function.__doc__ or ""),
             owner=owner, tags=tags, window=window, wave=wave, pacing=pacing, tide=tide, schedule=schedule,
-            retries=retries, mode=mode, keys=keys, coherent=coherent, timeout=timeout,
+            retries=retries, mode=mode, keys=keys, by=by, null=null, within=within, late=late, expected=expected,
+            coherent=coherent, timeout=timeout,
             progress_lease=progress_lease, pool=pool, labels=labels, publish=publish,
         )  # fmt: skip
         made.function = function

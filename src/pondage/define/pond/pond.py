@@ -20,6 +20,7 @@ from pondage.define.pond.definition import (
     Scalar,
 )
 from pondage.define.pond.expectation import Expectations, flattened
+from pondage.define.pond.partition import Expected, Late, Nulls
 from pondage.define.pond.probes import Probe, probe_refused, probes_by_ripple
 from pondage.define.pond.publication import Formats, refuse_unknown_ripples
 from pondage.define.pond.resolve import checked_reads, refuse_cycle, resolved_reads
@@ -67,6 +68,11 @@ class Pond:
         retries: Retries | None = None,
         mode: Mode = "replace",
         keys: Iterable[str] = (),
+        by: Iterable[str] = (),
+        null: Nulls = "refuse",
+        within: str | None = None,
+        late: Late = "refuse",
+        expected: Expected | None = None,
         coherent: bool = True,
         fuse: bool = False,
         timeout: str | None = None,
@@ -79,7 +85,8 @@ class Pond:
         self.name = checked_name(name, what="Pond", place=self.place)
         self.settings: PondSettings = checked_settings(
             version=version, description=description, owner=owner, tags=tags, window=window, wave=wave, pacing=pacing,
-            tide=tide, schedule=schedule, retries=retries, mode=mode, keys=keys, coherent=coherent, fuse=fuse,
+            tide=tide, schedule=schedule, retries=retries, mode=mode, keys=keys, by=by, null=null, within=within,
+            late=late, expected=expected, coherent=coherent, fuse=fuse,
             timeout=timeout, progress_lease=progress_lease, pool=pool, labels=labels, publish=publish, place=self.place,
         )  # fmt: skip
         self.ripples: dict[str, Ripple] = {}
@@ -312,6 +319,7 @@ class Pond:
             triggers=settings.triggers,
             mode=settings.mode,
             keys=settings.keys,
+            partition=settings.partition,
             coherent=settings.coherent,
             fuse=settings.fuse,
             pool=settings.pool,

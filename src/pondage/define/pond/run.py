@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from pondage.define.pond.definition import Scalar
+from pondage.define.values.duration import parsed_duration
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -38,6 +39,17 @@ class Positions(Protocol):
     def decide(self, name: str, value: str) -> str:
         """Decide up to where this Run reads, unless it was decided before; answer what counts."""
 
+    @property
+    def run_id(self) -> str:
+        """Answer the public id of the Run."""
+
+    @property
+    def place(self) -> str:
+        """Answer a directory for what a position is too long for. Only names that a position holds are kept in it."""
+
+    def forgotten(self, after: int) -> tuple[int, tuple[str, ...]]:
+        """Answer which files somebody wants to be taken again, told after that number; and the number of the last."""
+
 
 class Unchanged(Exception):
     """Raised by `run.unchanged()`: the last data is still right, so the Ripple ends here and nothing is written.
@@ -57,6 +69,9 @@ class Followed(Protocol):
     def changes(self, table: str) -> DataFrame:
         """Answer the rows of a table that are new to the Ripple."""
 
+    def touched(self, columns: tuple[str, ...], *, before_us: int, after_us: int, own: tuple[str, ...]) -> Column:
+        """Answer what selects the partitions that changed, and what they depend on."""
+
 
 class Run:
     """What a Ripple may know about the Run it is part of. Made by a worker; in a unit test, make one yourself."""
@@ -72,6 +87,7 @@ class Run:
         secrets: Secrets | None = None,
         followed: Followed | Mapping[str, DataFrame] | None = None,
         positions: Positions | None = None,
+        touched: Column | None = None,
     ) -> None:
         self._freshness_us = freshness_us
         self._previous_us = previous_freshness_us
@@ -80,9 +96,13 @@ class Run:
         self._idempotency_key = idempotency_key
         self._secrets = secrets
         self._positions = positions
+        self._touched = touched
         self._read_to: dict[str, str] = {}
         self._read_freshness = False
         self._followed = followed if followed is not None else {}
+        self._set_aside: list[DataFrame] = []
+        self._left: dict[str, int] = {}
+        self._lists: dict[str, None] = {}
 
     @property
     def is_full(self) -> bool:
@@ -109,10 +129,43 @@ class Run:
             )
         return self._followed[table]
 
-    def following(self, tables: Mapping[str, DataFrame]) -> None:
+    def touched(
+        self,
+        *columns: str,
+        own: str | tuple[str, ...] = (),
+        before: str | None = None,
+        after: str | None = None,
+    ) -> Column:
+        """Answer what selects the partitions of the tables read here that were replaced since this Ripple's table.
+
+        `columns` are those of `by=` (`"day"`, `"at:day"`), and the answer works on any table that has them. With
+        `is_full` it selects everything. In a Pond with `mode="partition"` by the same columns, these partitions are
+        replaced by what the Ripple returns, with nothing where it returns nothing. `own="day"` says that its own table
+        calls them otherwise; it is refused when they are none of its own.
+
+        `before="6d"` says that a partition is made of its own rows and those of the six days before it: then those that
+        are up to six days behind a changed one are replaced too, all that they are made of is selected, and what is
+        returned of other partitions is dropped. `after` is the same the other way.
+        """
+        before_us = 0 if before is None else parsed_duration(before, what="before")
+        after_us = 0 if after is None else parsed_duration(after, what="after")
+        if not isinstance(self._followed, Mapping):
+            return self._followed.touched(
+                columns, before_us=before_us, after_us=after_us, own=(own,) if isinstance(own, str) else own
+            )
+        if self._touched is None:
+            raise PondageError(
+                f"run.touched({', '.join(map(repr, columns))}): this run has no past",
+                hint="in a test, give it one: Run(freshness_us=0, touched=F.col('day') == '2026-03-01')",
+                code="NO_PAST",
+            )
+        return self._touched
+
+    def following(self, tables: Mapping[str, DataFrame], *, everything: Column | None = None) -> None:
         """Give the tables themselves as their changes, unless a worker knows better. For trials without a past."""
         if isinstance(self._followed, Mapping):
             self._followed = {**tables, **self._followed}
+            self._touched = everything if self._touched is None else self._touched
 
     @property
     def freshness(self) -> datetime:
@@ -193,6 +246,38 @@ class Run:
     def positions(self) -> Mapping[str, str]:
         """Answer what this Run has read up to, as JSON. For the worker."""
         return MappingProxyType(self._read_to)
+
+    @property
+    def outside(self) -> Positions | None:
+        """Answer where the worker keeps how far this Ripple has read; None in a test. For sources."""
+        return self._positions
+
+    def set_aside(self, rows: DataFrame) -> None:
+        """Keep rows that cannot be part of the table in `TABLE__bad`, the reason in `_bad`. For sources."""
+        self._set_aside.append(rows)
+
+    @property
+    def rows_aside(self) -> Sequence[DataFrame]:
+        """Answer the rows that were set aside before they were read as rows of the table. For the worker."""
+        return tuple(self._set_aside)
+
+    def keep_list(self, name: str) -> None:
+        """Say that a position speaks of this list beside the data. For sources."""
+        self._lists[name] = None
+
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """Answer the lists that this Run's positions speak of. For the worker."""
+        return tuple(self._lists)
+
+    def leave(self, name: str, count: int) -> None:
+        """Say that this Run leaves so much for the next one, which then begins at once. For sources."""
+        self._left[name] = count
+
+    @property
+    def left(self) -> int:
+        """Answer how much this Run leaves for the next one. For the worker."""
+        return sum(self._left.values())
 
     def of_fused(self, parameters: Mapping[str, Scalar], logger: str) -> Run:
         """Answer the same Run as a Ripple sees it that is fused into this one. For the worker."""

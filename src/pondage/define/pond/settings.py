@@ -16,13 +16,14 @@ from pondage.define.pond.definition import (
     Triggers,
     WindowDefinition,
 )
+from pondage.define.pond.partition import Expected, Late, Nulls, PartitionDefinition, checked_partition
 from pondage.define.pond.publication import Formats, checked_formats
 from pondage.define.pond.window import Schedule, Window
 from pondage.define.values.duration import parsed_duration, parsed_seconds
 from pondage.define.values.names import checked_name, parsed_version
 from pondage.errors import DefinitionError
 
-Mode = Literal["replace", "append", "merge"]
+Mode = Literal["replace", "append", "merge", "partition"]
 Pacing = Literal["eager", "just_in_time"]
 Windows = Window | Iterable["Window | tuple[Window, ...]"]
 Tides = str | Mapping[str, str] | tuple[()]
@@ -42,6 +43,7 @@ class PondSettings(msgspec.Struct, frozen=True, kw_only=True):
     retries: Retries
     mode: Mode
     keys: tuple[str, ...]
+    partition: PartitionDefinition | None
     coherent: bool
     fuse: bool
     timeout_s: float | None
@@ -65,6 +67,11 @@ def checked_settings(
     retries: Retries | None,
     mode: Mode,
     keys: Iterable[str],
+    by: Iterable[str],
+    null: Nulls,
+    within: str | None,
+    late: Late,
+    expected: Expected | None,
     coherent: bool,
     fuse: bool,
     timeout: str | None,
@@ -77,7 +84,7 @@ def checked_settings(
     """Answer the settings, or raise `DefinitionError` for the first that is wrong."""
     parsed_version(version, place=place)
     if mode not in get_args(Mode):
-        raise _refused(f"mode is {mode!r}", 'choose "replace", "append" or "merge"', place)
+        raise _refused(f"mode is {mode!r}", 'choose "replace", "append", "merge" or "partition"', place)
     if pacing not in get_args(Pacing):
         raise _refused(f"pacing is {pacing!r}", 'choose "eager" or "just_in_time"', place)
     if pacing != "eager" and not wave:
@@ -93,6 +100,7 @@ def checked_settings(
         retries=_retries(retries, place),
         mode=mode,
         keys=_keys(keys, mode, place),
+        partition=checked_partition(mode, by, null=null, within=within, late=late, expected=expected, place=place),
         coherent=coherent,
         fuse=fuse,
         timeout_s=parsed_seconds(timeout, "timeout", place),

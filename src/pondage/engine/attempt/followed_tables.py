@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+import msgspec
 
 from pondage.define.pond.definition import ReadDefinition
+from pondage.define.pond.partition import Partition, PartitionColumn, around, parsed
 from pondage.errors import PondageError
 from pondage.ledger.commit.increments import Increments
 from pondage.ledger.data.bases import Base
@@ -14,7 +17,16 @@ from pondage.ledger.kinds.ripple import RippleTask
 from pondage.work.snapshot import Changes, Increment
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
+
+
+class Selected(Protocol):
+    """Makes the condition for partitions of a table that is read."""
+
+    def __call__(
+        self, read: ReadDefinition, columns: Sequence[PartitionColumn], found: set[Partition] | None, /
+    ) -> Column:
+        """Answer it; without `found` it holds for every row."""
 
 
 class NeedsAll(Exception):
@@ -24,7 +36,8 @@ class NeedsAll(Exception):
 class Following:
     """One call of a Ripple: its `is_full`, its changes, and the `Increment` that goes with what it returns.
 
-    `whole(read)` and `part(read, changes)` make tables of what the ledger knows. A Ripple is called again with
+    `whole(read)` and `part(read, changes)` make tables of what the ledger knows, `selected(read, columns, values)` the
+    condition for partitions of a table that is read (None: all). A Ripple is called again with
     `is_full=True` when a call of it ended with `has_failed`.
     """
 
@@ -35,12 +48,15 @@ class Following:
         *,
         whole: Callable[[ReadDefinition], DataFrame],
         part: Callable[[ReadDefinition, Changes], DataFrame],
+        selected: Selected | None = None,
         is_full: bool = False,
     ) -> None:
         self._task = task
         self._ledger = ledger
         self._whole = whole
         self._part = part
+        self._selected = selected
+        self._touched: list[_Touched] = []
         self._is_full = is_full or ledger.is_asked_full
         self._is_asked = False
         self._asked: dict[str, None] = {}
@@ -70,6 +86,107 @@ class Following:
             self.has_failed = True
             raise NeedsAll(table)
         return self._part(read, found)
+
+    def touched(self, columns: tuple[str, ...], *, before_us: int, after_us: int, own: tuple[str, ...] = ()) -> Column:
+        """Answer what selects the partitions that changed, widened; raises `NeedsAll` as `changes` does."""
+        assert self._selected is not None
+        mine = self._require_own(columns, own)
+        reads = [each for each in self._task.ripple.tables if self._columns(each, columns) is not None]
+        if not reads:
+            self._refuse_columns(columns)
+        for read in reads:
+            self._asked[read.table(self._task.definition.name)] = None
+        chosen = self._columns(reads[0], columns) or ()
+        if self.is_full:
+            return self._selected(reads[0], chosen, None)
+        changed: set[Partition] = set()
+        for read in reads:
+            found = self._between(read)
+            if found is None:
+                self.has_failed = True
+                raise NeedsAll(read.parameter)
+            places = [found.by.index(each.text) for each in self._columns(read, columns) or ()] if found.by else []
+            changed |= {tuple(each[place] for place in places) for each in found.partitions}
+        # A changed partition is a neighbour of those for which it lies as far on the other side.
+        made = _widened(changed, before_us=after_us, after_us=before_us)
+        self._touched.append(_Touched(columns=mine, values=made, is_widened=bool(before_us or after_us)))
+        return self._selected(reads[0], chosen, _widened(made, before_us=before_us, after_us=after_us))
+
+    @property
+    def replaced(self) -> set[Partition]:
+        """Answer the partitions of the own table that are replaced whatever is returned."""
+        by, found = self._own, set[Partition]()
+        for each in self._touched if self.extended is not None and by else ():
+            places = [by.index(column) for column in each.columns]
+            if sorted(places) == list(range(len(by))):
+                order = [each.columns.index(column) for column in by]
+                found |= {tuple(values[place] for place in order) for values in each.values}
+            else:
+                there = self._ledger.partitions(self.extended) if self.extended is not None else []
+                found |= {one for one in there if tuple(one[place] for place in places) in each.values}
+        return found
+
+    @property
+    def only(self) -> tuple[tuple[int, ...], set[Partition]] | None:
+        """Answer beyond which values of which own columns nothing is replaced; None: anything may be."""
+        by = self._own
+        inside = self._touched
+        if self.extended is None or not by or not any(each.is_widened for each in inside):
+            return None
+        if len({each.columns for each in inside}) > 1:
+            raise PondageError(
+                "run.touched: one call widens by before= or after=, and another one names other columns",
+                hint="ask for the same columns each time",
+                code="BAD_TOUCHED",
+            )
+        places = tuple(by.index(column) for column in inside[0].columns)
+        return places, {values for each in inside for values in each.values}
+
+    def _require_own(self, columns: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
+        """Answer these columns as the own table calls them.
+
+        What is selected by other columns would be a part of its partitions, and they are replaced whole.
+        """
+        mine = own or columns
+        if self._own and (len(mine) != len(columns) or not set(mine) <= set(self._own)):
+            name = f"{self._task.definition.name}.{self._task.ripple.name}"
+            raise PondageError(
+                f"run.touched({', '.join(map(repr, columns))}): the partitions of {name} are by {', '.join(self._own)}",
+                hint='say which of them it is: run.touched("at:day", own="day")',
+                code="BAD_TOUCHED",
+            )
+        return mine
+
+    @property
+    def _own(self) -> tuple[str, ...]:
+        partition = self._task.definition.partition
+        return () if partition is None else partition.texts
+
+    def _columns(self, read: ReadDefinition, columns: tuple[str, ...]) -> tuple[PartitionColumn, ...] | None:
+        """Answer these columns of the partitions of a table, None when it is not in such partitions."""
+        content = self._task.inputs.get(read.parameter)
+        known = {} if content is None else {each.text: each for each in parsed(content.by)}
+        return tuple(known[each] for each in columns) if columns and all(each in known for each in columns) else None
+
+    def _refuse_columns(self, columns: tuple[str, ...]) -> NoReturn:
+        name = self._task.definition.name
+        known = [
+            f"{read.table(name)} by {', '.join(content.by)}"
+            for read in self._task.ripple.tables
+            for content in [self._task.inputs.get(read.parameter)]
+            if content is not None and content.by
+        ]
+        raise PondageError(
+            f"run.touched({', '.join(map(repr, columns))}): "
+            f"{name}.{self._task.ripple.name} reads no table in such partitions",
+            hint=f"it reads {'; '.join(known)}" if known else 'none of its Sources has mode="partition"',
+            code="NOT_PARTITIONED",
+        )
+
+    @property
+    def extended_by(self) -> tuple[str, ...] | None:
+        """Answer by which columns the table that is extended is in partitions, None without a table."""
+        return None if self._base is None else self._base.content.by
 
     @property
     def extended(self) -> int | None:
@@ -125,6 +242,36 @@ class Following:
             hint=f"it reads {known}: add a parameter, or name the table in changes=[…]",
             code="NOT_READ",
         )
+
+
+class _Touched(msgspec.Struct, frozen=True, kw_only=True):
+    """One question for what was touched: the partitions that have to be made again, by these columns."""
+
+    columns: tuple[str, ...]
+    values: set[Partition]
+    is_widened: bool
+
+
+def _widened(values: set[Partition], *, before_us: int, after_us: int) -> set[Partition]:
+    """Answer the partitions that lie up to so long before and after these in time."""
+    if not before_us and not after_us:
+        return values
+    found: set[Partition] = set()
+    for each in values:
+        near = [_around(one, before_us, after_us) for one in each]
+        place = next((n for n, values in enumerate(near) if values is not None), None)
+        if place is None:
+            raise PondageError(
+                f"run.touched: before= and after= reckon with time, and {each!r} is none",
+                hint="a day is written 2026-03-01, an hour 2026-03-01T05, a month 2026-03",
+                code="NOT_TIME",
+            )
+        found.update((*each[:place], value, *each[place + 1 :]) for value in near[place] or ())
+    return found
+
+
+def _around(value: object, before_us: int, after_us: int) -> list[str] | None:
+    return around(value, before_us=before_us, after_us=after_us) if isinstance(value, str) else None
 
 
 def _of(reads: tuple[ReadDefinition, ...], pond: str) -> list[ReadDefinition]:

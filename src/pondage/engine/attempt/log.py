@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pondage.connect.veil import veiled
+from pondage.private import make_private, make_private_file
 
 LONGEST_LINE = 10_000
 LARGEST_FILE = 64 * 1024 * 1024
@@ -54,7 +55,8 @@ class AttemptLog:
                 self._size = LARGEST_FILE
             try:
                 if self._file is None:
-                    self.path.parent.mkdir(parents=True, exist_ok=True)
+                    make_private(self.path.parent)
+                    make_private_file(self.path)
                     self._file = self.path.open("a", encoding="utf-8", errors="backslashreplace")
                 self._size += len(line)
                 self._file.write(line)

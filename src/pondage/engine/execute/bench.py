@@ -17,7 +17,7 @@ from pondage.engine.execute.lineage import LineageKeeper
 from pondage.engine.process.code import DeployedCode
 from pondage.engine.process.config import EngineConfig
 from pondage.engine.process.local import local_warehouse
-from pondage.engine.process.places import snapshot_path
+from pondage.engine.process.places import lists_path, snapshot_path
 from pondage.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
     def destination(self, attempt: Attempt, *, dataset: str, run: str) -> str:
         """Answer where an attempt writes a snapshot: a place that belongs to its execution alone."""
         return snapshot_path(self.config.warehouse, dataset=dataset, run=run, token=attempt.work.claim.token)
+
+    def beside(self, *, dataset: str) -> str:
+        """Answer where a Ripple keeps lists of what it has taken: they outlive the attempt that wrote them."""
+        return lists_path(self.config.warehouse, dataset=dataset)
 
 
 class KindExecutor(ABC):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from pondage.define.pond.definition import ReadDefinition
+from pondage.define.pond.partition import Partition, PartitionColumn
 from pondage.engine.attempt.followed_tables import Following
 from pondage.errors import PondageError
 from pondage.ledger.commit.increments import BaseTable, Increments
@@ -16,9 +18,10 @@ from pondage.ledger.queue.claims import Claim
 from pondage.work.snapshot import Changes, Increment, SnapshotContent
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from pondage.spark.ripple.merge import Merge
+    from pondage.spark.ripple.partition import Cut
     from pondage.spark.ripple.ripple import RippleWork
 
 AGAIN = "again"
@@ -36,7 +39,9 @@ class Growing:
 
     def following(self, *, is_full: bool = False) -> Following:
         """Answer what a call of the Ripple learns about the tables it follows."""
-        return Following(self._task, self._increments, whole=self._whole, part=self._part, is_full=is_full)
+        return Following(
+            self._task, self._increments, whole=self._whole, part=self._part, selected=self._selected, is_full=is_full
+        )
 
     def once(self, work: RippleWork) -> SnapshotContent | None:
         """Call the Ripple and answer its snapshot, None when it said that nothing changed."""
@@ -81,6 +86,37 @@ class Growing:
 
         return Merge(keys=self._task.definition.keys, base=base)
 
+    def cut(self, following: Following) -> Cut | None:
+        """Answer which partitions the rows replace, None for a table without."""
+        definition = self._task.definition.partition
+        if definition is None:
+            return None
+        from pondage.spark.ripple.partition import Cut
+
+        def table() -> SnapshotContent | None:
+            return None if following.extended is None else self._increments.table(following.extended).content
+
+        def foreign() -> SnapshotContent | None:
+            return None if following.extended_by in (None, definition.texts) else table()
+
+        return Cut(
+            definition=definition,
+            freshness_us=self._task.freshness,
+            asked=lambda: following.replaced,
+            only=lambda: following.only,
+            has_base=lambda: following.extended is not None,
+            foreign=foreign,
+            table=table,
+        )
+
+    def _selected(
+        self, read: ReadDefinition, columns: Sequence[PartitionColumn], found: set[Partition] | None
+    ) -> Column:
+        from pondage.spark.files.layout import selected
+
+        content = self._task.inputs[read.parameter]
+        return selected("" if content is None else content.schema, columns, found)
+
     def _increment(self, following: Following, content: SnapshotContent) -> Increment | None:
         increment = following.increment()
         if increment is None or content.increment is None:
@@ -89,6 +125,8 @@ class Growing:
             increment,
             kept=content.increment.kept,
             changes=content.increment.changes,
+            by=content.increment.by,
+            partitions=content.increment.partitions,
             manifest=None if self._table is None else self._table.manifest,
         )
 

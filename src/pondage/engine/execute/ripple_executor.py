@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pondage.connect.landing.asked import PREFIX
 from pondage.define.pond.run import Run, Secrets
 from pondage.engine.attempt.attempt import Attempt
 from pondage.engine.attempt.executor import Result
@@ -42,6 +43,8 @@ class RippleExecutor(KindExecutor):
             answer = probe.answer(_run(task, secrets))
             if answer == task.probe:
                 return Same()
+        if probe is None and _is_quiet(attempt, bench):
+            return Same()
         with bench.opened(attempt) as session:
             if probe is not None and answer is None:
                 answer = probe.answer(_run(task, secrets), session)
@@ -98,16 +101,39 @@ def _work(attempt: Attempt, bench: Bench, secrets: Secrets, growing: Growing, fo
         ripple=task.ripple,
         function=ripple.function,
         inputs=task.inputs,
-        run=_run(task, secrets, following, Positions(bench.ledger, attempt.work)),
+        run=_run(task, secrets, following, _positions(attempt, bench)),
         destination=bench.destination(attempt, dataset=task.dataset_id, run=task.run_id),
         checks={each.name: each.function for each in ripple.expectations if each.function is not None},
         contract=task.contract,
         place=task.declared_at,
         on_frame=bench.lineage.watcher(attempt.work.claim.dispatch, task),
         merge=growing.merge(following),
+        cut=growing.cut(following),
         volumes=task.volumes,
         fused={each.name: pond.ripples[each.name].function for each in task.ripple.members},
     )
+
+
+def _positions(attempt: Attempt, bench: Bench) -> Positions:
+    task = attempt.work.given(RippleTask)
+    return Positions(bench.ledger, attempt.work, bench.beside(dataset=task.dataset_id))
+
+
+def _is_quiet(attempt: Attempt, bench: Bench) -> bool:
+    """Answer, without Spark, whether all that a Ripple reads are folders in which nothing has landed since.
+
+    Their listing is the probe of whoever declares none.
+    """
+    task = attempt.work.given(RippleTask)
+    if task.ripple.reads or task.ripple.members or task.ripple.kind != "function":
+        return False
+    positions = _positions(attempt, bench)
+    known = positions.of_same_code()
+    if not known or not all(name.startswith(PREFIX) for name in known):
+        return False
+    from pondage.connect.landing.landed_files import is_quiet
+
+    return all(is_quiet(each, positions.place, positions.forgotten) for each in known.values())
 
 
 def _probe(code: DeployedCode, task: RippleTask) -> Probe | None:

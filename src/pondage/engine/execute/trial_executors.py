@@ -136,6 +136,7 @@ def _work(
     secrets: Secrets | None = None,
 ) -> RippleWork:
     from pondage.spark.ripple.merge import Merge
+    from pondage.spark.ripple.partition import Cut
     from pondage.spark.ripple.ripple import RippleWork
 
     declared = code.pond(pond.entry).ripples[ripple.name]
@@ -153,6 +154,7 @@ def _work(
         ),
         destination="",
         merge=Merge(keys=pond.keys, base=lambda: None) if pond.mode == "merge" else None,
+        cut=None if pond.partition is None else Cut(definition=pond.partition),
         contract=contract,
         place=pond.place or None,
     )

@@ -22,6 +22,7 @@ from pondage.engine.process.places import LONGEST_SOCKET_PATH, socket_place
 from pondage.errors import PondageError
 from pondage.kernel.reaction import Effect
 from pondage.kernel.reaction.effects import Fired, Health, RecoveryNote, SourceHealth
+from pondage.private import make_private
 
 MOST_BYTES = 16 << 20
 """How long a line may be."""
@@ -99,7 +100,7 @@ class LiveSocket:
 
     async def open(self) -> None:
         """Begin to listen."""
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(self.path.parent)
         self.path.unlink(missing_ok=True)
         before = os.umask(0o177)
         try:

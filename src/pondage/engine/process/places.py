@@ -41,6 +41,11 @@ def snapshot_path(warehouse: str, *, dataset: str, run: str, token: str) -> str:
     return f"{warehouse.rstrip('/')}/data/{dataset}/{run}/{token}"
 
 
+def lists_path(warehouse: str, *, dataset: str) -> str:
+    """Answer the place of the lists of what the batches of a table have taken. No run has this name."""
+    return f"{warehouse.rstrip('/')}/data/{dataset}/taken"
+
+
 def run_table_path(warehouse: str, *, run: str, dispatch: int, port: str, token: str) -> str:
     """Answer the place of a table between components of a job: a port is a checked name."""
     return f"{warehouse.rstrip('/')}/runs/{run}/{dispatch}/{port}/{token}"

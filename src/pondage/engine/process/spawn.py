@@ -14,6 +14,7 @@ from typing import TypeVar
 import msgspec
 
 import pondage
+from pondage.private import make_private, private_opener
 
 Config = TypeVar("Config", bound=msgspec.Struct)
 
@@ -25,8 +26,8 @@ def spawn(module: str, config: msgspec.Struct, *, output: Path, directory: Path)
 
     The caller keeps the answer's `stdin` open: closing it, or dying, tells the child that its parent is gone.
     """
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with output.open("ab") as log:
+    make_private(output.parent)
+    with open(output, "ab", opener=private_opener) as log:
         # -P: what lies in the project's directory must not stand in for an installed module.
         child = subprocess.Popen(
             [sys.executable, "-P", "-m", module], stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT,

@@ -15,6 +15,7 @@ from pathlib import Path
 from pondage.engine.process.places import socket_place
 from pondage.engine.programs.session import ProgramSession
 from pondage.errors import PondageError
+from pondage.private import make_private
 from pondage.program.frames import FrameError
 from pondage.program.wire import ERROR, Header, HungUp, receive, send
 from pondage.spark.jvm.workspace import held, sweep
@@ -133,7 +134,7 @@ class SocketFolder:
 
     def __init__(self, state: Path) -> None:
         notes = state.resolve() / "queues"
-        notes.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(notes)
         name = f"{PREFIX}{secrets.token_hex(5)}"
         self.path = socket_place(len(f"{name}/queue")) / name
         # Without the outer lock, a sweeper could take a new note in the moment before its owner locks it.

@@ -20,6 +20,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.upkeep import retention
 from pondage.ledger.upkeep.retention import NamedSnapshot
+from pondage.private import make_private, make_private_file
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +39,7 @@ def backup(ledger: Ledger, target: Path) -> int:
     driver = _sqlite(ledger, "pg_dump --format=custom --file={file}", target)
     if target.exists():
         raise LedgerError(f"{target} exists already", hint="give another name, or move it away", code="FILE_EXISTS")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_private(target.parent)
     unfinished = target.with_name(f"{target.name}.unfinished-{os.getpid()}")
     try:
         driver.backup(unfinished)
@@ -154,7 +155,8 @@ def copy_journals(ledger: Path, target: Path) -> int:
     found = sorted(journals_of(ledger).glob("*.db"))
     place = journals_of(target)
     for path in found:
-        place.mkdir(parents=True, exist_ok=True)
+        make_private(place)
+        make_private_file(place / path.name)
         with closing(sqlite3.connect(path)) as journal, closing(sqlite3.connect(place / path.name)) as copy:
             journal.backup(copy)
     return len(found)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import shlex
 import shutil
 import sys
 import tempfile
@@ -16,13 +17,17 @@ import msgspec
 
 from pondage.engine.process.config import EngineConfig, config_of
 from pondage.engine.process.local import local_warehouse
+from pondage.engine.process.places import logs_directory
 from pondage.engine.services.cluster_doctor import cluster_findings
 from pondage.engine.services.ledger_doctor import Finding, ledger_findings
 from pondage.errors import PondageError
+from pondage.ledger.commit.journal import journals_of
+from pondage.private import is_open, make_private
 from pondage.project.project import find_project
 from pondage.spark.jvm.java import find_java
 
 LEAST_FREE_BYTES = 1024**3
+SHOWN = 3
 
 
 def examine(directory: Path, *, is_replaying: bool = False, has_cluster: bool = False) -> list[Finding]:
@@ -37,7 +42,7 @@ def examine(directory: Path, *, is_replaying: bool = False, has_cluster: bool = 
     except PondageError as error:
         return [*findings, Finding(check="project", ok=False, detail=error.message, hint=error.hint)]
     findings.append(Finding(check="project", ok=True, detail=f"{config.project} in {config.root}"))
-    findings += [_disk(config), _warehouse(config)]
+    findings += [_disk(config), _warehouse(config), _private(config)]
     if has_cluster:
         findings += cluster_findings(config)
     return [*findings, *ledger_findings(config, is_replaying=is_replaying)]
@@ -88,6 +93,8 @@ def _warehouse(config: EngineConfig) -> Finding:
     if place is None:
         return Finding(check="warehouse", ok=True, detail=f"{config.warehouse} (not on this machine: not looked at)")
     try:
+        if place.is_relative_to(config.state):
+            make_private(config.state)
         place.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=place, prefix=".doctor-"):
             pass
@@ -97,6 +104,31 @@ def _warehouse(config: EngineConfig) -> Finding:
             hint="change its owner, or set warehouse in pondage.toml",
         )  # fmt: skip
     return Finding(check="warehouse", ok=True, detail=f"{place} can be written")
+
+
+def _private(config: EngineConfig) -> Finding:
+    """Say what others may read of it. What lies in a state directory that is closed to them is closed."""
+    named = {config.state, logs_directory(config)}
+    scheme, _, place = config.ledger.partition("://")
+    if scheme == "sqlite":
+        ledger = Path("/" + place.lstrip("/"))
+        named |= {ledger.with_name(ledger.name + end) for end in ("", "-wal", "-shm")} | {journals_of(ledger)}
+    if config.secret_key.startswith("file:"):
+        named.add(Path(config.secret_key.removeprefix("file:")))
+    if is_open(config.state):
+        named |= {each for each in config.state.iterdir() if each != local_warehouse(config.warehouse)}
+    else:
+        named = {each for each in named if not each.is_relative_to(config.state)}
+    wide = sorted(str(each) for each in named if is_open(each))
+    if not wide:
+        return Finding(check="private", ok=True, detail="only its owner reads the ledger, logs, tokens and code")
+    more = f" and {len(wide) - SHOWN} more" if len(wide) > SHOWN else ""
+    return Finding(
+        check="private",
+        ok=False,
+        detail=f"others may read {', '.join(wide[:SHOWN])}{more}",
+        hint=f"chmod -R go-rwx {' '.join(shlex.quote(each) for each in wide)}",
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:

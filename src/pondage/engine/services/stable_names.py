@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from pondage.define.pond.partition import Partition
 from pondage.define.values.names import checked_name
 from pondage.engine.process.local import local_warehouse
 from pondage.engine.process.places import table_directory
@@ -23,8 +24,11 @@ LOCK_PATIENCE_S = 1.0
 LOCK_PAUSE_S = 0.01
 
 
-class Current(msgspec.Struct, frozen=True, kw_only=True):
-    """What `CURRENT.json` holds. `files` are full paths; `order` grows with every publication of the Pond."""
+class Current(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What `CURRENT.json` holds. `files` are full paths; `order` grows with every publication of the Pond.
+
+    Of a table in partitions `by` are their columns, and `partitions` has the values of each file.
+    """
 
     snapshot: str
     run: str
@@ -35,6 +39,8 @@ class Current(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
     bytes: int
     order: int
+    by: tuple[str, ...] = ()
+    partitions: tuple[Partition | None, ...] = ()
 
 
 def publish(warehouse: str, published: Published) -> list[Path]:
@@ -126,6 +132,8 @@ def _replace(directory: Path, published: Published, table: PublishedTable) -> bo
         rows=content.rows,
         bytes=content.bytes,
         order=published.order,
+        by=content.by,
+        partitions=tuple(file.partition for file in content.files) if content.by else (),
     )
     # The link first: CURRENT.json is what tells whether the whole was done.
     if target is None:

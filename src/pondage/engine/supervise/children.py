@@ -42,6 +42,8 @@ class StartWorker(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     mebibytes: int = 0
     is_extra: bool = False
+    is_due: bool = True
+    """What it is for can be done now; else it waits for its next try, and nobody leaves for that who is needed."""
 
 
 class RetireWorker(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,10 +79,9 @@ def decide(
     decisions: list[Decision] = [*missing[: max(room, 0)]]
     ending = sum(child.is_ending for child in children)
     coded = [need for need in wanted if need.code]
-    idle = [child for child in serving if child.held == 0 and not any(child.serves(need) for need in coded)]
     # Nobody is asked to leave for one more of a kind that is there already.
-    homeless = sum(not start.is_extra for start in missing[len(decisions) :]) - ending
-    leaving = idle[: max(homeless, 0)]
+    homeless = [start for start in missing[len(decisions) :] if not start.is_extra][ending:]
+    leaving = _leaving(serving, coded, due=sum(start.is_due for start in homeless), later=len(homeless))
     decisions.extend(
         RetireWorker(public_id=child.public_id, reason="its place is needed for other code") for child in leaving
     )
@@ -93,17 +94,33 @@ def decide(
     return decisions
 
 
+def _leaving(serving: Sequence[Child], coded: Sequence[Need], *, due: int, later: int) -> list[Child]:
+    """Answer who makes room: first those that nobody needs, then those whose work waits for its next try."""
+    idle = [child for child in serving if child.held == 0]
+    unneeded = [child for child in idle if not any(child.serves(need) for need in coded)]
+    patient = [
+        child
+        for child in idle
+        if child not in unneeded and not any(child.serves(need) and need.turn is not None for need in coded)
+    ]
+    found = unneeded[:later]
+    return [*found, *patient[: max(0, due - len(found))]]
+
+
 def _missing(serving: list[Child], wanted: list[Need], *, slots: int, newest: str) -> Iterator[StartWorker]:
     # The largest first: a worker that is started for it also does what needs less. Digests before queries, for the same
-    # reason.
+    # reason. But what can be done now before all that waits for its next try, and then whoever waits longest.
     planned = list(serving)
-    for need in sorted(wanted, key=lambda need: (need.code == "", -need.mebibytes, need.code)):
+    for need in sorted(
+        wanted, key=lambda need: (need.turn is None, need.code == "", -need.mebibytes, need.turn or 0, need.code)
+    ):
         able = sum(child.serves(need) for child in planned)
         for number in range(able, _workers(need, planned, slots)):
             is_extra = number > 0
             reason = "its queue is long" if is_extra else "work is waiting for it"
             code = need.code or newest
-            yield StartWorker(code=code, reason=reason, mebibytes=need.mebibytes, is_extra=is_extra)
+            is_due = need.turn is not None
+            yield StartWorker(code=code, reason=reason, mebibytes=need.mebibytes, is_extra=is_extra, is_due=is_due)
             # What it will have is at least that: nobody knows how much it is by default.
             planned.append(Child(public_id="", code=code))
 
@@ -130,9 +147,12 @@ class Restarts:
         self._quick: dict[str, int] = {}
         self._until_s: dict[str, float] = {}
 
-    def died(self, code: str, *, lived_s: float, now_s: float) -> None:
-        """Note that a worker for this code has ended without being asked to."""
-        if lived_s >= QUICK_DEATH_S:
+    def died(self, code: str, *, lived_s: float, now_s: float, held: int = 0) -> None:
+        """Note that a worker for this code has ended without being asked to.
+
+        One that `held` work died of that: the crash counts against the work, which has a budget of its own.
+        """
+        if lived_s >= QUICK_DEATH_S or held:
             self._quick.pop(code, None)
             return
         deaths = self._quick[code] = self._quick.get(code, 0) + 1

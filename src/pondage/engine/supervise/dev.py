@@ -19,6 +19,7 @@ from pondage.engine.supervise.supervisor import Supervisor, come_back, supervise
 from pondage.errors import PondageError
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
+from pondage.private import make_private, make_private_file
 from pondage.project.project import Project
 
 _DRAIN_MARGIN_S = 15.0
@@ -144,7 +145,7 @@ def _drained(child: subprocess.Popen[bytes], drain_s: float) -> None:
 @contextmanager
 def _dev_lock(state: Path) -> Iterator[None]:
     """Hold the lock of `pondage dev` for this project. The system frees it however the process ends."""
-    state.mkdir(parents=True, exist_ok=True)
+    make_private(state)
     with (state / "dev.lock").open("a+", encoding="ascii") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -163,7 +164,8 @@ def _dev_lock(state: Path) -> Iterator[None]:
 @contextmanager
 def _logging_to(file: Path) -> Iterator[None]:
     """Keep what the engine logs in a file: the terminal belongs to the person who looks at it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_private(file.parent)
+    make_private_file(file)
     handler = logging.FileHandler(file, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logger = logging.getLogger("pondage")

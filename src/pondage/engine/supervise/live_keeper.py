@@ -18,6 +18,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.tables import reactors
 from pondage.ledger.upkeep import reap
+from pondage.private import make_private
 
 LOST = 3
 """The exit code of a host that the ledger took for dead."""
@@ -143,7 +144,7 @@ class LiveKeeper:
 def start_live(config: WorkerConfig) -> ChildProcess:
     """Start a live host as a process of its own, with its output under the state directory."""
     logs = config.engine.state / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
+    make_private(logs)
     sweep_logs(logs, "live-*.log")
     return spawn(
         "pondage.engine.live.process", config,

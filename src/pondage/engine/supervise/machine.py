@@ -20,6 +20,7 @@ from pondage.engine.supervise.dev import drain_words
 from pondage.engine.supervise.supervisor import LOST, Supervisor, come_back, supervise
 from pondage.errors import ProjectError
 from pondage.ledger.database.driver import LedgerUnavailable
+from pondage.private import make_private
 from pondage.project.project import Project, location
 from pondage.spark.jvm.settings import available_cores
 
@@ -93,7 +94,7 @@ def run_worker(config: EngineConfig, *, has_live: bool = False, say: Callable[[s
     say = say or _say
     if has_live and config.listen:
         read_listening(config.listen)
-    config.state.mkdir(parents=True, exist_ok=True)
+    make_private(config.state)
     ledger = config.open_ledger()
     has_ended = False
 

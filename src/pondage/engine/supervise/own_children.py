@@ -11,6 +11,7 @@ import msgspec
 
 from pondage.engine.process.config import WorkerConfig
 from pondage.engine.process.spawn import spawn, sweep_logs
+from pondage.private import make_private
 
 START_S = 30.0
 """A child that has not registered yet has at least this long: a busy machine starts slowly, again and again."""
@@ -86,7 +87,7 @@ def _unheard_s(child: OwnChild, silent_us: int | None, *, now_s: float, limit_s:
 def start_process(config: WorkerConfig) -> subprocess.Popen[bytes]:
     """Start a worker as a process of its own, with its output under the state directory."""
     logs = config.engine.state / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
+    make_private(logs)
     sweep_logs(logs, "worker-*.log")
     return spawn(
         "pondage.engine.worker.process", config,

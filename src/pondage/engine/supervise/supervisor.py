@@ -190,11 +190,14 @@ class Supervisor:
             if reaped is not None:
                 self._say(f"worker {child.public_id} {reason}; it held {reaped.executions}")
                 RemoteQueries(self._config.spark.remote).end(reaped.tokens)
+            with self._ledger.reading() as tx:
+                # Not only what it held until now: one whose driver died has said itself what that was.
+                held = 0 if child.is_ending else executions.crashed_in(tx, child.public_id)
             # Only now: when the ledger did not answer, the next look tries again.
             del self._children[child.public_id]
             if not child.is_ending:
                 now_s = self._clock()
-                self._restarts.died(child.code, lived_s=now_s - child.started_s, now_s=now_s)
+                self._restarts.died(child.code, lived_s=now_s - child.started_s, now_s=now_s, held=held)
 
     def _services(self) -> list[Service]:
         return [

@@ -89,6 +89,8 @@ class Worker:
         self._is_busy = False
         self._changes = ledger.driver.changes()
         self._logs = logs_directory(config.engine)
+        # Who may read the data is its owner's choice; the logs in it are nobody's business.
+        self._logs.parent.mkdir(parents=True, exist_ok=True)
         self._process = self._register()
         durability = ledger.durability
         self._heartbeat = Heartbeat(

@@ -20,6 +20,10 @@ _GONE = """SELECT s.id AS id FROM run_outputs o JOIN snapshots s ON s.id = o.sna
            WHERE o.run = :run AND s.tombstoned_at IS NOT NULL LIMIT 1"""
 
 
+_MAJORS = """SELECT o.major AS major FROM ponds p JOIN ponds o ON o.environment = p.environment AND o.name = p.name
+             WHERE p.id = :pond AND o.removed_at IS NULL"""
+
+
 class NotThere(NotFound):
     """There is no data of that time: it was never made, or it is no longer retained."""
 
@@ -78,6 +82,8 @@ def run_then(tx: Transaction, pond: PondRow, as_of: AsOf) -> int:
         return run
     oldest = tx.row(_OLDEST, int, pond=pond.id)
     name = pond.key.partition("@")[0]
+    if len(tx.rows(_MAJORS, int, pond=pond.id)) > 1:
+        name = pond.key
     what = "has no completed Run of that time" if run is None else "no longer has the data of that time"
     then = "there is none at all" if oldest is None else f"the oldest to read is {name}#{oldest}"
     raise NotThere(

@@ -6,9 +6,10 @@ import msgspec
 
 from pondage.define.values.names import PondKey
 from pondage.errors import LedgerError, NotFound
-from pondage.ledger.data import manifests
+from pondage.ledger.data import manifests, pages
 from pondage.ledger.data.inputs import CompactInputs
-from pondage.ledger.data.manifests import Manifest, Member
+from pondage.ledger.data.manifests import Manifest
+from pondage.ledger.data.pages import Member
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.database.mapping import of_row
 from pondage.ledger.ledger import Ledger
@@ -84,7 +85,7 @@ def begin(ledger: Ledger, environment: str, pond: PondKey, *, by: Caller | None 
         if ledger.definition(tx, row.definition).mode == "replace":
             raise LedgerError(
                 f"{pond} publishes its whole table each time, so there is nothing to compact",
-                hint='only mode="append" and mode="merge" have batches',
+                hint='mode="append", "merge" and "partition" have batches',
                 code="NO_BATCHES",
             )
         asked = [_begin(tx, ledger, each, priority=0) for each in tx.rows(_OF_POND, _Current, pond=row.id)]
@@ -95,7 +96,7 @@ def begin(ledger: Ledger, environment: str, pond: PondKey, *, by: Caller | None 
 def _begin(tx: Transaction, ledger: Ledger, row: _Current, *, priority: int) -> Begun | None:
     manifest = manifests.newest(tx, [row.snapshot]).get(row.snapshot)
     small, size = ((), 0) if manifest is None else _small(tx, manifest)
-    if len(small) < 2:
+    if manifest is None or len(small) < (1 if manifest.pages else 2):
         return None
     inputs = of_row(CompactInputs, row, members=small, bytes=size)
     dispatch = executions.dispatch(
@@ -119,6 +120,11 @@ def _begin(tx: Transaction, ledger: Ledger, row: _Current, *, priority: int) -> 
 
 def _small(tx: Transaction, manifest: Manifest) -> tuple[tuple[Member, ...], int]:
     """Answer the members that are worth putting together, and their size."""
+    if manifest.pages:
+        # A partition is written again as a whole: its files are of one write, and mostly of one size.
+        found = sorted(pages.listed(tx, manifest.pages), key=lambda entry: -entry.small)[:MOST_MEMBERS]
+        torn = [entry for entry in found if entry.small]
+        return tuple(entry.member for entry in torn), sum(entry.bytes for entry in torn)
     parts = manifests.contents(tx, {each.snapshot for each in manifest.members})
     files = {each: manifests.files_of([each], parts) for each in manifest.members}
     small = [each for each in manifest.members if manifests.is_small(files[each])][:MOST_MEMBERS]

@@ -106,14 +106,3 @@ def of_row(tx: Transaction, environment: int, project: str, deployment: int) -> 
         deployment=deployment,
     )
     return NOTHING if row is None else row[0]
-
-
-def deployed_with(tx: Transaction, code: str) -> dict[str, ComponentDefinition]:
-    """Answer the components that trees could use of a code, by name."""
-    row = tx.row(
-        "SELECT exposed FROM deployments WHERE archive = :code AND exposed IS NOT NULL ORDER BY id DESC LIMIT 1",
-        tuple[Exposed],
-        code=code,
-    )
-    found = NOTHING if row is None else row[0]
-    return {one.name: one for one in found.components if one.archive == code}

@@ -63,7 +63,8 @@ def _require_restorable(tx: Transaction, ledger: Ledger, pond: PondRow, run: int
     name = f"{pond.key}#{number}"
     look = f"pondage runs {pond.key.partition('@')[0]} --state completed"
     if owner != pond.id:
-        raise CannotRollBack(f"Run {public_id} is not one of {pond.key}", hint=look)
+        its = None if owner is None else tx.row("SELECT name || '@' || major FROM ponds WHERE id = :id", str, id=owner)
+        raise CannotRollBack(f"Run {its or public_id}#{number} is not one of {pond.key}", hint=look)
     if state != "completed":
         raise CannotRollBack(f"{name} is {state}: only a completed Run can be shown", hint=look)
     current = snapshots.current_run(tx, pond.id)
@@ -135,15 +136,15 @@ def _newest(tx: Transaction, environment: int, project: str, *, before: int | No
     )
 
 
-def newest_run_of(tx: Transaction, pond: PondRow, definition: int) -> str | None:
-    """Answer the newest completed Run that a definition made and that can be shown again, or None."""
+def newest_run_of(tx: Transaction, pond: PondRow, definition: int) -> int | None:
+    """Answer the number of the newest completed Run that a definition made and that can be shown again, or None."""
     return tx.row(
-        """SELECT r.public_id AS public_id FROM runs r
+        """SELECT r.number AS number FROM runs r
            WHERE r.pond = :pond AND r.definition = :definition AND r.state = 'completed' AND r.rollback_of IS NULL
              AND NOT EXISTS (SELECT 1 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
                              WHERE o.run = r.id AND s.tombstoned_at IS NOT NULL)
            ORDER BY r.id DESC LIMIT 1""",
-        str,
+        int,
         pond=pond.id,
         definition=definition,
     )

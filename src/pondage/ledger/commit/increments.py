@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.ledger.data import bases, manifests
+from pondage.define.pond.partition import Partition
+from pondage.ledger.data import bases, manifests, pages
 from pondage.ledger.data.bases import Base
 from pondage.ledger.data.inputs import ripple_inputs
 from pondage.ledger.ledger import Ledger
@@ -48,6 +49,12 @@ class Increments:
         """Answer the batches between two snapshots of a table, or None when only the whole can be given."""
         with self._ledger.reading() as tx:
             return manifests.changes(tx, cursor=cursor, pin=pin)
+
+    def partitions(self, snapshot: int) -> list[Partition]:
+        """Answer the partitions of a snapshot's table."""
+        with self._ledger.reading() as tx:
+            found = manifests.newest(tx, [snapshot]).get(snapshot)
+            return [] if found is None else [entry.partition for entry in pages.listed(tx, found.pages)]
 
     def table(self, snapshot: int) -> BaseTable:
         """Answer the whole table of a snapshot, and which manifest it was."""

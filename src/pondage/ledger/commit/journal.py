@@ -18,6 +18,7 @@ from pondage.ledger.commit import reactor_said
 from pondage.ledger.database.driver import LedgerUnavailable, number, text_or_none
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables.reactors import Lease, LedgerRow, Place
+from pondage.private import make_private, make_private_file
 
 BUSY_TIMEOUT_S = 10.0
 CARRIED_AT_ONCE = 500
@@ -173,7 +174,7 @@ class FileJournal:
     def __init__(self, path: Path, lease: Lease, *, level: str) -> None:
         self.path = path
         self._lease = lease
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(path.parent)
         try:
             self._connection = _opened(path, SYNCHRONOUS[level])
             run = self._connection.execute
@@ -316,6 +317,7 @@ def _check_written(lease: Lease, batch: Batch, found: tuple[int, int] | None) ->
 
 
 def _opened(path: Path, synchronous: str) -> sqlite3.Connection:
+    make_private_file(path)
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute(f"PRAGMA synchronous={synchronous}")

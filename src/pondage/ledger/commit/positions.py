@@ -7,6 +7,8 @@ whoever tries the work again reads exactly the same.
 from __future__ import annotations
 
 from pondage.ledger.commit.increments import Increments
+from pondage.ledger.data import landed
+from pondage.ledger.data.inputs import ripple_inputs
 from pondage.ledger.kinds.kind import Work
 from pondage.ledger.kinds.ripple import RippleTask
 from pondage.ledger.ledger import Ledger
@@ -15,7 +17,8 @@ from pondage.ledger.ledger import Ledger
 class Positions:
     """What a worker asks for the Ripple that it runs. Values are JSON."""
 
-    def __init__(self, ledger: Ledger, work: Work) -> None:
+    def __init__(self, ledger: Ledger, work: Work, place: str = "") -> None:
+        self._place = place
         self._ledger = ledger
         self._work = work
         self._increments = Increments(ledger, work.claim)
@@ -30,6 +33,28 @@ class Positions:
             return None
         base = self._increments.base(is_published=not self._is_growing)
         return None if base is None else base.content.positions.get(name)
+
+    def of_same_code(self) -> dict[str, str]:
+        """Answer everything that a Run of the same code with the same inputs has read up to; nothing when forced."""
+        if ripple_inputs(self._work.claim.inputs).is_forced:
+            return {}
+        base = self._increments.base(is_published=not self._is_growing)
+        return dict(base.content.positions) if base is not None and base.digest == self._work.claim.digest else {}
+
+    @property
+    def run_id(self) -> str:
+        """Answer the public id of the Run."""
+        return self._work.given(RippleTask).run_id
+
+    @property
+    def place(self) -> str:
+        """Answer the directory for what a position is too long for."""
+        return self._place
+
+    def forgotten(self, after: int) -> tuple[int, tuple[str, ...]]:
+        """Answer which files are to be taken again, as was told after this number, and the number of the last."""
+        with self._ledger.reading() as tx:
+            return landed.forgotten(tx, ripple_inputs(self._work.claim.inputs).dataset, after=after)
 
     def decide(self, name: str, value: str) -> str:
         """Answer what was decided for this Run first, which is `value` when nothing was."""

@@ -6,7 +6,7 @@ import msgspec
 
 from pondage.define.pond.definition import ExpectationDefinition
 from pondage.define.values.names import PondKey
-from pondage.ledger.data.manifests import Member
+from pondage.ledger.data.pages import Member
 from pondage.work.snapshot import SnapshotContent
 
 

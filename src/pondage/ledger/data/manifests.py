@@ -2,38 +2,43 @@
 
 A snapshot of an append or merge Pond holds its own batch. Its *manifest* lists the snapshots whose files are its table.
 A compaction writes the same rows into fewer files and adds a newer manifest: what was pinned stays what it is.
+The manifest of a table in partitions has pages instead, which say where the files of each partition are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from pondage.define.pond.partition import Partition
+from pondage.ledger.data import pages
+from pondage.ledger.data.pages import Entry, Member, PageRef
 from pondage.ledger.database.driver import Transaction, batches, numbered
 from pondage.work.snapshot import Changes, DataFile, Increment, SetAside, SnapshotContent
 
 SMALL_BYTES = 32 * 1024 * 1024
 """A batch below this size is a small one."""
-GROWING = ("append", "merge")
+GROWING = ("append", "merge", "partition")
 """The kinds of snapshots that have a manifest; `compact` is only ever a member of one."""
 
 
-class Member(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """A snapshot whose files belong to a table: all of them, or those at these positions."""
-
-    snapshot: int
-    files: tuple[int, ...] | None = None
-
-
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The table of a snapshot; without an id it is a snapshot that is its own table."""
+    """The table of a snapshot; without an id it is a snapshot that is its own table. It has members or pages."""
 
     id: int | None
     members: tuple[Member, ...]
     small: int
     rows: int
     bytes: int
+    pages: tuple[PageRef, ...] = ()
+
+
+class Author(msgspec.Struct, frozen=True, kw_only=True):
+    """Who makes the rows of a batch: the Run, and the code of its Ripple."""
+
+    run: str
+    code: str
 
 
 class _Stored(Manifest, frozen=True, kw_only=True):
@@ -46,7 +51,7 @@ def newest(tx: Transaction, snapshots: Iterable[int]) -> dict[int, Manifest]:
     for some in batches(sorted(set(snapshots))):
         marks, values = numbered("id", some)
         rows = tx.rows(
-            f"""SELECT snapshot, id, members, small, rows, bytes FROM manifests
+            f"""SELECT snapshot, id, members, small, rows, bytes, pages FROM manifests
                 WHERE snapshot IN ({marks}) ORDER BY id""",
             _Stored,
             **values,
@@ -73,17 +78,29 @@ def contents(tx: Transaction, snapshots: Iterable[int], *, is_retained: bool = F
 def tables(tx: Transaction, own: dict[int, SnapshotContent]) -> dict[int, SnapshotContent]:
     """Answer the whole table of each of these snapshots, given what each wrote itself."""
     manifests = newest(tx, own)
-    parts = contents(tx, {each.snapshot for manifest in manifests.values() for each in manifest.members})
-    return {snapshot: _whole(own[snapshot], manifest, parts) for snapshot, manifest in manifests.items()}
+    members = members_by(tx, manifests)
+    parts = contents(tx, {each.snapshot for some in members.values() for each in some})
+    return {each: _whole(own[each], manifest, members[each], parts) for each, manifest in manifests.items()}
 
 
-def _whole(own: SnapshotContent, manifest: Manifest, parts: dict[int, SnapshotContent]) -> SnapshotContent:
+def members_by(tx: Transaction, manifests: Mapping[int, Manifest]) -> dict[int, tuple[Member, ...]]:
+    """Answer all members of each manifest, those that its pages name too; a page that some share is read once."""
+    found = pages.entries(tx, (page for each in manifests.values() for page in each.pages))
+    return {
+        key: (*each.members, *(entry.member for page in each.pages for entry in found[page.id]))
+        for key, each in manifests.items()
+    }
+
+
+def _whole(
+    own: SnapshotContent, manifest: Manifest, members: tuple[Member, ...], parts: dict[int, SnapshotContent]
+) -> SnapshotContent:
     return msgspec.structs.replace(
         own,
-        files=tuple(files_of(manifest.members, parts)),
+        files=tuple(files_of(members, parts)),
         rows=manifest.rows,
         bytes=manifest.bytes,
-        set_aside=own.set_aside if own.is_merge else set_aside(manifest.members, parts, own),
+        set_aside=own.set_aside if own.is_merge or own.by else set_aside(members, parts, own),
     )
 
 
@@ -93,7 +110,8 @@ def table(tx: Transaction, snapshot: int) -> tuple[int | None, SnapshotContent]:
     manifest = newest(tx, [snapshot]).get(snapshot)
     if manifest is None:
         return None, own
-    files = files_of(manifest.members, contents(tx, {each.snapshot for each in manifest.members}))
+    (members,) = members_by(tx, {snapshot: manifest}).values()
+    files = files_of(members, contents(tx, {each.snapshot for each in members}))
     return manifest.id, msgspec.structs.replace(own, files=tuple(files), rows=manifest.rows, bytes=manifest.bytes)
 
 
@@ -126,21 +144,24 @@ def set_aside(members: Sequence[Member], parts: dict[int, SnapshotContent], newe
     )
 
 
-def record(tx: Transaction, *, snapshot: int, kind: str, content: SnapshotContent) -> None:
+def record(
+    tx: Transaction, *, snapshot: int, kind: str, content: SnapshotContent, author: Author | None = None
+) -> None:
     """Write down which table a batch makes. Only the guarded commit calls this, with the snapshot just inserted."""
     increment = content.increment or Increment()
     base = None if increment.base is None else _base(tx, increment.base)
     # A batch of which every row was set aside belongs to the table of those.
     own = (Member(snapshot),) if content.files or (kind == "append" and content.set_aside) else ()
     parent, position = None, 1
-    if base is None:
-        made = measured(tx, own)
-    else:
+    if base is not None:
         before, parent, position = base
-        if parent is not None and before != kind:
+        if parent is not None and (before != kind or (kind == "partition" and increment.kept is not None)):
             # Continued in another mode: the rows stay, but what a batch means has changed.
             parent, position = None, 1
-        made = _extended(tx, increment, own)
+    if kind == "partition":
+        made = _partitioned(tx, snapshot, content, author or Author(run="", code=""))
+    else:
+        made = measured(tx, own) if base is None else _extended(tx, increment, own)
     tx.write(
         "INSERT INTO batches (snapshot, parent, number) VALUES (:snapshot, :parent, :number)",
         snapshot=snapshot,
@@ -166,9 +187,10 @@ def _extended(tx: Transaction, increment: Increment, own: tuple[Member, ...]) ->
     if increment.kept is None:
         before = newest(tx, [increment.base]).get(increment.base) or measured(tx, [Member(increment.base)])
         added = measured(tx, own)
+        (was,) = members_by(tx, {increment.base: before}).values()
         return Manifest(
             id=None,
-            members=before.members + own,
+            members=was + own,
             small=before.small + added.small,
             rows=before.rows + added.rows,
             bytes=before.bytes + added.bytes,
@@ -176,8 +198,69 @@ def _extended(tx: Transaction, increment: Increment, own: tuple[Member, ...]) ->
     # The worker looked at exactly this manifest; one that a compaction added since has other files.
     members: Sequence[Member] = [Member(increment.base)]
     if increment.manifest is not None:
-        members = tx.one("SELECT members FROM manifests WHERE id = :id", tuple[Member, ...], id=increment.manifest)
+        seen = tx.one(
+            "SELECT snapshot, id, members, small, rows, bytes, pages FROM manifests WHERE id = :id",
+            _Stored,
+            id=increment.manifest,
+        )
+        (members,) = members_by(tx, {seen.snapshot: seen}).values()
     return measured(tx, [*_kept(tx, members, set(increment.kept)), *own])
+
+
+def _partitioned(tx: Transaction, snapshot: int, content: SnapshotContent, author: Author) -> Manifest:
+    """Answer the table of the base with the batch's partitions replaced."""
+    increment = content.increment or Increment()
+    before: tuple[PageRef, ...] = ()
+    if increment.base is not None and increment.kept is None:
+        found = newest(tx, [increment.base]).get(increment.base)
+        before = () if found is None else found.pages
+    made = [
+        Entry(
+            partition=partition,
+            member=Member(snapshot, tuple(positions)),
+            **_sizes([content.files[position] for position in positions]),
+            run=author.run,
+            code=author.code,
+            made_at=tx.now,
+        )
+        for partition, positions in by_partition(content.files).items()
+    ]
+    return paged(pages.replaced(tx, before, increment.partitions, made))
+
+
+def by_partition(files: Sequence[DataFile]) -> dict[Partition, list[int]]:
+    """Answer the positions of the files of each partition."""
+    found: dict[Partition, list[int]] = {}
+    for position, file in enumerate(files):
+        assert file.partition is not None, "every file of such a table belongs to one partition"
+        found.setdefault(file.partition, []).append(position)
+    return found
+
+
+def _sizes(files: Sequence[DataFile]) -> dict[str, int]:
+    small = sum(is_small([file]) for file in files)
+    return {
+        "rows": sum(file.rows for file in files),
+        "bytes": sum(file.bytes for file in files),
+        "small": max(0, small - 1),
+    }
+
+
+def moved(entry: Entry, member: Member, files: Sequence[DataFile]) -> Entry:
+    """Answer a partition whose rows are in other files now; who made them stays."""
+    return msgspec.structs.replace(entry, member=member, **_sizes(files))
+
+
+def paged(found: tuple[PageRef, ...]) -> Manifest:
+    """Answer a manifest of these pages with its sizes."""
+    return Manifest(
+        id=None,
+        members=(),
+        small=sum(page.small for page in found),
+        rows=sum(page.rows for page in found),
+        bytes=sum(page.bytes for page in found),
+        pages=found,
+    )
 
 
 def _kept(tx: Transaction, members: Sequence[Member], kept: set[int]) -> list[Member]:
@@ -214,10 +297,11 @@ def is_small(files: Sequence[DataFile]) -> bool:
 def insert(tx: Transaction, snapshot: int, manifest: Manifest) -> None:
     """Give a snapshot a manifest, which is the newest from now on."""
     tx.write(
-        """INSERT INTO manifests (snapshot, members, small, rows, bytes)
-           VALUES (:snapshot, :members, :small, :rows, :bytes)""",
+        """INSERT INTO manifests (snapshot, members, pages, small, rows, bytes)
+           VALUES (:snapshot, :members, :pages, :small, :rows, :bytes)""",
         snapshot=snapshot,
         members=msgspec.json.encode(manifest.members).decode(),
+        pages=msgspec.json.encode(manifest.pages).decode(),
         small=manifest.small,
         rows=manifest.rows,
         bytes=manifest.bytes,
@@ -242,17 +326,30 @@ def changes(tx: Transaction, *, cursor: int, pin: int) -> Changes | None:
         return None
     keys = end.increment.keys if end.increment is not None else ()
     if cursor == pin:
-        return Changes(batches=(), schema=end.schema, keys=keys)
+        return Changes(batches=(), schema=end.schema, keys=keys, by=end.by)
     least = tx.row("SELECT number FROM batches WHERE snapshot = :cursor", int, cursor=cursor)
     if least is None:
         return None
     chain = tx.rows(_CHAIN, int, pin=pin, least=least)
     if not chain or chain[0] != cursor:
         return None
+    if end.by:
+        return _replaced(tx, pin, end, contents(tx, chain[1:]).values())
     parts = contents(tx, chain[1:], is_retained=True)
     if len(parts) < len(chain) - 1 or any((part.increment or Increment()).keys != keys for part in parts.values()):
         return None
     return Changes(batches=tuple(_changed(parts[each]) for each in chain[1:]), schema=end.schema, keys=keys)
+
+
+def _replaced(tx: Transaction, pin: int, end: SnapshotContent, parts: Iterable[SnapshotContent]) -> Changes:
+    """Answer what a table has in the partitions that these batches replaced, whatever they held in between."""
+    gone = dict.fromkeys(each for part in parts for each in (part.increment or Increment()).partitions)
+    manifest = newest(tx, [pin])[pin]
+    members = [entry.member for entry in pages.listed(tx, manifest.pages, only=gone)]
+    files = files_of(members, contents(tx, {member.snapshot for member in members}))
+    rows, size = sum(file.rows for file in files), sum(file.bytes for file in files)
+    content = msgspec.structs.replace(end, files=tuple(files), rows=rows, bytes=size)
+    return Changes(batches=(content,), schema=end.schema, by=end.by, partitions=tuple(gone))
 
 
 def _changed(part: SnapshotContent) -> SnapshotContent:
@@ -267,13 +364,19 @@ def members_of(tx: Transaction, snapshots: Iterable[int]) -> set[int]:
     found: set[int] = set()
     for some in batches(sorted(set(snapshots))):
         marks, values = numbered("id", some)
-        statement = f"SELECT members FROM manifests WHERE snapshot IN ({marks})"
-        for members in tx.rows(statement, tuple[Member, ...], **values):
-            found.update(member.snapshot for member in members)
+        statement = f"""SELECT snapshot, id, members, small, rows, bytes, pages FROM manifests
+                        WHERE snapshot IN ({marks})"""
+        found |= snapshots_of(tx, tx.rows(statement, _Stored, **values))
     return found
+
+
+def snapshots_of(tx: Transaction, manifests: Iterable[Manifest]) -> set[int]:
+    """Answer every snapshot that has files of these tables."""
+    members = members_by(tx, dict(enumerate(manifests)))
+    return {member.snapshot for some in members.values() for member in some}
 
 
 def is_whole(tx: Transaction, snapshots: Iterable[int]) -> bool:
     """Answer whether no file of these tables was marked for deletion."""
-    parts = {member.snapshot for each in newest(tx, snapshots).values() for member in each.members}
+    parts = snapshots_of(tx, newest(tx, snapshots).values())
     return len(contents(tx, parts, is_retained=True)) == len(parts)

@@ -16,6 +16,7 @@ from pathlib import Path
 from pondage.errors import LedgerError
 from pondage.ledger.database.clock import Clock
 from pondage.ledger.database.driver import Counts, LedgerUnavailable, Row, Transaction, UnfitValue, Value, check_text
+from pondage.private import make_private, make_private_file
 
 BUSY_TIMEOUT_S = 60.0
 
@@ -132,7 +133,7 @@ class SqliteDriver:
         self._all: dict[sqlite3.Connection, tuple[threading.Thread, threading.RLock]] = {}
         self._guard = threading.Lock()
         self._watches: weakref.WeakSet[SqliteChanges] = weakref.WeakSet()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(path.parent)
 
     def transaction(self) -> AbstractContextManager[SqliteTransaction]:
         """Open a transaction that writes."""
@@ -166,6 +167,7 @@ class SqliteDriver:
 
     def backup(self, target: Path) -> None:
         """Copy the ledger while it is in use."""
+        make_private_file(target)
         with self._held() as connection, sqlite3.connect(target) as copy:
             connection.backup(copy)
         copy.close()
@@ -306,6 +308,7 @@ def _few(names: list[str]) -> _Bind:
 
 def _connected(path: Path) -> sqlite3.Connection:
     try:
+        make_private_file(path)  # SQLite gives what it makes beside it, such as the WAL, the same mode
         connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
         # A commit writes whole pages, and a step touches many a little: small ones cost less. New files only.
         connection.execute("PRAGMA page_size=2048")

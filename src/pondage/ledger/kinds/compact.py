@@ -6,17 +6,20 @@ batches that were put together; those batches stay for whoever still follows the
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
-from pondage.ledger.data import manifests, snapshots
+from pondage.ledger.data import manifests, pages, snapshots
 from pondage.ledger.data.inputs import CompactInputs, compact_inputs
-from pondage.ledger.data.manifests import Manifest, Member
+from pondage.ledger.data.manifests import Manifest
+from pondage.ledger.data.pages import Entry, Member, PageRef
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.kinds.kind import Ending, Kind, Work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.claims import Claim
 from pondage.ledger.tables import history
-from pondage.work.snapshot import SnapshotContent
+from pondage.work.snapshot import Increment, SnapshotContent
 from pondage.work.task import Task
 
 
@@ -54,7 +57,12 @@ class Compacted(Ending, frozen=True):
             first=inputs.snapshot,
         )
         found = manifests.newest(tx, later)
-        having = {snapshot: each for snapshot, each in found.items() if gone <= set(each.members)}
+        partitions = {file.partition for file in self.content.files if file.partition is not None}
+        having = {
+            snapshot: each
+            for snapshot, each in found.items()
+            if (each.pages if partitions else gone <= set(each.members))
+        }
         if not having:
             return  # somebody else has put them together meanwhile: nobody will ever read these files
         snapshots.insert(
@@ -70,8 +78,14 @@ class Compacted(Ending, frozen=True):
             digest="",
         )
         made = snapshots.written_by(tx, claim.execution)
+        known: dict[int, PageRef] = {}
         for snapshot, manifest in having.items():
-            manifests.insert(tx, snapshot, _rewritten(manifest, inputs, made, self.content))
+            if not partitions:
+                manifests.insert(tx, snapshot, _rewritten(manifest, inputs, made, self.content))
+                continue
+            changed = pages.rewritten(tx, manifest.pages, _in_fewer(gone, made, self.content), partitions, known)
+            if changed != manifest.pages:
+                manifests.insert(tx, snapshot, manifests.paged(changed))
         history.put_outbox(
             tx, environment=claim.environment, kind="publish", payload={"pond": inputs.pond, "run": inputs.run_id}
         )
@@ -99,7 +113,8 @@ class CompactKind(Kind):
                 schema=newest.schema,
                 rows=sum(file.rows for file in files),
                 bytes=sum(file.bytes for file in files),
-                set_aside=None if newest.is_merge else manifests.set_aside(inputs.members, parts, newest),
+                set_aside=None if newest.is_merge or newest.by else manifests.set_aside(inputs.members, parts, newest),
+                increment=Increment(by=newest.by) if newest.by else None,
             ),
         )
 
@@ -113,3 +128,16 @@ def _rewritten(manifest: Manifest, inputs: CompactInputs, made: int, content: Sn
         rows=manifest.rows,
         bytes=manifest.bytes - inputs.bytes + content.bytes,
     )
+
+
+def _in_fewer(gone: set[Member], made: int, content: SnapshotContent) -> Callable[[Entry], Entry]:
+    """Answer what becomes of a partition: one whose files were written again is in the new ones."""
+    positions = manifests.by_partition(content.files)
+
+    def changed(entry: Entry) -> Entry:
+        if entry.member not in gone or entry.partition not in positions:
+            return entry
+        found = positions[entry.partition]
+        return manifests.moved(entry, Member(made, tuple(found)), [content.files[each] for each in found])
+
+    return changed

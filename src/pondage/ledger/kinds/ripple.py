@@ -8,15 +8,17 @@ import msgspec
 
 from pondage.define.pond.definition import PondDefinition, RippleDefinition
 from pondage.define.values.names import PondKey
-from pondage.kernel.demand.events import Done, Fail
-from pondage.ledger.data import bases, manifests, snapshots
+from pondage.kernel.demand.events import Done, Fail, Pulse
+from pondage.ledger.data import bases, landed, manifests, snapshots
 from pondage.ledger.data.inputs import RippleInputs, ripple_inputs
+from pondage.ledger.data.manifests import Author
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.kinds.kind import Dispatched, Ending, Kind, Work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.claims import Claim
 from pondage.ledger.queue.executions import Outcome
 from pondage.ledger.step import contracts
+from pondage.ledger.step.actor import put_event
 from pondage.work.failure import Failure
 from pondage.work.snapshot import SnapshotContent
 from pondage.work.task import Task
@@ -94,9 +96,12 @@ class Written(Ending, frozen=True):
             inputs=msgspec.json.encode(inputs.snapshots).decode(),
             digest=claim.digest or "",
         )
+        if self.content.lists:
+            landed.keep(tx, snapshots.written_by(tx, claim.execution), self.content.lists)
         if kind != "full":
             written = snapshots.written_by(tx, claim.execution)
-            manifests.record(tx, snapshot=written, kind=kind, content=self.content)
+            author = Author(run=inputs.run_id, code=task.ripple.digest)
+            manifests.record(tx, snapshot=written, kind=kind, content=self.content, author=author)
         snapshots.put_written(
             tx,
             run=claim.run,
@@ -105,6 +110,10 @@ class Written(Ending, frozen=True):
             freshness=claim.freshness,
             execution=claim.execution,
         )
+        if self.content.left:
+            assert claim.actor is not None
+            # More is there than one Run takes: what asked for this one is not satisfied, and the next begins at once.
+            put_event(tx, actor=claim.actor, event=Pulse(pond=inputs.pond))
         return Done(pond=inputs.pond, ripple=claim.node, attempt=claim.number)
 
 

@@ -232,6 +232,16 @@ def stopped_tokens(tx: Transaction, process: int) -> set[str]:
     return set(rows)
 
 
+def crashed_in(tx: Transaction, public_id: str) -> int:
+    """Answer how many executions a process took down with it: of that, they are to blame."""
+    return tx.one(
+        """SELECT count(*) AS crashed FROM executions e JOIN processes p ON p.id = e.process
+           WHERE p.public_id = :public_id AND e.outcome = 'crashed'""",
+        int,
+        public_id=public_id,
+    )
+
+
 def once_holders(tx: Transaction) -> set[str]:
     """Answer the processes that run something that may run only once."""
     rows = tx.rows(

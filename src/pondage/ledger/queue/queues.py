@@ -10,6 +10,7 @@ import msgspec
 
 from pondage.define.values.size import mebibytes
 from pondage.ledger.database.driver import Row, Transaction, number, text
+from pondage.ledger.queue.claims import heads
 
 
 class QueueKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +106,8 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int = 0
     least: int = 0
     most: int = 0
+    turn: int | None = 0
+    """Its place among what may be taken now, the oldest of each priority first; None: nothing of it is due yet."""
 
 
 MOST = 1000
@@ -134,6 +137,8 @@ def needs(tx: Transaction, offer: Offer | None = None, *, newest: str = "") -> l
     rows = {number(row, "id"): row for row in tx.rows(_STANDING, newest=newest)} if newest else {}
     rows |= {number(row, "id"): row for row in tx.rows(_WAITING)}
     found = [row for _, row in sorted(rows.items()) if offer is None or offer.serves(row)]
+    due = heads(tx, [number(row, "id") for row in found], is_alone=True) if found else []
+    turns = {queue: place for place, queue in enumerate(dict.fromkeys(queue for queue, _ in due))}
     return [
         Need(
             code=text(row, "code"),
@@ -142,6 +147,7 @@ def needs(tx: Transaction, offer: Offer | None = None, *, newest: str = "") -> l
             concurrency=number(row, "concurrency"),
             least=number(row, "least"),
             most=number(row, "most"),
+            turn=turns.get(number(row, "id")),
         )
         for row in found
     ]

@@ -240,6 +240,11 @@ def pond(tx: Transaction, environment_id: int, key: str) -> PondRow | None:
     )
 
 
+def pond_of_run(tx: Transaction, run: int) -> PondRow | None:
+    """Answer the Pond that a Run is of, also one that was removed since."""
+    return tx.row(_POND + "WHERE id = (SELECT pond FROM runs WHERE id = :run)", PondRow, run=run)
+
+
 def ponds(tx: Transaction, environment_id: int) -> list[PondRow]:
     """Answer every Pond of an environment that is deployed, by name."""
     return tx.rows(

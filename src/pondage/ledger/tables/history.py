@@ -39,20 +39,31 @@ def record(
     )
 
 
-def audit(tx: Transaction, by: Caller | None, *, environment: int, verb: str, target: str, detail: str = "") -> None:
+def audit(
+    tx: Transaction,
+    by: Caller | None,
+    *,
+    environment: int,
+    verb: str,
+    target: str,
+    detail: str = "",
+    refused: str | None = None,
+) -> None:
     """Write down who has changed what, and why: `detail`, which the change itself tells, and what the caller noted.
 
-    Nobody stands for the person who runs this process, so that no row is without a name.
+    With `refused` it was not done, for the reason of that code. Nobody stands for the person who runs this process, so
+    that no row is without a name.
     """
     by = by or this_person()
     tx.write(
-        """INSERT INTO audit (environment, at, who, verb, target, note)
-           VALUES (:environment, :now, :who, :verb, :target, :note)""",
+        """INSERT INTO audit (environment, at, who, verb, target, note, refused)
+           VALUES (:environment, :now, :who, :verb, :target, :note, :refused)""",
         environment=environment,
         who=by.who,
         verb=verb,
         target=target,
         note=f"{detail} {by.note}".strip(),
+        refused=refused,
     )
 
 

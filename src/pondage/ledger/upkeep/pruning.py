@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.values.names import PondKey
+from pondage.ledger.data import pages
+from pondage.ledger.data.pages import PageRef
 from pondage.ledger.database.driver import Transaction, numbered
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import history
@@ -117,8 +119,10 @@ def _take_out(tx: Transaction, prunable: list[_Over]) -> int:
             _summarise(tx, row)
     marks, values = numbered("run", sorted(held))
     tx.change(f"DELETE FROM run_outputs WHERE run IN ({marks})", **values)
-    for table in ("batches", "manifests"):
+    paged = tx.rows(_PAGED.format(condition=f"s.run IN ({marks})"), _Paged, **values)
+    for table in ("batches", "manifests", "snapshot_lists"):
         tx.change(f"DELETE FROM {table} WHERE snapshot IN (SELECT id FROM snapshots WHERE run IN ({marks}))", **values)
+    _forget_pages(tx, paged)
     tx.change(f"DELETE FROM decisions WHERE run IN ({marks})", **values)
     tx.change(f"DELETE FROM snapshots WHERE run IN ({marks})", **values)
     tx.change(
@@ -131,6 +135,29 @@ def _take_out(tx: Transaction, prunable: list[_Over]) -> int:
     tx.change(f"DELETE FROM dispatches WHERE run IN ({marks})", **values)
     tx.change(f"DELETE FROM runs WHERE id IN ({marks})", **values)
     return len(held)
+
+
+class _Paged(msgspec.Struct, frozen=True, kw_only=True):
+    """The pages of one manifest, and whose table it is: in every environment, because a table goes on below another."""
+
+    pond: str
+    ripple: str
+    pages: tuple[PageRef, ...]
+
+
+_PAGED = """SELECT p.name AS pond, d.ripple AS ripple, m.pages AS pages
+            FROM manifests m JOIN snapshots s ON s.id = m.snapshot JOIN datasets d ON d.id = s.dataset
+            JOIN ponds p ON p.id = d.pond WHERE m.pages <> '[]' AND {condition}"""
+
+
+def _forget_pages(tx: Transaction, gone: list[_Paged]) -> None:
+    """Delete the pages of manifests that went, but those that another manifest of the same table shares."""
+    for pond, ripple in sorted({(each.pond, each.ripple) for each in gone}):
+        left = tx.rows(
+            _PAGED.format(condition="p.name = :pond AND d.ripple = :ripple"), _Paged, pond=pond, ripple=ripple
+        )
+        mine = [page for each in gone if (each.pond, each.ripple) == (pond, ripple) for page in each.pages]
+        pages.forget(tx, mine, (page for each in left for page in each.pages))
 
 
 def _summarise(tx: Transaction, row: _Over) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from pondage.errors import NotFound
-from pondage.ledger.data import manifests, snapshots
+from pondage.ledger.data import landed, manifests, snapshots
 from pondage.ledger.data.inputs import compact_inputs, query_inputs, ripple_inputs
 from pondage.ledger.database.driver import Transaction, batches, numbered
 from pondage.ledger.kinds.sample import SampleInputs
@@ -141,7 +141,7 @@ _PAGE = _JUDGED.format(
 _TABLES = _JUDGED.format(
     gone=_GONE,
     snapshots="""(SELECT * FROM snapshots WHERE dataset = :dataset AND swept_at IS NULL
-                  AND kind IN ('append', 'merge'))""",
+                  AND kind IN ('append', 'merge', 'partition'))""",
 )
 
 
@@ -196,7 +196,8 @@ def _members(tx: Transaction, ids: list[int], limit: int, keep_runs: int) -> set
             JOIN ponds p ON p.id = d.pond JOIN ponds q ON q.name = p.name AND q.major = p.major
             JOIN datasets t ON t.pond = q.id AND t.ripple = d.ripple
             WHERE s.id IN ({marks})
-                  AND EXISTS (SELECT 1 FROM snapshots b WHERE b.dataset = t.id AND b.kind IN ('append', 'merge'))""",
+                  AND EXISTS (SELECT 1 FROM snapshots b
+                              WHERE b.dataset = t.id AND b.kind IN ('append', 'merge', 'partition'))""",
         int,
         **values,
     )
@@ -204,7 +205,7 @@ def _members(tx: Transaction, ids: list[int], limit: int, keep_runs: int) -> set
     for dataset in growing:
         judged = tx.rows(_TABLES, _Judged, dataset=dataset, limit=limit, newest=keep_runs - 1)
         shown = manifests.newest(tx, [row.id for row in judged if not row.is_unused])
-        found.update(member.snapshot for each in shown.values() for member in each.members)
+        found |= manifests.snapshots_of(tx, shown.values())
     return found
 
 
@@ -301,8 +302,8 @@ def swept(tx: Transaction, ids: list[int]) -> None:
 
 
 def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
-    """Answer those tokens whose files must stay: the execution is open, its snapshot's files are not deleted yet, or
-    the run of a job that is the body of a Ripple has them."""
+    """Answer those tokens whose files must stay: the execution is open, its snapshot's files are not deleted yet, the
+    run of a job that is the body of a Ripple has them, or they are a list that a snapshot or an open Run needs."""
     kept: set[str] = set()
     for start in range(0, len(tokens), BATCH):
         names = {f"token{position}": token for position, token in enumerate(tokens[start : start + BATCH])}
@@ -316,6 +317,7 @@ def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
             **names,
         )
         kept.update(rows)
+        kept.update(landed.kept(tx, marks, names))
     return kept
 
 

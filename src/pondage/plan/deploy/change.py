@@ -12,8 +12,8 @@ from pondage.plan.deploy.values import PondChange, Rebound, RippleChange
 
 Bump = Literal["major", "minor", "patch"]
 _PLAIN = (
-    "sources", "windows", "retries", "triggers", "mode", "keys", "coherent", "fuse", "publish", "pool", "labels",
-    "description", "owner", "tags", "entry", "version",
+    "sources", "windows", "retries", "triggers", "mode", "keys", "partition", "coherent", "fuse", "publish", "pool",
+    "labels", "description", "owner", "tags", "entry", "version",
 )  # fmt: skip
 
 
@@ -26,7 +26,10 @@ def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
         what = tuple(field for field in what if field != "sources")
     if not ripples and not what and not rebound:
         return None
-    bump, proposed = proposal(old.version, new.version, _bump(old, new, ripples))
+    needed = _bump(old, new, ripples)
+    # Whether changed code changes columns is not to be seen: it may be anything from a patch to a major.
+    is_size_known = needed != "patch" or parsed_version(new.version) > parsed_version(old.version)
+    bump, proposed = proposal(old.version, new.version, needed if is_size_known else None)
     return PondChange(
         key=pond_key(new.name, new.major),
         ripples=ripples,
@@ -35,12 +38,13 @@ def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
         version_to=new.version,
         bump=bump,
         proposed=proposed,
-        mode_from=old.mode,
-        mode_to=new.mode,
+        mode_from=old.mode_text,
+        mode_to=new.mode_text,
         runs=any(each.change == "added" or {"code", "inputs", "parameters"} & set(each.what) for each in ripples)
-        or bool({"mode", "keys"} & set(what))
+        or _rows(old) != _rows(new)
         or bool(rebound),
         rebound=rebound,
+        is_size_known=is_size_known,
     )
 
 
@@ -102,13 +106,18 @@ def _respects(
 
 def _bump(old: PondDefinition, new: PondDefinition, ripples: tuple[RippleChange, ...]) -> Bump | None:
     kinds = {each.change for each in ripples}
-    if kinds & {"removed", "fused"} or (old.mode, old.keys) != (new.mode, new.keys):
+    if kinds & {"removed", "fused"} or _rows(old) != _rows(new):
         return "major"
     if "added" in kinds:
         return "minor"
     if any({"code", "inputs", "parameters"} & set(each.what) for each in ripples):
         return "patch"
     return None
+
+
+def _rows(pond: PondDefinition) -> object:
+    """Answer what says how the rows of its Runs become a table."""
+    return pond.mode, pond.keys, () if pond.partition is None else pond.partition.texts
 
 
 def _raised(version: str, bump: Bump) -> str:

@@ -245,6 +245,9 @@ def _messages(
             if key_of(pond) not in own
         ]
     for change in changed:
+        if not change.is_size_known:
+            text = f"{change.key}: size not known; `--analyze` tells (it is {change.version_to})"
+            messages.append(Message(kind="version", text=text, pond=change.key))
         if change.proposed is not None:
             messages.append(
                 Message(

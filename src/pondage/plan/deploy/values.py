@@ -107,6 +107,8 @@ class PondChange(msgspec.Struct, frozen=True, kw_only=True):
     mode_to: str = "replace"
     runs: bool = False
     rebound: tuple[Rebound, ...] = ()
+    is_size_known: bool = True
+    """False: code changed, and only an analysis tells what that does to the tables."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,9 @@ import msgspec
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 from pyspark.sql.types import BooleanType, StructField, StructType
 
+from pondage.define.pond.partition import parsed
 from pondage.errors import PondageError
+from pondage.spark.files.layout import Layout
 from pondage.spark.files.read import read_snapshot
 from pondage.spark.files.write import write_files
 from pondage.spark.types.names import quoted
@@ -82,8 +84,12 @@ def write_compacted(session: SparkSession, table: SnapshotContent, destination: 
 
 
 def _rewritten(session: SparkSession, table: SnapshotContent, destination: str) -> SnapshotContent:
-    frame = read_snapshot(session, table).coalesce(1 + table.bytes // FILE_BYTES)
-    content = write_files(frame, destination).as_content()
+    frame, layout = read_snapshot(session, table), None
+    if table.by:
+        layout = Layout.decide(frame.schema, parsed(table.by))
+    else:
+        frame = frame.coalesce(1 + table.bytes // FILE_BYTES)
+    content = write_files(frame, destination, layout=layout).as_content()
     if content.rows != table.rows:
         raise PondageError(
             f"the files of the batches have {content.rows:,} rows, their footers said {table.rows:,}",

@@ -14,6 +14,7 @@ from pyarrow import fs
 from pyarrow import parquet as pq
 
 from pondage.define.pond.definition import Scalar
+from pondage.define.pond.partition import Partition
 from pondage.spark.files.storage import data_files
 from pondage.work.snapshot import ColumnStatistics, DataFile
 
@@ -41,6 +42,7 @@ class Footer(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
     bytes: int
     columns: dict[str, ColumnFooter]
+    partition: Partition | None = None
 
     def as_data_file(self) -> DataFile:
         """Answer what is stored of it: values that JSON knows, long texts cut, at most 256 columns."""
@@ -49,6 +51,7 @@ class Footer(msgspec.Struct, frozen=True, kw_only=True):
             name=self.name,
             rows=self.rows,
             bytes=self.bytes,
+            partition=self.partition,
             columns={
                 name: ColumnStatistics(
                     nulls=each.nulls,

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that everybody u
 from pyspark.sql.types import StructType
 
 from pondage.errors import PondageError
+from pondage.spark.files.partition_index import read_by_partition
 from pondage.spark.files.storage import readable_path
 from pondage.work.snapshot import SnapshotContent
 
@@ -33,7 +34,8 @@ def read_snapshot(
     """Answer the snapshot as a DataFrame; no Spark job is run and no directory is listed.
 
     `columns` reads only those; `schema` reads with another schema than the snapshot's own, usually today's: columns
-    that the files do not have are null. A snapshot without files is an empty table with its schema. Raises
+    that the files do not have are null. A snapshot without files is an empty table with its schema. Of a table in
+    partitions a filter on their columns opens the files of those alone. Raises
     `NoSuchColumn`.
     """
     wanted = StructType.fromJson(json.loads(schema or content.schema))
@@ -42,11 +44,16 @@ def read_snapshot(
     if not content.files:
         empty = (F.lit(None).cast(field.dataType).alias(field.name) for field in wanted.fields)
         return session.range(0).select(*empty)
+    pruned = read_by_partition(session, content, wanted) if content.by else None
     return (
-        session.read.schema(wanted)
-        # Explicit files have no partitions: a directory that happens to be named `x=1` must not become a column.
-        .option("recursiveFileLookup", "true")
-        .parquet(*(readable_path(path) for path in content.paths))
+        pruned
+        if pruned is not None
+        else (
+            session.read.schema(wanted)
+            # Explicit files have no partitions: a directory that happens to be named `x=1` must not become a column.
+            .option("recursiveFileLookup", "true")
+            .parquet(*(readable_path(path) for path in content.paths))
+        )
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from pyarrow import fs
@@ -35,13 +36,20 @@ def readable_path(place: str) -> str:
 
 
 def data_files(place: str) -> tuple[fs.FileSystem, str, list[tuple[str, int]]]:
-    """Answer the file system, the directory in it, and name and size of each parquet file just written there."""
+    """Answer the file system, the directory in it, and name and size of each parquet file just written there.
+
+    Those of partitions are named with their directories. What lies in one whose name begins like a hidden one is not
+    of this write.
+    """
     file_system, directory = resolved(place)
-    selector = fs.FileSelector(directory, allow_not_found=True)
+    selector = fs.FileSelector(directory, allow_not_found=True, recursive=True)
     found = [
-        (info.base_name, info.size)
+        (name, info.size)
         for info in file_system.get_file_info(selector)
-        if info.type == fs.FileType.File and info.base_name.endswith(".parquet") and info.base_name[0] not in "._"
+        for name in [info.path.removeprefix(f"{directory}/")]
+        if info.type == fs.FileType.File
+        and name.endswith(".parquet")
+        and not any(part[0] in "._" for part in name.split("/"))
     ]
     return file_system, directory, sorted(found)
 
@@ -55,13 +63,14 @@ def secure(place: str, names: list[str]) -> None:
     directory = local_path(place)
     if directory is None:
         return
-    for each in directory.iterdir():
+    inside = {above for name in names for above in (directory / name).parents if directory in above.parents}
+    for each in (found for place in (directory, *inside) for found in place.iterdir()):
         if each.name == "_SUCCESS" or (each.name.startswith(".") and each.name.endswith(".crc")):
             each.unlink(missing_ok=True)
     for name in names:
         _synced(directory / name)
     # A file is found again only when its directory, and the directories made on the way to it, are on the disk too.
-    for each in (directory, *list(directory.parents)[:3]):
+    for each in (*inside, directory, *list(directory.parents)[:3]):
         _synced(each)
 
 
@@ -91,6 +100,23 @@ def resolved(place: str) -> tuple[fs.FileSystem, str]:
     return file_system, path
 
 
+def plain_names(place: str, names: list[str]) -> dict[str, str]:
+    """Take `column=` out of the names of directories, and answer how each file is called now.
+
+    Only on a local file system, where it costs nothing; on a store of objects it would copy the files.
+    """
+    directory = local_path(place)
+    if directory is None:
+        return {name: name for name in names}
+    moved = {name: "/".join(part.rpartition("=")[2] for part in name.split("/")) for name in names}
+    for name, plain in moved.items():
+        (directory / plain).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).rename(directory / plain)
+    for above in {directory / name.split("/")[0] for name, plain in moved.items() if name != plain}:
+        shutil.rmtree(above)
+    return moved
+
+
 def moved_up(place: str, folder: str, *, instead_of: list[str]) -> None:
     """Put the files of a folder into the directory that it is in, in place of some that are there."""
     file_system, directory, names = data_files(f"{place}/{folder}")
@@ -98,6 +124,7 @@ def moved_up(place: str, folder: str, *, instead_of: list[str]) -> None:
     for name in instead_of:
         file_system.delete_file(f"{above}/{name}")
     for name, _ in names:
+        file_system.create_dir(f"{above}/{name}".rpartition("/")[0], recursive=True)
         file_system.move(f"{directory}/{name}", f"{above}/{name}")
     file_system.delete_dir(directory)
     secure(place, [name for name, _ in names])

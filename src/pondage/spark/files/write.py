@@ -10,7 +10,8 @@ from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 
 from pondage.errors import PondageError
 from pondage.spark.files.footers import LONGEST_TEXT, Footer, read_footers
-from pondage.spark.files.storage import readable_path, secure, spark_path
+from pondage.spark.files.layout import Layout
+from pondage.spark.files.storage import plain_names, readable_path, secure, spark_path
 from pondage.spark.session.connect import is_connect
 from pondage.work.snapshot import SnapshotContent
 
@@ -64,20 +65,27 @@ def check_output(schema: StructType) -> None:
         )
 
 
-def write_files(frame: DataFrame, destination: str) -> WrittenFiles:
+def write_files(frame: DataFrame, destination: str, *, layout: Layout | None = None) -> WrittenFiles:
     """Write the rows in one Spark job to `destination`, secure them on the disk and read their footers.
+
+    With a `layout` each file has the rows of one partition.
 
     `destination` belongs to one execution and must not exist yet: Spark refuses to write over anything. What a failed
     write leaves there is never listed by a reader, and `vacuum` removes it.
     """
     check_output(frame.schema)
-    (
-        frame.write.mode("error")
-        # Longer values would make the writer leave a column's statistics out altogether, its null count too.
-        .option("parquet.statistics.truncate.length", str(LONGEST_TEXT))
-        .parquet(spark_path(destination))
-    )
+    # Longer values would make the writer leave a column's statistics out altogether, its null count too.
+    writer = (frame if layout is None else layout.cut(frame)).write.mode("error")
+    writer = writer.option("parquet.statistics.truncate.length", str(LONGEST_TEXT))
+    (writer if layout is None else writer.partitionBy(*layout.names)).parquet(spark_path(destination))
     footers = _footers(frame, destination)
+    if layout is not None:
+        # Named once more: whoever reads files by their names takes `column=value` in a path for a column.
+        moved = plain_names(destination, [each.name for each in footers])
+        footers = [
+            msgspec.structs.replace(each, name=moved[each.name], partition=layout.partition_of(each.name))
+            for each in footers
+        ]
     secure(destination, [footer.name for footer in footers])
     return WrittenFiles(path=destination, schema=frame.schema.json(), footers=footers)
 
@@ -109,7 +117,12 @@ def told_footers(frame: DataFrame, place: str) -> list[Footer]:
     reader is given.
     """
     written = frame.sparkSession.read.schema(frame.schema).option("recursiveFileLookup", "true")
-    files = written.parquet(readable_path(place)).select("_metadata.file_name", "_metadata.file_size")
-    rows = files.groupBy("file_name", "file_size").count().collect()
-    footers = [Footer(name=row["file_name"], rows=row["count"], bytes=row["file_size"], columns={}) for row in rows]
+    files = written.parquet(readable_path(place)).select("_metadata.file_path", "_metadata.file_size")
+    rows = files.groupBy("file_path", "file_size").count().collect()
+    # Only a partition has directories below the place, and their names are plain.
+    inside = f"/{place.rpartition('/')[2]}/"
+    footers = [
+        Footer(name=row["file_path"].rpartition(inside)[2], rows=row["count"], bytes=row["file_size"], columns={})
+        for row in rows
+    ]
     return sorted(footers, key=lambda footer: footer.name)

@@ -22,6 +22,7 @@ import msgspec
 from py4j.java_gateway import JavaGateway
 
 from pondage.errors import PondageError
+from pondage.private import private_opener
 from pondage.spark.jvm import command
 from pondage.spark.jvm.java import Java
 from pondage.spark.jvm.settings import SparkSettings
@@ -110,7 +111,7 @@ def _own_launch(plan: LaunchPlan) -> Jvm:
     submit = ["org.apache.spark.deploy.SparkSubmit", *command.submit_arguments(_properties(plan))]
     changes = command.jvm_environment(_java_home(plan), _spark_home(plan), plan.settings)
     changes["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(connection)
-    with workspace.log.open("ab") as log:
+    with open(workspace.log, "ab", opener=private_opener) as log:
         process = subprocess.Popen(
             [str(plan.java.executable), f"@{arguments}", *submit],
             # The gateway ends when this pipe breaks: that is how the JVM dies with us, even by kill -9.
@@ -135,7 +136,7 @@ def _ordinary_launch(plan: LaunchPlan) -> Jvm:
     workspace = plan.workspace
     changes = command.jvm_environment(_java_home(plan), _spark_home(plan), plan.settings)
     changes["PYSPARK_SUBMIT_ARGS"] = shlex.join(command.submit_arguments(_properties(plan)))
-    with workspace.log.open("ab") as log, _environment(changes):
+    with open(workspace.log, "ab", opener=private_opener) as log, _environment(changes):
         options: dict[str, object] = {
             "stdout": log, "stderr": subprocess.STDOUT, "process_group": 0, "pass_fds": (workspace.lock,),
         }  # fmt: skip

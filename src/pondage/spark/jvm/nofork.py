@@ -12,6 +12,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from pondage.private import make_private
 from pondage.spark.jvm.class_archive import is_ours
 from pondage.spark.jvm.java import Java
 
@@ -46,7 +47,7 @@ def build_jar(java: Java, class_path: tuple[Path, ...], cache: Path) -> Path:
     jar = jar_in(cache)
     if is_ours(jar):
         return jar
-    jar.parent.mkdir(parents=True, exist_ok=True)
+    make_private(jar.parent)
     handle, made = tempfile.mkstemp(prefix=".building-", suffix=".jar", dir=jar.parent)
     try:
         with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:

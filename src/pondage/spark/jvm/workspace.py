@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pondage.private import make_private
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -36,7 +38,7 @@ class Workspace:
     def create(cls, state_directory: Path) -> Workspace:
         """Sweep the leftovers of dead drivers under `state_directory`, then make and lock a directory of our own."""
         root = state_directory.resolve() / "spark"
-        (root / "logs").mkdir(parents=True, exist_ok=True)
+        make_private(root / "logs")
         # Without the outer lock, a sweeper could take a new directory in the moment before its owner locks it.
         with held(root / "sweep.lock"):
             _sweep(root)

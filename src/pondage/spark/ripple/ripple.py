@@ -18,6 +18,8 @@ from pondage.spark.files.read import read_snapshot
 from pondage.spark.query.sql_names import ParsedSql, bound_names, bound_sql
 from pondage.spark.ripple.fuse import FusedPlans
 from pondage.spark.ripple.merge import Merge, write_merged
+from pondage.spark.ripple.partition import Cut, write_partitions
+from pondage.spark.rules.aside import with_rows_aside
 from pondage.spark.rules.checked_write import write_checked
 from pondage.spark.rules.expectations import Facts
 from pondage.spark.session.connect import is_connect
@@ -52,6 +54,7 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
     schema that the major version promised so far, None before its first snapshot. `place`: where the Pond is declared.
     `on_frame` is given the author's DataFrame before it is written.
     `merge` says what the changed rows that it returns are merged into; None: its rows are a table or a batch.
+    `cut` says which partitions they replace; None: the table has none.
     `fused` has the functions of the Ripples that are fused into this one, by name (None for one in SQL).
     `volumes` are the rows of its last snapshots, newest first, as far as a rule asks for them.
     """
@@ -67,6 +70,7 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
     place: str | None = None
     on_frame: Callable[[DataFrame], None] | None = None
     merge: Merge | None = None
+    cut: Cut | None = None
     fused: Mapping[str, Callable[..., object] | None] = {}
     volumes: tuple[int, ...] = ()
 
@@ -95,7 +99,9 @@ def run_ripple(session: SparkSession, work: RippleWork) -> SnapshotContent | Lit
         with plans.evaluated_once(frame):
             content = _snapshot(session, frame, work)
         return msgspec.structs.replace(
-            content,
+            with_rows_aside(content, work.run.rows_aside),
+            lists=work.run.lists,
+            left=work.run.left,
             read_freshness=work.run.read_freshness or plans.read_freshness,
             positions=dict(work.run.positions),
         )
@@ -136,7 +142,7 @@ def call_ripple(session: SparkSession, work: RippleWork, frames: Mapping[str, Da
         injected["spark"] = session
     if "run" in work.ripple.injects:
         injected["run"] = work.run
-        work.run.following(_by_table(work, frames))
+        work.run.following(_by_table(work, frames), everything=F.lit(True))
     asked = {read.parameter for read in work.ripple.reads if read.by_changes}
     returned = work.function(**{name: frame for name, frame in frames.items() if name not in asked}, **injected)
     if not isinstance(returned, DataFrame):
@@ -182,6 +188,11 @@ def _snapshot(session: SparkSession, frame: DataFrame, work: RippleWork) -> Snap
     if work.merge is not None:
         return write_merged(
             session, frame, work.merge, destination=work.destination, contract=work.contract,
+            rules=work.ripple.expectations, checks=work.checks, facts=facts, where=work.where,
+        )  # fmt: skip
+    if work.cut is not None:
+        return write_partitions(
+            session, frame, work.cut, destination=work.destination, contract=work.contract,
             rules=work.ripple.expectations, checks=work.checks, facts=facts, where=work.where,
         )  # fmt: skip
     return write_checked(

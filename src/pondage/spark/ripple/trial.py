@@ -11,6 +11,7 @@ from pondage.define.pond.contract import check_contract
 from pondage.define.pond.run import Unchanged
 from pondage.errors import PondageError
 from pondage.spark.files.changes import DELETED
+from pondage.spark.files.layout import Layout
 from pondage.spark.files.read import read_snapshot
 from pondage.spark.files.write import check_output
 from pondage.spark.query.query import QueryResult, answer_of
@@ -167,6 +168,8 @@ def _schema(session: SparkSession, work: RippleWork, contents: Mapping[str, Snap
     except Unchanged:
         return None
     check_output(frame.schema)
+    if work.cut is not None:
+        Layout.decide(frame.schema, work.cut.definition.by, work.where)
     # The mark of a deletion is no column of the table.
     return str((frame.schema if work.merge is None else frame.drop(DELETED).schema).json())
 

@@ -8,7 +8,7 @@ files again. `unknown` is never taken for `kept`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 
 from pondage.define.pond.definition import ExpectationDefinition
 from pondage.errors import PondageError
+from pondage.spark.files.layout import Layout
 from pondage.spark.files.write import WrittenFiles, write_files
 from pondage.spark.rules import quarantine
 from pondage.spark.rules.late_rules import broken_rows
@@ -55,12 +56,14 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What rules need to know beside the rows.
 
     `volumes` are the rows of the last snapshots, newest first; `tables` those that foreign keys point to, by their
-    input's name (None for one that has never published).
+    input's name (None for one that has never published). `rest` answers what a table has beside the rows that were
+    written, where they are a part of it.
     """
 
     freshness_us: int = 0
     volumes: tuple[int, ...] = ()
     tables: Mapping[str, SnapshotContent | None] = {}
+    rest: Callable[[ExpectationDefinition, SnapshotContent], SnapshotContent | None] | None = None
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +77,10 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 class ExpectationPlan:
     """The decided questions of one Ripple; used once, for one write."""
 
-    def __init__(self, questions: tuple[Question, ...], facts: Facts, only: Column | None) -> None:
+    def __init__(
+        self, questions: tuple[Question, ...], facts: Facts, only: Column | None, layout: Layout | None = None
+    ) -> None:
+        self._layout = layout
         self._questions = questions
         self._facts = facts
         self._only = only
@@ -89,15 +95,17 @@ class ExpectationPlan:
         facts: Facts | None = None,
         *,
         only: Column | None = None,
+        layout: Layout | None = None,
     ) -> ExpectationPlan:
         """Decide how each rule is answered; raises `BadExpectation` for one that cannot be.
 
         With `only` the rules judge those rows alone, but for `rows` and `volume`, which count all that are written.
+        `layout` says into which partitions they are written.
         """
         if any(rule.quarantine for rule in rules):
             quarantine.require_free(schema)
         asked = [question(rule, schema, checks, is_whole=only is None) for rule in rules]
-        return cls(tuple(_limited(each, only) for each in asked), facts or Facts(), only)
+        return cls(tuple(_limited(each, only) for each in asked), facts or Facts(), only, layout)
 
     def write(self, session: SparkSession, frame: DataFrame, destination: str, *, where: str) -> Checked:
         """Write the rows and judge them; raises `ExpectationFailed` when a rule of severity `fail` is broken.
@@ -105,7 +113,7 @@ class ExpectationPlan:
         The rows are computed once. Those that are set aside are taken out of the written files, so only a Run that
         has some pays for it: one more read, and one more write of each part.
         """
-        files = write_files(self._observed(frame), destination)
+        files = write_files(self._observed(frame), destination, layout=self._layout)
         metrics = {} if self._observation is None else _metrics(self._observation)
         found: dict[str, ExpectationResult] = {}
         for number, each in enumerate(self._questions):
@@ -115,7 +123,7 @@ class ExpectationPlan:
         aside: SetAside | None = None
         if any(each.is_set_aside for each in found.values()) and all(each.passed for each in found.values()):
             taken = [each for each in self._questions if each.rule.quarantine]
-            files, aside = quarantine.split(session, files, taken, self._facts.tables, self._only)
+            files, aside = quarantine.split(session, files, taken, self._facts.tables, self._only, layout=self._layout)
         for number, each in enumerate(self._questions):
             if not each.rule.quarantine:
                 found[each.rule.name] = self._result(session, each, files, metrics.get(_name(number)))
@@ -147,7 +155,9 @@ class ExpectationPlan:
 
     def _broken(self, session: SparkSession, asked: Question, files: WrittenFiles, metric: int | None) -> int:
         if asked.how == "late":
-            return broken_rows(session, asked, files.as_content(), self._facts.tables, self._only)
+            content = files.as_content()
+            rest = None if self._facts.rest is None else self._facts.rest(asked.rule, content)
+            return broken_rows(session, asked, content, self._facts.tables, self._only, rest=rest)
         if asked.how == "footer":
             nulls = footer_result(asked, files, self._facts.freshness_us).broken
             if nulls is None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _KEY = "_pondage_key"
 _COUNT = "_pondage_count"
+_OWN = "_pondage_own"
 
 
 def broken_rows(
@@ -27,14 +28,20 @@ def broken_rows(
     content: SnapshotContent,
     tables: Mapping[str, SnapshotContent | None],
     only: Column | None,
+    *,
+    rest: SnapshotContent | None = None,
 ) -> int:
-    """Answer how many rows of the written files break a `unique` or a `foreign_key`; no rows cost nothing."""
-    if content.rows == 0 or (asked.rule.kind == "unique" and content.rows == 1):
+    """Answer how many rows of the written files break a `unique` or a `foreign_key`; no rows cost nothing.
+
+    `rest` are rows that the table had before: a `unique` is broken with them, too, but not by them alone.
+    """
+    if content.rows == 0 or (asked.rule.kind == "unique" and content.rows == 1 and rest is None):
         return 0
     rows = read_snapshot(session, content)
     rows = rows if only is None else rows.where(only)
     if asked.rule.kind == "unique":
-        counted = _doubled(rows, asked).agg(F.sum(_COUNT)).head()
+        others = None if rest is None else read_snapshot(session, rest, schema=content.schema)
+        counted = _doubled(rows, asked, others).agg(F.sum(_COUNT)).head()
         return 0 if counted is None or counted[0] is None else int(counted[0])
     return without_target(session, rows, asked, tables).count()
 
@@ -82,11 +89,17 @@ def keys_of(session: SparkSession, asked: Question, tables: Mapping[str, Snapsho
     return keys.select(F.col(quoted(rule.key)).alias(_KEY)).dropna().distinct()
 
 
-def _doubled(rows: DataFrame, asked: Question) -> DataFrame:
-    """Answer the keys of a `unique` that several rows have, and how many; a field inside a struct needs a name here."""
+def _doubled(rows: DataFrame, asked: Question, others: DataFrame | None = None) -> DataFrame:
+    """Answer the keys of a `unique` that several rows have, and how many; a field inside a struct needs a name here.
+
+    Keys that only `others` have do not count.
+    """
     keys = [column.alias(_key(number)) for number, column in enumerate(_columns(asked, rows))]
-    groups = rows.select(*keys).dropna().groupBy(*(_key(number) for number in range(len(keys))))
-    return groups.agg(F.count(F.lit(1)).alias(_COUNT)).where(F.col(_COUNT) > 1)
+    found = rows.select(*keys, F.lit(1).alias(_OWN))
+    found = found if others is None else found.union(others.select(*keys, F.lit(0).alias(_OWN)))
+    groups = found.dropna().groupBy(*(_key(number) for number in range(len(keys))))
+    counted = groups.agg(F.count(F.lit(1)).alias(_COUNT), F.sum(_OWN).alias(_OWN))
+    return counted.where((F.col(_COUNT) > 1) & (F.col(_OWN) > 0)).drop(_OWN)
 
 
 def _key(number: int) -> str:

@@ -13,6 +13,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 from pyspark.sql.types import StructType
 
+from pondage.spark.files.layout import Layout
 from pondage.spark.files.read import read_snapshot
 from pondage.spark.files.storage import moved_up
 from pondage.spark.files.write import WrittenFiles, write_files
@@ -42,6 +43,8 @@ def split(
     questions: Sequence[Question],
     tables: Mapping[str, SnapshotContent | None],
     only: Column | None,
+    *,
+    layout: Layout | None = None,
 ) -> tuple[WrittenFiles, SetAside]:
     """Take the rows that break one of the rules out of the written files; answer the files that are left, and theirs.
 
@@ -60,7 +63,7 @@ def split(
         reasons.append(F.when(broken, F.lit(each.rule.name)))
     reason = F.concat_ws("; ", *reasons)
     bad = write_files(rows.where(reason != "").select(*columns, reason.alias(BAD)), f"{written.path}/{BAD}")
-    kept = write_files(rows.where(reason == "").select(*columns), f"{written.path}/{_KEPT}")
+    kept = write_files(rows.where(reason == "").select(*columns), f"{written.path}/{_KEPT}", layout=layout)
     moved_up(written.path, _KEPT, instead_of=[footer.name for footer in written.footers])
     content = bad.as_content()
     return (

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pondage.errors import PondageError
+from pondage.private import make_private
 from pondage.spark.jvm.class_archive import SCRATCH, ClassArchive, archive_for, cache_directory, is_ours, sweep
 from pondage.spark.jvm.java import Java, find_java
 from pondage.spark.jvm.nofork import build_jar, jar_in, no_fork_conf
@@ -81,7 +82,7 @@ def _build_once(java: Java, archive: ClassArchive, cache: Path, on_phase: OnPhas
 def _only_builder(classes: Path, on_phase: OnPhase, deadline: float) -> Iterator[None]:
     """Hold the lock of all builders, which ends with its holder: what lies here half built is then nobody's."""
     try:
-        classes.mkdir(parents=True, exist_ok=True)
+        make_private(classes)
         lock = os.open(classes / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise WarmupFailed(f"the cache {classes} cannot be written: {error.strerror}", hint=_WHERE) from error

@@ -13,7 +13,10 @@ LOOKED_AT = 20_000
 
 
 class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One act: `target` is a Pond, a run, a token or a project; `note` is what its author gave as the reason."""
+    """One act: `target` is a Pond, a run, a token or a project; `note` is what its author gave as the reason.
+
+    What has a code in `refused` was not done, and the note says why.
+    """
 
     id: int
     at: int
@@ -21,6 +24,7 @@ class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
     verb: str
     target: str
     note: str
+    refused: str | None = None
 
 
 class AuditView(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +36,7 @@ class AuditView(msgspec.Struct, frozen=True, kw_only=True):
     has_more: bool
 
 
-_LINES = """SELECT id, at, who, verb, target, note FROM
+_LINES = """SELECT id, at, who, verb, target, note, refused FROM
             (SELECT * FROM audit WHERE environment = :environment AND id < :before ORDER BY id DESC LIMIT :looked_at) a
             WHERE (:verb = '' OR verb = :verb) AND (:target = '' OR target = :target)
             ORDER BY id DESC LIMIT :limit"""

@@ -84,6 +84,9 @@ class ComponentView(msgspec.Struct, frozen=True, kw_only=True):
     code: str = ""
     attempt: int = 0
     crashes: int = 0
+    crash_budget: int = 0
+    again_at: int | None = None
+    """When it may be tried again after a crash or a failure, if that is still to come."""
     is_restored: bool = False
     work: str = ""
     started_at: int | None = None
@@ -240,6 +243,8 @@ def _instances(tx: Transaction, ledger: Ledger, run: JobRunRow) -> list[Componen
 
 
 _WORK = """SELECT d.inputs AS inputs, d.closed_at AS closed_at, d.crashes AS crashes,
+                  d.crash_budget AS crash_budget,
+                  (SELECT a.available_at FROM availabilities a WHERE a.execution = e.id) AS available_at,
                   e.claimed_at AS claimed_at, e.error AS error,
                   e.progress AS progress
            FROM dispatches d LEFT JOIN executions e
@@ -251,6 +256,8 @@ class _Worked(msgspec.Struct, frozen=True, kw_only=True):
     inputs: str
     closed_at: int | None
     crashes: int
+    crash_budget: int
+    available_at: int | None
     claimed_at: int | None
     error: str | None
     progress: str | None
@@ -271,16 +278,18 @@ def _with_work(tx: Transaction, run: JobRunRow, components: list[ComponentView])
     for component in components:
         known = work.get(component.name)
         component = msgspec.structs.replace(component, outputs=tuple(outputs.get(component.name, ())))
-        found.append(component if known is None else _worked(component, known))
+        found.append(component if known is None else _worked(component, known, tx.now))
     return found
 
 
-def _worked(component: ComponentView, row: _Worked) -> ComponentView:
+def _worked(component: ComponentView, row: _Worked, now: int) -> ComponentView:
     claimed, ended, error = row.claimed_at, row.closed_at, row.error
     is_open = component.state == "RUNNING" and ended is None
     return msgspec.structs.replace(
         component,
         crashes=row.crashes,
+        crash_budget=row.crash_budget,
+        again_at=row.available_at if row.available_at is not None and row.available_at > now else None,
         work=("running" if claimed is not None else "queued") if is_open else "",
         started_at=claimed,
         ended_at=ended,

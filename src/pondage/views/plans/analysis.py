@@ -25,6 +25,10 @@ class InferredSchema(msgspec.Struct, frozen=True, kw_only=True):
     place: str | None = None
 
 
+_UNRESOLVED = "UNRESOLVED_COLUMN"
+"""What Spark says of a column that is not there: a problem of whoever moves to another major version."""
+
+
 def with_schemas(view: PlanView, plan: Plan, found: Sequence[InferredSchema], known: Mapping[str, str]) -> PlanView:
     """Answer the plan with what is known of every schema now; a broken contract is a problem. Pure."""
     by_pond: dict[str, list[tuple[str, InferredSchema]]] = {}
@@ -36,19 +40,27 @@ def with_schemas(view: PlanView, plan: Plan, found: Sequence[InferredSchema], kn
     messages, problems = list(view.messages), list(view.problems)
     for pond in view.ponds:
         schemas = tuple(_schema(ripple, each, known.get(each.table)) for ripple, each in by_pond.get(pond.key, ()))
-        bump = changes[pond.key].bump if pond.key in changes else None
+        change = changes.get(pond.key)
+        bump = None if change is None else change.bump
+        is_whole = True
+        if change is not None and not change.is_size_known:
+            bump, is_whole = "patch", bool(schemas) and all(schema.state != "unknown" for schema in schemas)
         for schema in schemas:
             bump = larger(bump, schema_bump(_columns(schema), schema.breaks))
         if pond.version_from is not None and pond.version_to is not None:
-            bump, proposed = proposal(pond.version_from, pond.version_to, bump)
-            if proposed is not None and proposed != pond.proposed:
+            # What could not be analysed may be larger than a patch.
+            is_told = is_whole or bump != "patch"
+            bump, proposed = proposal(pond.version_from, pond.version_to, bump if is_told else None)
+            if not is_told or (proposed is not None and proposed != pond.proposed):
                 messages = [each for each in messages if each.kind != "version" or each.pond != pond.key]
                 text = f"{pond.key}: a {bump} change; version {proposed} would say so (it is {pond.version_to})"
+                if not is_told:
+                    text = f"{pond.key}: size not known: not all of it could be analysed (it is {pond.version_to})"
                 messages.append(Message(kind="version", text=text, pond=PondKey(pond.key)))
             pond = msgspec.structs.replace(pond, proposed=proposed)
         for ripple, each in by_pond.get(pond.key, ()):
             problems += _broken(pond, ripple, each)
-            if each.code == "NO_SUCH_COLUMN":
+            if each.code == "NO_SUCH_COLUMN" or (pond.rebound and _UNRESOLVED in (each.problem or "")):
                 problems.append(_missing_column(pond, each))
             elif each.problem is not None:
                 messages.append(_not_found(pond, ripple, each))

@@ -136,6 +136,7 @@ def _kept(key: str, change: Literal["added", "unchanged"], pond: PondDefinition)
         change=change,
         version_from=None if change == "added" else pond.version,
         version_to=pond.version,
+        what=(f"mode {pond.mode_text}",) if change == "added" and pond.mode != "replace" else (),
         sources=_sources(pond),
         triggers=trigger_texts(pond.triggers),
         runs=change == "added",
@@ -148,7 +149,9 @@ def _unknown(ripple: str) -> SchemaView:
 
 
 def _setting(change: PondChange, name: str) -> str:
-    return f"mode {change.mode_from} -> {change.mode_to}" if name == "mode" else name
+    if name == "mode" or (name == "partition" and change.mode_from != change.mode_to):
+        return f"mode {change.mode_from} -> {change.mode_to}"
+    return name
 
 
 def _changed(pond: PondDefinition, change: PondChange) -> PlannedPond:
@@ -157,7 +160,7 @@ def _changed(pond: PondDefinition, change: PondChange) -> PlannedPond:
         change="changed",
         version_from=change.version_from,
         version_to=change.version_to,
-        what=tuple(_setting(change, each) for each in change.what),
+        what=tuple(dict.fromkeys(_setting(change, each) for each in change.what)),
         ripples=change.ripples,
         sources=_sources(pond),
         triggers=trigger_texts(pond.triggers),

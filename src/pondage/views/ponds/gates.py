@@ -192,6 +192,12 @@ def _unchanged(_pond: str, fields: Fields, now: int) -> Sentence:
     return f"Nothing changed for {since}: the last data was used again, and no Spark was needed.", None
 
 
+def _behind(pond: str, fields: Fields, _now: int) -> Sentence:
+    left = _number(fields, "left")
+    what = "1 file is" if left == 1 else f"{left:,} files are"
+    return f"{what} left for the next Run, which begins at once: one Run takes a part.", f"pondage files {pond}"
+
+
 def _spliced(pond: str, fields: Fields, _now: int) -> Sentence:
     run = _number(fields, "run")
     text = (
@@ -236,6 +242,7 @@ _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "pool": _pool,
     "schedule": _schedule,
     "unchanged": _unchanged,
+    "behind": _behind,
     "spliced": _spliced,
     "rolled back": _rolled_back,
     "borrowed": _borrowed,

@@ -1,8 +1,8 @@
 """How often each Pond ran over a time, how long it took, and what a fixed schedule would have done instead.
 
 Everything is computed from what was recorded. The schedule is the cron line that the project gives, by which every Pond
-would run, and rounds that come while one is busy become one. Without a line a Pond starts again as soon as its slowest
-Ripple is free: what eager pipelines do. Runs beyond those of the slowest Pond are data that nobody read.
+would run, and rounds that come while one is busy become one. Without a line nothing is compared: what a project would
+have done instead is known to nobody else.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ class PondRhythm(msgspec.Struct, frozen=True, kw_only=True):
     """One Pond: its completed Runs, the mean time between them (null below two), the pace it could have.
 
     `pace_us` is the mean time of its slowest Ripple; null when nothing of it was executed, because nothing had changed.
+    `scheduled_runs` is null without a schedule to compare with.
     """
 
     key: str
@@ -27,15 +28,15 @@ class PondRhythm(msgspec.Struct, frozen=True, kw_only=True):
     mean_run_us: int
     mean_period_us: int | None
     pace_us: int | None
-    scheduled_runs: int
-    unread_runs: int
+    scheduled_runs: int | None
 
 
 class RhythmView(msgspec.Struct, frozen=True, kw_only=True):
     """All Ponds that ran between two moments. `bottleneck` is the one with the slowest Ripple.
 
-    `schedule` is the cron line that was compared with and `rounds` how often it came due; None and 0 without one.
-    `deployed` counts all Ponds there are; under a cron line those that nobody asked for would have run, too.
+    `schedule` is the cron line that was compared with and `rounds` how often it came due; without one there is nothing
+    to compare with, and `scheduled_runs` is null. `deployed` counts all Ponds there are; under a cron line those that
+    nobody asked for would have run, too.
     """
 
     environment: str
@@ -43,8 +44,7 @@ class RhythmView(msgspec.Struct, frozen=True, kw_only=True):
     until: int
     bottleneck: str | None
     ponds: tuple[PondRhythm, ...]
-    scheduled_runs: int
-    unread_runs: int
+    scheduled_runs: int | None
     schedule: str | None = None
     rounds: int = 0
     deployed: int = 0
@@ -84,19 +84,18 @@ def rhythm(
     for key, tries, spent in tx.rows(_RIPPLES, tuple[str, int, int], **asked):
         paces[key] = max(paces.get(key, 0), spent // tries)
     bottleneck = max(ran, key=lambda key: paces.get(key, 0), default=None)
-    read = len(ran[bottleneck]) if bottleneck is not None else 0
     rounds = None if compare is None else _rounds(*compare, since=since, until=until)
-    ponds = tuple(_pond(key, rows, paces.get(key), read, until - since, rounds) for key, rows in sorted(ran.items()))
+    ponds = tuple(_pond(key, rows, paces.get(key), until - since, rounds) for key, rows in sorted(ran.items()))
     deployed = sum(tx.rows(_DEPLOYED, int, environment=found))
     idle = (rounds or 0) * max(0, deployed - len(ponds))
+    scheduled = sum(pond.scheduled_runs or 0 for pond in ponds) + idle
     return RhythmView(
         environment=environment,
         since=since,
         until=until,
         bottleneck=bottleneck,
         ponds=ponds,
-        scheduled_runs=sum(pond.scheduled_runs for pond in ponds) + idle,
-        unread_runs=sum(pond.unread_runs for pond in ponds) + idle,
+        scheduled_runs=None if rounds is None else scheduled,
         schedule=None if compare is None else f"{compare[0]} ({compare[1]})",
         rounds=rounds or 0,
         deployed=deployed,
@@ -111,22 +110,15 @@ def _rounds(cron: str, tz: str, *, since: int, until: int) -> int:
     return count
 
 
-def _pond(
-    key: str, runs: list[tuple[int, int]], pace: int | None, read: int, span: int, rounds: int | None
-) -> PondRhythm:
+def _pond(key: str, runs: list[tuple[int, int]], pace: int | None, span: int, rounds: int | None) -> PondRhythm:
     ends = [ended_at for _, ended_at in runs]
-    # What is quicker than a millisecond was not measured; what was not executed cannot be compared.
-    most = None if pace is None else span // max(pace, 1_000)
-    if rounds is not None:
-        scheduled = rounds if most is None else min(rounds, max(1, most))
-    else:
-        scheduled = len(runs) if most is None else max(len(runs), most)
+    # What is quicker than a millisecond was not measured; what was not executed cannot be too slow for a round.
+    most = None if pace is None else max(1, span // max(pace, 1_000))
     return PondRhythm(
         key=key,
         runs=len(runs),
         mean_run_us=sum(ended_at - started_at for started_at, ended_at in runs) // len(runs),
         mean_period_us=(ends[-1] - ends[0]) // (len(ends) - 1) if len(ends) > 1 else None,
         pace_us=pace,
-        scheduled_runs=scheduled,
-        unread_runs=max(0, scheduled - max(read, len(runs))),
+        scheduled_runs=rounds if rounds is None or most is None else min(rounds, most),
     )

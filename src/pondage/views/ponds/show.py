@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from pondage.define.pond.definition import PondDefinition, ReadDefinition
+from pondage.define.pond.definition import PondDefinition, ReadDefinition, RippleDefinition
 from pondage.define.pond.window import window_text
 from pondage.define.values.names import PondKey, split_key, table_key
 from pondage.errors import NotFound
@@ -19,6 +19,7 @@ from pondage.ledger.tables.actors import PondRow
 from pondage.views import find
 from pondage.views.plans.schema import ColumnView, columns
 from pondage.views.pond_names import PondNames, pond_names
+from pondage.views.ponds.partitions import PartitionsView, partitions_view
 from pondage.views.ponds.rules import expectation_text
 from pondage.views.runs.runs import CodeView, RunDetailView, code_of, detail
 from pondage.work.snapshot import ExpectationResult, SnapshotContent
@@ -74,6 +75,7 @@ class RippleShow(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float | None
     published: PublishedView | None
     formats: tuple[str, ...] = ()
+    partitions: PartitionsView | None = None
 
 
 class OlderRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,6 +201,7 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
         at=tx.now,
         key=row.key,
         project=row.project,
+        mode=definition.mode_text,
         retries_immediately=definition.retries.immediately,
         retries_on_change=definition.retries.on_change,
         windows=tuple(window_text(window) for window in definition.windows),
@@ -307,6 +310,7 @@ def _ripples(
             published=_published(
                 tx, published.get(ripple.name), older, f"tables/{environment}/{name}/v{major}/{ripple.name}"
             ),
+            partitions=_partitions(tx, definition, ripple, published.get(ripple.name)),
             formats=tuple(
                 f"{each.kind} tables/{environment}/{name}/v{major}/{ripple.name}/{each.kind}"
                 for each in definition.publish
@@ -315,6 +319,14 @@ def _ripples(
         )
         for ripple in definition.ripples
     )
+
+
+def _partitions(
+    tx: Transaction, definition: PondDefinition, ripple: RippleDefinition, row: _PublishedRow | None
+) -> PartitionsView | None:
+    if row is None or definition.partition is None:
+        return None
+    return partitions_view(tx, definition, ripple, manifests.newest(tx, [row.id]).get(row.id))
 
 
 def _published(tx: Transaction, row: _PublishedRow | None, older: OlderRun | None, folder: str) -> PublishedView | None:
@@ -328,8 +340,8 @@ def _published(tx: Transaction, row: _PublishedRow | None, older: OlderRun | Non
         delay=row.delay if older is None else older.delay,
         rows=content.rows if manifest is None else manifest.rows,
         bytes=content.bytes if manifest is None else manifest.bytes,
-        batches=None if manifest is None else len(manifest.members),
-        batch_rows=None if manifest is None else content.rows,
+        batches=None if manifest is None or content.by else len(manifest.members),
+        batch_rows=None if manifest is None or content.by else content.rows,
         path=content.path,
         stable=f"{folder}/CURRENT.json",
         link=f"{folder}/current" if manifest is None else None,

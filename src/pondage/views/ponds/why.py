@@ -7,6 +7,7 @@ import msgspec
 from pondage.kernel.demand.explain import explain
 from pondage.kernel.demand.gates import IsBlocked
 from pondage.kernel.demand.state import PondState, decode_state
+from pondage.ledger.data import landed
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step.ponds import LedgerPonds
@@ -125,6 +126,9 @@ def _data_gates(tx: Transaction, pond: int) -> list[tuple[str, Fields]]:
     since = _unchanged_since(tx, pond)
     if since is not None:
         found.append(("unchanged", {"since": since}))
+    left = sum(each.content.left for each in landed.newest(tx, pond))
+    if left:
+        found.append(("behind", {"left": left}))
     current = tx.row(
         """SELECT r.number AS number, r.is_spliced AS is_spliced, o.number AS older, r.reason AS reason,
                   v.name AS environment, q.name AS origin, s.number AS shown

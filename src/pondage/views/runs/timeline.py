@@ -67,7 +67,7 @@ _JOBS = """SELECT job AS lane, 'job' AS kind, public_id AS id, state, reason, st
            WHERE started_at < :until AND (ended_at IS NULL OR ended_at >= :since) ORDER BY j.id DESC LIMIT :most"""
 _ACTS = """SELECT at, who, verb, target FROM
            (SELECT * FROM audit WHERE environment = :environment ORDER BY id DESC LIMIT :looked_at) a
-           WHERE at >= :since AND at < :until ORDER BY a.id DESC LIMIT :most"""
+           WHERE at >= :since AND at < :until AND refused IS NULL ORDER BY a.id DESC LIMIT :most"""
 
 _COMING = """SELECT coalesce(p.name || '@' || p.major, j.name) AS lane, s.next_at AS at,
                     'schedule ' || s.cron || ' (' || s.tz || ')' AS text

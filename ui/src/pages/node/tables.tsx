@@ -5,6 +5,7 @@ import { Link } from "../../parts/link";
 import { Word } from "../../parts/word";
 import type { ChecksView, PondShow, PublishedView, RippleShow, RuleView } from "../../types";
 import { countText, numberText, sizeText } from "../../words";
+import { Partitions } from "./partitions";
 import { SampleRows } from "./sample";
 
 export function Tables({ show, ripple }: { show: PondShow; ripple: RippleShow }) {
@@ -56,6 +57,7 @@ export function Tables({ show, ripple }: { show: PondShow; ripple: RippleShow })
           </Panel>
         </div>
       </div>
+      {ripple.partitions === null ? null : <Partitions found={ripple.partitions} at={show.at} />}
       <SampleRows table={ripple.table} isThere={published !== null} key={ripple.table} />
     </div>
   );

@@ -369,6 +369,8 @@ CREATE TABLE manifests (
     id INTEGER PRIMARY KEY,
     snapshot INTEGER NOT NULL REFERENCES snapshots,
     members TEXT NOT NULL,
+    -- Of a table in partitions: the pages that say where the files of each are.
+    pages TEXT NOT NULL,
     -- How many of them are small: what a compaction is for.
     small INTEGER NOT NULL,
     rows INTEGER NOT NULL,
@@ -376,6 +378,11 @@ CREATE TABLE manifests (
 );
 CREATE INDEX manifests_newest ON manifests (snapshot, id);
 CREATE INDEX manifests_fragmented ON manifests (id) WHERE small > 64;
+-- Some partitions of a table. Never changed; the manifests before and after a Run share those it did not touch.
+CREATE TABLE pages (
+    id INTEGER PRIMARY KEY,
+    entries TEXT NOT NULL
+);
 
 CREATE TABLE run_outputs (
     id INTEGER PRIMARY KEY,
@@ -454,6 +461,23 @@ CREATE TABLE column_lineage (
     created_at INTEGER NOT NULL,
     PRIMARY KEY (dataset, key)
 );
+
+-- Lists of files that lie beside the data and that a snapshot needs: which files its table has taken.
+CREATE TABLE snapshot_lists (
+    snapshot INTEGER NOT NULL REFERENCES snapshots,
+    name TEXT NOT NULL,
+    PRIMARY KEY (snapshot, name)
+);
+CREATE INDEX snapshot_lists_by_name ON snapshot_lists (name);
+
+-- Files that somebody wants to be taken again by the next Run.
+CREATE TABLE forgotten_files (
+    id INTEGER PRIMARY KEY,
+    dataset INTEGER NOT NULL REFERENCES datasets,
+    path TEXT NOT NULL,
+    forgotten_at INTEGER NOT NULL
+);
+CREATE INDEX forgotten_files_of_dataset ON forgotten_files (dataset, id);
 
 -- Up to where a Ripple of a Run reads something outside: decided once, so that whoever tries again reads the same.
 CREATE TABLE decisions (
@@ -557,7 +581,9 @@ CREATE TABLE audit (
     who TEXT NOT NULL,
     verb TEXT NOT NULL,
     target TEXT NOT NULL,
-    note TEXT NOT NULL DEFAULT ''
+    note TEXT NOT NULL DEFAULT '',
+    -- The code of why it was refused; null for what was done.
+    refused TEXT
 );
 
 -- A deployed reactor. Its actor row holds the lease (owner, token, epoch); on PostgreSQL `version` counts the commits of

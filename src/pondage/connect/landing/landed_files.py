@@ -1,0 +1,282 @@
+"""`sources.files`: what has landed in a folder since. Each file is taken by exactly one batch of the table.
+
+What was taken is part of the snapshot that took it, by lists that it names (`taken_lists`): so a crash neither skips
+nor repeats a file, and a table that is rolled back takes again what came after.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, get_args
+
+import msgspec
+
+from pondage.connect.files import declared
+from pondage.connect.landing.asked import PREFIX, Asked, Bad, Drift, Format, Replaced
+from pondage.connect.landing.decision import Decision, Folder, Group
+from pondage.connect.landing.drift import Unfit, reconciled
+from pondage.connect.landing.file_schemas import TYPED, schemas_of
+from pondage.connect.landing.listing import LandedFile, Seen, folder_values, look
+from pondage.connect.landing.reading import Reading, rows_of
+from pondage.connect.landing.taken_lists import Entry, Taken, read, write
+from pondage.define.pond.run import Run
+from pondage.define.values.duration import parsed_duration
+from pondage.define.values.size import data_bytes
+from pondage.errors import DefinitionError, PondageError
+from pondage.spark.files.storage import spark_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+NAMED = 10
+_ENDINGS: dict[str, Format] = {
+    "parquet": "parquet", "csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "orc": "orc",
+    "txt": "text", "log": "text", "avro": "avro",
+}  # fmt: skip
+_PACKED = (".gz", ".bz2", ".zst", ".snappy")
+
+
+class FilesRefused(PondageError):
+    """Files that landed cannot be taken as they are."""
+
+    code = "FILES"
+
+
+def rows_that_landed(spark: SparkSession, run: Run, asked: Asked) -> DataFrame:
+    """Answer the rows of the files that the table has not taken; ends the Ripple as unchanged when there are none."""
+    checked(asked)
+    folder = Folder(
+        path=asked.path, glob=asked.glob, marker=asked.marker,
+        settle_us=0 if asked.settle is None else parsed_duration(asked.settle, what="settle"),
+    )  # fmt: skip
+    key = f"{PREFIX}{asked.name or asked.path}"
+    place, given = _place(run), run.position(key)
+    before = None if given is None else msgspec.convert(given, Decision)
+    seen: list[Seen] = []
+
+    def decide() -> object:
+        seen.append(look(folder, now_us=time.time_ns() // 1_000))
+        return msgspec.to_builtins(_decided(spark, run, folder, asked, before, place, seen[0]))
+
+    decision = msgspec.convert(run.read_to(key, decide), Decision)
+    run.leave(key, decision.more)
+    for each in decision.lists:
+        run.keep_list(each.name)
+    if decision.batch is None and before is not None:
+        run.unchanged()
+    entries = [] if decision.batch is None else read(place, decision.batch)
+    taken = [each for each in entries if each.state in ("taken", "aside")]
+    reading = Reading(
+        session=spark, form=_form(asked, [each.path for each in taken]), folder=asked.path, options=asked.options,
+        header=asked.header, schema=decision.schema, groups=decision.groups, keep=asked.keep, bad=asked.bad,
+        has_folders=asked.folders,
+    )  # fmt: skip
+    return rows_of(reading, run, taken)
+
+
+def is_quiet(position: str, place: str, forgotten: Callable[[int], tuple[int, tuple[str, ...]]]) -> bool:
+    """Answer, without Spark, whether a Run that goes on from this position would find nothing to do."""
+    decision = msgspec.json.decode(position, type=Decision)
+    if decision.more or forgotten(decision.forgotten)[1]:
+        return False
+    seen = look(decision.folder, now_us=time.time_ns() // 1_000)
+    if seen.settling:
+        return False
+    taken = Taken(place, decision.lists)
+    return not any(taken.is_new(each) or taken.is_replaced(each) for each in seen.files)
+
+
+def _decided(
+    spark: SparkSession,
+    run: Run,
+    folder: Folder,
+    asked: Asked,
+    before: Decision | None,
+    place: str,
+    seen: Seen,
+) -> Decision:
+    lists = () if before is None else before.lists
+    taken = Taken(place, lists)
+    last, again = (0, ()) if run.outside is None else run.outside.forgotten(0 if before is None else before.forgotten)
+    taken.forget(again)
+    new = [each for each in seen.files if taken.is_new(each)]
+    other = [each for each in seen.files if taken.is_replaced(each)]
+    if other and asked.replaced == "fail":
+        raise _replaced(other, folder)
+    if asked.replaced == "append":
+        new = sorted([*new, *other])
+    chosen = _bounded(new, asked)
+    table = _table(before, asked.schema or ("value string" if asked.form == "text" else None))
+    if not chosen:
+        known = _required(table, asked.path)
+        return Decision(folder=folder, schema=known.json(), lists=lists, waiting=len(seen.settling), forgotten=last)
+    form = _form(asked, [each.path for each in chosen])
+    found = schemas_of(
+        spark, form, folder.path, [each.path for each in chosen], options=asked.options, header=asked.header
+    )
+    table, groups, entries = _grouped(chosen, found, table, asked, form)
+    gone = taken.gone(each.path for each in seen.files)
+    if gone:
+        run.logger.warning("%d files of %s are gone: %s", len(gone), folder.path, _named(gone))
+    ignored = other if asked.replaced == "ignore" else []
+    run.logger.info("takes %d files of %s, %d are left", len(chosen), folder.path, len(new) - len(chosen))
+    batch, lists = write(
+        place,
+        [
+            *entries,
+            *(Entry(path=each.path, size=each.size, modified=each.modified, state="ignored") for each in ignored),
+            *(Entry(path=each, size=-1, modified=-1, state="gone") for each in gone),
+        ],
+        lists,
+        at=time.time_ns() // 1_000,
+        run="" if run.outside is None else run.outside.run_id,
+    )
+    return Decision(
+        folder=folder, schema=table.json(), groups=tuple(groups), lists=lists, batch=batch.name, files=len(chosen),
+        bytes=sum(each.size for each in chosen), more=len(new) - len(chosen), waiting=len(seen.settling),
+        forgotten=last,
+    )  # fmt: skip
+
+
+def _grouped(
+    chosen: Sequence[LandedFile], found: Sequence[object], table: StructType | None, asked: Asked, form: Format
+) -> tuple[StructType, list[Group], list[Entry]]:
+    """Answer the table with what the files add to it, the different schemas of files, and an entry for each file."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    numbers: dict[tuple[str, str], int] = {}
+    entries: list[Entry] = []
+    for file, said in zip(chosen, found, strict=True):
+        own = said if isinstance(said, StructType) else StructType()
+        names = list(folder_values(file.path)) if asked.folders else []
+        if table is None and not isinstance(said, Unfit) and said is not None:
+            table = StructType([StructField(each.name, each.dataType) for each in own.fields])
+        why = said.why if isinstance(said, Unfit) else ""
+        if not why and said is not None and table is not None and own.fields:
+            fitted = reconciled(table, own, asked.drift, folders=names, is_typed=form in TYPED)
+            why = fitted.why if isinstance(fitted, Unfit) else ""
+            table = table if isinstance(fitted, Unfit) else fitted
+        if why and asked.bad == "fail":
+            raise FilesRefused(
+                f"{asked.path}/{file.path}: {why}",
+                code="DRIFT" if own.fields else "BAD_FILE",
+                hint='say drift="add", "cast" or "ignore", or bad="quarantine" to set such files aside',
+            )
+        known = {each.name.casefold() for each in (table.fields if table is not None else ())}
+        if table is not None:
+            table = StructType([
+                *table.fields,
+                *(StructField(each, StringType()) for each in names if each.casefold() not in known),
+            ])  # fmt: skip
+        group = numbers.setdefault((own.json(), ",".join(names)), len(numbers))
+        entries.append(
+            Entry(
+                path=file.path, size=file.size, modified=file.modified, state="aside" if why else "taken", group=group,
+                why=why,
+            )
+        )  # fmt: skip
+    groups = [Group(own=own, folders=tuple(filter(None, names.split(",")))) for own, names in numbers]
+    return _required(table, asked.path), groups, entries
+
+
+def _table(before: Decision | None, schema: str | StructType | None) -> StructType | None:
+    """Answer the columns that the table has: those that were declared, and those that files have added since."""
+    from pyspark.sql.types import StructType
+
+    own = None if schema is None else declared(schema)
+    if before is None:
+        return own
+    known = StructType.fromJson(json.loads(before.schema))
+    if own is None:
+        return known
+    names = {each.name.casefold() for each in own.fields}
+    return StructType([*own.fields, *(each for each in known.fields if each.name.casefold() not in names)])
+
+
+def _required(table: StructType | None, path: str) -> StructType:
+    if table is None:
+        raise FilesRefused(
+            f"there is no file in {path} that says which columns there are",
+            code="NO_SCHEMA",
+            hint='declare them: sources.files(…, schema="id bigint, at timestamp")',
+        )
+    return table
+
+
+def _bounded(new: Sequence[LandedFile], asked: Asked) -> Sequence[LandedFile]:
+    """Answer the oldest files up to the bound, at least one."""
+    if isinstance(asked.most, int):
+        return new[: asked.most]
+    bound = None if asked.most is None else data_bytes(asked.most, what="most")
+    total = 0
+    for position, each in enumerate(new):
+        total += each.size
+        if position and bound is not None and total > bound:
+            return new[:position]
+    return new
+
+
+def _replaced(other: Sequence[LandedFile], folder: Folder) -> FilesRefused:
+    return FilesRefused(
+        f"{len(other)} files of {folder.path} were taken and are others now: {_named([each.path for each in other])}",
+        code="FILE_REPLACED",
+        hint='say what to do: replaced="append" takes them again beside their old rows, replaced="ignore" leaves them',
+    )
+
+
+def _named(names: Sequence[str]) -> str:
+    rest = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def checked(asked: Asked) -> None:
+    """Raise `DefinitionError` for a word that is not one of those that can be said."""
+    said = {"drift": Drift, "bad": Bad, "replaced": Replaced} | ({} if asked.form is None else {"form": Format})
+    for what, known in said.items():
+        value = getattr(asked, what)
+        if value not in get_args(known):
+            shown = "format" if what == "form" else what
+            raise DefinitionError(
+                f"sources.files: {shown}={value!r}", hint=f"say one of {', '.join(get_args(known))}", code="BAD_OPTION"
+            )
+    if isinstance(asked.most, int) and (isinstance(asked.most, bool) or asked.most < 1):
+        raise DefinitionError(
+            f"sources.files: most={asked.most!r}", hint='give a number of files from 1, or "10 GB"', code="BAD_SIZE"
+        )
+    unknown = sorted(set(asked.keep) - {"_file", "_landed_at"})
+    if unknown:
+        raise DefinitionError(
+            f"sources.files: keep has {unknown[0]!r}", hint='it may have "_file" and "_landed_at"', code="BAD_OPTION"
+        )
+
+
+def _form(asked: Asked, paths: Sequence[str]) -> Format:
+    """Answer the format that was given, or that of the first file's ending."""
+    if asked.form is not None or not paths:
+        return asked.form or "parquet"
+    plain = paths[0].lower()
+    for ending in _PACKED:
+        plain = plain.removesuffix(ending)
+    found = _ENDINGS.get(plain.rpartition(".")[2])
+    if found is None:
+        raise DefinitionError(
+            f"sources.files: the ending of {paths[0]} tells no format",
+            hint=f'say it: format="csv" (or {", ".join(get_args(Format))})',
+            code="BAD_OPTION",
+        )
+    return found
+
+
+def _place(run: Run) -> str:
+    """Answer where lists are kept; in a test, which has no past, a directory that goes with its `run`."""
+    if run.outside is not None:
+        return spark_path(run.outside.place)
+    place = tempfile.mkdtemp(prefix="pondage-landed-")
+    weakref.finalize(run, shutil.rmtree, place, ignore_errors=True)
+    return place

@@ -1,0 +1,113 @@
+"""What lies in a folder now: one look, without Spark, at every file that a reader asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+from pyarrow import fs
+
+from pondage.connect.landing.decision import Folder
+from pondage.connect.stores import store_of
+from pondage.errors import PondageError
+
+_EMPTY_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+_ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
+
+
+class LandedFile(msgspec.Struct, frozen=True, order=True, kw_only=True):
+    """A file as the store shows it, in the order in which files are taken: the oldest first.
+
+    `path` is relative to the folder. A store that knows no time of change says 0.
+    """
+
+    modified: int
+    path: str
+    size: int
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What one look found: files to be judged, and how many must wait until they are complete."""
+
+    files: tuple[LandedFile, ...]
+    settling: tuple[str, ...]
+
+
+def look(folder: Folder, *, now_us: int) -> Seen:
+    """Answer the files of the folder and of all folders below it; raises `PondageError` when it cannot be listed.
+
+    Names that begin with `_` or `.` are passed over, as Spark does it: they belong to whoever is still writing.
+    """
+    system, root = store_of(folder.path, code="NO_FILE")
+    root = root.rstrip("/")
+    try:
+        found = system.get_file_info(fs.FileSelector(root, recursive=True))
+    except OSError as error:
+        raise PondageError(
+            f"the folder {folder.path} cannot be listed: {error}",
+            code="NO_FILE",
+            hint="see that it exists and that the worker may read it; an empty folder is fine",
+        ) from error
+    listed = {each.path.removeprefix(root).lstrip("/"): each for each in found if each.type == fs.FileType.File}
+    wanted = matcher(folder.glob)
+    names = [name for name in listed if not _is_hidden(name) and wanted(name)]
+    if folder.marker is not None:
+        is_marker = matcher(folder.marker)
+        names = [name for name in names if not is_marker(name)]
+    waiting = [name for name in names if _waits(name, listed, folder, now_us)]
+    skipped = set(waiting)
+    return Seen(
+        files=tuple(sorted(_landed(name, listed[name]) for name in names if name not in skipped)),
+        settling=tuple(sorted(waiting)),
+    )
+
+
+def _landed(name: str, info: fs.FileInfo) -> LandedFile:
+    return LandedFile(modified=(info.mtime_ns or 0) // 1_000, path=name, size=info.size)
+
+
+def _waits(name: str, listed: dict[str, fs.FileInfo], folder: Folder, now_us: int) -> bool:
+    if folder.settle_us and (listed[name].mtime_ns or 0) // 1_000 > now_us - folder.settle_us:
+        return True
+    return folder.marker is not None and not any(each in listed for each in _markers(name, folder.marker))
+
+
+def _markers(name: str, marker: str) -> Iterable[str]:
+    """Answer the files that say that this one is complete: beside it, named after it with or without its ending."""
+    above, _, plain = name.rpartition("/")
+    for base in (plain, plain.rpartition(".")[0] or plain):
+        beside = marker.replace("*", base)
+        yield f"{above}/{beside}" if above else beside
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part[0] in "._" for part in name.split("/") if part)
+
+
+class matcher:  # noqa: N801 - called like a function
+    """A pattern of names: `*` and `?` stay within a folder, `**/` goes through any number of them.
+
+    Without a `/` it is about the name of the file, wherever it lies.
+    """
+
+    def __init__(self, glob: str) -> None:
+        self._is_name = "/" not in glob
+        parts = re.split(r"(\*\*/|\*|\?)", glob)
+        words = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
+        self._pattern = re.compile("".join(words.get(each, re.escape(each)) for each in parts) + r"\Z")
+
+    def __call__(self, path: str) -> bool:
+        """Answer whether a file is meant."""
+        return self._pattern.match(path.rpartition("/")[2] if self._is_name else path) is not None
+
+
+def folder_values(path: str) -> dict[str, str | None]:
+    """Answer what the names of the folders say of a file: `day=2026-01-01/region=DE/x.csv` has a day and a region."""
+    found: dict[str, str | None] = {}
+    for part in path.split("/")[:-1]:
+        name, equals, value = part.partition("=")
+        if name and equals:
+            plain = _ESCAPED.sub(lambda each: chr(int(each[1], 16)), value)
+            found[name] = None if plain == _EMPTY_FOLDER else plain
+    return found

@@ -1,0 +1,48 @@
+"""A Pond that has taken files of a folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from pondage.connect.landing.asked import PREFIX
+from pondage.connect.landing.decision import Decision, Folder
+from pondage.connect.landing.taken_lists import Entry, write
+from pondage.kernel.demand.events import Pulse
+from pondage.ledger.commit import guarded
+from pondage.ledger.kinds.ripple import Written
+from tests.ledger.harness import World, content, pond
+
+
+def with_files(world: World, root: Path) -> None:
+    """A Pond that has taken two files of a folder, in which a third one waits."""
+    folder = root / "landing"
+    folder.mkdir(exist_ok=True)
+    for number, name in enumerate(("a.csv", "b.csv", "c.csv")):
+        (folder / name).write_text("x")
+        os.utime(folder / name, (number + 1, number + 1))
+    world.deploy(msgspec.structs.replace(pond("trips"), mode="append"), project="trips")
+    world.send(Pulse(pond="trips@1"))
+    worker = world.worker()
+    held = worker.claim()
+    assert held is not None
+    path = f"{root}/data/d1/r1/t1"
+    _, lists = write(
+        f"{root}/data/d1/taken",
+        [
+            Entry(path="a.csv", size=1, modified=1_000_000),
+            Entry(path="b.csv", size=1, modified=2_000_000, state="aside", why="the column id is missing"),
+        ],
+        (),
+        run="r1",
+    )  # fmt: skip
+    decision = Decision(folder=Folder(path=str(folder)), schema="{}", lists=lists)
+    written = msgspec.structs.replace(
+        content(held),
+        path=path,
+        positions={f"{PREFIX}landing": msgspec.json.encode(decision).decode()},
+        lists=tuple(each.name for each in lists),
+    )
+    assert guarded.commit(world.ledger, held, Written(written), process=worker.id)
