@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from pondage.cli.client.desk import Here
 from pondage.kernel.demand.events import Kill
 from pondage.kernel.demand.shape import PondKey
 from pondage.views.answers import QueryView, SampleView
@@ -90,6 +91,19 @@ def test_a_query_that_nobody_answers_is_withdrawn(
 ) -> None:
     monkeypatch.setattr(workers, "_commit", lambda *_: None)
     assert "error[TIMEOUT]" in call("query", "SELECT 1", "--timeout", "0").err
+    assert world.one("SELECT outcome FROM dispatches WHERE kind = 'query'") == "cancelled"
+
+
+def test_ctrl_c_while_a_query_is_answered_ends_it(
+    world: World, workers: FakeWorkers, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Pressed:
+        def wait(self, timeout_s: float) -> bool:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(workers, "_commit", lambda *_: None)
+    monkeypatch.setattr(Here, "changes", lambda self: Pressed())
+    assert call("query", "SELECT 1").code == 130
     assert world.one("SELECT outcome FROM dispatches WHERE kind = 'query'") == "cancelled"
 
 

@@ -95,3 +95,12 @@ def test_the_tree_of_the_documentation_is_accepted_as_it_says(tmp_path: Path, mo
     assert done.exit_code == 0, done.output
     assert [line.split() for line in done.output.splitlines()[:-1]] == [line.split() for line in shown[:-1]]
     assert done.output.splitlines()[-1].split()[:6] == shown[-1].split()[:6]
+
+
+def test_a_program_that_is_not_there_is_told_with_the_one_that_may_have_been_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = {"d": {"prog": "dedup@1"}, "n": {"prog": "qqqqq"}}
+    said = " ".join(checked(tmp_path, monkeypatch, {"version": 1, "nodes": nodes, "edges": []}).output.split())
+    assert "there is no program 'dedup@1'; did you mean 'dedupe'?" in said
+    assert "there is no program 'qqqqq'; deploy the project that exposes it" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -99,6 +100,31 @@ def test_whoever_follows_a_run_sees_that_spark_starts(
     assert shown() == ["read  OK"]
     drawn = msgspec.structs.replace(ended, **busy, progress=Progress(phase="running", tasks_done=1, tasks_all=3))
     assert component_rows(msgspec.structs.replace(view, components=(drawn,)))[0][-1] == "running 1/3 tasks"
+
+
+def test_what_happened_is_printed_in_its_order_with_its_own_times(
+    file: Path, call: Call, workers: FakeWorkers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("job", "run", str(file)).code == 0
+    view = msgspec.json.decode(call("job", "show", "nightly", "--json").out, type=JobRunDetail)
+    lines = Lines()
+    capsys.readouterr()
+
+    def shown(at: int, **ended: int) -> list[str]:
+        ones = [msgspec.structs.replace(one, ended_at=ended[one.name]) for one in view.components if one.name in ended]
+        lines.show(msgspec.structs.replace(view, components=tuple(ones), at=at))
+        return [line.split()[1] for line in capsys.readouterr().out.splitlines()]
+
+    assert shown(100, read=30, load=10, after=20) == ["load", "after", "read"]
+
+
+def test_what_still_ran_when_its_run_was_aborted_is_cancelled_and_runs_no_more(file: Path, call: Call) -> None:
+    run = str(call("job", "run", str(file), "--no-follow", "--json").json["run"])
+    call("job", "kill", run)
+    shown: Any = call("job", "show", run, "--json").json
+    assert shown["components"][0]["state"] == "CANCELLED"
+    assert "RUNNING" not in call("job", "show", run).out
+    assert shown["run"]["counts"] == {"CANCELLED": 1, "WAIT": 2}
 
 
 def test_a_crash_loop_is_told_while_it_goes_on(

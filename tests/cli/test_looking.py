@@ -272,3 +272,19 @@ def test_a_list_of_nothing_says_what_to_do_next(project: Path, call: Call, verb:
     said = call(*verb.split())
     assert "pondage " in said.out + said.err, "a command to type"
     assert len((said.out + said.err).splitlines()) <= 2, "no table of nothing"
+
+
+def test_a_run_below_a_spliced_one_says_from_which_it_comes_wherever_it_is_shown(world: World, call: Call) -> None:
+    world.send(Pulse(pond=PondKey("sales@1")))
+    world.worker().drain()
+    with world.ledger.transaction() as tx:
+        tx.change("""UPDATE runs SET spliced_from = '["rates@1#7"]' WHERE pond =
+                     (SELECT id FROM ponds WHERE name = 'sales')""")
+        tx.change("UPDATE runs SET is_spliced = 1 WHERE pond = (SELECT id FROM ponds WHERE name = 'orders')")
+    assert "stands on rates@1#7, spliced" in " ".join(call("runs", "sales").out.split())
+    assert "stands on rates@1#7, spliced" in call("show", "sales#1").out
+    assert "the current Run stands on rates@1#7, spliced" in call("show", "sales").out
+    assert "Run #1 stands on rates@1#7, which read Sources that do not agree." in call("why", "sales").out
+    assert call("runs", "sales", "--json").json["runs"][0]["spliced_from"] == ["rates@1#7"]
+    assert call("show", "sales", "--json").json["spliced_from"] == ["rates@1#7"]
+    assert "the current Run read Sources that do not agree" in call("show", "orders").out

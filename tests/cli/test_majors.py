@@ -165,3 +165,21 @@ def test_a_question_names_a_major_and_is_told_which_one_a_name_means(
     assert call("query", "--pulse", "select * from by_kind@1").code == 0
     runs = call("runs", "--json").json["runs"]
     assert ("by_kind@1", 2) in [(run["pond"], run["number"]) for run in runs]
+
+
+def test_a_pond_that_is_added_again_says_where_its_history_is(shop: Path, call: Call, workers: FakeWorkers) -> None:
+    text = (shop / "ponds" / "shop.py").read_text()
+    (shop / "ponds" / "shop.py").write_text(EVENTS)
+    assert "- board@1 removed" in call("deploy").out
+    (shop / "ponds" / "shop.py").write_text(text)
+    said = call("deploy")
+    assert (
+        "board@1 was removed before: it begins anew, and `pondage runs board@1` also lists its earlier Runs" in said.out
+    )
+    assert call("run", "board").code == 0
+    listed = call("runs", "board", "--json").json["runs"]
+    assert [(run["number"], run["removed_at"] is None) for run in listed] == [(1, True), (1, False)]
+    assert "before it was removed" in " ".join(call("runs", "board").out.split())
+    assert call("show", listed[1]["id"]).code == 0
+    assert len(call("runs", "board", "-n", "1", "--json").json["runs"]) == 1
+    assert "removed before" not in call("plan").out

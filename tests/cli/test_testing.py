@@ -12,7 +12,7 @@ from tests.cli.conftest import Call
 
 MORE = """
 import pytest
-from pondage import PondageError
+from pondage import PondageError, Pond, Run
 from ponds.visits import popular, visits
 
 
@@ -33,6 +33,23 @@ def test_what_is_wrong_is_said(table, run_ripple):
     assert run_ripple(visits).count() == 1_000
 
 
+trips = Pond("trips", mode="append")
+trips.source("trips_raw")
+
+
+@trips.ripple(changes=["trips_raw"])
+def fares(run: Run):
+    return run.changes("trips_raw").where("fare > 0")
+
+
+def test_what_is_followed_has_the_name_of_its_declaration(table, run_ripple):
+    raw = table([(1, 5), (2, 0)], "id int, fare int")
+    assert [row.id for row in run_ripple(trips, trips_raw=raw).collect()] == [1]
+    assert run_ripple(trips, **{"trips_raw.trips_raw": raw}).count() == 1
+    with pytest.raises(PondageError, match="was not given trips_raw$"):
+        run_ripple(trips)
+
+
 def test_that_fails():
     assert False, "as it should"
 """
@@ -50,9 +67,10 @@ def test_the_tests_of_a_project_run_with_its_fixtures(
         "tests.test_visits.test_pages_are_counted": "passed",
         "tests.test_more.test_a_table_of_a_file": "passed",
         "tests.test_more.test_what_is_wrong_is_said": "passed",
+        "tests.test_more.test_what_is_followed_has_the_name_of_its_declaration": "passed",
         "tests.test_more.test_that_fails": "failed",
     }
-    assert (said.code, said.json["passed"], said.json["failed"]) == (1, 3, 1)
+    assert (said.code, said.json["passed"], said.json["failed"]) == (1, 4, 1)
     said = call("test", "-k", "nothing_is_called_so", "-q")
     assert said.code == 1
     assert "no tests were found" in said.err

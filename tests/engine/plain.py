@@ -16,6 +16,7 @@ from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.kinds.kind import Work
 from pondage.ledger.kinds.ripple import Written
 from pondage.ledger.ledger import Durability
+from pondage.ledger.queue.queues import Role
 from pondage.work.failure import Failure
 from tests.ledger.harness import World, content
 from tests.patience import PATIENCE_S
@@ -92,14 +93,17 @@ def engine_config(path: Path, **changes: object) -> EngineConfig:
     )
 
 
-def make_worker(world: World, path: Path, executor: PlainExecutor, **changes: object) -> Worker:
-    """A worker for the code that was deployed last."""
+def make_worker(
+    world: World, path: Path, executor: PlainExecutor, *, role: Role = "worker", **changes: object
+) -> Worker:
+    """A worker for the code that was deployed last, or a process for questions."""
     code = world.rows("SELECT archive FROM deployments ORDER BY id DESC LIMIT 1")
     config = WorkerConfig(
         engine=engine_config(path, **changes),
         public_id=world.ledger.ids.new("p"),
         code=str(code[0]["archive"]) if code else "",
         parent=0,
+        role=role,
     )
     return Worker(config, world.ledger, executor)
 

@@ -221,3 +221,37 @@ def test_a_source_of_a_reactor_without_the_functions_that_read_it_is_refused(pro
         ("NO_POLL", "@a.poll"),
         ("NO_QUERY", "declare both: @b.query and @b.gather"),
     ]
+
+
+def test_the_project_decides_of_agreement_where_a_pond_says_nothing(project_of: Write):
+    module = """\
+from pondage import Pond, pond
+
+@pond
+def orders(spark): ...
+
+@pond(coherent=False)
+def sales(orders): ...
+
+strict = Pond("strict", coherent="required")
+strict.source("orders")
+
+@strict.ripple
+def total(orders): ...
+"""
+    plain = {pond.name: pond.coherent for pond in read_project(project_of({"ponds.py": module}))}
+    assert plain == {"orders": True, "sales": False, "strict": "required"}
+    project = project_of({"ponds.py": module, "pondage.toml": '[ponds]\ncoherent = "required"\n'})
+    assert {pond.name: pond.coherent for pond in read_project(project)} == {
+        "orders": "required", "sales": False, "strict": "required"
+    }  # fmt: skip
+
+
+def test_what_is_no_kind_of_agreement_is_refused(project_of: Write):
+    (error,) = refused(
+        project_of, {"ponds.py": 'from pondage import pond\n\n@pond(coherent="always")\ndef orders(spark): ...\n'}
+    )
+    assert "coherent is 'always'" in error.message
+    assert error.hint == 'choose True, False or "required"'
+    (error,) = refused(project_of, {"ponds.py": "", "pondage.toml": '[ponds]\ncoherent = "always"\n'})
+    assert error.code == "BAD_PROJECT_FILE"

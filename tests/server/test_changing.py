@@ -173,7 +173,7 @@ def test_starting_spark_is_a_state_that_a_client_sees(client: As, world: World) 
     known = asking.post("/v1/queries", {"sql": "select 1"}).json["id"]
     worker = world.worker()
     with world.ledger.transaction() as tx:
-        tx.change("UPDATE processes SET state = 'starting spark', role = 'worker'")
+        tx.change("UPDATE processes SET state = 'starting spark', role = 'questions'")
     assert asking.get(f"/v1/answers/{known}").json["state"] == "starting spark"
     del worker
 

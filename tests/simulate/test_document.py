@@ -27,7 +27,8 @@ def in_utc() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("in_utc")
-def test_the_examples_print_what_the_document_shows(project: Path, call: Call) -> None:
+def test_the_examples_print_what_the_document_shows(project: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
     (project / "ponds").mkdir()
     (project / "ponds" / "shop.py").write_text(blocks("python")[0])
     (project / "day.jsonl").write_text(blocks("json")[0])

@@ -4,6 +4,7 @@ import pytest
 
 from pondage.kernel.demand import Pacing, PondKey
 from pondage.kernel.demand.events import Pulse, Tap, Tide, Wave
+from pondage.simulate.measure import slowest
 from pondage.simulate.whatif import SECOND, cron_intervals, play_cron, play_eager, play_pondage
 from tests.simulate.pipelines import chain, pipeline, question, windowed
 
@@ -114,3 +115,13 @@ def test_progress_is_told_for_each_policy_up_to_its_end() -> None:
     told: list[tuple[str, float]] = []
     play_pondage(question(chain(1, 1, 1), 10, [(0, Tap(pond=LAST))]), progress=lambda *each: told.append(each))
     assert told[-1] == ("pondage", 1.0)
+
+
+def test_a_ripple_that_never_ran_is_not_the_slowest_however_slow_it_is() -> None:
+    asked = question(chain(1, 2, 10), 16, [(0, Pulse(pond=PondKey("p1")))])
+    played = play_pondage(asked)
+    assert asked.pipeline.bottleneck == (LAST, "r"), "it is the slowest of all"
+    assert slowest(asked.pipeline, played.recorder) == (PondKey("p1"), "r")
+    assert played.figures.utilisation == 2 / 16
+    idle = play_pondage(question(chain(1, 2, 10), 16, []))
+    assert (slowest(asked.pipeline, idle.recorder), idle.figures.utilisation) == (None, 0.0)

@@ -62,7 +62,10 @@ export const GLOSSARY = {
   halted: ["Halted", "Pondage met an error of its own here and stopped, so that nothing is lost."],
   reused: ["Reused", "Nothing changed in code or inputs, so the last result was taken again and no Spark was needed."],
   fused: ["Fused", "A Ripple whose plan is part of another one; its table is not written."],
-  spliced: ["Spliced", "A Run that reads Sources which stand on different Runs of a common ancestor."],
+  spliced: [
+    "Spliced",
+    "A Run that reads Sources which stand on different Runs of a common ancestor, or one that stands on such a Run.",
+  ],
   snapshot: ["Snapshot", "An immutable table as one Run wrote it."],
   contract: ["Contract", "The columns that readers rely on. Within a major version they may only grow."],
   expectation: ["Expectation", "A rule that the written rows must keep; rows that break it are never published."],

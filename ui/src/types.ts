@@ -107,6 +107,8 @@ export interface ChecksView {
 
 export interface CleanedUpView {
   tables: number;
+  streams: number;
+  files_go_at: number;
 }
 
 export interface CodeView {
@@ -165,6 +167,7 @@ export interface ComponentView {
   code: string;
   attempt: number;
   crashes: number;
+  deaths: number;
   crash_budget: number;
   again_at: number | null;
   is_restored: boolean;
@@ -682,7 +685,7 @@ export interface MadeToken {
 }
 
 export interface Message {
-  kind: "newer_major" | "not_deployed" | "removed_source" | "schema" | "trigger" | "version";
+  kind: "newer_major" | "not_deployed" | "removed_source" | "returned" | "schema" | "trigger" | "version";
   text: string;
   pond: string;
 }
@@ -809,7 +812,7 @@ export interface PondDefinition {
   mode: "append" | "merge" | "partition" | "replace";
   keys: string[];
   partition: PartitionDefinition | null;
-  coherent: boolean;
+  coherent: boolean | "required";
   fuse: boolean;
   pool: string | null;
   labels: string[];
@@ -854,7 +857,7 @@ export interface PondShow {
   entry: string;
   archive: string;
   mode: string;
-  coherent: boolean;
+  coherent: boolean | "required";
   pool: string | null;
   labels: string[];
   retries_immediately: number;
@@ -870,6 +873,8 @@ export interface PondShow {
   current_run: string | null;
   ripples: RippleShow[];
   read_from: string | null;
+  is_spliced: boolean;
+  spliced_from: string[];
   rolled_back_to: OlderRun | null;
 }
 
@@ -1240,10 +1245,12 @@ export interface RunView {
   duration_us: number | null;
   is_forced: boolean;
   is_spliced: boolean;
+  spliced_from: string[];
   rolled_back_to: number | null;
   shows: string | null;
   ripple: string | null;
   error: FailureView | null;
+  removed_at: number | null;
 }
 
 export interface RunsView {

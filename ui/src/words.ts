@@ -106,6 +106,11 @@ export function shortName(key: string): string {
   return several.has(name) ? key : name;
 }
 
+/** Where a Run stands on Runs that read Sources which do not agree: `stands on board@1#31, spliced`. */
+export function splicedText(above: readonly string[]): string {
+  return `stands on ${above.join(", ")}, spliced`;
+}
+
 /** `Tide 10 min`, or the cron expression of a schedule; of one that asks for nothing that it is paused. */
 export function triggerText(trigger: TriggerView): string {
   return trigger.paused_by === null ? askingText(trigger) : `${askingText(trigger)} (paused)`;

@@ -3,7 +3,16 @@ import { test } from "node:test";
 import { roundedUp, teeth } from "../src/pages/node/sawtooth";
 import { bodyOf, commandOf, initialValues, isComplete, VERBS, verbOf, type Verb } from "../src/pages/node/verbs";
 import type { TrendPoint } from "../src/types";
-import { ageText, countText, durationText, machineText, partitionText, sizeText, triggerText } from "../src/words";
+import {
+  ageText,
+  countText,
+  durationText,
+  machineText,
+  partitionText,
+  sizeText,
+  splicedText,
+  triggerText,
+} from "../src/words";
 
 function verb(id: string): Verb {
   const found = verbOf(id);
@@ -27,6 +36,10 @@ test("each verb has its twin on the command line", () => {
   assert.equal(command("pause", { name: "night" }), "pondage pause sales night");
   assert.equal(command("resume"), "pondage resume sales");
   assert.equal(command("kill", { note: "it's wrong" }), `pondage kill sales --note 'it'\\''s wrong'`);
+});
+
+test("a Run below a spliced one names it", () => {
+  assert.equal(splicedText(["board@1#31", "stock@1#2"]), "stands on board@1#31, stock@1#2, spliced");
 });
 
 test("a trigger that is paused says so", () => {

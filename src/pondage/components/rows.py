@@ -19,9 +19,11 @@ from pondage.components.declarations import (
     same_as_input,
     table_of,
 )
-from pondage.define.job.component import WrongInput, component
+from pondage.define.job.component import WrongInput, WrongParams, component
+from pondage.define.types.checking import can_be_written
 from pondage.define.types.port import Port
 from pondage.define.types.types import ANY, Field, Type
+from pondage.define.values.schema import shown
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
@@ -209,7 +211,17 @@ def union(input: list[DataFrame], *, params: Mapping[str, Any], run: SparkRun) -
 
 def _table(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[str, str]:
     del inputs
-    return {"main": table_of(declared(params["columns"]))}  # type: ignore[arg-type]
+    columns, rows = params["columns"], params["rows"]
+    assert isinstance(columns, Mapping)
+    assert isinstance(rows, list | tuple)
+    fields = declared(columns)
+    for number, row in enumerate(rows):
+        if len(row) != len(fields):
+            raise WrongParams(f"rows[{number}]", f"it has {len(row)} values for {len(fields)} columns")
+        for place, (field, value) in enumerate(zip(fields, row, strict=True)):
+            if value is not None and not can_be_written(value, field.type):
+                raise WrongParams(f"rows[{number}][{place}]", f"{shown(value)} is no {field.type} ({field.name})")
+    return {"main": table_of(fields)}
 
 
 @component(

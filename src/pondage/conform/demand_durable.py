@@ -68,6 +68,8 @@ class ScenarioLedger(Ledger):
             sources=dict(stored.sources),
             calendar=given.calendar,
             retries=stored.retries,
+            must_agree=stored.must_agree,
+            schedules=stored.schedules,
         )
 
 
@@ -226,6 +228,7 @@ def _definition(shape: PondShape) -> PondDefinition:
             )
             for name, parents in shape.ripples.items()
         ),
+        coherent="required" if shape.must_agree else True,
         retries=Retries(immediately=shape.retries.immediately, on_change=shape.retries.on_change),
     )
 
@@ -247,7 +250,8 @@ def _outside_gate(gate: Gate) -> Gate:
         name: _outside(value) if isinstance(value, str) else value
         for name, value in msgspec.structs.asdict(gate).items()
     }
-    by = fields.get("by")
-    if isinstance(by, list | tuple):
-        fields["by"] = type(by)(_outside(one) for one in by)
+    for name in ("by", "older"):
+        keys = fields.get(name)
+        if isinstance(keys, list | tuple):
+            fields[name] = type(keys)(_outside(one) for one in keys)
     return msgspec.structs.replace(gate, **fields)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from pondage.connect.vault import SecretError, open_vault
@@ -14,12 +15,18 @@ from pondage.ledger.tables import secrets as rows
 
 
 class SecretStore:
-    """What a worker opens secrets with; `store["name"]` answers the value, and it is never printed from then on."""
+    """What a worker opens secrets with; `store["name"]` answers the value, and it is never printed from then on.
 
-    def __init__(self, ledger: Ledger, *, environment: int, key: str) -> None:
+    `variables` are what `env:NAME` names: a worker has more of them than its environment shows.
+    """
+
+    def __init__(
+        self, ledger: Ledger, *, environment: int, key: str, variables: Mapping[str, str] = os.environ
+    ) -> None:
         self._ledger = ledger
         self._environment = environment
         self._key = key
+        self._variables = variables
 
     def __getitem__(self, reference: str) -> str:
         """Answer the value; raises `SecretError` with the reference and never with a value."""
@@ -27,7 +34,7 @@ class SecretStore:
         if not separator:
             value = self._stored(reference)
         elif kind == "env":
-            value = _variable(place)
+            value = self._variable(place)
         elif kind == "file":
             value = _file(place)
         else:
@@ -50,17 +57,16 @@ class SecretStore:
                 hint=f"set it: pondage secret set {name}",
                 code="NO_SECRET",
             )
-        return open_vault(self._key).open(sealed, environment=environment, name=name)
+        return open_vault(self._key, self._variables).open(sealed, environment=environment, name=name)
 
-
-def _variable(name: str) -> str:
-    value = os.environ.get(name)
-    if value is None:
-        raise SecretError(
-            f"the variable {name} is not set where this worker runs", hint="export it before `pondage dev`",
-            code="NO_SECRET",
-        )  # fmt: skip
-    return value
+    def _variable(self, name: str) -> str:
+        value = self._variables.get(name)
+        if value is None:
+            raise SecretError(
+                f"the variable {name} is not set where this worker runs", hint="export it before `pondage dev`",
+                code="NO_SECRET",
+            )  # fmt: skip
+        return value
 
 
 def _file(path: str) -> str:

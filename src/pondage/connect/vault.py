@@ -7,6 +7,7 @@ import binascii
 import os
 import secrets
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
@@ -52,14 +53,14 @@ class Vault:
             ) from None
 
 
-def open_vault(reference: str, *, is_created: bool = False) -> Vault:
+def open_vault(reference: str, variables: Mapping[str, str] = os.environ, *, is_created: bool = False) -> Vault:
     """Answer the vault whose key is at `env:NAME` or `file:PATH`; raises `SecretError`.
 
     With `is_created` a key file that does not exist yet is made, for its owner alone.
     """
     kind, _, place = reference.partition(":")
     if kind == "env":
-        return Vault(_decoded(os.environ.get(place), f"the variable {place}"))
+        return Vault(_decoded(variables.get(place), f"the variable {place}"))
     if kind != "file":
         raise SecretError(
             f"secret_key is {reference!r}", hint='write "file:PATH" or "env:NAME" in pondage.toml', code="BAD_KEY"

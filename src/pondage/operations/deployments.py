@@ -82,7 +82,7 @@ def analyze(context: Context, asked: AnalysisRequest) -> Analysing:
         asked=unknown,
         known=known,
         archive=asked.archive,
-        timeout_s=asked.timeout_s,
+        timeout_s=min(context.question_s, asked.timeout_s or context.question_s),
     )
     return Analysing(answer=known_as(dispatch))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from pondage.engine.services.vacuum import orphan_grace_s
 from pondage.ledger.act import extracts, flow_constants, flows, jobs
 from pondage.ledger.tables import job_runs
 from pondage.operations.jobs import KillRequest, Started
@@ -52,9 +53,11 @@ class ExtractRequest(RunRequest, frozen=True, kw_only=True):
 
 
 class CleanedUpView(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tables between nodes go."""
+    """How many tables and streams between nodes go, and when: no file before, and then by the next vacuum."""
 
     tables: int
+    streams: int
+    files_go_at: int
 
 
 @operation("POST /v1/flows/constants", Level.OPERATE, ConstantRequest, status=201)
@@ -105,7 +108,9 @@ def flow_kill(context: Context, asked: KillRequest) -> FlowDetail:
 @operation("POST /v1/flows/{run}/cleanup", Level.OPERATE, KillRequest)
 def flow_cleanup(context: Context, asked: KillRequest) -> CleanedUpView:
     """Let what a finished flow left between its nodes go now."""
-    return CleanedUpView(tables=flows.clean_up(context.ledger, context.environment, asked.run, by=context.by))
+    done = flows.clean_up(context.ledger, context.environment, asked.run, by=context.by)
+    grace_us = int(orphan_grace_s(context.ledger) * 1_000_000)
+    return CleanedUpView(tables=done.tables, streams=done.streams, files_go_at=done.at + grace_us)
 
 
 @operation("GET /v1/flows/{run}/extracts/{name}", Level.READ, ExtractRequest)

@@ -49,6 +49,6 @@ def infer(context: Context, asked: InferRequest) -> Inferring:
         left,
         archive=asked.archive,
         code=asked.code,
-        timeout_s=asked.timeout_s,
+        timeout_s=min(context.question_s, asked.timeout_s or context.question_s),
     )
     return Inferring(known=tuple(known), answer=known_as(dispatch))

@@ -19,6 +19,7 @@ import msgspec
 from pondage.errors import PondageError
 from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.ledger.tables import actors, history
+from pondage.project.questions import QuestionsTable
 
 if TYPE_CHECKING:
     from pondage.ledger.database.driver import Transaction
@@ -80,6 +81,13 @@ class Context:
     warehouse: Path
     by: Caller
     project: Project | None = None
+    level: Level = Level.ADMIN
+
+    @property
+    def question_s(self) -> float:
+        """Answer how long a question of whoever asks may run."""
+        settings = QuestionsTable() if self.project is None else self.project.questions
+        return settings.limit_s(self.level.name.lower())
 
     def audit(self, tx: Transaction, verb: str, target: str, *, detail: str = "") -> int:
         """Write down who does this, in the transaction that does it; answer the environment, made when it is new."""

@@ -27,6 +27,8 @@ from pondage.views.ponds.checks import breaking
 from pondage.views.ponds.diff import DiffView, StateView, TableDifference, comparison, unchanged
 from pondage.views.problems import Problem
 
+ASKED = ("query", "sample", "infer")
+"""What is done for nobody but who asked it."""
 State = Literal["no worker", "waiting", "starting spark", "running", "done", "failed"]
 
 
@@ -60,12 +62,20 @@ class SampleRequest(Upload, frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 20
 
 
+TOLERANCE = 1e-12
+"""What the order of a sum changes in a floating number is no difference, unless somebody asks for it."""
+
+
 class DiffRequest(NotedRequest, frozen=True, kw_only=True):
-    """A Pond as it is now, against a Run of it or an environment; rows are matched by the `keys`."""
+    """A Pond as it is now, against a Run of it or an environment; rows are matched by the `keys`.
+
+    Floating numbers that differ by no more than `tolerance`, of themselves or of 1, are the same; 0 compares exactly.
+    """
 
     pond: str
     against: str
     keys: Annotated[Sequence[str], msgspec.Meta(max_length=50)] = ()
+    tolerance: Annotated[float, msgspec.Meta(ge=0, le=1)] = TOLERANCE
     limit: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 20
 
 
@@ -160,7 +170,13 @@ def query(context: Context, asked: QueryRequest) -> AnswerView:
     seen = None if asked.as_of is None else as_of(context.ledger, context.environment, asked.as_of)
     tables = tables_or_none(asked.sql)
     work = questions.submit(
-        context.ledger, context.environment, asked.sql, limit=asked.limit, as_of=seen, tables=tables
+        context.ledger,
+        context.environment,
+        asked.sql,
+        limit=asked.limit,
+        as_of=seen,
+        tables=tables,
+        timeout_s=context.question_s,
     )
     notes = questions.major_notes(context.ledger, context.environment, tables, as_of=seen)
     return AnswerView(id=known_as(work), kind="query", state="waiting", notes=notes)
@@ -179,6 +195,7 @@ def sample(context: Context, asked: SampleRequest) -> AnswerView:
         ripple=asked.ripple or None,
         rows=asked.rows,
         limit=asked.limit,
+        timeout_s=context.question_s,
         by=context.by,
     )
     return AnswerView(id=known_as(work), kind="sample", state="waiting")
@@ -203,7 +220,9 @@ def diff(context: Context, asked: DiffRequest) -> Comparing:
             before=found.old,
             after=found.new,
             keys=found.keys,
+            tolerance=asked.tolerance,
             limit=asked.limit,
+            timeout_s=context.question_s,
         )
     return msgspec.structs.replace(begun, answer=known_as(work))
 
@@ -231,6 +250,7 @@ def checks_rows(context: Context, asked: BreaksRequest) -> list[Breaking]:
                 each.rules,
                 each.judged,
                 limit=asked.limit,
+                timeout_s=context.question_s,
             )
         found.append(
             Breaking(
@@ -276,9 +296,9 @@ def _look(context: Context, known: str) -> AnswerView:
             """SELECT d.kind AS kind, d.outcome AS outcome,
                       (SELECT p.state FROM executions e JOIN processes p ON p.id = e.process
                        WHERE e.dispatch = d.id AND e.completed_at IS NULL) AS worker,
-                      (SELECT max(p.state) FROM processes p WHERE p.dead_at IS NULL AND p.role = 'worker') AS others,
+                      (SELECT max(p.state) FROM processes p WHERE p.dead_at IS NULL AND p.role = q.role) AS others,
                       (SELECT count(*) FROM processes p WHERE p.dead_at IS NULL) AS alive
-               FROM dispatches d WHERE d.id = :id AND d.environment = :environment
+               FROM dispatches d JOIN queues q ON q.id = d.queue WHERE d.id = :id AND d.environment = :environment
                     AND d.kind IN ('query', 'sample', 'infer', 'compact')""",
             tuple[str, str | None, str | None, str | None, int],
             id=dispatch,

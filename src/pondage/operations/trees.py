@@ -22,6 +22,7 @@ from pondage.plan.flow.code import code_of
 from pondage.plan.flow.draft import Draft, Fit, draft
 from pondage.plan.flow.planner import PlannedFlow, plan_flow
 from pondage.plan.job.inference import Inference, planned_with_answers
+from pondage.project.current import current_secrets
 from pondage.project.tree import load_tree
 from pondage.work.inference import Inferred, Question
 
@@ -120,7 +121,7 @@ def planned_tree(context: Context, document: bytes, name: str) -> tuple[PlannedF
             schemas=built_in_schemas(),
             types={**BUILT_IN, **({} if project is None else project.types), **deployed.types},
             locations={} if project is None else project.locations,
-            secrets={} if project is None else project.secrets,
+            secrets={} if project is None else current_secrets(project.root, project.secrets),
             name=name,
             inference=inference,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.job.component import ComponentDefinition
-from pondage.define.pond.definition import PondDefinition
+from pondage.define.pond.definition import Coherence, PondDefinition
 from pondage.define.reactor.reaction import ReactorDefinition
 from pondage.define.types.type_registry import TypeEntry
 
@@ -19,7 +19,9 @@ class SchemaCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """Which files, relative to which root, to import; `types` are those that the project gives a name.
+    """Which files, relative to which root, to import.
+
+    `types` are those that the project gives a name, `coherent` is for Ponds that say nothing of it.
 
     With a `call` only that is answered.
     """
@@ -27,6 +29,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     root: str
     modules: tuple[str, ...]
     types: dict[str, TypeEntry] = {}
+    coherent: Coherence = True
     call: SchemaCall | None = None
 
 

@@ -64,7 +64,10 @@ def inspected(request: Request) -> Answer:
     problems += [_problem(error, root) for error in lost_ponds(declared, list(found_ponds.values()))]
     for entry, pond in found_ponds.items():
         try:
-            ponds.append(_definition(pond, entry, root, Digests(files, sys.modules), components, request.types))
+            found_pond = _definition(pond, entry, root, Digests(files, sys.modules), components, request.types)
+            if pond.settings.coherent is None:
+                found_pond = msgspec.structs.replace(found_pond, coherent=request.coherent)
+            ponds.append(found_pond)
         except PondageError as error:
             problems.append(_problem(error, root))
     reactors: list[ReactorDefinition] = []

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from pondage.define.pond.definition import Coherence
 from pondage.define.pond.window import checked_zone
 from pondage.define.project.alert import AlertRule
 from pondage.define.project.durability import LONGEST_S, MOST_SLOTS, SHORTEST_S, Durability
@@ -20,6 +21,7 @@ from pondage.project.alerts import read_alerts
 from pondage.project.keys import checked_table
 from pondage.project.name_tables import read_locations, read_secrets, read_types
 from pondage.project.problems import raise_all
+from pondage.project.questions import QuestionsTable, bad_questions
 
 PROJECT_FILE = "pondage.toml"
 STATE_DIRECTORY = ".pondage"
@@ -47,6 +49,9 @@ class WorkerTable(msgspec.Struct, frozen=True, kw_only=True):
     slots: int | None = None
     workers: int = 2
     labels: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    """Variables of the environment that an author's code reads, beside those that every worker has; `AWS_*` is all
+    that begin so."""
 
 
 class LineageTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +96,12 @@ class CompareTable(msgspec.Struct, frozen=True, kw_only=True):
     tz: str = "UTC"
 
 
+class PondsTable(msgspec.Struct, frozen=True, kw_only=True):
+    """`[ponds]`: what holds for each Pond of the project that does not say otherwise."""
+
+    coherent: Coherence = True
+
+
 class Project(msgspec.Struct, frozen=True, kw_only=True):
     """A project as its file describes it. Paths are absolute; `ledger` and `warehouse` may be URLs."""
 
@@ -105,11 +116,13 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     spark: SparkTable = SparkTable()
     durability: Durability = Durability()
     worker: WorkerTable = WorkerTable()
+    questions: QuestionsTable = QuestionsTable()
     lineage: LineageTable = LineageTable()
     programs: ProgramsTable = ProgramsTable()
     server: ServerTable = ServerTable()
     live: LiveTable = LiveTable()
     compare: CompareTable = CompareTable()
+    ponds: PondsTable = PondsTable()
     alerts: dict[str, AlertRule] = {}
     pools: dict[str, int] = {}
     parents: dict[str, str] = {}
@@ -168,8 +181,13 @@ def load_project(root: Path) -> Project:
 
 
 def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) -> Project:
+<<<<<<< HEAD
     tables = ("project", "spark", "durability", "worker", "pools", "lineage", "locations", "secrets", "types",
               "environments", "programs", "alerts", "server", "live", "compare")  # fmt: skip
+=======
+    tables = ("project", "spark", "durability", "worker", "questions", "pools", "lineage", "locations", "secrets",
+              "types", "environments", "programs", "alerts", "server", "compare", "ponds")  # fmt: skip
+>>>>>>> main
     head = {key: value for key, value in data.items() if key not in tables}
     project = checked_table(_ProjectTable, data.get("project", {}), "project", errors)
     # The settings of `[project]` may also stand at the top of the file, before any table.
@@ -180,6 +198,7 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         spark["conf"] = _conf(spark["conf"], errors)
     durability = checked_table(Durability, data.get("durability", {}), "durability", errors)
     worker = checked_table(WorkerTable, data.get("worker", {}), "worker", errors)
+    questions = checked_table(QuestionsTable, data.get("questions", {}), "questions", errors)
     lineage = dict(checked_table(LineageTable, data.get("lineage", {}), "lineage", errors))
     if "openlineage" in lineage:
         lineage["openlineage"] = _lineage_target(root, str(lineage["openlineage"]), errors)
@@ -194,6 +213,7 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         spark=msgspec.convert(spark, SparkTable),
         durability=msgspec.convert(durability, Durability),
         worker=msgspec.convert(worker, WorkerTable),
+        questions=msgspec.convert(questions, QuestionsTable),
         lineage=msgspec.convert(lineage, LineageTable),
         programs=msgspec.convert(
             checked_table(ProgramsTable, data.get("programs", {}), "programs", errors), ProgramsTable
@@ -201,6 +221,7 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
         server=msgspec.convert(checked_table(ServerTable, data.get("server", {}), "server", errors), ServerTable),
         live=msgspec.convert(checked_table(LiveTable, data.get("live", {}), "live", errors), LiveTable),
         compare=_compare(data.get("compare", {}), errors),
+        ponds=msgspec.convert(checked_table(PondsTable, data.get("ponds", {}), "ponds", errors), PondsTable),
         pools=_pools(data.get("pools", {}), errors),
         parents=_parents(data.get("environments", {}), errors),
         alerts=read_alerts(data.get("alerts", {}), str(chosen.get("environment", "main")), errors),
@@ -275,10 +296,13 @@ def _check_numbers(project: Project, errors: list[ProjectError]) -> None:
         "worker.slots": project.worker.slots,
         "worker.workers": project.worker.workers,
         "spark.cores": project.spark.cores,
+        "questions.slots": project.questions.slots,
+        "questions.cores": project.questions.cores,
     }
     for key, number in counts.items():
         if number is not None and not 1 <= number <= MOST_SIDE_BY_SIDE:
             errors.append(_refused(key, f"is {number}", f"give a number from 1 to {MOST_SIDE_BY_SIDE:,}"))
+    errors.extend(bad_questions(project.questions))
     for key in ("connections", "connections_per_address"):
         number = getattr(project.server, key)
         if not LEAST_CONNECTIONS <= number <= MOST_CONNECTIONS:

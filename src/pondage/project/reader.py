@@ -54,7 +54,10 @@ def read_declared(project: Project, *, timeout_s: float = TIMEOUT_S) -> Declared
             hint="put a Python file into ponds/, or name files in `modules` of pondage.toml", place=str(project.file),
             code="NO_MODULES",
         )  # fmt: skip
-    answer = _ask(Request(root=str(project.root), modules=project.modules, types=project.types), timeout_s)
+    request = Request(
+        root=str(project.root), modules=project.modules, types=project.types, coherent=project.ponds.coherent
+    )
+    answer = _ask(request, timeout_s)
     errors = [_error(problem) for problem in answer.problems]
     errors += doubles(answer.ponds)
     errors += _double_reactors(answer.reactors)

@@ -52,6 +52,10 @@ class Service:
         return self.project is not None and self.project.server.audit == "all"
 
 
+async def _never() -> bool:
+    return False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Call:
     """One request that the guard has let through: who asks, about which environment, and what."""
@@ -62,6 +66,8 @@ class Call:
     path: Mapping[str, str] = field(default_factory=dict)
     query: object = None
     body: object = None
+    is_gone: Callable[[], Awaitable[bool]] = _never
+    """Whether whoever calls has closed the connection."""
 
     @property
     def bearer(self) -> str:
@@ -78,6 +84,7 @@ class Call:
             warehouse=service.warehouse,
             by=Caller("nobody" if self.token is None else f"token {self.token.name} ({self.token.id})"),
             project=service.project,
+            level=Level.OPEN if self.token is None else Level.named(self.token.level),
         )
 
     @property

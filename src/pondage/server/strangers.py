@@ -147,6 +147,10 @@ async def _answer(call: Call, asked: questions.WaitRequest, go: Go[questions.Wai
     # Nobody who waits holds a thread.
     with anyio.move_on_after(asked.wait):
         while (view := await run_sync(_named, call, asked, go)).state not in ("done", "failed"):
+            # Whoever waited and has gone wants no answer. What is no question goes on: somebody asked for its effect.
+            if view.kind in questions.ASKED and await call.is_gone():
+                await run_sync(questions.withdraw.do, call.context, _opened(call, asked))
+                break
             await anyio.sleep(LOOK_EVERY_S)
         return view
     return await run_sync(_named, call, asked, go)
@@ -162,11 +166,15 @@ Known = TypeVar("Known", bound=questions.AnswerRequest)
 
 def _named(call: Call, asked: Known, go: Go[Known, AnswerView]) -> AnswerView:
     """Answer a question of this token under the id that the token knows it by."""
+    return msgspec.structs.replace(go(_opened(call, asked)), id=asked.answer)
+
+
+def _opened(call: Call, asked: Known) -> Known:
+    """Answer what is asked about a question of this token, under the id that the ledger knows it by."""
     dispatch = opened(call, asked.answer)
     if dispatch is None:
         raise Refused(404, "NO_QUESTION", "there is no such question", hint="POST /v1/queries")
-    view = go(msgspec.structs.replace(asked, answer=questions.known_as(dispatch)))
-    return msgspec.structs.replace(view, id=asked.answer)
+    return msgspec.structs.replace(asked, answer=questions.known_as(dispatch))
 
 
 # Definitions and code: each is looked at as if its author had never been.

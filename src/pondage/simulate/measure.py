@@ -6,7 +6,7 @@ import msgspec
 
 from pondage.kernel.demand import PondKey
 from pondage.simulate.consumption import Answer
-from pondage.simulate.pipeline import Pipeline
+from pondage.simulate.pipeline import Pipeline, Place
 from pondage.simulate.record import Recorder, RunRecord
 
 
@@ -78,6 +78,7 @@ def measure(
         spent[place] = spent.get(place, 0) + max(min(span.end, end) - span.start, 0)
     ponds = tuple(_pond(pipeline, recorder, key, spent) for key in pipeline.order)
     outlets = tuple(_outlet(pipeline, recorder, key, end) for key in pipeline.outlets)
+    busiest = slowest(pipeline, recorder)
     means = [one.mean_staleness_us for one in outlets if one.mean_staleness_us is not None]
     worsts = [one.worst_staleness_us for one in outlets if one.worst_staleness_us is not None]
     return Figures(
@@ -85,13 +86,19 @@ def measure(
         runs=sum(one.runs for one in ponds),
         wasted=sum(one.wasted for one in ponds),
         spent_us=sum(spent.values()),
-        utilisation=round(spent.get(pipeline.bottleneck, 0) / max(end - start, 1), 4),
+        utilisation=0.0 if busiest is None else round(spent.get(busiest, 0) / max(end - start, 1), 4),
         mean_staleness_us=sum(means) // len(means) if means else None,
         worst_staleness_us=max(worsts, default=None),
         ponds=ponds,
         outlets=outlets,
         consumed=None if answers is None else _consumed(answers),
     )
+
+
+def slowest(pipeline: Pipeline, recorder: Recorder) -> Place | None:
+    """Give the slowest Ripple of those that ran: one that nobody asked for sets no pace. None when nothing ran."""
+    ran = {(span.pond, span.ripple) for span in recorder.spans}
+    return max(ran, key=lambda place: (pipeline.timings[place].base, place), default=None)
 
 
 def staleness(completed: Sequence[RunRecord], end: int) -> tuple[int, int] | None:

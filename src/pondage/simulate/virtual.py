@@ -15,8 +15,9 @@ from pondage.kernel.demand import (
     explain,
     step,
 )
-from pondage.kernel.demand.effects import Timer
+from pondage.kernel.demand.effects import Deployed, Timer
 from pondage.kernel.demand.events import Deploy, Report, Tick, Verb
+from pondage.simulate.agreement import VirtualRuns
 
 
 class VirtualHost:
@@ -26,11 +27,15 @@ class VirtualHost:
         self.ponds = ponds or MemoryPonds()
         self._timers: dict[PondKey, int] = {}
         self._queue: list[tuple[int, PondKey]] = []
+        self.runs: VirtualRuns | None = None
+        """Only where a Pond asks whether its Sources agree: every other simulation does without."""
 
     def deploy(self, shapes: Sequence[PondShape], now: int) -> None:
         """Deploy these Ponds in one step."""
         for shape in shapes:
             self.ponds.define(shape)
+        if any(shape.must_agree for shape in shapes):
+            self.runs = VirtualRuns(self.ponds.shapes)
         self.apply(now, [Deploy(pond=shape.key, definition="1") for shape in shapes])
 
     def settle(self, now: int, reports: Sequence[Report], actions: Sequence[Verb]) -> Sequence[Effect]:
@@ -43,13 +48,23 @@ class VirtualHost:
         return self.apply(now, [*reports, *actions, *due])
 
     def apply(self, now: int, events: Sequence[Event]) -> Sequence[Effect]:
-        """Make one step of exactly these events."""
-        result = self.advance(now, events)
-        for effect in result.effects:
-            if isinstance(effect, Timer):
-                self._timers[effect.pond] = effect.at
-                heapq.heappush(self._queue, (effect.at, effect.pond))
-        return result.effects
+        """Make one step of exactly these events, and of the answers to what it asks."""
+        effects: list[Effect] = []
+        pending = list(events)
+        while pending:
+            decided = self.advance(now, pending).effects
+            for effect in decided:
+                if isinstance(effect, Timer):
+                    self._timers[effect.pond] = effect.at
+                    heapq.heappush(self._queue, (effect.at, effect.pond))
+            effects.extend(decided)
+            pending = [] if self.runs is None else list(self._noted(self.runs, decided))
+        return effects
+
+    def _noted(self, runs: VirtualRuns, decided: Sequence[Effect]) -> Sequence[Event]:
+        if any(isinstance(effect, Deployed) for effect in decided):
+            runs.deployed()
+        return runs.note(decided)
 
     def advance(self, now: int, events: Sequence[Event]) -> Step:
         """Call the machine; a place for tests to look at each step."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from pondage.define.pond.definition import RippleDefinition
+    from pondage.define.pond.ripple import Ripple
     from pondage.spark.ripple.ripple import RippleWork
     from pondage.spark.session.driver import SparkDriver
     from pondage.testing.flow_simulation import Fixture, Known, Simulated
@@ -126,7 +127,8 @@ def run_ripple(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     """Call a Ripple as a worker does: `spark` and `run` are given, SQL is bound, what is missing is said.
 
     `run_ripple(sales, orders=…)` calls the Pond's only Ripple or the one of its name, `run_ripple(sales, "clean", …)`
-    another one. An optional Source may be left out. With `expectations=True` the rows are written to a temporary place
+    another one. A table that is followed (`changes=`) has the name that it has there: `run_ripple(trips, trips_raw=…)`.
+    An optional Source may be left out. With `expectations=True` the rows are written to a temporary place
     and judged as a Run would judge them, but for `volume` and `foreign_key`; raises `ExpectationFailed`.
     """
 
@@ -142,8 +144,8 @@ def run_ripple(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
         from pondage.spark.ripple.ripple import call_ripple
 
         destination = tmp_path_factory.mktemp("rows") / "table"
-        work = _work(pond, _named(pond, ripple), run, str(destination), inputs)
-        frame = call_ripple(spark, work, {read.parameter: inputs.get(read.parameter) for read in work.ripple.tables})
+        work, given = _work(pond, _named(pond, ripple), run, str(destination), inputs)
+        frame = call_ripple(spark, work, {read.parameter: given.get(read.parameter) for read in work.ripple.tables})
         return _judged(spark, work, frame) if expectations else frame
 
     return call
@@ -248,7 +250,8 @@ def _named(pond: Pond, ripple: str | None) -> str:
 
 def _work(
     pond: Pond, name: str, run: Run | None, destination: str, inputs: Mapping[str, DataFrame | None]
-) -> RippleWork:
+) -> tuple[RippleWork, Mapping[str, DataFrame | None]]:
+    """Answer the work of a Ripple, and its inputs by what it calls them."""
     from pondage.project.sql import read_sql_file
     from pondage.spark.ripple.ripple import RippleWork
 
@@ -259,8 +262,8 @@ def _work(
     }
     declared = pond.ripples[name]
     definition = pond.definition(f"tests:{pond.name}", sql=sql).ripple(name)
-    _require(pond, definition, inputs)
-    return RippleWork(
+    given = _required(pond, definition, declared, inputs)
+    work = RippleWork(
         pond=pond.name,
         ripple=definition,
         function=declared.function,
@@ -271,20 +274,30 @@ def _work(
         checks={each.name: each.function for each in declared.expectations if each.function is not None},
         place=declared.place,
     )  # fmt: skip
+    return work, given
 
 
-def _require(pond: Pond, ripple: RippleDefinition, inputs: Mapping[str, DataFrame | None]) -> None:
+def _required(
+    pond: Pond, ripple: RippleDefinition, declared: Ripple, inputs: Mapping[str, DataFrame | None]
+) -> Mapping[str, DataFrame | None]:
+    """Answer the inputs by their parameters; raises `PondageError` for what is missing, or read by nobody."""
     known = {read.parameter: read for read in ripple.tables}
-    wrong = sorted(set(inputs) - set(known))
-    missing = sorted(name for name, read in known.items() if not read.optional and inputs.get(name) is None)
+    followed = [read.parameter for read in ripple.tables if read.by_changes]
+    # The definition has them in the order in which they are declared, under the whole names of their tables.
+    names = dict(zip(dict.fromkeys(declared.changes), followed, strict=True))
+    given = {names.get(name, name): frame for name, frame in inputs.items()}
+    wrong = sorted(set(given) - set(known))
+    missing = sorted(name for name, read in known.items() if not read.optional and given.get(name) is None)
     if wrong or missing:
+        shown = {whole: short for short, whole in names.items()}
         said = [f"reads no {', '.join(wrong)}"] if wrong else []
-        said += [f"was not given {', '.join(missing)}"] if missing else []
+        said += [f"was not given {', '.join(shown.get(name, name) for name in missing)}"] if missing else []
         raise PondageError(
             f"{pond.name}.{ripple.name} {' and '.join(said)}",
             code="BAD_INPUTS",
-            hint=f"it reads {', '.join(known) or 'nothing'}",
+            hint=f"it reads {', '.join(shown.get(name, name) for name in known) or 'nothing'}",
         )
+    return given
 
 
 def _judged(spark: SparkSession, work: RippleWork, frame: DataFrame) -> DataFrame:

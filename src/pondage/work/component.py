@@ -8,7 +8,7 @@ import msgspec
 
 from pondage.define.pond.definition import ExpectationDefinition
 from pondage.define.types.segment import Segment
-from pondage.work.snapshot import SnapshotContent
+from pondage.work.snapshot import Batch, SnapshotContent
 from pondage.work.task import Task
 
 
@@ -69,6 +69,7 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     where: str
     contract: str | None = None
+    batch: Batch | None = None
     expectations: tuple[ExpectationDefinition, ...] = ()
     freshness: int = 0
     volumes: tuple[int, ...] = ()

@@ -82,6 +82,12 @@ class Increment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     partitions: tuple[Partition, ...] = ()
 
 
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a batch before it is made: whether the code is that of the newest one in the table."""
+
+    is_same_code: bool
+
+
 class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
     """An immutable table: exactly these files under `path`, read with exactly this schema (Spark's JSON form).
 

@@ -29,6 +29,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         return False
 
     @property
+    def waits_for_room(self) -> bool:
+        """Answer whether its time counts only when Spark has begun with it: others may have every thread until then."""
+        return False
+
+    @property
     def has_summary(self) -> bool:
         """Answer whether what Spark did for it is kept, for people who look at it later."""
         return False

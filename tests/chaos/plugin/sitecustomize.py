@@ -10,6 +10,11 @@ import os
 import traceback
 
 try:
+    if any(name.startswith("PONDAGE_CHAOS") for name in os.environ):
+        from pondage.define.project import variables
+
+        # Workers start with what is known to be no secret, and their faults come to them by their environment.
+        variables.FAMILIES = (*variables.FAMILIES, "PONDAGE_CHAOS")
     if os.environ.get("PONDAGE_CHAOS"):
         import faults
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pondage import Window, daily, hourly, weekly
+from pondage.define.pond import calendar as calendars
 from pondage.define.pond.calendar import Calendar, checked_windows
 from pondage.define.pond.definition import WindowDefinition
 from pondage.errors import DefinitionError
@@ -177,3 +179,37 @@ def test_a_daily_window_has_no_gap_and_lasts_about_a_day(at: str, zone: str, now
     found = calendar(daily(at, tz=zone)).occurrence(now)
     assert found is not None
     assert 22.5 <= (found[1] - found[0]) / 3_600_000_000 <= 25.5 or zone == "Pacific/Apia"
+
+
+def test_many_windows_are_checked_by_one_look_at_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[WindowDefinition] = []
+
+    def counting(window: WindowDefinition) -> list[tuple[int, int]]:
+        looked_at.append(window)
+        return weekly_spans(window)
+
+    weekly_spans = calendars._weekly
+    monkeypatch.setattr(calendars, "_weekly", counting)
+    every_two_minutes = [Window(f"{at // 60:02}:{at % 60:02}").definition for at in range(0, 24 * 60, 2)]
+    assert len(checked_windows(every_two_minutes)) == 720
+    assert len(looked_at) == 720
+    with pytest.raises(DefinitionError, match="daily 11:58"):
+        checked_windows([*every_two_minutes, Window("11:58").definition])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_one_look_at_all_windows_finds_what_a_look_at_each_pair_finds(seed: int) -> None:
+    chosen = random.Random(seed)
+    zones = ["UTC", "Europe/Berlin"] if seed % 4 == 0 else ["UTC"]
+    windows = []
+    for _ in range(chosen.randint(2, 6)):
+        start, length = chosen.randrange(24 * 60), chosen.choice([None, 5, 60, 300])
+        end = None if length is None else (start + length) % (24 * 60)
+        days = chosen.sample(range(7), chosen.randint(1, 7))
+        texts = [None if at is None else f"{at // 60:02}:{at % 60:02}" for at in (start, end)]
+        windows.append(Window(str(texts[0]), texts[1], weekdays=days, tz=chosen.choice(zones)).definition)
+    pairs = [(at, other) for at in range(len(windows)) for other in range(at)]
+    overlapping = {pair for pair in pairs if calendars._overlapping([windows[pair[0]], windows[pair[1]]])}
+    found = calendars._overlapping(windows)
+    assert (found is None) == (not overlapping)
+    assert found is None or tuple(sorted(found, reverse=True)) in overlapping

@@ -44,7 +44,7 @@ from pondage import component
 @component("welcome", after=("greeting",), globals=())
 def welcome(*, params, run):
     """Greets."""
-    run.after["greeting"] = f"hello {run.secret('env:GREETED')}"
+    run.after["greeting"] = f"hello {run.secret(params.get('secret', 'env:GREETED'))}"
     if params.get("is_cut"):
         from pondage.ledger.database.driver import LedgerUnavailable
         raise LedgerUnavailable("the connection was cut")
@@ -98,6 +98,19 @@ def test_a_component_of_the_project_travels_with_the_code_and_its_secrets_are_ve
     assert component.state == "ERROR"
     assert "hidden-world" not in repr(view.components)
     assert "RuntimeError" in component.cause
+
+
+def test_a_secret_that_is_added_to_the_project_file_is_known_to_workers_that_run(
+    world: JobWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GREETED", "hidden-world")
+    text = "components: [{name: greet, type: welcome, params: {secret: GREETING}}]\n"
+    (world.root / "job.yaml").write_text(text, encoding="utf-8")
+    (missing,) = world.run("job.yaml").components
+    assert "names no secret GREETING of welcome" in missing.cause
+    file = world.root / "pondage.toml"
+    file.write_text(f'{file.read_text()}[secrets.welcome]\nGREETING = "env:GREETED"\n')
+    assert world.run("job.yaml").run.state == "OK"
 
 
 def test_a_ledger_that_does_not_answer_is_no_failure_of_the_component_that_asked(

@@ -305,6 +305,47 @@ async def test_a_stream_moves_its_offset_skips_and_keeps_what_cannot_be_decoded(
     assert (starts, log.reads) == ([None], [None])
 
 
+class Silent:
+    """A source whose first connection never answers."""
+
+    says_connected = True
+
+    def __init__(self) -> None:
+        self.reads: list[int | None] = []
+        self.given_back = 0
+
+    async def read(self, after: int | None) -> AsyncIterator[tuple[int, object]]:
+        self.reads.append(after)
+        try:
+            if len(self.reads) == 1:
+                await asyncio.Event().wait()
+            yield 1, b'{"px": 1}'
+            await asyncio.Event().wait()
+        finally:
+            self.given_back += 1
+
+
+@live_test
+async def test_a_connection_that_does_not_answer_is_given_up_and_tried_again() -> None:
+    silent = Silent()
+    healths: list[str] = []
+    quote = Reactor("quote", sources=[Accumulator.stream("prices", Price, source=silent)], strategy="sequential")
+
+    @quote.graph(inline=True)
+    def price(prices: Price) -> float:
+        return prices.px
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("pondage.engine.live.sources.FIRST_ANSWER_S", 0.05)
+        async with quote.run() as live:
+            live.host.watchers.append(lambda effect: healths.append(str(getattr(effect, "health", ""))))
+            await fires(live, 1)
+            assert silent.given_back == len(silent.reads) - 1, "what was given up holds no connection"
+    assert values(live) == [1.0]
+    assert len(silent.reads) >= 2
+    assert [health for health in healths if health][:2] == ["Disconnected", "Live"]
+
+
 class Held:
     """A stream that has something to give back at its end, which takes a while."""
 

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from pondage.engine.supervise.children import IDLE_S, Child, Decision, Restarts, RetireWorker, StartWorker, decide
+from pondage.engine.supervise.children import (
+    IDLE_S,
+    LONGEST_HOLD_S,
+    MINUTE_S,
+    MOST_A_MINUTE,
+    QUICK_DEATH_S,
+    Child,
+    Decision,
+    Restarts,
+    RetireWorker,
+    StartWorker,
+    decide,
+)
 from pondage.ledger.queue.queues import Need
 
 
@@ -111,27 +123,51 @@ def test_a_worker_that_lived_is_replaced_at_once_and_one_that_dies_at_once_waits
     restarts.died("a", lived_s=60.0, now_s=0.0)
     restarts.died("a", lived_s=1.0, now_s=0.0)
     assert restarts.held_back(0.0) == frozenset()
-    restarts.died("a", lived_s=1.0, now_s=0.0)
+    assert restarts.died("a", lived_s=1.0, now_s=0.0) == 1.0
     assert restarts.held_back(0.9) == {"a"}
     assert restarts.held_back(1.0) == frozenset()
-    for _ in range(20):
-        restarts.died("a", lived_s=1.0, now_s=10.0)
-    assert restarts.held_back(39.9) == {"a"}
-    assert restarts.held_back(40.0) == frozenset()
+    assert restarts.died("a", lived_s=1.0, now_s=2.0) == 2.0
+    assert restarts.died("b", lived_s=1.0, now_s=2.0) == 0.0, "the codes of others are others"
 
 
 def test_a_worker_may_die_at_once_for_days_and_its_hold_stays_the_longest() -> None:
-    restarts = Restarts()
+    restarts, now_s, hold_s = Restarts(), 0.0, 0.0
     for _ in range(2_000):
-        restarts.died("a", lived_s=1.0, now_s=0.0)
-    assert restarts.held_back(29.9) == {"a"}
-    assert restarts.held_back(30.0) == frozenset()
+        hold_s = restarts.died("a", lived_s=0.0, now_s=now_s)
+        now_s += hold_s
+    assert hold_s == LONGEST_HOLD_S
+
+
+@pytest.mark.parametrize(
+    "lives_s",
+    [
+        (0.0,),
+        (1.0,),
+        (QUICK_DEATH_S - 0.1,),
+        (QUICK_DEATH_S,),
+        (11.9,),
+        (12.0,),
+        (QUICK_DEATH_S, 0.0, 0.0),
+        (59.0, 0.0),
+    ],
+)
+def test_nobody_is_started_more_than_five_times_within_a_minute(
+    lives_s: tuple[float, ...],
+) -> None:
+    restarts, now_s, starts_s = Restarts(), 0.0, []
+    for life_s in lives_s * 200:
+        now_s += life_s
+        now_s += restarts.died("a", lived_s=life_s, now_s=now_s)
+        assert restarts.held_back(now_s) == frozenset()
+        starts_s.append(now_s)
+    for first_s, sixth_s in zip(starts_s, starts_s[MOST_A_MINUTE:], strict=False):
+        assert sixth_s - first_s > MINUTE_S - 0.001
 
 
 def test_a_worker_that_died_of_its_work_is_replaced_at_once_however_often() -> None:
     restarts = Restarts()
     for _ in range(20):
-        restarts.died("a", lived_s=0.5, now_s=0.0, held=1)
+        assert restarts.died("a", lived_s=0.5, now_s=0.0, held=1) == 0.0
     assert restarts.held_back(0.0) == frozenset(), "the work has a budget of its own"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pondage.engine.supervise.supervisor import Supervisor
+from pondage.engine.supervise.upkeep import upkeep
 from pondage.engine.worker.process import Worker
 from pondage.kernel.demand.events import Pulse
 from tests.engine.plain import PlainExecutor, engine_config, join_slots, make_worker, sqlite_world
@@ -28,7 +29,8 @@ class Idle:
         assert not self.worker.claim_one()
         self.supervisor = Supervisor(engine_config(path), self.world.ledger, say=lambda line: None)
         # The sweeper comes once an hour.
-        services = [*self.supervisor._services(), *self.supervisor._file_services()]
+        kept = upkeep(engine_config(path), self.world.ledger, process=self.supervisor._process)
+        services = [each for group in kept for each in group]
         self.services = [each for each in services if each.name != "sweeper"]
         # What the last Run still has to tell the outside.
         with self.world.ledger.transaction() as tx:

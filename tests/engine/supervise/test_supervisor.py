@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from pathlib import Path
@@ -15,6 +16,7 @@ from pondage.engine.process.config import WorkerConfig
 from pondage.engine.process.spawn import KEPT_LOGS, sweep_logs
 from pondage.engine.supervise.supervisor import KILL_AFTER_S, LOST, Supervisor, come_back
 from pondage.kernel.demand.events import Tap
+from pondage.ledger.act import questions
 from pondage.ledger.commit import polling, work
 from pondage.ledger.queue import processes
 from tests.engine.plain import engine_config, wait_for
@@ -36,7 +38,7 @@ class FakeChild:
         with world.ledger.transaction() as tx:
             self.process = processes.register(
                 tx, public_id=config.public_id, machine=identity.machine(), pid=self.pid,
-                pid_started=identity.started(self.pid), role="worker", code=config.code,
+                pid_started=identity.started(self.pid), role=config.role, code=config.code,
             )  # fmt: skip
 
     def poll(self) -> int | None:
@@ -105,6 +107,30 @@ def test_a_worker_is_started_for_waiting_work_and_only_then(world: World, tmp_pa
     supervised.supervisor.tick()
     supervised.supervisor.tick()
     assert [child.config.code for child in supervised.children] == [world.one("SELECT archive FROM deployments")]
+
+
+def test_a_process_for_questions_is_started_beside_all_workers_and_ends_when_nobody_asks(
+    world: World, tmp_path: Path
+) -> None:
+    supervised, worker = with_one_child(world, tmp_path, workers=1)
+    claim(world, worker)
+    asked = questions.submit(world.ledger, "main", "select 1", limit=1)
+    supervised.supervisor.tick()
+    (_, child) = supervised.children
+    assert (child.config.role, child.config.code, child.config.engine.env) == ("questions", "", ())
+    claim(world, child, token="t2")
+    supervised.now_s += 1_000
+    supervised.supervisor.tick()
+    assert child.terminated == 0, "it still answers"
+    questions.withdraw(world.ledger, asked)
+    supervised.supervisor.tick()
+    supervised.now_s += 299
+    supervised.supervisor.tick()
+    assert child.terminated == 0
+    supervised.now_s += 1
+    supervised.supervisor.tick()
+    assert child.terminated == 1
+    assert worker.terminated == 0
 
 
 def test_what_a_child_held_is_taken_back_as_soon_as_it_has_ended(world: World, tmp_path: Path) -> None:
@@ -254,7 +280,8 @@ def test_being_told_twice_ends_the_wait_for_work_that_may_run_only_once(world: W
 
 def test_a_machine_that_was_lost_comes_back_under_a_new_identity(world: World) -> None:
     codes, said = iter([LOST, LOST, 0]), []
-    assert come_back(lambda: next(codes), is_over=lambda: False, say=said.append) == 0
+    hours = itertools.count(0.0, 3_600.0)
+    assert come_back(lambda: next(codes), is_over=lambda: False, say=said.append, clock=lambda: next(hours)) == 0
     assert len(said) == 2
 
 

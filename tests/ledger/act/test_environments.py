@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
 from pondage.define.pond.definition import PondDefinition
 from pondage.define.values.names import PondKey
+from pondage.engine.attempt.followed_tables import Following
 from pondage.errors import PondageError
 from pondage.kernel.demand.events import Event, Force, Pulse, Rollback, Tap, Wave
 from pondage.ledger.act import promotion, removal, verbs
 from pondage.ledger.act.branching import deployed
 from pondage.ledger.act.deploy import deploy
 from pondage.ledger.act.promotion import CannotPromote
-from pondage.ledger.data import snapshots
+from pondage.ledger.commit import guarded
+from pondage.ledger.commit.increments import Increments
+from pondage.ledger.data import manifests, snapshots
+from pondage.ledger.kinds.ripple import RippleTask, Written
 from pondage.ledger.step import advance
 from pondage.ledger.tables import environments
 from pondage.ledger.upkeep.replay import replay
-from tests.ledger.harness import SCHEMA, World, pond
+from tests.ledger.harness import SCHEMA, SECOND, MakeDriver, Worker, World, content, pond
 
 
 def put(world: World, environment: str, *ponds: PondDefinition, removed: tuple[str, ...] = (), code: bytes = b"a"):
@@ -262,3 +267,46 @@ def test_an_environment_stays_below_the_one_it_was_made_below(shop):
     with pytest.raises(PondageError) as refused, shop.ledger.transaction() as tx:
         environments.ensure(tx, "dev", "other")
     assert refused.value.code == "OTHER_PARENT"
+
+
+def commit_raw(world: World, worker: Worker) -> bool | None:
+    """Commit the next batch of `raw`, and answer whether its Ripple was told to begin anew; None when none waits."""
+    held = worker.claim()
+    if held is None:
+        return None
+    task = held.task
+    assert isinstance(task, RippleTask)
+    increments = Increments(world.ledger, held.claim)
+    following = Following(task, increments, whole=lambda _: None, part=lambda *_: None)  # type: ignore[arg-type,return-value]
+    is_full = following.is_full
+    made = msgspec.structs.replace(content(held, 10), increment=following.increment())
+    assert guarded.commit(world.ledger, held, Written(made), process=worker.id)
+    return is_full
+
+
+def rows_of(world: World, environment: str) -> int:
+    found = table(world, environment, "raw")
+    assert found is not None
+    with world.ledger.reading() as tx:
+        return manifests.newest(tx, [found[0]])[found[0]].rows
+
+
+@pytest.mark.parametrize("event", [Pulse(pond=PondKey("raw@1")), Force(pond=PondKey("raw@1"))])
+def test_a_table_that_grows_goes_on_from_above_in_a_new_environment_also_when_it_is_forced(
+    make_driver: MakeDriver, event: Event
+) -> None:
+    world = World(make_driver)
+    growing = msgspec.structs.replace(pond("raw"), mode="append")
+    put(world, "main", growing)
+    worker = world.worker()
+    verbs.send(world.ledger, "main", Pulse(pond=PondKey("raw@1")))
+    assert commit_raw(world, worker) is True
+    put(world, "dev", msgspec.structs.replace(pond("raw", code="c2"), mode="append"), code=b"b")
+    world.clock.time += SECOND
+    verbs.send(world.ledger, "dev", event)
+    assert commit_raw(world, worker) is False, "it was told to begin anew"
+    assert (rows_of(world, "main"), rows_of(world, "dev")) == (10, 20)
+    world.clock.time += SECOND
+    verbs.send(world.ledger, "dev", Force(pond=PondKey("raw@1"), full=True))
+    assert commit_raw(world, worker) is True
+    assert (rows_of(world, "main"), rows_of(world, "dev")) == (10, 10)

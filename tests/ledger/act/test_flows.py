@@ -359,7 +359,7 @@ def test_cleaning_up_removes_tables_attempts_and_rows_before_their_retention_but
     kept, whole = run.start(extracting(b="2d")), run.start(extracting())
     run.drain()
     for started in (kept, whole):
-        assert flows.clean_up(run.world.ledger, "main", started) > 0
+        assert flows.clean_up(run.world.ledger, "main", started).tables > 0
     sweep(run)
     assert tables(run, is_marked=False) == {"b"}
     assert piece(run, kept, "b").is_complete

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from pondage.cli.printing.jobs import component_rows
 from pondage.conform.control_registry import TEST_REGISTRY
 from pondage.define.project.durability import Durability
 from pondage.errors import LedgerError
@@ -405,3 +406,18 @@ def test_a_crash_loop_shows_how_often_and_when_the_next_try_is(run: Jobs) -> Non
         ("RUNNING", "queued", 3, 4, 4.0),
         ("ERROR", "", 4, 4, None),
     ]
+
+
+def test_a_component_that_ended_well_shows_how_often_its_process_died_in_any_of_its_attempts(run: Jobs) -> None:
+    started = run.start(job("components: [{name: a, type: task, retries: 1}]\n"))
+    held = run.claim()
+    assert held is not None
+    assert reap.crash(run.world.ledger, process=run.worker.id, token=held.claim.token, reason="it died")
+    held = run.claim()
+    assert held is not None
+    run.commit(held, failing={"a"})
+    run.world.pass_time(60)
+    assert run.drain() == ["a"]
+    (one,) = run.show(started).components
+    assert (one.state, one.attempt, one.deaths) == ("OK", 2, 1)
+    assert component_rows(run.show(started))[0][-1] == "crashed once; attempt 2"

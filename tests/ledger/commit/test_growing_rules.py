@@ -177,3 +177,48 @@ def test_a_few_random_histories_end_as_computed_from_scratch(make_driver: MakeDr
     growing = Growing(make_driver, 7)
     for _ in range(25):
         growing.step()
+
+
+def test_a_ripple_that_has_read_its_own_past_extends_it_though_everything_came_again(world: World) -> None:
+    world.deploy(appending("raw"), appending("more", "raw"))
+    worker = Worker(world)
+    world.send(Pulse(pond=PondKey("more@1")))
+    for _ in range(2):
+        held = worker.claim()
+        assert held is not None
+        assert commit_batch(world, worker, held)
+    world.clock.time += 1_000_000
+    world.send(Force(pond=RAW, full=True))
+    world.send(Pulse(pond=PondKey("more@1")))
+    while (held := worker.claim()) is not None and held.claim.node == "raw":
+        assert commit_batch(world, worker, held)
+    assert held is not None
+    given = {
+        "whole": lambda _: None, "part": lambda *_: None, "past": lambda snapshot: ("the table", snapshot),
+    }  # fmt: skip
+    past = Following(held.task, Increments(world.ledger, held.claim), **given)  # type: ignore[arg-type]
+    assert past.is_full, "raw was rebuilt, and nobody can follow across that"
+    assert past.extended is None
+    reading = Following(held.task, Increments(world.ledger, held.claim), **given)  # type: ignore[arg-type]
+    assert reading.is_full
+    assert reading.previous is not None
+    _, before = reading.previous  # type: ignore[misc]
+    assert reading.extended == before
+    increment = reading.increment()
+    assert increment is not None
+    assert increment.base == before
+
+
+def test_a_ripple_has_no_past_in_its_first_run_and_when_everything_is_asked_for_anew(world: World) -> None:
+    world.deploy(appending("raw"))
+    worker = Worker(world)
+    given = {"whole": lambda _: None, "part": lambda *_: None, "past": lambda snapshot: snapshot}
+    world.send(Pulse(pond=RAW))
+    held = worker.claim()
+    assert held is not None
+    assert Following(held.task, Increments(world.ledger, held.claim), **given).previous is None  # type: ignore[arg-type]
+    assert commit_batch(world, worker, held)
+    world.send(Force(pond=RAW, full=True))
+    held = worker.claim()
+    assert held is not None
+    assert Following(held.task, Increments(world.ledger, held.claim), **given).previous is None  # type: ignore[arg-type]

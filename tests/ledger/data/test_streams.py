@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pondage.cli.printing.jobs import component_rows
 from pondage.define.job.component import ComponentDefinition
 from pondage.define.types.port import Port
 from pondage.define.types.segment import END, Segment
@@ -331,6 +332,8 @@ def test_a_run_shows_what_its_streams_hold_and_whether_more_will_come(run: Jobs)
     assert shown() == [("p", "open", 2, 7)]
     put(run, writer, 2, END)
     assert shown() == [("p", "ended", 2, 7)]
+    rows = {row[0]: row[3] for row in component_rows(run.show(started))}
+    assert rows["p"] == "7", "what went into a stream is rows of its component"
     finish(run, writer)
     with run.world.ledger.transaction() as tx:
         tx.change("DELETE FROM segments")

@@ -175,13 +175,13 @@ def test_a_marked_run_is_no_candidate_for_a_pin(make_driver: MakeDriver) -> None
         row = actors.pond(tx, 1, "b@1")
         assert row is not None
         wanted = Wanted(source=row.key, pond=row.id, is_required=False, not_before=0)
-        assert len(pins.offered(tx, [wanted], freshness=0, keep=3)[0]) == 3
+        assert len(pins.offers_of(tx, [wanted], freshness=0, keep=3)[0].candidates) == 3
         tx.change(
             """UPDATE snapshots SET tombstoned_at = 1 WHERE id IN (SELECT snapshot FROM run_outputs
                WHERE run = (SELECT min(id) FROM runs WHERE pond = :pond))""",
             pond=row.id,
         )
-        assert len(pins.offered(tx, [wanted], freshness=0, keep=3)[0]) == 2
+        assert len(pins.offers_of(tx, [wanted], freshness=0, keep=3)[0].candidates) == 2
 
 
 @pytest.mark.parametrize(("reason", "word"), [("TIMEOUT", "timeout"), ("NO_PROGRESS", "progress lease")])

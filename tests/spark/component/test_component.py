@@ -157,13 +157,63 @@ def test_an_inner_member_that_gives_nothing_for_what_the_next_one_reads_fails_it
     assert (result.members[0].code, result.members[1].is_skipped) == ("OUTPUT_NOT_CLOSED", True)
 
 
-def test_a_failed_action_is_told_by_the_last_member(worker: Worker) -> None:
+def outcomes(result: ComponentResult) -> list[str]:
+    return ["skipped" if one.is_skipped else "error" if one.raises else "ok" for one in result.members]
+
+
+def test_a_failed_action_is_told_by_the_member_whose_code_failed(worker: Worker) -> None:
     members = chain(action=True)
     members[0] = member("table", "m0", {"columns": {"id": "bigint"}, "rows": [[1], [100_000]]})
     result = worker.run(*members)
-    assert [one.raises is None for one in result.members] == [True, True, True, False]
+    assert outcomes(result) == ["ok", "ok", "error", "skipped"]
+    told = result.members[2]
+    assert not told.code.startswith("FUSED_ACTION")
+    assert "CAST_OVERFLOW" in str(told.raises) or "out of range" in str(told.raises)
+    assert told.trace is not None
+
+
+@component("shout", inputs={"input": "Table<Any>"}, outputs={"main": "Table<Any>"}, deterministic=True)
+def shout(input: DataFrame, *, params, run):  # type: ignore[no-untyped-def]  # noqa: A002
+    """Fails in a Python worker, when its rows are computed."""
+
+    def loud(text):  # type: ignore[no-untyped-def]
+        if text > 2:
+            raise ValueError("too loud")
+        return str(text)
+
+    return input.withColumn("loud", F.udf(loud, "string")("id"))
+
+
+def test_a_function_that_fails_in_a_python_worker_is_blamed_on_its_member(worker: Worker) -> None:
+    first = member("table", "m0", TABLE)
+    middle = worker.own(shout, "m1", inputs={"input": (Made("m0", "main"),)})
+    last = member("select", "m2", {"columns": ["loud"]}, inputs={"input": (Made("m1", "main"),)}, writes=("main",))
+    result = worker.run(first, middle, last)
+    assert outcomes(result) == ["ok", "error", "skipped"]
+    assert "too loud" in str(result.members[1].raises)
+
+
+def test_what_no_line_of_a_member_explains_is_told_by_all_of_them(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pondage.spark.component.call.Call.written", full)
+    result = worker.run(*chain())
+    assert outcomes(result) == ["ok", "ok", "ok", "error"]
     assert result.members[3].code == "FUSED_ACTION(m0, m1, m2, m3)"
-    assert "CAST_OVERFLOW" in str(result.members[3].raises) or "out of range" in str(result.members[3].raises)
+
+
+def test_members_that_share_a_function_are_told_apart_by_what_they_gave(worker: Worker) -> None:
+    rows = member("table", "m0", {"columns": {"id": "bigint"}, "rows": [[1], [100_000]]})
+    steps = [
+        member("cast", f"m{n}", {"columns": {"id": kind}}, inputs={"input": (Made(f"m{n - 1}", "main"),)})
+        for n, kind in ((1, "int"), (2, "tinyint"))
+    ]
+    last = member("select", "m3", {"columns": ["id"]}, inputs={"input": (Made("m2", "main"),)}, writes=("main",))
+    result = worker.run(rows, *steps, last)
+    assert outcomes(result) == ["ok", "ok", "error", "skipped"]
 
 
 @component("own", inputs={"left": Port(), "many": Port(multi=True), "late": Port(required=False),

@@ -1,20 +1,23 @@
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+import msgspec
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from pondage.define.pond.contract import check_contract
 from pondage.define.pond.run import Run
 from pondage.errors import PondageError
 from pondage.spark.files.read import read_snapshot
 from pondage.spark.ripple.ripple import UNCHANGED, RippleWork, run_ripple
 from pondage.spark.session.driver import SparkDriver
-from pondage.work.snapshot import SnapshotContent
+from pondage.work.snapshot import Batch, SnapshotContent
 from tests.spark.support import work
 
 pytestmark = pytest.mark.spark
@@ -250,6 +253,32 @@ def test_an_output_outside_the_contract_is_refused_and_costs_no_job(
         "column amount (bigint) was removed"
     )
     assert driver.backend.jobs(token) == before  # type: ignore[attr-defined]
+
+
+def test_a_late_batch_of_an_older_schema_gets_nulls_and_the_types_of_now(
+    spark: SparkSession, orders: SnapshotContent, place: Callable[[], Path]
+) -> None:
+    table = orders.schema.replace('"nullable":false', '"nullable":true')
+    late = work(lambda spark: spark.range(3).selectExpr("cast(id as int) id"), place(), contract=table)
+    done = published(spark, msgspec.structs.replace(late, batch=Batch(is_same_code=True)))
+    assert check_contract(table, done.schema) == []
+    rows = read_snapshot(spark, done).orderBy("id").collect()
+    assert [(row["id"], row["amount"]) for row in rows] == [(0, None), (1, None), (2, None)]
+
+
+def test_a_column_that_other_code_took_away_is_refused_with_a_hint_for_a_table_of_batches(
+    spark: SparkSession, orders: SnapshotContent, place: Callable[[], Path]
+) -> None:
+    less = work(lambda spark: spark.range(3), place(), contract=orders.schema)
+    error = failure(spark, msgspec.structs.replace(less, batch=Batch(is_same_code=False)))
+    assert error.code == "CONTRACT"
+    assert "column amount (bigint) was removed" in error.message
+    assert "as a null where there is nothing to say" in (error.hint or "")
+    fields = json.loads(orders.schema)["fields"]
+    strict = json.dumps({"type": "struct", "fields": [{**each, "nullable": False} for each in fields]})
+    never = work(lambda spark: spark.range(3), place(), contract=strict)
+    error = failure(spark, msgspec.structs.replace(never, batch=Batch(is_same_code=True)))
+    assert "give what is never null a value" in (error.hint or "")
 
 
 def test_an_output_that_grew_keeps_the_contract(

@@ -16,7 +16,7 @@ from pondage.define.pond.run import Run
 from pondage.errors import PondageError
 from pondage.spark.files.read import read_snapshot
 from pondage.spark.query.breaks import breaking_rows
-from pondage.spark.query.diff import compare
+from pondage.spark.query.diff import TableDifference, compare
 from pondage.spark.ripple.merge import Merge
 from pondage.spark.ripple.ripple import run_ripple
 from pondage.spark.rules.expectations import BadExpectation, ExpectationFailed
@@ -287,6 +287,37 @@ def test_without_a_key_whole_rows_are_counted(spark: SparkSession, place: Callab
     assert sorted(found.sample.rows, key=str) == [["added", None], ["removed", 1]]
     with pytest.raises(PondageError, match="id is not unique: 1 keys are there twice"):
         compare(spark, "orders", before, after, keys=("id",), limit=20)
+
+
+@pytest.mark.parametrize("keys", [("id",), ()])
+def test_what_the_order_of_a_sum_changes_in_a_number_is_no_difference(
+    spark: SparkSession, place: Callable[[], Path], keys: tuple[str, ...]
+) -> None:
+    numbers = "stack(5, 1, {}, 2, {}, 3, {}, 4, double('NaN'), 5, double('Infinity')) as (id, value)"
+    before = stored(spark, place(), f"select {numbers.format('0.3D', '0D', '1e6D')}")
+    after = stored(spark, place(), f"select {numbers.format('0.1D + 0.2D', '-1e-15D', '1000000.0000000001D')}")
+    found = compare(spark, "sums", before, after, keys=keys, limit=20, tolerance=1e-12)
+    assert (found.added, found.removed, found.changed, found.columns) == (0, 0, 0, {})
+    exact = compare(spark, "sums", before, after, keys=keys, limit=20)
+    assert max(exact.added, exact.changed) == 3, "without a tolerance each of them differs"
+    beyond = stored(spark, place(), f"select {numbers.format('0.3000001D', '0D', '1e6D')}")
+    assert _differing(compare(spark, "sums", before, beyond, keys=keys, limit=20, tolerance=1e-12)) == 1
+    assert _differing(compare(spark, "sums", before, beyond, keys=keys, limit=20, tolerance=1e-3)) == 0
+
+
+def _differing(found: TableDifference) -> int:
+    return max(found.added, found.changed)
+
+
+def test_no_tolerance_makes_an_endless_number_or_none_at_all_the_same_as_another(
+    spark: SparkSession, place: Callable[[], Path]
+) -> None:
+    kinds = ("double('NaN')", "double('Infinity')", "null", "1D")
+    states = [stored(spark, place(), f"select 1 as id, {kind} as value") for kind in kinds]
+    for at, before in enumerate(states):
+        for other, after in enumerate(states):
+            found = compare(spark, "t", before, after, keys=("id",), limit=0, tolerance=1.0)
+            assert found.changed == (at != other), (kinds[at], kinds[other])
 
 
 def test_changed_rows_of_a_merge_are_set_aside_before_they_reach_the_table(

@@ -76,6 +76,12 @@ def test_a_failed_pond_explains_itself_and_the_pond_below_names_it(world: World)
     assert blocked.hint == "pondage why orders"
 
 
+def test_nothing_that_would_be_refused_is_proposed_for_a_blocked_pond(world: World) -> None:
+    world.send(Kill(pond=PondKey("orders@1")))
+    assert gates(world, "reports") == ["blocked", "no demand"]
+    assert [gate.hint for gate in ask(world, "reports").gates] == ["pondage why orders", None]
+
+
 def test_a_killed_pond_shows_only_that(world: World) -> None:
     world.send(Kill(pond=PondKey("sales@1")))
     assert gates(world, "sales") == ["killed"]

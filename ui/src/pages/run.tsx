@@ -13,7 +13,7 @@ import { JobRun } from "./run/job";
 import { RunLead } from "../parts/job/lead";
 import { Stages, Working } from "./run/stages";
 import type { AttemptView, ExecutionView, FailureView, RunDetailView } from "../types";
-import { countText, momentText, numberText, shortName, sizeText } from "../words";
+import { countText, momentText, numberText, shortName, sizeText, splicedText } from "../words";
 import type { Page } from "./page";
 
 function Run() {
@@ -161,6 +161,7 @@ function marksOf(run: RunDetailView["run"]): string[] {
   const marks = [];
   if (run.is_forced) marks.push("forced");
   if (run.is_spliced) marks.push("spliced");
+  if (run.spliced_from.length > 0) marks.push(splicedText(run.spliced_from));
   if (run.rolled_back_to !== null) marks.push(`shows #${run.rolled_back_to} again`);
   return marks;
 }

@@ -10,7 +10,7 @@ import { Link, PondLink } from "../parts/link";
 import { Word } from "../parts/word";
 import { change, go, here, hrefOf, usePlace } from "../router";
 import type { JobRunView, JobsView, JobView, RunsView, RunView, Started } from "../types";
-import { countText, durationText, momentText, shortName } from "../words";
+import { countText, durationText, momentText, shortName, splicedText } from "../words";
 import type { Page } from "./page";
 
 const COLUMNS = 24;
@@ -203,10 +203,11 @@ function List({ data }: { data: RunsView }) {
               <td>
                 {run.reason}
                 {run.is_forced ? <span className="faint"> · forced</span> : null}
-                {run.is_spliced ? (
+                {run.is_spliced || run.spliced_from.length > 0 ? (
                   <span className="faint">
                     {" "}
-                    · <Word of="spliced" />
+                    ·{" "}
+                    <Word of="spliced">{run.spliced_from.length > 0 ? splicedText(run.spliced_from) : "Spliced"}</Word>
                   </span>
                 ) : null}
               </td>

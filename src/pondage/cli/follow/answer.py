@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 import click
@@ -61,27 +62,43 @@ def answer_of(
     from pondage.operations import questions
 
     changes = opened.changes()
-    with opened.workers():
+    # Inside, because workers that end wait for what they do; outside, because they may never have begun.
+    with _withdrawn_if_left(opened, asked), opened.workers(), _withdrawn_if_left(opened, asked):
         deadline = time.monotonic() + timeout_s
-        try:
-            while True:
-                left_s = max(0.0, deadline - time.monotonic())
-                answer = opened.ask(questions.answer, answer=asked, wait=min(20.0, left_s))
-                if answer.state in ("done", "failed"):
-                    break
-                if left_s == 0.0:
-                    raise TookTooLong(f"no answer within {timeout_s:g} s", hint="pondage status --once")
-                changes.wait(1.0)
-        except BaseException:
-            with suppress(PondageError):
-                opened.ask(questions.withdraw, answer=asked)
-            raise
+        while True:
+            left_s = max(0.0, deadline - time.monotonic())
+            answer = opened.ask(questions.answer, answer=asked, wait=min(20.0, left_s))
+            if answer.state in ("done", "failed"):
+                break
+            if left_s == 0.0:
+                raise TookTooLong(f"no answer within {timeout_s:g} s", hint="pondage status --once")
+            changes.wait(1.0)
     if answer.error is not None:
         if settings is not None and settings.is_traced and answer.trace:
             click.echo(answer.trace, err=True)
         failure = answer.error
-        raise PondageError(failure.message, place=failure.place, code=failure.code, hint=hint)
+        raise PondageError(failure.message, place=failure.place, code=failure.code, hint=_HINTS.get(failure.code, hint))
     return msgspec.json.decode(answer.result, type=kind)
+
+
+_HINTS = {
+    "TIMEOUT": "ask for less, or give it more time: [questions] timeout_s in pondage.toml",
+    "QUERY_LOST": "ask for less, or give it more memory: [questions] memory in pondage.toml",
+}
+"""What to do about failures that are the same whatever was asked."""
+
+
+@contextmanager
+def _withdrawn_if_left(opened: Desk, asked: str) -> Iterator[None]:
+    """Say that nobody waits any more when the block is left by an error, by Ctrl-C too."""
+    from pondage.operations import questions
+
+    try:
+        yield
+    except BaseException:
+        with suppress(PondageError):
+            opened.ask(questions.withdraw, answer=asked)
+        raise
 
 
 _NUMBERS = ("int", "bigint", "smallint", "tinyint", "long", "integer", "short", "byte", "float", "double", "decimal")

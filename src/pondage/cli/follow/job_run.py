@@ -15,7 +15,7 @@ from pondage.cli.follow.screen import views
 from pondage.cli.printing.jobs import COMPONENT_COLUMNS, component_rows, crash_text, doing_text, headline
 from pondage.cli.printing.output import console, is_terminal, print_view, rich_table
 from pondage.operations import jobs
-from pondage.views.jobs.jobs import JobRunDetail
+from pondage.views.jobs.jobs import ComponentView, JobRunDetail
 from pondage.views.words import moment_text
 
 Show = Callable[[JobRunDetail], None]
@@ -113,20 +113,33 @@ class Lines:
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[str, str, int]] = {}
+        self._printed_at = 0
 
     def show(self, view: JobRunDetail) -> None:
-        """Print what is new."""
-        for component in view.components:
-            doing = doing_text(component)
-            looks = component.state, doing if doing.startswith(STARTING) else "", component.crashes
-            seen = self._seen.get(component.name, ("WAIT", "", 0))
-            if looks == seen:
-                continue
-            self._seen[component.name] = looks
-            crashed = crash_text(component, view.at) if looks[2] != seen[2] else ""
-            if looks[0] != seen[0] or looks[1] or crashed:
-                words = [component.name, component.state, component.cause, crashed, looks[1]]
-                click.echo("  ".join([moment_text(view.at)[11:19], *filter(None, words)]))
+        """Print what is new, in the order in which it happened."""
+        lines = [(_changed_at(one, view.at), line) for one in view.components if (line := self._line(one, view.at))]
+        for at, line in sorted(lines, key=lambda each: each[0]):
+            # Somebody may have committed later what began earlier: time never goes back on a screen.
+            self._printed_at = max(self._printed_at, at)
+            click.echo(f"{moment_text(self._printed_at)[11:19]}  {line}")
+
+    def _line(self, one: ComponentView, now: int) -> str:
+        """Answer what is new of a component, empty when nothing is."""
+        doing, deaths = doing_text(one), max(one.deaths, one.crashes)
+        looks = one.state, doing if doing.startswith(STARTING) else "", deaths
+        seen = self._seen.get(one.name, ("WAIT", "", 0))
+        self._seen[one.name] = looks
+        crashed = crash_text(one, now) if deaths != seen[2] else ""
+        if looks[0] == seen[0] and not crashed and (not looks[1] or looks[1] == seen[1]):
+            return ""
+        return "  ".join(filter(None, [one.name, one.state, one.cause, crashed, looks[1]]))
+
+
+def _changed_at(one: ComponentView, now: int) -> int:
+    """Answer when a component came into its state, as far as that is known."""
+    if one.state == "RUNNING":
+        return one.started_at if one.started_at is not None and not one.crashes else now
+    return now if one.ended_at is None else one.ended_at
 
 
 def killed_text(view: JobRunDetail) -> str:

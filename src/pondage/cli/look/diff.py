@@ -17,21 +17,36 @@ from pondage.views.words import count_text
 @click.argument("pond", metavar="POND[.RIPPLE]")
 @click.option("--against", required=True, metavar="RUN|ENV", help="A Run (sales#12, or its id), or an environment.")
 @click.option("--key", "keys", multiple=True, metavar="COLUMN", help="What identifies a row; may be given repeatedly.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, 1),
+    default=1e-12,
+    show_default=True,
+    help="Floating numbers that differ by no more, of themselves or of 1, are the same.",
+)
 @click.option("--limit", "-n", type=click.IntRange(0, 1000), default=20, show_default=True, help="Rows to show.")
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), default=600.0, show_default=True)
 @settings_and_json
 def diff(
-    settings: Settings, pond: str, against: str, keys: tuple[str, ...], limit: int, timeout_s: float, is_json: bool
+    settings: Settings,
+    pond: str,
+    against: str,
+    keys: tuple[str, ...],
+    tolerance: float,
+    limit: int,
+    timeout_s: float,
+    is_json: bool,
 ) -> None:
     """Compare what a Pond shows now with an older Run of it, or with the same Pond of another environment.
 
     Rows are matched by --key; without it by the keys of a Pond that merges, or the columns of its rule `unique`; else
-    they are compared as a whole. A worker reads both; when both Runs show the same snapshots nobody has to.
+    they are compared as a whole, floating numbers as far as the tolerance goes. A worker reads both; when both Runs
+    show the same snapshots nobody has to.
     """
     from pondage.operations import questions
 
     with desk(settings) as opened:
-        begun = opened.ask(questions.diff, pond=pond, against=against, keys=keys, limit=limit)
+        begun = opened.ask(questions.diff, pond=pond, against=against, keys=keys, tolerance=tolerance, limit=limit)
         tables = begun.tables
         if begun.answer is not None:
             hint, kind = f"pondage diff {pond} --against {against} --key COLUMN", tuple[TableDifference, ...]

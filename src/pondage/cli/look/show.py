@@ -18,7 +18,7 @@ from pondage.views.plans.schema import ColumnView
 from pondage.views.ponds.partitions import PartitionsView
 from pondage.views.ponds.show import PondReference, PondShow, PublishedView, RippleShow, SnapshotShow
 from pondage.views.runs.runs import AttemptView, CodeView, ExecutionView, OutputView, RunDetailView
-from pondage.views.words import age_text, count_text, duration_text, moment_text, old_text, size_text
+from pondage.views.words import age_text, count_text, duration_text, list_text, moment_text, old_text, size_text
 from pondage.work.snapshot import ExpectationResult
 
 _PARTITIONS = 20
@@ -80,6 +80,7 @@ def _print_pond(settings: Settings, view: PondShow, warehouse: Path) -> None:
             ("freshness", _freshness(view)),
             ("rolled back", _rolled_back(view)),
             ("current run", (view.current_run or "") + (f" (from {view.read_from})" if view.read_from else "")),
+            ("spliced", _spliced(view)),
             ("code", view.archive[:12]),
         ],
     )
@@ -101,6 +102,12 @@ def _rolled_back(view: PondShow) -> str:
         return ""
     reached = "" if view.freshness is None else f" It had reached {moment_text(view.freshness - (view.delay or 0))}."
     return f"to #{older.number}, whose data this is, until its next Run.{reached}"
+
+
+def _spliced(view: PondShow) -> str:
+    words = ["the current Run read Sources that do not agree"] if view.is_spliced else []
+    words += [f"the current Run stands on {list_text(view.spliced_from)}, spliced"] if view.spliced_from else []
+    return "; ".join(words)
 
 
 def _reference(each: PondReference) -> str:

@@ -30,7 +30,7 @@ from pondage.plan.deploy.planner import checked, make_plan
 from pondage.plan.deploy.reactors import reactor_changes
 from pondage.project.reader import read_declared
 from pondage.simulate import whatif
-from pondage.simulate.measure import Figures
+from pondage.simulate.measure import Figures, slowest
 from pondage.simulate.pipeline import Pipeline
 from pondage.simulate.plot import svg
 from pondage.simulate.whatif import Played, Progress, Question
@@ -254,7 +254,7 @@ def _view(
     is_local: bool,
     notes: list[str],
 ) -> SimulationView:
-    pipeline = question.pipeline
+    pipeline, busiest = question.pipeline, slowest(question.pipeline, ours.recorder)
     return SimulationView(
         project=found.project,
         environment=found.environment,
@@ -274,8 +274,8 @@ def _view(
             )
             for place, timing in sorted(pipeline.timings.items())
         ),
-        bottleneck=".".join(pipeline.bottleneck),
-        bottleneck_us=pipeline.timings[pipeline.bottleneck].base,
+        bottleneck=None if busiest is None else ".".join(busiest),
+        bottleneck_us=None if busiest is None else pipeline.timings[busiest].base,
         pondage=ours.figures,
         conditions={str(pond): condition for pond, condition in ours.conditions.items()},
         others=tuple(others),

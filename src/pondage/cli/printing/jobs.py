@@ -11,7 +11,14 @@ from pondage.views.words import duration_text, moment_text, size_text
 COMPONENT_COLUMNS = ("COMPONENT", "STATE", "TOOK", "ROWS", "NOTE")
 RUN_COLUMNS = ("RUN", "JOB", "STATE", "STARTED", "TOOK", "COMPONENTS", "NOTE")
 JOB_COLUMNS = ("JOB", "VERSION", "PROJECT", "COMPONENTS", "DEPLOYED", "NEXT")
-_STYLES = {"OK": "green", "ERROR": "bold red", "ABORTED": "magenta", "RUNNING": "bold cyan", "SKIPPED": "dim"}
+_STYLES = {
+    "OK": "green",
+    "ERROR": "bold red",
+    "ABORTED": "magenta",
+    "RUNNING": "bold cyan",
+    "SKIPPED": "dim",
+    "CANCELLED": "magenta",
+}
 
 
 def state(text: str) -> Cell:
@@ -26,11 +33,18 @@ def component_rows(view: JobRunDetail) -> list[Row]:
             one.name,
             state(one.state),
             _took(one.started_at, one.ended_at, view.at),
-            f"{sum(output.rows for output in one.outputs):,}" if one.outputs else "",
+            _rows(view, one),
             _note(one, view.at),
         )
         for one in view.components
     ]
+
+
+def _rows(view: JobRunDetail, one: ComponentView) -> str:
+    """Answer how many rows a component has written: its tables, and its streams as far as they are."""
+    counts = [output.rows for output in one.outputs]
+    counts += [found.rows for found in view.streams if found.component == one.name and found.rows is not None]
+    return f"{sum(counts):,}" if counts else ""
 
 
 def print_streams(settings: Settings, view: JobRunDetail) -> None:
@@ -60,9 +74,10 @@ def doing_text(one: ComponentView) -> str:
 
 def crash_text(one: ComponentView, now: int) -> str:
     """Answer what became of a component whose process died: `crashed twice, tried again in 4 s, 2 more`."""
-    if not one.crashes:
+    deaths = max(one.deaths, one.crashes)
+    if not deaths:
         return _again_text(one, now) if one.again_at is not None else ""
-    times = {1: "once", 2: "twice"}.get(one.crashes, f"{one.crashes} times")
+    times = {1: "once", 2: "twice"}.get(deaths, f"{deaths} times")
     words = [f"crashed {times}"]
     if one.work:
         words += [_again_text(one, now), f"{one.crash_budget - one.crashes} more"]

@@ -8,7 +8,7 @@ from pondage.views.ponds.status import PondView, StatusView, TriggerView
 from pondage.views.runs.active import ActiveRunView, RippleView
 from pondage.views.runs.processes import heard_of
 from pondage.views.runs.runs import RunView
-from pondage.views.words import age_text, count_text, duration_text, old_text
+from pondage.views.words import age_text, count_text, duration_text, list_text, old_text
 
 STATUS_COLUMNS = ("POND", "STATE", "DATA AGE", "ASKED FOR BY", "LAST RUN", "NOW")
 REACTOR_COLUMNS = ("REACTOR", "VERSION", "STATE", "WAITS FOR")
@@ -127,7 +127,9 @@ def process_text(view: StatusView) -> str:
 def run_notes(run: RunView) -> list[str]:
     """Answer what is unusual about a Run."""
     notes = [word for word, is_so in (("forced", run.is_forced), ("spliced", run.is_spliced)) if is_so]
+    notes += [f"stands on {list_text(run.spliced_from)}, spliced"] if run.spliced_from else []
     notes += [] if run.shows is None else [f"shows {run.shows}"]
+    notes += [] if run.removed_at is None else ["of before it was removed"]
     return notes if run.rolled_back_to is None else [*notes, f"rolled back to #{run.rolled_back_to}"]
 
 

@@ -48,10 +48,9 @@ def print_tables(settings: Settings, view: SimulationView) -> None:
         for one in view.pondage.outlets
     ]
     print_table(settings, OUTLET_COLUMNS, outlets, numbers=OUTLET_COLUMNS[1:])
-    share = f"{view.pondage.utilisation:.0%}"
-    click.echo(
-        f"the slowest Ripple is {view.bottleneck} ({duration_text(view.bottleneck_us)}), busy {share} of the time"
-    )
+    if view.bottleneck is not None:
+        slow = f"{view.bottleneck} ({duration_text(view.bottleneck_us or 0)})"
+        click.echo(f"the slowest Ripple is {slow}, busy {view.pondage.utilisation:.0%} of the time")
     for pond, condition in sorted(view.conditions.items()):
         click.echo(f"at the end {pond} is {condition}")
     print_title("The same under other schedulers", settings)

@@ -36,6 +36,14 @@ class WrongInput(Exception):
         self.want = want
 
 
+class WrongParams(Exception):
+    """A `schema` function cannot take a parameter that fits its JSON Schema; `path` is where, below the parameters."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(why)
+        self.path = path
+
+
 class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an execution needs. Several sizes of `memory` are tried in turn when it runs out."""
 

@@ -84,37 +84,53 @@ class Calendar:
 
 def checked_windows(windows: Sequence[WindowDefinition], *, place: str | None = None) -> tuple[WindowDefinition, ...]:
     """Answer the Windows of one Pond, or raise `DefinitionError` naming the two that overlap."""
-    for index, one in enumerate(windows):
-        for other in windows[index + 1 :]:
-            if _overlap(one, other):
-                raise DefinitionError(
-                    f"two windows overlap: {window_text(one)} and {window_text(other)}",
-                    hint="end one before the other starts; a window without an end lasts until the next start",
-                    place=place,
-                    code="WINDOWS_OVERLAP",
-                )
+    pair = _overlapping(windows)
+    if pair is not None:
+        one, other = (windows[at] for at in sorted(pair))
+        raise DefinitionError(
+            f"two windows overlap: {window_text(one)} and {window_text(other)}",
+            hint="end one before the other starts; a window without an end lasts until the next start",
+            place=place,
+            code="WINDOWS_OVERLAP",
+        )
     return tuple(windows)
 
 
-def _overlap(one: WindowDefinition, other: WindowDefinition) -> bool:
-    if one.tz == other.tz:
-        return _intersect(_weekly(one), _weekly(other))
-    # The distance of two zones changes over a year, so a year of real occurrences is compared.
-    return _intersect(_yearly(one), _yearly(other), period=None)
-
-
-def _intersect(one: list[tuple[int, int]], other: list[tuple[int, int]], period: int | None = _WEEK) -> bool:
-    shifts = (0,) if period is None else (-period, 0, period)
-    spans = sorted(
-        [(start, end, 0) for start, end in one]
-        + [(start + shift, end + shift, 1) for start, end in other for shift in shifts]
+def _overlapping(windows: Sequence[WindowDefinition]) -> tuple[int, int] | None:
+    """Answer two Windows that overlap, by their positions, or None. The spans of each are made once."""
+    zones: dict[str, list[int]] = {}
+    for at, window in enumerate(windows):
+        zones.setdefault(window.tz, []).append(at)
+    for members in zones.values():
+        spans = [
+            (start + shift, end + shift, at, at)
+            for at in members
+            for start, end in _weekly(windows[at])
+            for shift in (-_WEEK, 0, _WEEK)
+        ]
+        if (pair := _swept(spans)) is not None:
+            return pair
+    if len(zones) < 2:
+        return None
+    # The distance of two zones changes over a year, so a year of real occurrences is compared, of different zones.
+    numbers = {name: number for number, name in enumerate(zones)}
+    return _swept(
+        [(start, end, at, numbers[windows[at].tz]) for at in range(len(windows)) for start, end in _yearly(windows[at])]
     )
-    reach: dict[int, int] = {0: -_WEEK * 2, 1: -_WEEK * 2}
-    for start, end, side in spans:
-        if start < reach[1 - side]:
-            return True
-        reach[side] = max(reach[side], end)
-    return False
+
+
+def _swept(spans: list[tuple[int, int, int, int]]) -> tuple[int, int] | None:
+    """Answer two spans of different sides that overlap, by their Windows: (start, end, Window, side)."""
+    reach: dict[int, tuple[int, int]] = {}
+    furthest: list[int] = []  # the two sides that reach furthest: one of them is not that of the span
+    for start, end, at, side in sorted(spans):
+        for other in furthest:
+            if other != side and start < reach[other][0]:
+                return reach[other][1], at
+        if side not in reach or end > reach[side][0]:
+            reach[side] = end, at
+            furthest = sorted({*furthest, side}, key=lambda each: -reach[each][0])[:2]
+    return None
 
 
 def _weekly(window: WindowDefinition) -> list[tuple[int, int]]:

@@ -38,16 +38,48 @@ def check_contract(previous_schema_json: str, new_schema_json: str) -> list[str]
     return _struct_differences(json.loads(previous_schema_json), json.loads(new_schema_json), "")
 
 
-def require_contract(previous: str | None, new: str, *, where: str) -> None:
-    """Raise `ContractBroken` with every difference; with no previous schema there is nothing to keep."""
+def late_columns(previous_schema_json: str, new_schema_json: str) -> dict[str, str]:
+    """Answer what a batch of an older schema lacks of the table that it is added to, as types in the words of SQL.
+
+    These are columns that may be null and are not there, and columns whose type was widened since.
+    """
+    new = {field["name"]: field["type"] for field in json.loads(new_schema_json)["fields"]}
+    spellings = {name.casefold() for name in new}
+    found: dict[str, str] = {}
+    for field in json.loads(previous_schema_json)["fields"]:
+        name, type_ = field["name"], field["type"]
+        if name.casefold() not in spellings:
+            if field["nullable"]:
+                found[name] = shown_type(type_)
+        elif isinstance(type_, str) and isinstance(now := new.get(name), str) and now != type_ and _widens(now, type_):
+            found[name] = shown_type(type_)
+    return found
+
+
+def require_contract(
+    previous: str | None, new: str, *, where: str, is_batch: bool = False, is_same_code: bool = False
+) -> None:
+    """Raise `ContractBroken` with every difference; with no previous schema there is nothing to keep.
+
+    What to do about it is another thing for a batch of a table that grows, and again when its code is as it was.
+    """
     if previous is None:
         return
     differences = check_contract(previous, new)
     if differences:
         raise ContractBroken(
             f"{where} breaks the contract of its major version: {'; '.join(differences)}",
-            hint="keep the columns, or raise the Pond's major version so that Sinks can choose when to follow",
+            hint=_hint(is_batch=is_batch, is_same_code=is_same_code),
         )
+
+
+def _hint(*, is_batch: bool, is_same_code: bool) -> str:
+    major = "raise the Pond's major version so that Sinks can choose when to follow"
+    if is_batch and is_same_code:
+        return f"this batch has another shape: cast it to the table's, and give what is never null a value; or {major}"
+    if is_batch:
+        return f"the earlier batches have it: keep it, as a null where there is nothing to say; or {major}"
+    return f"keep the columns, or {major}"
 
 
 def _struct_differences(previous: dict[str, Any], new: dict[str, Any], path: str) -> list[str]:

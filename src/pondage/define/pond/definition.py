@@ -12,6 +12,9 @@ import msgspec
 
 from pondage.define.pond.partition import PartitionDefinition
 
+Coherence = bool | Literal["required"]
+"""Does a Run read Sources that stand on the same Runs of what they have in common: if it can, or always?"""
+
 Scalar = str | int | float | bool | None
 RuleKind = Literal[
     "rows", "not_null", "between", "in_set", "check", "bad_rows", "matches", "unique", "foreign_key", "fresh", "volume"
@@ -203,7 +206,7 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     mode: Literal["replace", "append", "merge", "partition"] = "replace"
     keys: tuple[str, ...] = ()
     partition: PartitionDefinition | None = None
-    coherent: bool = True
+    coherent: Coherence = True
     fuse: bool = False
     pool: str | None = None
     labels: tuple[str, ...] = ()

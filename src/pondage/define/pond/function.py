@@ -8,7 +8,7 @@ from typing import Generic, ParamSpec, TypeVar, overload
 
 import msgspec
 
-from pondage.define.pond.definition import Retries, Scalar, SourceDefinition
+from pondage.define.pond.definition import Coherence, Retries, Scalar, SourceDefinition
 from pondage.define.pond.expectation import Expectations, flattened
 from pondage.define.pond.partition import Expected, Late, Nulls
 from pondage.define.pond.pond import Pond
@@ -62,7 +62,7 @@ def pond(
     within: str | None = None,
     late: Late = "refuse",
     expected: Expected | None = None,
-    coherent: bool = True,
+    coherent: Coherence | None = None,
     timeout: str | None = None,
     progress_lease: str | None = None,
     pool: str | None = None,
@@ -98,7 +98,7 @@ def pond(
     within: str | None = None,
     late: Late = "refuse",
     expected: Expected | None = None,
-    coherent: bool = True,
+    coherent: Coherence | None = None,
     timeout: str | None = None,
     progress_lease: str | None = None,
     pool: str | None = None,

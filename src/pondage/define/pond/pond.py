@@ -13,6 +13,7 @@ import msgspec
 
 from pondage.define.pond.declarations import tell_declared
 from pondage.define.pond.definition import (
+    Coherence,
     PondDefinition,
     ReadDefinition,
     Retries,
@@ -73,7 +74,7 @@ class Pond:
         within: str | None = None,
         late: Late = "refuse",
         expected: Expected | None = None,
-        coherent: bool = True,
+        coherent: Coherence | None = None,
         fuse: bool = False,
         timeout: str | None = None,
         progress_lease: str | None = None,
@@ -320,7 +321,7 @@ class Pond:
             mode=settings.mode,
             keys=settings.keys,
             partition=settings.partition,
-            coherent=settings.coherent,
+            coherent=True if settings.coherent is None else settings.coherent,
             fuse=settings.fuse,
             pool=settings.pool,
             labels=settings.labels,

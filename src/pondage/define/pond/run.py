@@ -66,6 +66,10 @@ class Followed(Protocol):
     def is_full(self) -> bool:
         """Answer whether the Ripple gets everything."""
 
+    @property
+    def previous(self) -> DataFrame | None:
+        """Answer the own table that the result extends."""
+
     def changes(self, table: str) -> DataFrame:
         """Answer the rows of a table that are new to the Ripple."""
 
@@ -88,6 +92,7 @@ class Run:
         followed: Followed | Mapping[str, DataFrame] | None = None,
         positions: Positions | None = None,
         touched: Column | None = None,
+        previous: DataFrame | None = None,
     ) -> None:
         self._freshness_us = freshness_us
         self._previous_us = previous_freshness_us
@@ -100,6 +105,7 @@ class Run:
         self._read_to: dict[str, str] = {}
         self._read_freshness = False
         self._followed = followed if followed is not None else {}
+        self._previous = previous
         self._set_aside: list[DataFrame] = []
         self._left: dict[str, int] = {}
         self._lists: dict[str, None] = {}
@@ -112,6 +118,16 @@ class Run:
         replaced, rolled back or rebuilt, or its older batches are gone.
         """
         return True if isinstance(self._followed, Mapping) else self._followed.is_full
+
+    @property
+    def previous(self) -> DataFrame | None:
+        """Answer this Ripple's own table as it is before this Run; None before the first, and after `force --full`.
+
+        It is the table that the result extends. A Ripple that has read it extends it also when `is_full` is true, so
+        that a history is not lost because a Source was replaced. It is no input: equal code and Sources are reused.
+        In a unit test: `Run(freshness_us=0, previous=frame)`.
+        """
+        return self._previous if isinstance(self._followed, Mapping) else self._followed.previous
 
     def changes(self, table: str) -> DataFrame:
         """Answer the rows of a table (`"orders.raw"`) that came after those that the last published Run has taken in.

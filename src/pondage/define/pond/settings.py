@@ -9,6 +9,7 @@ import msgspec
 
 from pondage.define.pond.calendar import checked_windows
 from pondage.define.pond.definition import (
+    Coherence,
     FormatDefinition,
     Retries,
     ScheduleDefinition,
@@ -44,7 +45,8 @@ class PondSettings(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode
     keys: tuple[str, ...]
     partition: PartitionDefinition | None
-    coherent: bool
+    coherent: Coherence | None
+    """None leaves it to the project."""
     fuse: bool
     timeout_s: float | None
     progress_lease_s: float | None
@@ -72,7 +74,7 @@ def checked_settings(
     within: str | None,
     late: Late,
     expected: Expected | None,
-    coherent: bool,
+    coherent: Coherence | None,
     fuse: bool,
     timeout: str | None,
     progress_lease: str | None,
@@ -101,7 +103,7 @@ def checked_settings(
         mode=mode,
         keys=_keys(keys, mode, place),
         partition=checked_partition(mode, by, null=null, within=within, late=late, expected=expected, place=place),
-        coherent=coherent,
+        coherent=checked_coherence(coherent, place),
         fuse=fuse,
         timeout_s=parsed_seconds(timeout, "timeout", place),
         progress_lease_s=parsed_seconds(progress_lease, "progress_lease", place),
@@ -109,6 +111,15 @@ def checked_settings(
         labels=_texts(labels, "labels", place),
         publish=checked_formats(publish, place),
     )
+
+
+def checked_coherence(coherent: object, place: str) -> Coherence | None:
+    """Answer what was said of agreement; raises `DefinitionError` for what is none of the three."""
+    if coherent is None or isinstance(coherent, bool):
+        return coherent
+    if coherent == "required":
+        return "required"
+    raise _refused(f"coherent is {coherent!r}", 'choose True, False or "required"', place)
 
 
 def _keys(keys: Iterable[str], mode: Mode, place: str) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from pondage.define.values.schema import shown
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _DECIMAL = re.compile(r"-?\d{1,38}(?:\.\d{1,38})?\Z", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?\Z", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(Z|[+-]\d\d:\d\d)?\Z", re.ASCII)
 
@@ -40,6 +41,30 @@ def wrong_value(value: object, type_: Type, structures: Structures, path: Trail)
                 yield from wrong_value(one, type_.arguments[1], structures, path.below(key))
     elif type_.head not in _FITS or not _FITS[type_.head](value, type_):
         yield path, type_, shown(value)
+
+
+def can_be_written(value: object, type_: Type) -> bool:
+    """Answer whether a value that somebody wrote can stand in a column: numbers and times also as texts.
+
+    What is put together of others, and what is not known, is left to Spark.
+    """
+    text = str(value)
+    is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+    match type_.head:
+        case "float" | "double":
+            return is_plain and _is_made(lambda: float(text))
+        case "decimal":
+            return is_plain and _NUMBER.match(text) is not None
+        case "date":
+            return isinstance(value, str) and _is_made(lambda: date.fromisoformat(text))
+        case "timestamp" | "timestamp_ntz":
+            return isinstance(value, str) and _is_made(lambda: datetime.fromisoformat(text))
+        case "boolean":
+            return isinstance(value, bool)
+        case head if head in _BITS:
+            return _is_whole(value, type_)
+        case _:
+            return True
 
 
 def _wrong_row(value: object, row: Type, structures: Structures, path: Trail, *, is_result: bool) -> Iterator[Wrong]:

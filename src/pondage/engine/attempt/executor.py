@@ -28,6 +28,7 @@ class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
     stages: int = 0
     tasks_done: int = 0
     tasks_all: int = 0
+    tasks_begun: int = 0
 
 
 class Executor(Protocol):

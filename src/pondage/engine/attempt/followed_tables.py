@@ -12,8 +12,8 @@ from pondage.define.pond.definition import ReadDefinition
 from pondage.define.pond.partition import Partition, PartitionColumn, around, parsed
 from pondage.errors import PondageError
 from pondage.ledger.commit.increments import Increments
-from pondage.ledger.data.bases import Base
 from pondage.ledger.kinds.ripple import RippleTask
+from pondage.ledger.step.bases import Base
 from pondage.work.snapshot import Changes, Increment
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ class Following:
     """One call of a Ripple: its `is_full`, its changes, and the `Increment` that goes with what it returns.
 
     `whole(read)` and `part(read, changes)` make tables of what the ledger knows, `selected(read, columns, values)` the
-    condition for partitions of a table that is read (None: all). A Ripple is called again with
-    `is_full=True` when a call of it ended with `has_failed`.
+    condition for partitions of a table that is read (None: all), `past(snapshot)` the own table as it was. A Ripple is
+    called again with `is_full=True` when a call of it ended with `has_failed`.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class Following:
         whole: Callable[[ReadDefinition], DataFrame],
         part: Callable[[ReadDefinition, Changes], DataFrame],
         selected: Selected | None = None,
+        past: Callable[[int], DataFrame] | None = None,
         is_full: bool = False,
     ) -> None:
         self._task = task
@@ -57,6 +58,8 @@ class Following:
         self._part = part
         self._selected = selected
         self._touched: list[_Touched] = []
+        self._past = past
+        self._has_read_past = False
         self._is_full = is_full or ledger.is_asked_full
         self._is_asked = False
         self._asked: dict[str, None] = {}
@@ -74,6 +77,18 @@ class Following:
             self._is_full = self._base is None or (bool(self._task.ripple.tables) and not self._can_go_on())
         self._is_asked = True
         return self._is_full
+
+    @property
+    def previous(self) -> DataFrame | None:
+        """Answer the own table that the result extends, None when there is none or everything was asked for anew.
+
+        A Ripple that has read it extends it whatever its Sources did: its history is no result of what they hold now.
+        """
+        if self._ledger.is_asked_full or self._base is None:
+            return None
+        assert self._past is not None
+        self._has_read_past = True
+        return self._past(self._base.snapshot)
 
     def changes(self, table: str) -> DataFrame:
         """Answer what is new of a table; raises `NeedsAll` when the Ripple must be called anew with everything."""
@@ -191,7 +206,7 @@ class Following:
     @property
     def extended(self) -> int | None:
         """Answer the snapshot whose table the result extends, None when it replaces it."""
-        is_anew = self._ledger.is_asked_full or (self._is_asked and self._is_full)
+        is_anew = self._ledger.is_asked_full or (self._is_asked and self._is_full and not self._has_read_past)
         return None if is_anew or self._base is None else self._base.snapshot
 
     def increment(self) -> Increment | None:

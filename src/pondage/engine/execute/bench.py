@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from pondage.engine.process.config import EngineConfig
 from pondage.engine.process.local import local_warehouse
 from pondage.engine.process.places import lists_path, snapshot_path
 from pondage.ledger.ledger import Ledger
+from pondage.project.current import current_secrets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,10 +34,21 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
     code: DeployedCode
     lineage: LineageKeeper
     opened: Callable[[Attempt], AbstractContextManager[SparkSession]]
+    variables: Mapping[str, str] = msgspec.field(default_factory=lambda: os.environ)
+    """What secrets may name with `env:`."""
 
-    def secrets(self, attempt: Attempt) -> SecretStore:
-        """Answer the secrets of the environment that the work is of."""
-        return SecretStore(self.ledger, environment=attempt.work.claim.environment, key=self.config.secret_key)
+    def secrets(self, environment: int) -> SecretStore:
+        """Answer the secrets of an environment."""
+        return SecretStore(
+            self.ledger,
+            environment=environment,
+            key=self.config.secret_key,
+            variables=self.variables,
+        )
+
+    def secret_names(self, component: str) -> Mapping[str, str]:
+        """Answer what a component calls its secrets, and where each is, as the project file says at this moment."""
+        return current_secrets(self.config.root, self.config.secrets).get(component, {})
 
     def destination(self, attempt: Attempt, *, dataset: str, run: str) -> str:
         """Answer where an attempt writes a snapshot: a place that belongs to its execution alone."""

@@ -11,8 +11,10 @@ import msgspec
 
 from pondage.components.registry import built_in_function
 from pondage.connect.secrets import SecretStore
+from pondage.connect.vault import SecretError
 from pondage.connect.veil import veiled
 from pondage.define.job.component import is_library
+from pondage.define.values.names import is_name
 from pondage.engine.attempt.attempt import Attempt
 from pondage.engine.attempt.executor import Crashed, Result
 from pondage.engine.attempt.stream_ports import StreamPorts
@@ -66,7 +68,7 @@ class ComponentExecutor(KindExecutor):
 def _result(
     attempt: Attempt, task: ComponentTask, bench: Bench, session: Callable[[], SparkSession]
 ) -> ComponentResult | Crashed:
-    config, code, secrets = bench.config, bench.code, bench.secrets(attempt)
+    config, code, secrets = bench.config, bench.code, bench.secrets(attempt.work.claim.environment)
     streams = StreamPorts(bench.ledger, attempt, task, lambda port: table_path(config, attempt, task, port))
     if task.members[-1].program is not None:
         return _hosted(attempt, task, streams, bench=bench, secrets=secrets, session=session)
@@ -77,11 +79,23 @@ def _result(
             session=session,
             place=lambda port: table_path(config, attempt, task, port),
             root=Path(config.root),
-            secrets=lambda component, name: secrets[config.secrets.get(component, {}).get(name, name)],
+            secrets=lambda component, name: secrets[_reference(bench, component, name)],
             stop=attempt.stopping,
             streams=streams,
         )
     )
+
+
+def _reference(bench: Bench, component: str, name: str) -> str:
+    """Answer where a secret is that a component asks for: what the project file says, or the name of a stored one."""
+    reference = bench.secret_names(component).get(name, name)
+    if ":" not in reference and not is_name(reference):
+        raise SecretError(
+            f"the project file names no secret {name} of {component}",
+            hint=f'write [secrets.{component}], below it {name} = "env:{name}", in pondage.toml',
+            code="NO_SECRET",
+        )
+    return reference
 
 
 def _hosted(
@@ -98,7 +112,7 @@ def _hosted(
 
     served = ProgramSession(attempt, task, streams, lambda found, type_: table_bytes(session(), found.content, type_))
     member = task.members[-1]
-    own = bench.config.secrets.get(member.component, {})
+    own = bench.secret_names(member.component)
     host = Host(
         open_queue=lambda session: _queue(session, bench.config, secrets),
         folder=bench.code.place,

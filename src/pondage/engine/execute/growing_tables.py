@@ -40,8 +40,9 @@ class Growing:
     def following(self, *, is_full: bool = False) -> Following:
         """Answer what a call of the Ripple learns about the tables it follows."""
         return Following(
-            self._task, self._increments, whole=self._whole, part=self._part, selected=self._selected, is_full=is_full
-        )
+            self._task, self._increments, whole=self._whole, part=self._part, selected=self._selected, past=self._past,
+            is_full=is_full,
+        )  # fmt: skip
 
     def once(self, work: RippleWork) -> SnapshotContent | None:
         """Call the Ripple and answer its snapshot, None when it said that nothing changed."""
@@ -66,6 +67,11 @@ class Growing:
                 code="NEVER_PUBLISHED",
             )
         return read_all(self._session, content, columns=read.columns)
+
+    def _past(self, snapshot: int) -> DataFrame:
+        from pondage.spark.files.read import read_snapshot
+
+        return read_snapshot(self._session, self._increments.table(snapshot).content)
 
     def _part(self, read: ReadDefinition, changes: Changes) -> DataFrame:
         from pondage.spark.files.changes import read_changes

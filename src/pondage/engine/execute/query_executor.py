@@ -28,16 +28,13 @@ class QueryExecutor(KindExecutor):
                 return _breaks(session, bench.code, task, task.breaks)
             if task.compared:
                 return _differences(session, task)
-            return _selected(session, task, attempt.work.claim.timeout_s)
+            return _selected(session, task)
 
 
-def _selected(session: SparkSession, task: QueryTask, timeout_s: float | None) -> Answered:
+def _selected(session: SparkSession, task: QueryTask) -> Answered:
     from pondage.spark.query.query import run_query
 
-    if timeout_s is None:
-        answer = run_query(session, task.sql, task.views, limit=task.limit, fused=task.fused)
-    else:
-        answer = run_query(session, task.sql, task.views, limit=task.limit, timeout=timeout_s, fused=task.fused)
+    answer = run_query(session, task.sql, task.views, limit=task.limit, fused=task.fused)
     return Answered(msgspec.json.encode(answer).decode())
 
 
@@ -70,6 +67,7 @@ def _differences(session: SparkSession, task: QueryTask) -> Answered:
             task.views.get(f"before.{each.ripple}"),
             task.views.get(f"after.{each.ripple}"),
             keys=each.keys,
+            tolerance=each.tolerance,
             limit=task.limit,
         )
         for each in task.compared

@@ -37,7 +37,7 @@ class RippleExecutor(KindExecutor):
         An Inlet's probe comes first. When it answers as it did for the last snapshot, nothing else is done; one that
         does not ask for `spark` does not even start it.
         """
-        task, secrets = attempt.work.given(RippleTask), bench.secrets(attempt)
+        task, secrets = attempt.work.given(RippleTask), bench.secrets(attempt.work.claim.environment)
         probe, answer = _probe(bench.code, task), None
         if probe is not None and not probe.needs_spark:
             answer = probe.answer(_run(task, secrets))
@@ -110,6 +110,7 @@ def _work(attempt: Attempt, bench: Bench, secrets: Secrets, growing: Growing, fo
         merge=growing.merge(following),
         cut=growing.cut(following),
         volumes=task.volumes,
+        batch=task.batch,
         fused={each.name: pond.ripples[each.name].function for each in task.ripple.members},
     )
 

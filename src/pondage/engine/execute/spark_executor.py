@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections import ChainMap
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,7 @@ from pondage.engine.execute.trial_executors import InferExecutor, SampleExecutor
 from pondage.engine.process.code import DeployedCode
 from pondage.engine.process.config import WorkerConfig
 from pondage.engine.process.places import code_directory
+from pondage.engine.process.store import spark_settings
 from pondage.errors import PondageError
 from pondage.ledger.kinds.compact import CompactKind
 from pondage.ledger.kinds.component import ComponentKind
@@ -74,7 +77,12 @@ class SparkExecutor:
         self._is_owner = is_owner
         self._has_code = bool(config.code)
         self._bench = Bench(
-            config=self._config, ledger=ledger, code=self._code, lineage=LineageKeeper(ledger), opened=self._opened
+            config=self._config,
+            ledger=ledger,
+            code=self._code,
+            lineage=LineageKeeper(ledger),
+            opened=self._opened,
+            variables=ChainMap(dict(config.variables), os.environ),
         )
         self._driver = driver
         self._lock = threading.Lock()
@@ -146,8 +154,9 @@ class SparkExecutor:
             attempt.enter(STARTING)
         with self._lock:
             if self._driver is None:
+                settings = spark_settings(self._config, self._bench.ledger, self._bench.variables)
                 driver = SparkDriver.start(
-                    self._config.spark, self._config.state, on_phase=lambda phase: attempt.enter(f"{STARTING}: {phase}")
+                    settings, self._config.state, on_phase=lambda phase: attempt.enter(f"{STARTING}: {phase}")
                 )
                 if self._has_code:
                     driver.add_python_path(self._code.place())

@@ -33,7 +33,9 @@ class SampleExecutor(KindExecutor):
     def execute(self, attempt: Attempt, bench: Bench) -> Answered:
         """Run the Ripples of a sample and answer their rows."""
         with bench.opened(attempt) as session:
-            return _sample(session, bench.code, attempt.work.given(SampleTask), bench.secrets(attempt))
+            return _sample(
+                session, bench.code, attempt.work.given(SampleTask), bench.secrets(attempt.work.claim.environment)
+            )
 
 
 class InferExecutor(KindExecutor):

@@ -18,6 +18,8 @@ Feed = Callable[[Event], None]
 Answered = Callable[[dict[str, object]], None]
 Expect = Callable[[Answered], str]
 """Give a new id under which an answer is expected."""
+FIRST_ANSWER_S, LONGEST_ANSWER_S = 5.0, 600.0
+"""How long the first attempt to connect may go unanswered, and how long the longest: each time twice as long."""
 END_S = 60.0
 """So long a source may take to give back what it holds: longer than any waits for the last answer of its server."""
 NOTHING = object()
@@ -46,6 +48,7 @@ class Sources:
         self._tasks: dict[str, set[asyncio.Task[None]]] = {name: set() for name in accumulators}
         self._ending: set[asyncio.Task[None]] = set()
         self._going: dict[str, asyncio.Event] = {name: asyncio.Event() for name in accumulators}
+        self._unanswered = dict.fromkeys(accumulators, 0)
 
     def rebind(self, accumulators: Mapping[str, AnyAccumulator]) -> None:
         """Go on with the same sources of another deploy: what reads goes on, what comes is of the new types."""
@@ -147,7 +150,7 @@ class Sources:
         while True:
             await self._going[name].wait()
             try:
-                event = await anext(events)
+                event = await (anext(events) if is_connected else self._first(name, events))
             except StopAsyncIteration:
                 return
             except OSError as error:
@@ -164,6 +167,24 @@ class Sources:
                 with self._call:
                     made = await event_of(accumulator, arrived, cid)
                 self._offer(made if self._accumulators[name] is accumulator else self._of_now(made))
+
+    async def _first(self, name: str, events: Events) -> tuple[int, object] | Arrived | None:
+        """Wait for the first answer of a connection; raises OSError when none comes, so that it is tried again.
+
+        Each attempt may take twice as long as the one before: what only answers slowly is waited for in the end.
+        """
+        patience_s = min(FIRST_ANSWER_S * 2 ** self._unanswered[name], LONGEST_ANSWER_S)
+        limit = asyncio.timeout(patience_s)
+        try:
+            async with limit:
+                first = await anext(events)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            self._unanswered[name] = min(self._unanswered[name] + 1, 32)
+            raise OSError(f"no answer within {patience_s:g} s") from None
+        self._unanswered[name] = 0
+        return first
 
     async def _poll(self, name: str) -> None:
         accumulator = self._accumulators[name]

@@ -10,8 +10,9 @@ import msgspec
 from pondage.define.project.alert import AlertRule
 from pondage.define.project.durability import Durability
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.queue.queues import Offer
+from pondage.ledger.queue.queues import Offer, Role
 from pondage.project.project import LineageTable, ProgramsTable, Project
+from pondage.project.questions import QuestionsTable
 from pondage.spark.jvm.settings import SparkSettings, available_cores
 
 MOST_SLOTS = 4
@@ -32,6 +33,9 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     workers: int = 2
     slots: int = 2
     labels: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    """Variables of the environment that workers have beside those that all have."""
+    questions: QuestionsTable = QuestionsTable()
     components: tuple[str, ...] = ()
     """The components that this machine serves, and nothing else; empty serves everything."""
     secret_key: str = ""
@@ -50,10 +54,10 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
         """Answer the directory for what may be lost: unpacked code, scratch files, logs of processes."""
         return Path(self.state_directory)
 
-    def offer(self, code: str, *, mebibytes: int | None) -> Offer:
-        """Answer what a process of this machine can do that has this code and this memory."""
+    def offer(self, code: str, *, mebibytes: int | None, role: Role = "worker") -> Offer:
+        """Answer what a process of this machine can do that has this role, this code and this memory."""
         components = frozenset(self.components) if self.components else None
-        return Offer(code=code, labels=frozenset(self.labels), components=components, mebibytes=mebibytes)
+        return Offer(code=code, labels=frozenset(self.labels), components=components, mebibytes=mebibytes, role=role)
 
     def open_ledger(self) -> Ledger:
         """Open the ledger of this project; raises `LedgerError`."""
@@ -64,8 +68,9 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker process is told when it is spawned.
 
     `public_id` is chosen by the supervisor, so that it finds the row of a child that died without a word. `code` is
-    the digest of the one archive that the worker runs; empty means that it answers queries only. A live host with a
-    `reactor` (its actor) runs that one alone; the others run those that need no process of their own.
+    the digest of the one archive that the worker runs; empty means none. A live host with a `reactor` (its actor) runs
+    that one alone; the others run those that need no process of their own. `variables` are what secrets may name with
+    `env:`: the child has them, and its environment does not.
     """
 
     engine: EngineConfig
@@ -73,6 +78,8 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     parent: int
     reactor: int = 0
+    role: Role = "worker"
+    variables: dict[str, str] = {}
 
 
 class SupervisorConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +103,8 @@ def config_of(project: Project) -> EngineConfig:
         workers=project.worker.workers,
         slots=project.worker.slots or min(MOST_SLOTS, available_cores()),
         labels=project.worker.labels,
+        env=project.worker.env,
+        questions=project.questions,
         secret_key=project.secret_key,
         secrets=project.secrets,
         programs=project.programs,

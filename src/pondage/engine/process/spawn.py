@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,8 +22,17 @@ Config = TypeVar("Config", bound=msgspec.Struct)
 KEPT_LOGS = 10
 
 
-def spawn(module: str, config: msgspec.Struct, *, output: Path, directory: Path) -> subprocess.Popen[bytes]:
+def spawn(
+    module: str,
+    config: msgspec.Struct,
+    *,
+    output: Path,
+    directory: Path,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
     """Start `python -m module` in `directory`, with its output in a file, and give it its configuration.
+
+    Its environment is ours, or the one that is given.
 
     The caller keeps the answer's `stdin` open: closing it, or dying, tells the child that its parent is gone.
     """
@@ -31,7 +41,7 @@ def spawn(module: str, config: msgspec.Struct, *, output: Path, directory: Path)
         # -P: what lies in the project's directory must not stand in for an installed module.
         child = subprocess.Popen(
             [sys.executable, "-P", "-m", module], stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT,
-            cwd=directory, env=_environment(), bufsize=0,
+            cwd=directory, env=_environment(os.environ if environment is None else environment), bufsize=0,
         )  # fmt: skip
     assert child.stdin is not None
     try:
@@ -43,11 +53,11 @@ def spawn(module: str, config: msgspec.Struct, *, output: Path, directory: Path)
     return child
 
 
-def _environment() -> dict[str, str]:
-    """Answer our environment; relative entries of the path would mean other places in the child's directory."""
+def _environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Answer an environment; relative entries of the path would mean other places in the child's directory."""
     home = str(Path(pondage.__file__).resolve().parent.parent)
-    given = [str(Path(each).resolve()) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys([*given, home]))}
+    given = [str(Path(each).resolve()) for each in environment.get("PYTHONPATH", "").split(os.pathsep) if each]
+    return {**environment, "PYTHONPATH": os.pathsep.join(dict.fromkeys([*given, home]))}
 
 
 def receive(kind: type[Config]) -> tuple[Config, int]:

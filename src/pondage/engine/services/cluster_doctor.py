@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pondage.engine.process.config import EngineConfig
+from pondage.engine.process.store import spark_settings
 from pondage.engine.services.ledger_doctor import Finding
 from pondage.errors import PondageError
 from pondage.spark.files.survey import TASKS, Seen, machines, rows_seen
@@ -36,7 +37,7 @@ def cluster_findings(config: EngineConfig, *, timeout_s: float = TASK_TIMEOUT_S)
         return
     with tempfile.TemporaryDirectory(prefix="pondage-doctor-") as state:
         try:
-            driver = SparkDriver.start(config.spark, Path(state))
+            driver = SparkDriver.start(_settings(config), Path(state))
         except PondageError as error:
             yield Finding(check="session", ok=False, detail=error.message, hint=error.hint)
             return
@@ -44,6 +45,14 @@ def cluster_findings(config: EngineConfig, *, timeout_s: float = TASK_TIMEOUT_S)
             yield from _task_findings(driver, config, timeout_s)
         finally:
             driver.stop()
+
+
+def _settings(config: EngineConfig) -> SparkSettings:
+    ledger = config.open_ledger()
+    try:
+        return spark_settings(config, ledger)
+    finally:
+        ledger.close()
 
 
 def master_finding(spark: SparkSettings) -> Finding:

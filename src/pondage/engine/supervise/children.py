@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -12,6 +13,8 @@ from pondage.ledger.queue.queues import Need
 QUICK_DEATH_S = 10.0
 FIRST_HOLD_S = 1.0
 LONGEST_HOLD_S = 30.0
+MOST_A_MINUTE = 5
+MINUTE_S = 60.0
 IDLE_S = 60.0
 """How long a worker that was started because a queue was long may have nothing to do."""
 
@@ -64,13 +67,15 @@ def decide(
     slots: int = 1,
     newest: str = "",
     held_back: frozenset[str] = frozenset(),
+    idle_after_s: float = IDLE_S,
 ) -> list[Decision]:
     """Answer what to start and what to retire so that all waiting work has a worker that can do it.
 
     Code '' is work that any worker can do, and when there is no worker at all it gets one for the `newest` code, which
     is likely to be needed next. A queue that says how many workers it may have gets as many as its depth needs.
     `held_back` are digests whose workers died at once: their next start waits. An idle worker is kept as long as nobody
-    needs its place, because its Spark is warm; only one that a long queue was the reason for is not.
+    needs its place, because its Spark is warm; only one that a long queue was the reason for is not, after
+    `idle_after_s`.
     """
     wanted = [need for need in needs if need.code not in held_back]
     serving = [child for child in children if not child.is_ending]
@@ -88,7 +93,7 @@ def decide(
     decisions.extend(
         RetireWorker(public_id=child.public_id, reason=f"it had nothing to do for {child.idle_s:.0f} s")
         for child in serving
-        if child.is_extra and child.held == 0 and child.idle_s >= IDLE_S and child not in leaving
+        if child.is_extra and child.held == 0 and child.idle_s >= idle_after_s and child not in leaving
         and not _is_asked_for(child, serving, wanted)
     )  # fmt: skip
     return decisions
@@ -141,26 +146,46 @@ def _is_asked_for(child: Child, serving: list[Child], wanted: list[Need]) -> boo
 
 
 class Restarts:
-    """Who may be started again when: a worker that lived is replaced at once, one that dies at once waits longer."""
+    """Who may be started again when: a worker that lived is replaced at once, one that dies at once waits longer.
+
+    And none of them more than so many times within a minute, whatever it dies of, and however long it lived.
+    """
 
     def __init__(self) -> None:
         self._quick: dict[str, int] = {}
         self._until_s: dict[str, float] = {}
+        self._starts_s: dict[str, deque[float]] = {}
+        """When each was last allowed to start again."""
 
-    def died(self, code: str, *, lived_s: float, now_s: float, held: int = 0) -> None:
-        """Note that a worker for this code has ended without being asked to.
+    def died(self, code: str, *, lived_s: float, now_s: float, held: int = 0) -> float:
+        """Note that a worker for this code has ended without being asked to; answer how long the next one waits.
 
         One that `held` work died of that: the crash counts against the work, which has a budget of its own.
         """
-        if lived_s >= QUICK_DEATH_S or held:
+        if held:
             self._quick.pop(code, None)
-            return
-        deaths = self._quick[code] = self._quick.get(code, 0) + 1
-        # The first one is free: it may have been killed by hand.
-        if deaths > 1:
-            self._until_s[code] = now_s + doubled(FIRST_HOLD_S, deaths - 1, LONGEST_HOLD_S)
+            return 0.0
+        until_s = now_s
+        if lived_s >= QUICK_DEATH_S:
+            self._quick.pop(code, None)
+        else:
+            deaths = self._quick[code] = self._quick.get(code, 0) + 1
+            # The first one is free: it may have been killed by hand.
+            if deaths > 1:
+                until_s += doubled(FIRST_HOLD_S, deaths - 1, LONGEST_HOLD_S)
+        starts_s = self._starts_s.setdefault(code, deque(maxlen=MOST_A_MINUTE))
+        if len(starts_s) == MOST_A_MINUTE:
+            until_s = max(until_s, starts_s[0] + MINUTE_S)
+        starts_s.append(until_s)
+        self._until_s[code] = until_s
+        return until_s - now_s
 
     def held_back(self, now_s: float) -> frozenset[str]:
         """Answer the codes that must still wait."""
         self._until_s = {code: until_s for code, until_s in self._until_s.items() if until_s > now_s}
         return frozenset(self._until_s)
+
+
+def hold_words(who: str, hold_s: float) -> str:
+    """Say that nobody is started again for a while."""
+    return f"{who} end again and again: the next one starts in {hold_s:.0f} s (what they said is in .pondage/logs)"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pondage.engine.live.calls import calls_path, under_way
 from pondage.engine.process.config import EngineConfig, WorkerConfig
 from pondage.engine.process.spawn import spawn, sweep_logs
-from pondage.engine.supervise.children import Restarts
+from pondage.engine.supervise.children import Restarts, hold_words
 from pondage.engine.supervise.own_children import ChildProcess, OwnChild, ended, kill_silent
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
@@ -103,7 +103,9 @@ class LiveKeeper:
             del self._children[child.public_id]
             if not child.is_ending and not is_explained:
                 now_s, key = self._clock(), _restart_key(child.code, child.reactor)
-                self._restarts.died(key, lived_s=now_s - child.started_s, now_s=now_s)
+                hold_s = self._restarts.died(key, lived_s=now_s - child.started_s, now_s=now_s)
+                if hold_s > 0:
+                    self._say(hold_words(f"live hosts for code {child.code[:12]}", hold_s))
 
     def terminate(self) -> None:
         """Ask every live host to drain and end."""

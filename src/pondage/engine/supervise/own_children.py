@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterable
@@ -9,8 +10,11 @@ from typing import Protocol
 
 import msgspec
 
+from pondage.connect.store_settings import variables_named
+from pondage.define.project import variables
 from pondage.engine.process.config import WorkerConfig
 from pondage.engine.process.spawn import spawn, sweep_logs
+from pondage.ledger.queue.queues import Role
 from pondage.private import make_private
 
 START_S = 30.0
@@ -45,7 +49,9 @@ class OwnChild(msgspec.Struct, kw_only=True):
 
 
 class OwnWorker(OwnChild, kw_only=True):
-    """A worker among them."""
+    """A worker among them, or a process for questions."""
+
+    role: Role = "worker"
 
     mebibytes: int | None
     is_extra: bool
@@ -85,13 +91,23 @@ def _unheard_s(child: OwnChild, silent_us: int | None, *, now_s: float, limit_s:
 
 
 def start_process(config: WorkerConfig) -> subprocess.Popen[bytes]:
-    """Start a worker as a process of its own, with its output under the state directory."""
+    """Start a worker as a process of its own, with its output under the state directory.
+
+    Of our environment it gets what is known to be no secret. The rest it is told aside, for the secrets that name
+    variables; a process for questions is told only those that its Spark needs to reach the warehouse.
+    """
     logs = config.engine.state / "logs"
     make_private(logs)
-    sweep_logs(logs, "worker-*.log")
+    sweep_logs(logs, f"{config.role}-*.log")
+    environment = variables.given(os.environ, config.engine.env)
+    withheld = {name: value for name, value in os.environ.items() if name not in environment}
+    if config.role == "questions":
+        environment["SPARK_USER"] = "pondage"  # what current_user() says
+        needed = variables_named(config.engine.spark, config.engine.secret_key)
+        withheld = {name: value for name, value in withheld.items() if name in needed}
     return spawn(
-        "pondage.engine.worker.process", config,
-        output=logs / f"worker-{config.public_id}.log", directory=config.engine.state,
+        "pondage.engine.worker.process", msgspec.structs.replace(config, variables=withheld),
+        output=logs / f"{config.role}-{config.public_id}.log", directory=config.engine.state, environment=environment,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import get_args
 
 import msgspec
 
@@ -21,31 +22,39 @@ from pondage.engine.process.backoff import Backoff, jittered
 from pondage.engine.process.config import EngineConfig, SupervisorConfig, WorkerConfig
 from pondage.engine.process.heartbeat import Heartbeat
 from pondage.engine.process.parent import ParentWatch
+from pondage.engine.process.questions import for_questions
 from pondage.engine.process.signals import SignalWatch
 from pondage.engine.process.spawn import receive
-from pondage.engine.services.alerts import Alerter, sender
-from pondage.engine.services.compactor import Compactor
-from pondage.engine.services.leases import Leases
-from pondage.engine.services.maintenance import Maintenance, Service
-from pondage.engine.services.notifications import teller
-from pondage.engine.services.outbox import TOLD_AT_ONCE, Outbox
-from pondage.engine.services.reaper import Reaper
+from pondage.engine.services.maintenance import Maintenance
 from pondage.engine.services.remote_queries import RemoteQueries
-from pondage.engine.services.sweeper import Sweeper
-from pondage.engine.services.timer import Timer
-from pondage.engine.supervise.children import Child, Restarts, RetireWorker, StartWorker, decide
+from pondage.engine.supervise.children import (
+    IDLE_S,
+    Child,
+    Decision,
+    Restarts,
+    RetireWorker,
+    StartWorker,
+    decide,
+    hold_words,
+)
 from pondage.engine.supervise.live_keeper import LiveKeeper
 from pondage.engine.supervise.own_children import ChildProcess, OwnWorker, ended, kill_silent, start_process
+from pondage.engine.supervise.upkeep import upkeep
 from pondage.errors import LedgerError
 from pondage.ledger.database.patience import persist
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions, processes, queues
+from pondage.ledger.queue.queues import Role
 from pondage.ledger.upkeep import reap, retention
 from pondage.spark.jvm.settings import machine_mebibytes
 
 BREATH_S = 0.02
+LOOK_S = 0.5
+"""How often whoever waits to come back looks whether it was told to end."""
 LOST = 3
 """The exit code of a supervisor that was taken for dead, or could have been."""
+MOST_FOR_QUESTIONS = 2
+"""Processes for questions on one machine: one, and one with an author's code, for rows that break his own rules."""
 KILL_AFTER_S = 10.0
 """How much longer than its own drain a worker may take to end before it is killed."""
 
@@ -73,7 +82,7 @@ class Supervisor:
         self._say = say
         self._children: dict[str, OwnWorker] = {}
         self._live = LiveKeeper(config, ledger, say=say) if has_live else None
-        self._restarts = Restarts()
+        self._restarts: dict[Role, Restarts] = {role: Restarts() for role in get_args(Role)}
         self._requests = 0
         self._is_lost = False
         self._offer = config.offer("", mebibytes=machine_mebibytes())
@@ -91,7 +100,7 @@ class Supervisor:
         )
         # In threads of their own: whoever waits for a file system keeps nobody from being found dead.
         self._maintenance = [
-            Maintenance(services, ledger.driver.changes()) for services in (self._services(), self._file_services())
+            Maintenance(services, ledger.driver.changes()) for services in upkeep(config, ledger, process=self._process)
         ]
 
     @property
@@ -101,7 +110,8 @@ class Supervisor:
 
     def state(self) -> str:
         """Answer what this process is doing, as `pondage status` shows it."""
-        return "draining" if self._requests else f"{len(self._children)} workers"
+        workers = sum(child.role == "worker" for child in self.children)
+        return "draining" if self._requests else f"{workers} workers"
 
     def drain(self) -> None:
         """Ask the workers to end and end with the last one; called again, everything is given back at once."""
@@ -159,19 +169,27 @@ class Supervisor:
             now_s=self._clock(),
             tell=lambda child, what: self._say(f"worker {child.public_id} {what}"),
         )
-        # A child that has not registered holds nothing, but it is about to: it is not idle.
-        children = [self._as_child(child, held.get(child.public_id, 1)) for child in self.children]
-        for decision in decide(
-            children,
-            needs,
-            limit=self._config.workers,
-            slots=self._config.slots,
-            newest=newest,
-            held_back=self._restarts.held_back(self._clock()),
-        ):
+        asked = self._config.questions
+        for role in get_args(Role):
+            is_worker = role == "worker"
+            decisions = decide(
+                # A child that has not registered holds nothing, but it is about to: it is not idle.
+                [self._as_child(each, held.get(each.public_id, 1)) for each in self.children if each.role == role],
+                [need for need in needs if need.role == role],
+                limit=self._config.workers if is_worker else MOST_FOR_QUESTIONS,
+                slots=self._config.slots if is_worker else asked.slots,
+                # What is asked of data needs no author's code, so none is loaded in advance.
+                newest=newest if is_worker else "",
+                held_back=self._restarts[role].held_back(self._clock()),
+                idle_after_s=IDLE_S if is_worker else asked.idle_s,
+            )
+            self._carry_out(decisions, role)
+
+    def _carry_out(self, decisions: list[Decision], role: Role) -> None:
+        for decision in decisions:
             match decision:
                 case StartWorker():
-                    self._start(decision)
+                    self._start(decision, role)
                 case RetireWorker(public_id=public_id, reason=reason):
                     self._say(f"worker {public_id} ends: {reason}")
                     self._children[public_id].is_ending = True
@@ -185,7 +203,7 @@ class Supervisor:
                 continue
             reason = ended(code)
             reaped = reap.bury(
-                self._ledger, public_id=child.public_id, role="worker", reason=reason, reaper=self._process
+                self._ledger, public_id=child.public_id, role=child.role, reason=reason, reaper=self._process
             )
             if reaped is not None:
                 self._say(f"worker {child.public_id} {reason}; it held {reaped.executions}")
@@ -197,22 +215,10 @@ class Supervisor:
             del self._children[child.public_id]
             if not child.is_ending:
                 now_s = self._clock()
-                self._restarts.died(child.code, lived_s=now_s - child.started_s, now_s=now_s, held=held)
-
-    def _services(self) -> list[Service]:
-        return [
-            Timer(self._ledger, process=self._process),
-            Reaper(self._ledger, process=self._process, queries=RemoteQueries(self._config.spark.remote)),
-            Leases(self._ledger, process=self._process),
-            Compactor(self._ledger),
-        ]
-
-    def _file_services(self) -> list[Service]:
-        tell = teller(self._ledger, self._config)
-        alert = sender(self._ledger, self._config)
-        config = self._config
-        outbox = Outbox(self._ledger, config.warehouse, config.ledger, tell=tell, alert=alert, at_once=TOLD_AT_ONCE)
-        return [outbox, Sweeper(self._ledger, self._config), Alerter(self._ledger, self._config.alerts)]
+                died = self._restarts[child.role].died
+                hold_s = died(child.code, lived_s=now_s - child.started_s, now_s=now_s, held=held)
+                if hold_s > 0:
+                    self._say(hold_words(f"workers for {_what(child.role, child.code)}", hold_s))
 
     def _register(self, is_standing: bool) -> int:
         with self._ledger.transaction() as tx:
@@ -237,14 +243,17 @@ class Supervisor:
             held=held,
             is_ending=child.is_ending,
             mebibytes=child.mebibytes,
-            is_extra=child.is_extra,
+            is_extra=child.is_extra or child.role == "questions",
             idle_s=now_s - child.busy_s,
         )
 
-    def _start(self, wanted: StartWorker) -> None:
+    def _start(self, wanted: StartWorker, role: Role) -> None:
         public_id = self._ledger.ids.new("p")
-        engine = msgspec.structs.replace(self._config, spark=self._config.spark.sized(wanted.mebibytes))
-        config = WorkerConfig(engine=engine, public_id=public_id, code=wanted.code, parent=os.getpid())
+        if role == "questions":
+            engine = for_questions(self._config)
+        else:
+            engine = msgspec.structs.replace(self._config, spark=self._config.spark.sized(wanted.mebibytes))
+        config = WorkerConfig(engine=engine, public_id=public_id, code=wanted.code, parent=os.getpid(), role=role)
         now_s = self._clock()
         self._children[public_id] = OwnWorker(
             process=self._start_worker(config),
@@ -254,8 +263,9 @@ class Supervisor:
             mebibytes=engine.spark.mebibytes,
             is_extra=wanted.is_extra,
             busy_s=now_s,
+            role=role,
         )
-        self._say(f"worker {public_id} started for code {wanted.code[:12] or '(queries)'}: {wanted.reason}")
+        self._say(f"worker {public_id} started for {_what(role, wanted.code)}: {wanted.reason}")
 
     def _finish(self) -> int:
         """Ask every worker to end, wait for them, and take back what they held."""
@@ -320,6 +330,10 @@ class Supervisor:
         self.wake()
 
 
+def _what(role: Role, code: str) -> str:
+    return "questions" if role == "questions" else f"code {code[:12] or '(none)'}"
+
+
 def supervise(
     make: Callable[[], Supervisor],
     *,
@@ -363,17 +377,35 @@ def supervise(
         return made[0].run(until)
 
 
-def come_back(serve: Callable[[], int], *, is_over: Callable[[], bool], say: Callable[[str], None]) -> int:
+def come_back(
+    serve: Callable[[], int],
+    *,
+    is_over: Callable[[], bool],
+    say: Callable[[str], None],
+    clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
+) -> int:
     """Serve again, under a new identity, whenever a supervisor was lost, as soon as the ledger answers.
+
+    One that is lost again and again waits longer each time, and says so: settings may let none of them live.
 
     A machine that was suspended or cut off has stopped its work, because others may do it now; it is not broken. Answer
     the exit code of the supervisor that was not lost, or of the last one when `is_over`.
     """
+    restarts = Restarts()
+    started_s = clock()
     code = serve()
     while code == LOST and not is_over():
+        now_s = clock()
+        hold_s = restarts.died("", lived_s=now_s - started_s, now_s=now_s)
         say("others may do the work of this machine now; coming back when the ledger answers")
+        if hold_s > 0:
+            say(hold_words("supervisors of this machine", hold_s))
+        while (left_s := now_s + hold_s - clock()) > 0 and not is_over():
+            pause(min(left_s, LOOK_S))
+        started_s = clock()
         # Not when it can be read: a full disk can. Coming back takes a row of our own, so that is what is tried.
-        code = persist(serve, give_up=is_over)
+        code = LOST if is_over() else persist(serve, give_up=is_over)
     return code
 
 

@@ -25,6 +25,7 @@ from pondage.engine.process.config import WorkerConfig
 from pondage.engine.process.heartbeat import Heartbeat
 from pondage.engine.process.parent import ParentWatch
 from pondage.engine.process.places import logs_directory
+from pondage.engine.process.questions import NICENESS
 from pondage.engine.process.signals import SignalWatch
 from pondage.engine.process.spawn import receive
 from pondage.engine.worker.patient_calls import Aside
@@ -84,7 +85,7 @@ class Worker:
         self._is_over = threading.Event()
         self._phase = ""
         self._queues: list[Queue] = []
-        self._offer = config.engine.offer(config.code, mebibytes=config.engine.spark.mebibytes)
+        self._offer = config.engine.offer(config.code, mebibytes=config.engine.spark.mebibytes, role=config.role)
         self._polled_s = 0.0
         self._is_busy = False
         self._changes = ledger.driver.changes()
@@ -255,7 +256,7 @@ class Worker:
                 machine=identity.machine(),
                 pid=os.getpid(),
                 pid_started=identity.started(os.getpid()),
-                role="worker",
+                role=self._config.role,
                 slots=self._config.engine.slots,
                 code=self._config.code,
                 labels=" ".join(sorted(self._config.engine.labels)),
@@ -372,8 +373,10 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     config, pipe = receive(WorkerConfig)
+    if config.role == "questions":
+        os.nice(NICENESS)  # the JVM inherits it
     route_output()
-    tracing.begin("worker")
+    tracing.begin(config.role)
     if Path(config.engine.root).is_dir():
         os.chdir(config.engine.root)
     from pondage.engine.execute.spark_executor import SparkExecutor

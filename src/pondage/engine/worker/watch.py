@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import Executor
+from pondage.engine.attempt.executor import Executor, JobProgress
 from pondage.engine.attempt.progress import progress_text
 from pondage.engine.worker.slots import Slots
 from pondage.ledger.ledger import Ledger
@@ -85,9 +85,11 @@ class Watch:
         known = {each.token for each in watched}
         self._leases = {token: lease for token, lease in self._leases.items() if token in known}
         for attempt in watched:
+            progress = self._executor.progress(attempt.token)
+            _count_time(attempt, progress, now_s)
             self._check_timeout(attempt, now_s)
             if attempt.taken_away is None:
-                self._write(attempt, now_s)
+                self._write(attempt, progress_text(attempt.phase, progress), now_s)
             elif is_time:
                 self._stop(attempt, now_s)
 
@@ -116,9 +118,8 @@ class Watch:
             ),
         )
 
-    def _write(self, attempt: Attempt, now_s: float) -> None:
+    def _write(self, attempt: Attempt, progress: str, now_s: float) -> None:
         """Write progress that people have not seen and a lease that has moved, in one transaction, or nothing."""
-        progress = self._progress(attempt)
         if progress != attempt.written_progress:
             attempt.progressed_s = now_s
         lease = lease_of(attempt, self._ledger.durability.progress_lease_s)
@@ -140,9 +141,6 @@ class Watch:
         if not is_ours and not attempt.is_settled:
             attempt.take_away("it was cancelled or given to another process", now_s)
 
-    def _progress(self, attempt: Attempt) -> str:
-        return progress_text(attempt.phase, self._executor.progress(attempt.token))
-
     def _stop(self, attempt: Attempt, now_s: float) -> None:
         # Again each second: a cancel stops the jobs of the moment, not the attempt's next one.
         self._executor.cancel(attempt.token)
@@ -151,6 +149,18 @@ class Watch:
             _log.warning("attempt %s does not stop", attempt.token)
             attempt.is_stuck = True
             self._on_stuck(f"{attempt.work.claim.node} did not stop within {self._cancel_grace_s:g} s")
+
+
+def _count_time(attempt: Attempt, progress: JobProgress, now_s: float) -> None:
+    """Do not count the time of a question as long as others leave it no thread; at most as long again as it may run."""
+    timeout_s = attempt.work.claim.timeout_s
+    if timeout_s is None or not progress.jobs or not attempt.work.task.waits_for_room:
+        return
+    if progress.tasks_begun or now_s - attempt.began_s >= timeout_s:
+        if attempt.timed_from_s is None:
+            attempt.start_timeout()
+    elif attempt.timed_from_s is not None:
+        attempt.hold_timeout()
 
 
 def close_unknown_claims(ledger: Ledger, slots: Slots, *, process: int) -> int:

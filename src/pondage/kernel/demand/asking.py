@@ -6,6 +6,7 @@ and starting a Run consumes it without any code. Each Source is told once for ea
 
 from bisect import bisect_left, bisect_right, insort
 
+from pondage.kernel.demand.agreeing import ask_anew
 from pondage.kernel.demand.effects import Demanded, Reason
 from pondage.kernel.demand.goal import aim
 from pondage.kernel.demand.shape import NONE, PondKey
@@ -57,6 +58,7 @@ def want(work: Work, pond: Pond, pending: list[tuple[str, int]]) -> None:
                 tell(work, pond)
                 is_changed = True
     if is_changed:
+        ask_anew(work, pond)
         aim(pond)
         work.change(pond)
 
@@ -94,6 +96,7 @@ def on_target(work: Work, pond: Pond, freshness: int) -> None:
     if at < len(targets) and targets[at] == freshness:
         return
     insort(targets, freshness)
+    ask_anew(work, pond)
     if freshness > state.start_f:
         push_behind(work, pond, freshness)
     aim(pond)
@@ -141,7 +144,8 @@ def drop_demand(pond: Pond, by: PausedBy) -> None:
     state.wave = None
     state.tides.clear()
     state.paused = {name: state.paused.get(name, by) for name in pond.shape.schedules}
-    state.is_woken = state.is_forced = False
+    state.is_woken = state.is_forced = state.is_comparing = False
+    state.older, state.catch_up_to = [], NONE
     state.rollback, state.rollback_f = None, NONE
     state.skip = 0
     for ripple in state.ripples.values():

@@ -1,5 +1,6 @@
 """Blocking: a Pond that failed, was killed, or has a blocked required Source takes no new demand, and says so."""
 
+from pondage.kernel.demand.agreeing import ask_anew
 from pondage.kernel.demand.asking import forget_told, resend, resend_all, tap
 from pondage.kernel.demand.effects import Blocked, Reason, Recovered, Unblocked
 from pondage.kernel.demand.shape import NEVER, PondKey
@@ -56,6 +57,7 @@ def on_source_unblocked(work: Work, pond: Pond, key: PondKey) -> None:
         return
     source.is_blocked = False
     forget_told(pond, key)
+    ask_anew(work, pond)
     work.change(pond)
     was_blocked = pond.state.is_blocked
     if key in pond.shape.required:

@@ -1,6 +1,7 @@
 """Deploying over live state: a definition takes over when the Runs that started on the former one are finished."""
 
 from pondage.kernel.demand import pace
+from pondage.kernel.demand.agreeing import ask_anew
 from pondage.kernel.demand.asking import forget_told, prune_paused, resend
 from pondage.kernel.demand.blocking import on_source_blocked, on_source_unblocked, set_blocked
 from pondage.kernel.demand.effects import Blocked, Deployed, Reason
@@ -45,6 +46,7 @@ def adopt(work: Work, pond: Pond) -> None:
     state.is_period_stale = state.is_pace_stale = True
     pond.shape = shape
     prune_paused(pond)
+    ask_anew(work, pond)
     pond.candidates = {}
     work.ponds.put(state, shape)
     work.emit(Deployed(pond=pond.key, reason=Reason.DEPLOYED, definition=definition))
@@ -76,6 +78,7 @@ def on_appeared(work: Work, pond: Pond, fact: Appeared) -> None:
     pond.state.sources[key] = linked
     pond.state.is_pace_stale = True
     forget_told(pond, key)
+    ask_anew(work, pond)
     count_behind(pond)
     work.change(pond)
     if fact.is_blocked:

@@ -53,6 +53,15 @@ class StartRun(_Effect, frozen=True, kw_only=True):
     """What the reactor behind the Pond published; None in a fed Run: the same data, fresher."""
 
 
+class Compare(_Effect, frozen=True, kw_only=True):
+    """Say by `Compared` whether a Run at `freshness` would read Sources that agree; what was carried out before counts.
+
+    Only of Ponds that read nothing else.
+    """
+
+    freshness: int
+
+
 class StartRipple(_Effect, frozen=True, kw_only=True):
     """Execute a Ripple at `freshness`. `number`: the newest Run it serves; older active ones are served too."""
 
@@ -139,6 +148,7 @@ class Commanded(_Effect, frozen=True, kw_only=True):
 
 Effect = (
     StartRun
+    | Compare
     | StartRipple
     | Cancel
     | RunFinished

@@ -159,11 +159,18 @@ class Forgot(_Event, frozen=True, kw_only=True):
     """The reactor behind this Pond forgot what it was asked."""
 
 
+class Compared(_Event, frozen=True, kw_only=True):
+    """The answer to `Compare`: the Sources that stand on older Runs than the others; none of them when all agree."""
+
+    freshness: int
+    older: tuple[PondKey, ...] = ()
+
+
 Report = Done | Fail
 Standing = Wave | Tide | Calm | Due | Pause | Resume
 Verb = Tap | Pulse | Standing | Clear | Wake | Force | Kill | Sleep | Tick | Deploy | Remove | Rollback
 Live = Asked | Fed | Stuck | Forgot
-Event = Report | Verb | Live
+Event = Report | Verb | Live | Compared
 
 
 def encode_events(events: list[Event]) -> bytes:

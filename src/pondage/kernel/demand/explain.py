@@ -3,6 +3,7 @@
 from pondage.kernel.demand import tide
 from pondage.kernel.demand.gates import (
     Deploying,
+    Disagree,
     Gate,
     HasFailed,
     HeldDemand,
@@ -44,6 +45,8 @@ def explain(ponds: Ponds, key: PondKey, now: int) -> list[Gate]:
     if state.deploying is not None:
         gates.append(Deploying(state.deploying))
     gates.extend(_waiting(pond, now) if state.goal != NONE else _idle(pond))
+    if state.older:
+        gates.append(Disagree(list(state.older)))
     if state.paused:
         gates.append(Paused(sorted(state.paused.items())))
     gates.extend(NotDeployed(source) for source, known in state.sources.items() if not known.is_deployed)
@@ -55,7 +58,7 @@ def _idle(pond: Pond) -> list[Gate]:
     gates: list[Gate] = []
     if state.is_failed and (state.targets or state.has_pull):
         gates.append(HeldDemand(list(state.targets), state.has_pull))
-    elif not state.active and not state.busy:
+    elif not state.active and not state.busy and not state.older:
         gates.append(NoDemand())
     due = tide.due_at(pond)
     if due != NONE:

@@ -1,6 +1,7 @@
 """Facts about Sources, as their Sinks take them in. Facts go before demand, so that an instant has one result."""
 
 from pondage.kernel.demand import pace
+from pondage.kernel.demand.agreeing import reconsider
 from pondage.kernel.demand.blocking import on_dropped, on_source_blocked, on_source_unblocked
 from pondage.kernel.demand.deploying import on_appeared, on_vanished
 from pondage.kernel.demand.shape import NONE
@@ -46,4 +47,5 @@ def on_updated(work: Work, pond: Pond, update: Updated) -> None:
     source.end_f, source.delay = update.end_f, update.delay
     source.period, source.lead, source.wait = update.period, update.lead, update.wait
     state.arrived_at = work.now
+    reconsider(work, pond)
     work.change(pond)

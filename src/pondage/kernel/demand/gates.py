@@ -62,6 +62,12 @@ class WaitsForSource(msgspec.Struct, frozen=True, tag_field="gate", tag="source"
     needs: int
 
 
+class Disagree(msgspec.Struct, frozen=True, tag_field="gate", tag="disagree"):
+    """It reads only what agrees, and these Sources stand on older Runs of a common ancestor than the others."""
+
+    older: list[PondKey]
+
+
 class WaitsForWindow(msgspec.Struct, frozen=True, tag_field="gate", tag="window"):
     """The clock has to reach this; None when no window follows."""
 
@@ -96,6 +102,7 @@ Gate = (
     | NoDemand
     | TideDue
     | WaitsForSource
+    | Disagree
     | WaitsForWindow
     | RippleBusy
     | Paused

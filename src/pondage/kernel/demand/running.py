@@ -4,6 +4,7 @@ from bisect import bisect_right
 from operator import attrgetter
 
 from pondage.kernel.demand import pace, tide
+from pondage.kernel.demand.agreeing import may_read
 from pondage.kernel.demand.asking import pass_on, push_behind, tap, tell, want
 from pondage.kernel.demand.blocking import recover, set_blocked
 from pondage.kernel.demand.clearing import clear
@@ -27,9 +28,9 @@ def evaluate(work: Work, pond: Pond) -> None:
         return
     if state.goal != NONE and state.behind == 0 and _can_start(pond):
         freshness = source_f(pond, work.now)
-        if freshness >= state.goal:
+        if freshness >= state.goal and may_read(work, pond, freshness, _reason(pond)):
             start_run(work, pond, freshness, _reason(pond))
-    if state.is_woken:  # a Wake that could not start is not held
+    if state.is_woken and not state.is_comparing:  # a Wake that could not start is not held
         state.is_woken = False
         aim(pond)
         work.change(pond)
@@ -49,6 +50,7 @@ def start_run(work: Work, pond: Pond, freshness: int, reason: Reason) -> None:
     for source in state.sources.values():
         source.taken = source.end_f
     state.has_told = False
+    state.catch_up_to = NONE
     if freshness > state.top_f:
         state.top_f = freshness
         left, candidates = len(state.ripples), shape.roots
@@ -240,15 +242,16 @@ def _start_forced(work: Work, pond: Pond) -> None:
         return
     freshness = source_f(pond, work.now)
     if freshness > state.start_f:
-        state.is_forced = False
-        start_run(work, pond, freshness, Reason.FORCE)
+        if may_read(work, pond, freshness, Reason.FORCE):
+            state.is_forced = False
+            start_run(work, pond, freshness, Reason.FORCE)
     elif state.end_f == NEVER:
         state.is_forced = False
         work.change(pond)
     elif pond.shape.required and freshness < state.end_f:
         # A deploy bound a Source that is staler than this Pond: repeating now would claim a freshness nobody has.
         push_behind(work, pond, state.end_f)
-    elif state.busy == 0:
+    elif state.busy == 0 and may_read(work, pond, state.end_f, Reason.FORCE):
         state.is_forced = False
         for ripple in state.ripples.values():
             ripple.prev = min(ripple.prev, state.end_f - 1)

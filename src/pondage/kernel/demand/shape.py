@@ -80,6 +80,8 @@ class PondShape:
     """The Sources that block this Pond when they are blocked."""
     gating: frozenset[PondKey]
     """The Sources that targets are sent to and that set the pace: the required ones, or all where none is required."""
+    must_agree: bool = False
+    """Does it wait for Sources that stand on the same Runs of their common ancestors, instead of reading others?"""
     schedules: tuple[str, ...] = ()
     """The names of the Schedules that send it Pulses; their times are the host's."""
     feed_period: int | None = None
@@ -103,6 +105,7 @@ class PondShape:
         sources: Mapping[str, bool] | None = None,
         calendar: Calendar | None = None,
         retries: Retries | None = None,
+        must_agree: bool = False,
         schedules: Sequence[str] = (),
         feed_period: int | None = None,
     ) -> "PondShape":
@@ -141,6 +144,7 @@ class PondShape:
             retries=budgets,
             required=frozenset(required),
             gating=frozenset(required or bound),
+            must_agree=must_agree and len(bound) > 1,
             schedules=tuple(schedules),
             feed_period=feed_period,
         )

@@ -141,6 +141,12 @@ class PondState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How many gating Sources are below `goal` (a cache)."""
     has_told: bool = False
     """Has every Source been told what was taken from it? (a cache over the Sources)"""
+    is_comparing: bool = False
+    """Has the host been asked whether the Sources agree? It answers within the same transaction."""
+    older: list[PondKey] = []
+    """Demand is held because these Sources stand on older Runs than the others; they were asked to catch up."""
+    catch_up_to: int = NONE
+    """Sources as fresh as that are not asked to catch up any more; NONE before they were asked."""
     arrived_at: int = 0
     """When the last update of a Source arrived."""
     wait: int = 0

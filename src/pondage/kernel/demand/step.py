@@ -9,10 +9,11 @@ from collections.abc import Iterable
 import msgspec
 
 from pondage.kernel.demand import facts, feeding, pace, reports, tide, verbs
+from pondage.kernel.demand.agreeing import on_compared
 from pondage.kernel.demand.asking import on_target, on_want
 from pondage.kernel.demand.deploying import adopt, on_deploy
 from pondage.kernel.demand.effects import Effect
-from pondage.kernel.demand.events import Deploy, Done, Event, Fail, Live, Report, Sleep
+from pondage.kernel.demand.events import Compared, Deploy, Done, Event, Fail, Live, Report, Sleep
 from pondage.kernel.demand.ponds import Ponds
 from pondage.kernel.demand.running import evaluate, finish
 from pondage.kernel.demand.shape import NONE, PondKey
@@ -68,7 +69,9 @@ def _apply(work: Work, events: list[Event]) -> None:
         pond = work.load(event.pond)
         if pond is None:
             continue
-        if isinstance(event, Live):
+        if isinstance(event, Compared):
+            on_compared(work, pond, event)
+        elif isinstance(event, Live):
             feeding.hear(work, pond, event)
         elif not (pond.shape.is_fed and feeding.hand_on(work, pond, event)):
             verbs.apply(work, pond, event, number)

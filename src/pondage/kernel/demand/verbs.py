@@ -1,5 +1,6 @@
 """What operators and triggers do to a Pond."""
 
+from pondage.kernel.demand.agreeing import ask_anew
 from pondage.kernel.demand.asking import drop_demand, on_target, prune_paused, standing_triggers, tap
 from pondage.kernel.demand.blocking import set_blocked
 from pondage.kernel.demand.clearing import clear, roll_back
@@ -139,6 +140,7 @@ def _restart(work: Work, pond: Pond, event: Verb) -> None:
     if not isinstance(event, Clear | Wake | Force | Rollback):
         return
     clear(work, pond)
+    ask_anew(work, pond)
     match event:
         case Wake():
             _resume(work, pond, [name for name, by in state.paused.items() if by is not PausedBy.PAUSE])

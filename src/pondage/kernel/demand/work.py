@@ -28,6 +28,7 @@ class Work:
         "_loaded",
         "_queue",
         "_ready",
+        "agreed",
         "changed",
         "demands",
         "effects",
@@ -47,6 +48,8 @@ class Work:
         self._queue: deque[PondKey] = deque()
         self.touched: dict[PondKey, None] = {}
         self.changed: dict[PondKey, None] = {}
+        self.agreed: dict[PondKey, int] = {}
+        """Ponds whose Sources were found to agree, for a Run at this freshness."""
         self.slept: set[tuple[PondKey, int]] = set()
         self.effects: list[Effect] = []
         self._loaded: dict[PondKey, Pond | None] = {}

@@ -21,7 +21,7 @@ def gone(tx: Transaction, environment: str) -> frozenset[PondKey]:
     identity = actors.environment(tx, environment)
     found = tx.rows(
         """SELECT DISTINCT name || '@' || major AS key FROM ponds
-           WHERE environment = :environment AND removed_at IS NOT NULL""",
+           WHERE environment = :environment AND removed_at IS NOT NULL AND borrows IS NULL""",
         PondKey,
         environment=identity,
     )

@@ -12,6 +12,7 @@ from pondage.define.pond.definition import PondDefinition, Triggers
 from pondage.define.reactor.reaction import ReactorDefinition
 from pondage.define.values.names import PondKey, pond_key
 from pondage.errors import LedgerError
+from pondage.kernel.agreement.diamonds import tracked
 from pondage.kernel.demand.events import Calm, Deploy, Event, Remove, Resume, Tide, Wake, Wave
 from pondage.kernel.demand.state import Pacing
 from pondage.ledger.act.branching import deployed, newest_definition
@@ -26,7 +27,6 @@ from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import actors, environments, history, schedules
 from pondage.ledger.tables.history import Caller
 from pondage.ledger.tables.job_plans import StoredJob
-from pondage.plan.deploy.diamonds import tracked
 from pondage.plan.deploy.values import Deployed
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from pondage.errors import LedgerError, NotFound
 from pondage.kernel.control.events import Stop
 from pondage.ledger.ledger import Ledger
@@ -27,8 +29,16 @@ def stop(
         advance.report(tx, ledger, run.actor, process=None, event=Stop(instance=node))
 
 
-def clean_up(ledger: Ledger, environment: str, public_id: str, *, by: Caller | None = None) -> int:
-    """Let what a flow left between its nodes go now, and answer how many tables that are.
+class CleanedUp(msgspec.Struct, frozen=True, kw_only=True):
+    """What a clean-up has given up, and when."""
+
+    tables: int
+    streams: int
+    at: int
+
+
+def clean_up(ledger: Ledger, environment: str, public_id: str, *, by: Caller | None = None) -> CleanedUp:
+    """Let what a flow left between its nodes go now, and answer how much that is.
 
     What can be extracted stays for its own retention. Raises `NotFound`, and `LedgerError` while the flow runs.
     """
@@ -40,11 +50,12 @@ def clean_up(ledger: Ledger, environment: str, public_id: str, *, by: Caller | N
             )
         history.audit(tx, by, environment=run.environment, verb="flow cleanup", target=run.public_id)
         tx.change("UPDATE job_runs SET cleaned_at = :now WHERE id = :id AND cleaned_at IS NULL", id=run.id)
-        version = ledger.job(tx, run.definition)
+        version, streams = ledger.job(tx, run.definition), 0
         for instance, port in tx.rows(
             "SELECT DISTINCT instance, port FROM segments WHERE run = :run", tuple[str, str], run=run.id
         ):
             if version.kept_us(instance, port) is None:
+                streams += 1
                 # Their files are nobody's from now on, which a vacuum finds.
                 tx.change(
                     "DELETE FROM segments WHERE run = :run AND instance = :instance AND port = :port",
@@ -52,7 +63,8 @@ def clean_up(ledger: Ledger, environment: str, public_id: str, *, by: Caller | N
                     instance=instance,
                     port=port,
                 )
-        return tx.change(
+        tables = tx.change(
             "UPDATE run_tables SET tombstoned_at = :now WHERE run = :run AND tombstoned_at IS NULL AND kept_us IS NULL",
             run=run.id,
         )
+        return CleanedUp(tables=tables, streams=streams, at=tx.now)

@@ -31,6 +31,7 @@ def submit_breaks(
     judged: Judgement,
     *,
     limit: int,
+    timeout_s: float | None = None,
 ) -> int:
     """Ask for rows that break these rules, among those of one judgement, and answer the id of the work."""
     inputs = {rule.input for rule in rules if rule.kind == "foreign_key"}
@@ -41,7 +42,7 @@ def submit_breaks(
     code = definition.archive if any(rule.kind == "check" for rule in rules) else ""
     asked = Breaks(entry=definition.entry, ripple=ripple, rules=rules, rejected=judged.rejected)
     return _dispatch(
-        tx, ledger, environment, "breaks", QueryInputs(sql="", limit=limit, views=views, breaks=asked), code
+        tx, ledger, environment, "breaks", QueryInputs(sql="", limit=limit, views=views, breaks=asked), code, timeout_s
     )
 
 
@@ -53,14 +54,16 @@ def submit_diff(
     before: Mapping[str, int],
     after: Mapping[str, int],
     keys: Mapping[str, tuple[str, ...]],
+    tolerance: float,
     limit: int,
+    timeout_s: float | None = None,
 ) -> int:
     """Ask what differs between two sets of snapshots, by the names of the Ripples; answer the id of the work."""
     views = {f"before.{name}": each for name, each in before.items()}
     views |= {f"after.{name}": each for name, each in after.items()}
-    tables = tuple(Compared(ripple=name, keys=given) for name, given in keys.items())
+    tables = tuple(Compared(ripple=name, keys=given, tolerance=tolerance) for name, given in keys.items())
     return _dispatch(
-        tx, ledger, environment, "diff", QueryInputs(sql="", limit=limit, views=views, compared=tables), ""
+        tx, ledger, environment, "diff", QueryInputs(sql="", limit=limit, views=views, compared=tables), "", timeout_s
     )
 
 
@@ -108,7 +111,15 @@ def _is_gone(tx: Transaction, run: int) -> bool:
     )
 
 
-def _dispatch(tx: Transaction, ledger: Ledger, environment: int, node: str, inputs: QueryInputs, code: str) -> int:
+def _dispatch(
+    tx: Transaction,
+    ledger: Ledger,
+    environment: int,
+    node: str,
+    inputs: QueryInputs,
+    code: str,
+    timeout_s: float | None,
+) -> int:
     return executions.dispatch(
         tx,
         Dispatch(
@@ -117,8 +128,9 @@ def _dispatch(tx: Transaction, ledger: Ledger, environment: int, node: str, inpu
             node=node,
             number=1,
             priority=0,
-            queue=ledger.queue(tx, QueueKey(code=code)),
+            queue=ledger.queue(tx, QueueKey(code=code, role="questions")),
             inputs=msgspec.json.encode(inputs).decode(),
+            timeout_s=timeout_s,
             crash_budget=0,
         ),
     )

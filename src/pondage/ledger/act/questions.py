@@ -42,6 +42,7 @@ def submit(
     limit: int,
     as_of: AsOf | None = None,
     tables: frozenset[str] | None = None,
+    timeout_s: float | None = None,
 ) -> int:
     """Ask a question and answer its id. It may see the last completed Run of every Pond whose name occurs in it.
 
@@ -65,8 +66,9 @@ def submit(
                 node="query",
                 number=1,
                 priority=0,
-                queue=ledger.queue(tx, QueueKey(code="")),
+                queue=ledger.queue(tx, QueueKey(code="", role="questions")),
                 inputs=msgspec.json.encode(inputs).decode(),
+                timeout_s=timeout_s,
                 crash_budget=0,
             ),
         )
@@ -217,8 +219,12 @@ def result(ledger: Ledger, dispatch: int) -> Answer | None:
         return None
     if outcome == "ok":
         return Answer(result=result)
+    if outcome == "cancelled":
+        return Answer(failure=Failure(code="CANCELLED", message="it was cancelled: nobody waited for the answer"))
     if error is None:
-        return Answer(failure=Failure(code="QUERY_LOST", message="the worker that did this died; ask again"))
+        return Answer(
+            failure=Failure(code="QUERY_LOST", message="the process that answered it died; ask for less, or again")
+        )
     return Answer(failure=msgspec.json.decode(error, type=Failure))
 
 

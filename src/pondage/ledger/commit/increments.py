@@ -8,11 +8,12 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.pond.partition import Partition
-from pondage.ledger.data import bases, manifests, pages
-from pondage.ledger.data.bases import Base
+from pondage.ledger.data import manifests, pages
 from pondage.ledger.data.inputs import ripple_inputs
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.claims import Claim
+from pondage.ledger.step import bases
+from pondage.ledger.step.bases import Base
 from pondage.work.snapshot import Changes, SnapshotContent
 
 

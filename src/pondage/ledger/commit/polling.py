@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
 
 from pondage.ledger.database.driver import number
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import claims, queues
 from pondage.ledger.queue.claims import Queue
-from pondage.ledger.queue.queues import Offer
+from pondage.ledger.queue.queues import Offer, Role
 
 
 class Poll(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +33,10 @@ def poll(ledger: Ledger, offer: Offer, *, is_alone: bool) -> Poll:
 
 
 def queues_for(ledger: Ledger, *, code: str, labels: frozenset[str] = frozenset()) -> list[Queue]:
-    """Answer the queues that a process with this code and these labels may claim from. Queries need no code."""
+    """Answer the queues that processes with this code and these labels may claim from, whatever their role."""
     with ledger.reading() as tx:
-        return [claims.as_queue(row) for row in queues.served(tx, Offer(code=code, labels=labels))]
+        return [
+            claims.as_queue(row)
+            for role in get_args(Role)
+            for row in queues.served(tx, Offer(code=code, labels=labels, role=role))
+        ]

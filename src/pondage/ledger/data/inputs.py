@@ -37,11 +37,13 @@ class Breaks(msgspec.Struct, frozen=True, kw_only=True):
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """Two states of one table, the views `before.RIPPLE` and `after.RIPPLE`, of which one may be missing.
 
-    Without `keys` rows are compared as a whole.
+    Without `keys` rows are compared as a whole. Floating numbers that differ by no more than `tolerance`, of themselves
+    or of 1, are the same.
     """
 
     ripple: str
     keys: tuple[str, ...]
+    tolerance: float = 0.0
 
 
 class QueryInputs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -29,6 +29,11 @@ class QueryTask(Task, frozen=True, kw_only=True):
         """Answer that it is one; its text is the operator's."""
         return "query"
 
+    @property
+    def waits_for_room(self) -> bool:
+        """Answer that it does: a question must not end because of the questions of others."""
+        return True
+
 
 class QueryKind(Kind):
     """A question, whose end is `Answered`."""

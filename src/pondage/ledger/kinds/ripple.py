@@ -9,7 +9,7 @@ import msgspec
 from pondage.define.pond.definition import PondDefinition, RippleDefinition
 from pondage.define.values.names import PondKey
 from pondage.kernel.demand.events import Done, Fail, Pulse
-from pondage.ledger.data import bases, landed, manifests, snapshots
+from pondage.ledger.data import landed, manifests, snapshots
 from pondage.ledger.data.inputs import RippleInputs, ripple_inputs
 from pondage.ledger.data.manifests import Author
 from pondage.ledger.database.driver import Transaction
@@ -17,10 +17,10 @@ from pondage.ledger.kinds.kind import Dispatched, Ending, Kind, Work
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.claims import Claim
 from pondage.ledger.queue.executions import Outcome
-from pondage.ledger.step import contracts
+from pondage.ledger.step import bases, contracts
 from pondage.ledger.step.actor import put_event
 from pondage.work.failure import Failure
-from pondage.work.snapshot import SnapshotContent
+from pondage.work.snapshot import Batch, SnapshotContent
 from pondage.work.task import Task
 
 
@@ -39,6 +39,8 @@ class RippleTask(Task, frozen=True, kw_only=True):
     idempotency_key: str
     volumes: tuple[int, ...] = ()
     """The rows of the last snapshots, newest first, as many as a rule asks for."""
+    batch: Batch | None = None
+    """What is known of its rows when they are added to a table."""
     probe: str | None = None
     """What the probe answered for the newest snapshot; None when that snapshot cannot serve again anyway."""
 
@@ -166,6 +168,7 @@ class RippleKind(Kind):
                 for parameter, identity in inputs.snapshots.items()
             },
             contract=contract,
+            batch=contracts.batch_of(tx, ledger, definition, inputs.pond_id, claim.node),
             idempotency_key=_idempotency_key(claim, inputs),
             volumes=snapshots.volumes(
                 tx,

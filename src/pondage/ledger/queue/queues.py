@@ -6,11 +6,16 @@ code any more can be bound to a newer one: then the queue is served by it, with 
 
 from __future__ import annotations
 
+from typing import Literal, cast
+
 import msgspec
 
 from pondage.define.values.size import mebibytes
 from pondage.ledger.database.driver import Row, Transaction, number, text
 from pondage.ledger.queue.claims import heads
+
+Role = Literal["worker", "questions"]
+"""Which processes a queue is for: those that work, or those that answer questions of people and do nothing else."""
 
 
 class QueueKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,18 +33,21 @@ class QueueKey(msgspec.Struct, frozen=True, kw_only=True):
     least: int = 0
     most: int = 0
     """How many workers there may be, by the depth of the queue; 0 leaves it to the machine."""
+    role: Role = "worker"
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process can do: its code, its labels, its memory, and the components that it is kept for (None: all)."""
+    """What a process can do: its role, its code, its labels, its memory, and the components that it is kept for (None:
+    all)."""
 
     code: str
     labels: frozenset[str] = frozenset()
     components: frozenset[str] | None = None
     mebibytes: int | None = None
+    role: Role = "worker"
 
     def serves(self, row: Row) -> bool:
-        """Answer whether such a process may claim from a queue whose code it has."""
+        """Answer whether such a process may claim from a queue whose code and role it has."""
         names = text(row, "components").split()
         if self.components is not None and not (names and self.components.issuperset(names)):
             return False
@@ -59,8 +67,8 @@ def find(tx: Transaction, key: QueueKey) -> int:
     found = tx.row(_SOUGHT, int, **{name: values[name] for name in _NAMES})
     if found is None:
         tx.change(
-            """INSERT INTO queues (code, served_by, pool, labels, components, memory, concurrency, least, most)
-               VALUES (:code, :code, :pool, :labels, :components, :memory, :concurrency, :least, :most)
+            """INSERT INTO queues (code, served_by, pool, labels, components, memory, concurrency, least, most, role)
+               VALUES (:code, :code, :pool, :labels, :components, :memory, :concurrency, :least, :most, :role)
                ON CONFLICT DO NOTHING""",
             **values,
         )
@@ -69,14 +77,14 @@ def find(tx: Transaction, key: QueueKey) -> int:
     return found
 
 
-_NAMES = ("code", "pool", "labels", "components", "memory")
+_NAMES = ("code", "pool", "labels", "components", "memory", "role")
 _SOUGHT = "SELECT id FROM queues WHERE " + " AND ".join(f"{name} = :{name}" for name in _NAMES)
 
 
 def larger(tx: Transaction, queue: int) -> int | None:
     """Answer the queue for the next size of memory, or None when there is none."""
     key = tx.one(
-        "SELECT code, pool, labels, components, memory, concurrency, least, most FROM queues WHERE id = :id",
+        "SELECT code, pool, labels, components, memory, concurrency, least, most, role FROM queues WHERE id = :id",
         QueueKey,
         id=queue,
     )
@@ -91,8 +99,9 @@ def served(tx: Transaction, offer: Offer) -> list[Row]:
                   q.concurrency AS concurrency, q.most AS most,
                   q.pool = '' OR EXISTS (SELECT 1 FROM pool_slots s
                                          WHERE s.pool = q.pool AND s.execution IS NULL) AS is_open
-           FROM queues q WHERE q.served_by IN (:code, '')""",
+           FROM queues q WHERE q.served_by IN (:code, '') AND q.role = :role""",
         code=offer.code,
+        role=offer.role,
     )
     return [row for row in rows if offer.serves(row)]
 
@@ -106,6 +115,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int = 0
     least: int = 0
     most: int = 0
+    role: Role = "worker"
     turn: int | None = 0
     """Its place among what may be taken now, the oldest of each priority first; None: nothing of it is due yet."""
 
@@ -120,19 +130,21 @@ _WAITING = """WITH RECURSIVE present(queue) AS (
                   SELECT (SELECT min(a.queue) FROM availabilities a WHERE a.queue > p.queue)
                   FROM present p WHERE p.queue IS NOT NULL)
               SELECT q.id AS id, q.served_by AS code, q.labels AS labels, q.components AS components,
-                     q.memory AS memory, q.concurrency AS concurrency, q.least AS least, q.most AS most
+                     q.memory AS memory, q.concurrency AS concurrency, q.least AS least, q.most AS most,
+                     q.role AS role
               FROM present p JOIN queues q ON q.id = p.queue"""
 # Those that want workers also when nothing waits.
 _STANDING = """SELECT q.id AS id, q.served_by AS code, q.labels AS labels, q.components AS components,
-                      q.memory AS memory, q.concurrency AS concurrency, q.least AS least, q.most AS most
+                      q.memory AS memory, q.concurrency AS concurrency, q.least AS least, q.most AS most,
+                      q.role AS role
                FROM queues q WHERE q.least > 0 AND q.served_by = :newest"""
 
 
 def needs(tx: Transaction, offer: Offer | None = None, *, newest: str = "") -> list[Need]:
     """Answer what waits, now or later, for each queue: what workers must be kept for.
 
-    With `offer`, only what a process that has these labels and components may claim, whatever its code and memory. A
-    queue of the `newest` code that asks for standing workers is answered also when nothing waits.
+    With `offer`, only what a process with these labels and components may claim, whatever its code, memory and role.
+    A queue of the `newest` code that asks for standing workers is answered also when nothing waits.
     """
     rows = {number(row, "id"): row for row in tx.rows(_STANDING, newest=newest)} if newest else {}
     rows |= {number(row, "id"): row for row in tx.rows(_WAITING)}
@@ -147,6 +159,7 @@ def needs(tx: Transaction, offer: Offer | None = None, *, newest: str = "") -> l
             concurrency=number(row, "concurrency"),
             least=number(row, "least"),
             most=number(row, "most"),
+            role=cast(Role, text(row, "role")),
             turn=turns.get(number(row, "id")),
         )
         for row in found

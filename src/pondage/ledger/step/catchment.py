@@ -29,7 +29,7 @@ from pondage.ledger.step.ponds import LedgerPonds
 from pondage.ledger.step.runs import Finishing, RunRow
 from pondage.ledger.tables import actors, environments, history
 from pondage.ledger.tables.actors import ActorRow, PondRow, SignalRow
-from pondage.ledger.tables.pins import Chosen, Wanted, choose, last
+from pondage.ledger.tables.pins import Chosen, Last, Wanted, choose, disagreeing, last, seen_splices
 
 _events = msgspec.json.Decoder(Event)
 _ENDED_AS = {Reason.FAILED: "failed", Reason.KILLED: "killed", Reason.REMOVED: "removed"}
@@ -54,8 +54,10 @@ class Catchment:
         self._actor = actor.id
         self.ponds = LedgerPonds(tx, ledger, actor.environment, actor=actor.id, kept=ledger.kept.take(tx, actor))
         self._runs: dict[tuple[int, int], RunRow] = {}
-        self._completed: dict[int, int] = {}
+        self._completed: dict[int, Last] = {}
         """The last Run of each Pond that has completed in this step."""
+        self._agreed: dict[PondKey, Chosen] = {}
+        """The pins of Runs that start next, because their inputs agree."""
         self._published: dict[int, dict[str, int]] = {}
         self._errors: dict[PondKey, str] = {}
         self._answers: list[Event] = []
@@ -86,6 +88,8 @@ class Catchment:
         match effect:
             case does.StartRun():
                 self._start_run(effect)
+            case does.Compare():
+                self._compare(effect)
             case does.StartRipple():
                 self._start_ripple(effect)
             case does.Cancel():
@@ -149,33 +153,55 @@ class Catchment:
     def _pins(self, effect: does.StartRun, pond: PondRow) -> Chosen:
         if pond.borrows is not None:
             shown = self.ponds.shown(pond.borrows)
-            return Chosen(pins={}, standing={}, is_spliced=False) if shown is None else shown.chosen
+            return Chosen() if shown is None else shown.chosen
         if effect.rollback is not None:
             # What it shows was made from these, so a diamond below compares these.
             return environments.seen_from(self._tx, self._environment, runs.chosen_by(self._tx, effect.rollback))
         if not effect.taken:
-            return Chosen(pins={}, standing={}, is_spliced=False)
+            return Chosen()
+        if effect.pond in self._agreed:
+            return self._agreed.pop(effect.pond)
+        return self._chosen(pond, effect.freshness)
+
+    def _compare(self, effect: does.Compare) -> None:
+        """Answer whether the Sources of a Pond that reads nothing spliced agree, and keep what a Run would read."""
+        pond = self.ponds.known(effect.pond)
+        chosen = self._chosen(pond, effect.freshness)
+        older: tuple[PondKey, ...] = ()
+        if chosen.is_spliced:
+            rows = {ancestor: self.ponds.row(PondKey(ancestor)) for ancestor in pond.tracks}
+            tracks = {ancestor: None if row is None else row.id for ancestor, row in rows.items()}
+            older = disagreeing(self._tx, self._wanted(pond), tracks=tracks)
+        else:
+            self._agreed[effect.pond] = chosen
+        self._answers.append(happens.Compared(pond=effect.pond, freshness=effect.freshness, older=older))
+
+    def _chosen(self, pond: PondRow, freshness: int) -> Chosen:
+        definition = self._ledger.definition(self._tx, pond.definition)
+        wanted = self._wanted(pond)
+        if not pond.tracks:
+            return last(self._tx, {each.source: each.pond for each in wanted}, self._completed)
+        return choose(
+            self._tx,
+            wanted,
+            freshness=freshness,
+            tracks=pond.tracks,
+            is_coherent=bool(definition.coherent),
+            keep=self._ledger.durability.keep_runs,
+        )
+
+    def _wanted(self, pond: PondRow) -> list[Wanted]:
         definition = self._ledger.definition(self._tx, pond.definition)
         sources = {
             pond_key(source.pond, source.major): source for source in definition.sources if source.major is not None
         }
         ponds = {key: None if (row := self.ponds.row(key)) is None else row.id for key in sources}
-        if not pond.tracks:
-            return last(self._tx, ponds, self._completed)
         # Only where older Runs may be chosen can a pin go back behind the last one.
-        latest = runs.latest_pins(self._tx, pond.id) if definition.coherent else {}
-        wanted = [
+        latest = runs.latest_pins(self._tx, pond.id) if pond.tracks and definition.coherent else {}
+        return [
             Wanted(source=key, pond=ponds[key], is_required=source.required, not_before=latest.get(key) or 0)
             for key, source in sources.items()
         ]
-        return choose(
-            self._tx,
-            wanted,
-            freshness=effect.freshness,
-            tracks=pond.tracks,
-            is_coherent=definition.coherent,
-            keep=self._ledger.durability.keep_runs,
-        )
 
     def _run(self, pond: int, run_number: int) -> RunRow:
         found = self._runs.get((pond, run_number))
@@ -311,7 +337,8 @@ class Catchment:
         if run.shows is not None:
             given = self._take_outputs(run, pond.id, run.shows)
             ripples = list(given)
-        self._completed[pond.id] = run.id
+        splices = seen_splices(effect.pond, run.number, is_spliced=run.is_spliced, above=run.spliced_from)
+        self._completed[pond.id] = Last(run=run.id, spliced_from=splices)
         self._published[run.id] = runs.publish(self._tx, run=run, pond=pond.id, ripples=ripples, given=given)
         for subsumed in effect.subsumed:
             runs.end(self._tx, self._run(pond.id, subsumed).id, state="subsumed")

@@ -126,6 +126,7 @@ def body_of(tx: Transaction, ledger: Ledger, run: JobRunRow) -> Body | None:
             run_id=inputs.run_id,
             where=f"{inputs.pond}.{ripple.name}",
             contract=contract,
+            batch=contracts.batch_of(tx, ledger, ledger.definition(tx, inputs.definition), inputs.pond_id, node),
             expectations=rules,
             freshness=freshness,
             volumes=snapshots.volumes(tx, inputs.dataset, max((rule.of_last for rule in rules), default=0)),

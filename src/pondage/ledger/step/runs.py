@@ -35,11 +35,16 @@ class Finishing(msgspec.Struct, frozen=True, kw_only=True):
     """The older Run, or that of another environment, whose outputs it shows."""
     given: dict[str, int]
     is_borrowed: bool
+    number: int
+    is_spliced: bool
+    spliced_from: tuple[str, ...]
 
 
 _COLUMNS = "id, public_id, number, freshness, definition, pins, is_forced, is_full"
-_FINISHING = """SELECT r.id AS id, r.public_id AS public_id, r.freshness AS freshness, r.definition AS definition,
+_FINISHING = """SELECT r.id AS id, r.public_id AS public_id, r.number AS number,
+                        r.freshness AS freshness, r.definition AS definition,
                         coalesce(r.rollback_of, r.origin) AS shows,
+                        r.is_spliced AS is_spliced, r.spliced_from AS spliced_from,
                         o.id AS output, o.node AS node, o.snapshot AS snapshot,
                         EXISTS (SELECT 1 FROM ponds b WHERE b.borrows = r.pond AND b.removed_at IS NULL) AS is_borrowed
                  FROM runs r LEFT JOIN run_outputs o ON o.run = r.id
@@ -67,10 +72,11 @@ def insert(
     """Write a Run that starts, with its pins."""
     identity = tx.insert(
         """INSERT INTO runs (public_id, environment, actor, pond, number, freshness, delay, definition, pins,
-                             ancestry, is_spliced, is_forced, is_full, rollback_of, origin, state, reason,
+                             ancestry, is_spliced, spliced_from, is_forced, is_full, rollback_of, origin, state, reason,
                              started_at)
            VALUES (:public_id, :environment, :actor, :pond, :number, :freshness, :delay, :definition, :pins,
-                   :ancestry, :is_spliced, :is_forced, :is_full, :rollback_of, :origin, 'running', :reason, :now)""",
+                   :ancestry, :is_spliced, :spliced_from, :is_forced, :is_full, :rollback_of, :origin, 'running',
+                   :reason, :now)""",
         public_id=public_id,
         environment=environment,
         actor=actor,
@@ -82,6 +88,7 @@ def insert(
         pins=msgspec.json.encode(chosen.pins).decode(),
         ancestry=msgspec.json.encode(chosen.standing).decode(),
         is_spliced=int(chosen.is_spliced),
+        spliced_from=msgspec.json.encode(chosen.spliced_from).decode(),
         is_forced=int(is_forced),
         is_full=int(is_full),
         rollback_of=rollback_of,
@@ -116,6 +123,9 @@ def finishing(tx: Transaction, pond: int, run_number: int) -> Finishing:
         shows=number_or_none(run, "shows"),
         given={node: snapshot for _, node, snapshot in outputs},
         is_borrowed=bool(run["is_borrowed"]),
+        number=number(run, "number"),
+        is_spliced=bool(run["is_spliced"]),
+        spliced_from=msgspec.json.decode(text(run, "spliced_from"), type=tuple[str, ...]),
     )
 
 
@@ -143,7 +153,7 @@ def latest_pins(tx: Transaction, pond: int) -> dict[str, int | None]:
 def chosen_by(tx: Transaction, public_id: str) -> Chosen:
     """Answer what an older Run was made from."""
     return tx.one(
-        "SELECT pins, ancestry AS standing, is_spliced FROM runs WHERE public_id = :public_id",
+        "SELECT pins, ancestry AS standing, is_spliced, spliced_from FROM runs WHERE public_id = :public_id",
         Chosen,
         public_id=public_id,
     )

@@ -151,16 +151,16 @@ def _has_run(tx: Transaction, row: PondRow) -> bool:
 def shown(tx: Transaction, pond: int) -> Shown | None:
     """Answer the current Run of a Pond, for those that borrow it; None when it never completed one."""
     row = tx.row(
-        """SELECT id, freshness, delay, ancestry, is_spliced FROM runs
+        """SELECT id, freshness, delay, ancestry, is_spliced, spliced_from FROM runs
            WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT 1""",
-        tuple[int, int, int, dict[str, tuple[str, ...]], bool],
+        tuple[int, int, int, dict[str, tuple[str, ...]], bool, tuple[str, ...]],
         pond=pond,
     )
     if row is None:
         return None
-    run, freshness, delay, standing, is_spliced = row
+    run, freshness, delay, standing, is_spliced, spliced_from = row
     # It reads nothing itself; a diamond below compares what the Run above stands on.
-    chosen = Chosen(pins={}, standing=standing, is_spliced=is_spliced)
+    chosen = Chosen(standing=standing, is_spliced=is_spliced, spliced_from=spliced_from)
     return Shown(run=run, freshness=freshness, delay=delay, chosen=chosen)
 
 

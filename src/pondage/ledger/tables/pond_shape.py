@@ -25,6 +25,7 @@ def shape_of(definition: PondDefinition) -> PondShape:
         sources=sources,
         calendar=Calendar(definition.windows) if definition.windows else None,
         retries=Retries(immediately=definition.retries.immediately, on_change=definition.retries.on_change),
+        must_agree=definition.coherent == "required",
         schedules=[schedule.name for schedule in definition.triggers.schedules],
         feed_period=definition.feed.period_us if definition.feed is not None else None,
     )

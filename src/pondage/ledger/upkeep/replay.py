@@ -22,7 +22,7 @@ from pondage.ledger.tables.pins import Chosen
 from pondage.ledger.tables.pond_shape import BORROWED
 from pondage.ledger.upkeep import job_replay
 
-_NOTHING = Chosen(pins={}, standing={}, is_spliced=False)
+_NOTHING = Chosen()
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):

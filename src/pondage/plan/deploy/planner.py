@@ -103,7 +103,12 @@ def make_plan(
         unchanged=tuple(sorted(key for key in own if key in mine and key not in {each.key for each in changed})),
         recomputes=recomputes,
         fusions=tuple(decision for key in sorted(made) for decision in made[key].decisions),
-        messages=(*_messages(own, world, changed, removed), *newer_majors(own, world), *promises.messages),
+        messages=(
+            *_messages(own, world, changed, removed),
+            *newer_majors(own, world),
+            *_returned(added, ground),
+            *promises.messages,
+        ),
         problems=(
             *(problem for key in sorted(made) for problem in made[key].problems),
             *_problems(own, foreign, world, {**ground.above, **mine}, read_above | stays),
@@ -132,6 +137,18 @@ def _bound_to(
         names = {pond.name for pond in there.values()}
         there |= {key: pond for key, pond in some.items() if pond.name not in names}
     return {key: bound(pond, list(there.values()), former.get(key), known=known) for key, pond in declared.items()}
+
+
+def _returned(added: Sequence[PondKey], ground: Ground) -> list[Message]:
+    return [
+        Message(
+            kind="returned",
+            text=f"{key} was removed before: it begins anew, and `pondage runs {key}` also lists its earlier Runs",
+            pond=key,
+        )
+        for key in added
+        if key in ground.gone
+    ]
 
 
 def with_problems(plan: Plan, problems: Sequence[Problem]) -> Plan:

@@ -37,7 +37,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """Something worth reading that refuses nothing. `kind` is stable."""
 
-    kind: Literal["not_deployed", "removed_source", "version", "schema", "trigger", "newer_major"]
+    kind: Literal["not_deployed", "removed_source", "version", "schema", "trigger", "newer_major", "returned"]
     text: str
     pond: PondKey
 

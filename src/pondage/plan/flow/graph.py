@@ -11,6 +11,7 @@ from pondage.define.job.flow import CONST, Tree, TreeEdge, TreeNode
 from pondage.define.job.job import Call, Place
 from pondage.define.types.port import PANIC_PORT, STOP_PORT, declared_port
 from pondage.define.values.schema import pointed
+from pondage.define.values.suggestion import meant
 from pondage.kernel.control.shape import EdgeKind
 from pondage.plan.job.graph import Control, Data, Findings, Graph, Vertex
 
@@ -63,8 +64,10 @@ def _program(
     match = _PROG.match(node.prog)
     found = registry.get(match[1]) if match else None
     if match is None or found is None:
+        programs = [one.name for one in registry.values() if one.exposed and one.kind == "plain"]
+        near = meant(match[1] if match else node.prog, programs)
         hint = "deploy the project that exposes it (pondage deploy), or see them all: pondage component list"
-        findings.wrong("UNKNOWN_PROG", f"there is no program {node.prog!r}; {hint}", place)
+        findings.wrong("UNKNOWN_PROG", f"there is no program {node.prog!r}{near or f'; {hint}'}", place)
         return None
     if not found.exposed or found.kind != "plain":
         findings.wrong("NOT_EXPOSED", f"{found.name} may not be used in trees", place)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from pondage.define.job.component import Schema, WrongInput
+from pondage.define.job.component import Schema, WrongInput, WrongParams
 from pondage.define.job.job import Place, TypeClash
 from pondage.define.types.port import INFER, PANIC_PORT, Port, declared_port
 from pondage.define.types.types import ANY, PANIC, Type, TypeSyntax, has_any, is_concrete, parse_type, resolved
@@ -194,6 +194,8 @@ class _Pass:
             return schema(known, vertex.call.params)
         except WrongInput as error:
             self._refuse(vertex, error, known)
+        except WrongParams as error:
+            self.findings.wrong("PARAMS_SCHEMA", f"{vertex.name}: params.{error.path}: {error}", vertex.call.place)
         except Exception as error:  # noqa: BLE001 - recorded: the function may be an author's
             said = error.message if isinstance(error, PondageError) else f"{type(error).__name__}: {error}"
             message = f"{vertex.name}: the schema function of {vertex.call.type} failed: {said}"

@@ -97,8 +97,19 @@ class Call:
         try:
             return self.ended(outputs=self.written(returned))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the member's failure, and told as such
-            members = [one.instance for one in self.work.task.members]
-            return self.failed(error, code=f"FUSED_ACTION({', '.join(members)})" if len(members) > 1 else "")
+            return self.blamed(error, made)
+
+    def blamed(self, error: BaseException, made: Frames) -> MemberResult:
+        """Answer the failure of what was written: that of the member whose code failed, else of all together."""
+        members = self.work.task.members
+        if len(members) == 1:
+            return self.failed(error)
+        from pondage.spark.component.blame import guilty
+
+        names = guilty(error, {one.instance: self.work.function(one.entry) for one in members}, made)
+        if len(names) > 1:
+            return self.failed(error, code=f"FUSED_ACTION({', '.join(names)})")
+        return Call(self.work, next(one for one in members if one.instance == names[0])).failed(error)
 
     def called(self, made: Frames) -> dict[str, object] | list[object] | None:
         """Call the function and answer what it gave, checked."""
@@ -184,7 +195,7 @@ class Call:
         facts = Facts(freshness_us=published.freshness, volumes=published.volumes, tables=published.tables)
         return write_checked(
             self.work.session(), frame, self.work.place(port), contract=published.contract,
-            rules=published.expectations, facts=facts, where=published.where,
+            rules=published.expectations, facts=facts, where=published.where, batch=published.batch,
         )  # fmt: skip
 
     def check_writes(self, definition: ComponentDefinition) -> None:

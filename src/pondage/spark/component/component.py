@@ -23,7 +23,15 @@ def run_components(work: ComponentWork) -> ComponentResult:
             results += [MemberResult(instance=one.instance, is_skipped=True) for one in later]
             break
         results.append(_call(work, member).result(made))
-    return ComponentResult(members=tuple(results))
+    return ComponentResult(members=_blamed(results))
+
+
+def _blamed(results: list[MemberResult]) -> tuple[MemberResult, ...]:
+    """Put the failure of what was written where its cause is: nothing came of the members behind that one."""
+    last = results[-1]
+    at = next(place for place, one in enumerate(results) if one.instance == last.instance)
+    later = [MemberResult(instance=one.instance, is_skipped=True) for one in results[at + 1 :]]
+    return (*results[:at], last, *later)
 
 
 def _call(work: ComponentWork, member: Member) -> Call:

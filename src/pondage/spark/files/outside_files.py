@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pondage.errors import PondageError
 from pondage.spark.files.storage import local_path, readable_path, spark_path
+from pondage.spark.files.write import check_names
 from pondage.spark.types.port_types import spark_schema
 
 if TYPE_CHECKING:
@@ -38,12 +39,16 @@ def read_parquet_files(session: SparkSession, place: str, columns: dict[str, str
     """Answer Parquet files as a table, with these columns only where they are given."""
     _require_there(place)
     reader = session.read if columns is None else session.read.schema(spark_schema(columns))
-    return reader.parquet(readable_path(place))
+    frame = reader.parquet(readable_path(place))
+    check_names(frame.schema)
+    return frame
 
 
 def write_out(frame: DataFrame, form: str, place: str, *, mode: str, options: Mapping[str, object]) -> None:
     """Write a table as files of a form into a directory."""
     given = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
+    if form == "parquet":
+        check_names(frame.schema)
     frame.write.format(form).mode(mode).options(**given).save(spark_path(place))
 
 

@@ -63,6 +63,21 @@ def check_output(schema: StructType) -> None:
             f"column {untyped[0]} has no type (void), so it cannot be stored",
             hint=f'give it one: F.lit(None).cast("string").alias("{untyped[0]}")',
         )
+    check_names(schema)
+
+
+def check_names(schema: StructType) -> None:
+    """Raise `OutputRefused` for names or comments of columns that mean something to Hadoop, which Parquet goes through.
+
+    A schema is one of its settings on the way, and in those `${env.NAME}` stands for a variable, `${name}` for another
+    setting, a password of the store among them. It has no switch for that.
+    """
+    marked = [field.name for field in schema.fields if "${" in field.json()]
+    if marked:
+        raise OutputRefused(
+            f"the name or the comment of column {marked[0]} holds ${{, which Hadoop would replace by something else",
+            hint="give it another name, or leave the comment out",
+        )
 
 
 def write_files(frame: DataFrame, destination: str, *, layout: Layout | None = None) -> WrittenFiles:

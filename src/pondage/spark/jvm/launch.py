@@ -21,6 +21,7 @@ from typing import Literal
 import msgspec
 from py4j.java_gateway import JavaGateway
 
+from pondage.define.project.variables import of_python
 from pondage.errors import PondageError
 from pondage.private import private_opener
 from pondage.spark.jvm import command
@@ -136,6 +137,7 @@ def _ordinary_launch(plan: LaunchPlan) -> Jvm:
     workspace = plan.workspace
     changes = command.jvm_environment(_java_home(plan), _spark_home(plan), plan.settings)
     changes["PYSPARK_SUBMIT_ARGS"] = shlex.join(command.submit_arguments(_properties(plan)))
+    changes = dict.fromkeys(of_python(os.environ)) | changes
     with open(workspace.log, "ab", opener=private_opener) as log, _environment(changes):
         options: dict[str, object] = {
             "stdout": log, "stderr": subprocess.STDOUT, "process_group": 0, "pass_fds": (workspace.lock,),
@@ -253,6 +255,7 @@ def _ended(process: subprocess.Popen[bytes], timeout_s: float) -> int:
 
 
 def _changed_environment(changes: dict[str, str | None]) -> dict[str, str]:
+    changes = dict.fromkeys(of_python(os.environ)) | changes
     merged = {key: value for key, value in os.environ.items() if key not in changes}
     return merged | {key: value for key, value in changes.items() if value is not None}
 

@@ -15,6 +15,12 @@ from pondage.spark.jvm.nofork import no_fork_conf
 _MEBIBYTE = 1024 * 1024
 # Deep plans recurse in the parser, the analyser and the serialiser; the default stack of 1 MiB overflows.
 STACK_OPTION = "-Xss4m"
+FIXED = {"spark.sql.variable.substitute": "false"}
+"""What no project may change: with it on, Spark puts variables of the environment, properties of Java and settings
+into every SQL text, expression and name of a view, in places that nobody who reads the text sees."""
+
+REDACTED = "(?i)secret|passw|token|credential|passphrase|access[.]?key|account[.]?key|api[.]?key|[.]sas[.]"
+"""Names of settings, and values, that Spark shows as stars. Its own list knows fewer."""
 
 
 class SparkSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -22,7 +28,7 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     `memory` (`"2g"`) is the driver's heap; left out, it is a quarter of the machine, from 1 to 4 GiB. `isolated` gives
     the tasks a process of their own, so that one that runs out of memory does not take the driver with it. `conf` wins
-    over everything that Pondage would set.
+    over everything that Pondage would set, but for `FIXED`.
     """
 
     master: str = "local[*]"
@@ -82,7 +88,7 @@ def session_conf(settings: SparkSettings, *, local_directory: Path, warehouse: P
         conf |= _delta_conf(settings)
     # The user's own options come after ours, and the JVM takes the last of two that contradict each other.
     options = [STACK_OPTION, *_nobody_options(local_directory), settings.conf.get("spark.driver.extraJavaOptions", "")]
-    own = conf | settings.conf | {"spark.driver.extraJavaOptions": " ".join(options).strip()}
+    own = conf | settings.conf | FIXED | {"spark.driver.extraJavaOptions": " ".join(options).strip()}
     return own | no_fork_conf(cache, own) if settings.is_local else own
 
 
@@ -109,6 +115,8 @@ def _common_conf(settings: SparkSettings, warehouse: Path) -> dict[str, str]:
         "spark.scheduler.mode": "FAIR",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
+        # Of a fused group it says whose code failed: the frames up to the component's own function are needed.
+        "spark.sql.stackTracesInDataFrameContext": "24",
         "spark.sql.warehouse.dir": str(warehouse),
         "spark.sql.catalogImplementation": "in-memory",
         # An execution's directory is its own, and a file that is read was listed explicitly.
@@ -119,6 +127,7 @@ def _common_conf(settings: SparkSettings, warehouse: Path) -> dict[str, str]:
         # Messages of errors never carry the Java trace; it is kept apart (`spark/session/errors.py`).
         "spark.sql.pyspark.jvmStacktrace.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        "spark.redaction.regex": REDACTED,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from functools import reduce
 from operator import or_
@@ -15,6 +16,8 @@ from pyspark.sql.types import (
     ArrayType,
     DataType,
     DateType,
+    DoubleType,
+    FloatType,
     MapType,
     NumericType,
     StructType,
@@ -36,6 +39,7 @@ _SIDE = "_pondage_row"
 _COUNT = "_pondage_count"
 _CHANGE = "_change"
 _NESTED = (ArrayType, MapType, StructType, VariantType)
+FLOATING = (DoubleType, FloatType)
 _COMPARED = (NumericType, (DateType, TimestampType, TimestampNTZType))
 """Kinds of types that Spark compares with one another by their values."""
 
@@ -75,8 +79,12 @@ def compare(
     *,
     keys: Sequence[str],
     limit: int,
+    tolerance: float = 0.0,
 ) -> TableDifference:
     """Answer how the rows and the columns of a table differ; a state that is not there has no rows.
+
+    Floating numbers that differ by no more than `tolerance`, of the larger or of 1, are the same. Rows without a key
+    are compared by their numbers rounded to as many digits.
 
     It costs one pass over both for the numbers and one for the sample; two states of the same files cost nothing.
     Raises `PondageError` (BAD_KEY) when a key is no column of both, or not unique.
@@ -98,21 +106,28 @@ def compare(
     shared = [name for name in old.columns if name in new.columns]
     old, new = _alike(old, new, shared), _alike(new, old, shared)
     if not keys:
-        return _whole(plain, old.select(*_cols(shared)), new.select(*_cols(shared)), limit)
+        old, new = _rounded(old.select(*_cols(shared)), tolerance), _rounded(new.select(*_cols(shared)), tolerance)
+        return _whole(plain, old, new, limit)
     missing = [key for key in keys if key not in shared]
     if missing:
         raise _bad_key(f"{ripple}: {', '.join(missing)} is no column of both states", shared)
-    return _by_key(plain, old, new, [name for name in shared if name not in keys], limit)
+    return _by_key(plain, old, new, [name for name in shared if name not in keys], limit, tolerance)
 
 
-def _by_key(plain: TableDifference, old: DataFrame, new: DataFrame, columns: list[str], limit: int) -> TableDifference:
+def _by_key(
+    plain: TableDifference, old: DataFrame, new: DataFrame, columns: list[str], limit: int, tolerance: float
+) -> TableDifference:
     keys = list(plain.keys)
     left, right = _sided(old, keys, columns, "before"), _sided(new, keys, columns, "after")
     is_same_key = [F.col(f"before.{quoted(key)}").eqNullSafe(F.col(f"after.{quoted(key)}")) for key in keys]
     joined = left.alias("before").join(right.alias("after"), is_same_key, "full_outer")
     was, is_ = F.col(f"before.{_COUNT}").isNotNull(), F.col(f"after.{_COUNT}").isNotNull()
     differs = {
-        name: ~F.col(f"before.{_SIDE}.{quoted(name)}").eqNullSafe(F.col(f"after.{_SIDE}.{quoted(name)}"))
+        name: ~_is_same(
+            F.col(f"before.{_SIDE}.{quoted(name)}"),
+            F.col(f"after.{_SIDE}.{quoted(name)}"),
+            tolerance if _are_floating(old, new, name) else 0.0,
+        )
         for name in columns
     }
     any_differs = reduce(or_, differs.values(), F.lit(False))
@@ -174,6 +189,38 @@ def _whole(plain: TableDifference, old: DataFrame, new: DataFrame, limit: int) -
         added=totals["added"] or 0,
         removed=totals["removed"] or 0,
         sample=answer_of(sample, limit) if is_any and limit else None,
+    )
+
+
+def _are_floating(old: DataFrame, new: DataFrame, name: str) -> bool:
+    kinds = (old.schema[name].dataType, new.schema[name].dataType)
+    return all(isinstance(each, NumericType) for each in kinds) and any(isinstance(each, FLOATING) for each in kinds)
+
+
+def _is_same(left: Column, right: Column, tolerance: float) -> Column:
+    same = left.eqNullSafe(right)
+    if not tolerance:
+        return same
+    a, b = left.cast("double"), right.cast("double")
+    larger = F.greatest(F.lit(1.0), F.abs(a), F.abs(b))
+    # NaN is the largest number of Spark: neither it nor an infinite one is near to anything.
+    is_near = (larger < F.lit(float("inf"))) & (F.abs(a - b) <= F.lit(tolerance) * larger)
+    return same | F.coalesce(is_near, F.lit(False))
+
+
+def _rounded(frame: DataFrame, tolerance: float) -> DataFrame:
+    """Answer a state with floating numbers of so many digits, in front of the point and behind it."""
+    if not tolerance:
+        return frame
+    digits = max(0, math.floor(-math.log10(tolerance)))
+    floating = [field.name for field in frame.schema.fields if isinstance(field.dataType, FLOATING)]
+    return frame.withColumns(
+        {
+            name: F.format_string(f"%.{max(0, digits - 1)}e", F.round(F.col(quoted(name)).cast("double"), digits))
+            .cast("double")
+            .alias(name)
+            for name in floating
+        }
     )
 
 

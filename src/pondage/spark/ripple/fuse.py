@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CodeType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,6 +13,7 @@ from pondage.define.pond.definition import RippleDefinition
 from pondage.define.pond.run import Unchanged
 from pondage.errors import PondageError
 from pondage.spark.files.write import check_output
+from pondage.spark.session.code_lines import lines_of
 from pondage.spark.session.errors import explained
 
 if TYPE_CHECKING:
@@ -148,12 +148,4 @@ def _holds(work: RippleWork, place: str | None) -> bool:
     file, _, line = (place or "").rpartition(":")
     if code is None or file != code.co_filename or not line.isdigit():
         return False
-    return int(line) in {code.co_firstlineno, *_lines(code)}
-
-
-def _lines(code: CodeType) -> Iterator[int]:
-    """Answer the lines of a function and of the functions inside it."""
-    yield from (line for _, _, line in code.co_lines() if line is not None)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _lines(constant)
+    return int(line) in lines_of(code)

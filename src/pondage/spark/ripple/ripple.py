@@ -24,7 +24,7 @@ from pondage.spark.rules.checked_write import write_checked
 from pondage.spark.rules.expectations import Facts
 from pondage.spark.session.connect import is_connect
 from pondage.spark.session.errors import explained
-from pondage.work.snapshot import SnapshotContent
+from pondage.work.snapshot import Batch, SnapshotContent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,6 +56,7 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
     `merge` says what the changed rows that it returns are merged into; None: its rows are a table or a batch.
     `cut` says which partitions they replace; None: the table has none.
     `fused` has the functions of the Ripples that are fused into this one, by name (None for one in SQL).
+    `batch`: its rows are added to a table, and this is known of them.
     `volumes` are the rows of its last snapshots, newest first, as far as a rule asks for them.
     """
 
@@ -73,6 +74,7 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
     cut: Cut | None = None
     fused: Mapping[str, Callable[..., object] | None] = {}
     volumes: tuple[int, ...] = ()
+    batch: Batch | None = None
 
     @property
     def where(self) -> str:
@@ -197,7 +199,7 @@ def _snapshot(session: SparkSession, frame: DataFrame, work: RippleWork) -> Snap
         )  # fmt: skip
     return write_checked(
         session, frame, work.destination, contract=work.contract, rules=work.ripple.expectations, checks=work.checks,
-        facts=facts, where=work.where,
+        facts=facts, where=work.where, batch=work.batch,
     )  # fmt: skip
 
 

@@ -17,6 +17,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     stages: int = 0
     tasks_done: int = 0
     tasks_all: int = 0
+    tasks_begun: int = 0
+    """Those that run now, and those that are done."""
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,6 @@ the end of a gateway. Each is a public method of Spark's Scala API, called throu
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import signal
 import subprocess
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _POOL = "spark.scheduler.pool"
-_CANCEL_AGAIN_S = 0.2
 OUT_OF_MEMORY = 52
 """Spark's own exit code of a JVM whose heap was not enough."""
 DYING_S = 2.0
@@ -124,7 +122,7 @@ class ClassicBackend:
 
     def _progress(self, token: str) -> Progress:
         tracker = self._context.statusTracker()
-        stages = tasks_done = tasks_all = 0
+        stages = tasks_done = tasks_all = tasks_begun = 0
         jobs = self.jobs(token)
         seen: set[int] = set()
         for job_id in jobs:
@@ -141,7 +139,10 @@ class ClassicBackend:
                 stages += 1
                 tasks_done += stage.numCompletedTasks
                 tasks_all += stage.numTasks
-        return Progress(jobs=len(jobs), stages=stages, tasks_done=tasks_done, tasks_all=tasks_all)
+                tasks_begun += stage.numCompletedTasks + stage.numActiveTasks
+        return Progress(
+            jobs=len(jobs), stages=stages, tasks_done=tasks_done, tasks_all=tasks_all, tasks_begun=tasks_begun
+        )
 
     def _stages(self, token: str, most: int) -> tuple[Stage, ...]:
         tracker, store = self._context.statusTracker(), self._context._jsc.sc().statusStore()
@@ -253,46 +254,6 @@ def _signals_kept() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def stopped_after(session: SparkSession, timeout_s: float, *, what: str) -> Iterator[None]:
-    """Stop the calling thread's Spark jobs when the block takes longer, and raise `PondageError` (QUERY_TIMEOUT).
-
-    Work that is no job yet, such as planning, is not stopped: the error is then raised when the next job starts.
-    """
-    context = session.sparkContext
-    tag = f"limit-{secrets.token_hex(8)}"
-    is_over = threading.Event()
-    has_ended = threading.Event()
-
-    def watch() -> None:
-        if has_ended.wait(timeout_s):
-            return
-        is_over.set()
-        # One cancel does not stop the block's next job.
-        while not has_ended.wait(_CANCEL_AGAIN_S):
-            with suppress(*_LOST):
-                context.cancelJobsWithTag(tag)
-
-    watcher = threading.Thread(target=watch, name="pondage-limit", daemon=True)
-    context.addJobTag(tag)
-    watcher.start()
-    try:
-        yield
-    except Exception as error:
-        if is_over.is_set():
-            raise PondageError(
-                f"{what} took longer than {timeout_s:g} s and was stopped",
-                code="QUERY_TIMEOUT",
-                hint="ask for less, or give it more time",
-            ) from error
-        raise
-    finally:
-        has_ended.set()
-        watcher.join()
-        with suppress(*_LOST):
-            context.removeJobTag(tag)
 
 
 def _stage(number: int, stage: Any) -> Stage:

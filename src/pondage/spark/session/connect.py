@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pondage.errors import PondageError
-from pondage.spark.jvm.settings import SparkSettings
+from pondage.spark.jvm.settings import FIXED, SparkSettings
 from pondage.spark.session.backend import Progress, Stage
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ConnectBackend:
         assert settings.remote is not None, "a Connect server has an address"
         require_client()
         self._remote = settings.remote
-        self._conf = _OWN | settings.conf
+        self._conf = _OWN | settings.conf | FIXED
         self._lock = threading.Lock()
         self._sessions: dict[str, SparkSession] = {}
         self._scratch = Path(tempfile.mkdtemp(prefix="pondage-connect-"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -32,6 +32,7 @@ _LIBRARIES = tuple(str(Path(module.__path__[0]).resolve()) for module in (pyspar
 _PY4J = tuple({str(Path(py4j.__path__[0])), str(Path(py4j.__path__[0]).resolve())})
 _STANDARD = str(Path(traceback.__file__).parent)
 _LONGEST = 1200
+_CALL = re.compile(r"([^\s:]+\.py):(\d+)")
 _WORKER_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 # An exception's own line under a traceback: its class, and what it says where it says something.
 _SAID = re.compile(r"[\w.]+(: |$)")
@@ -172,16 +173,38 @@ def _worker_error(text: str) -> tuple[str, str | None]:
 
 def _query_place(error: BaseException) -> str | None:
     """Answer the author's line that Spark noted for the failing expression, where it did."""
+    found = next((found for text in _call_sites(error) if (found := _CALL.search(text))), None)
+    return f"{found[1]}:{found[2]}" if found else None
+
+
+def places(error: BaseException) -> Iterator[tuple[str, int]]:
+    """Give the lines that led to what Spark found when it ran, the innermost first: in a Python worker, in the driver.
+
+    `spark.sql.stackTracesInDataFrameContext` says how many of the driver Spark keeps.
+    """
+    for each in _chain(error):
+        _, _, told = _text(each).partition("Traceback (most recent call last)")
+        yield from reversed([(file, int(line)) for file, line in _WORKER_FRAME.findall(told)])
+    for text in _call_sites(error):
+        yield from ((file, int(line)) for file, line in _CALL.findall(text))
+
+
+def _call_sites(error: BaseException) -> list[str]:
+    """Answer where the expression that failed was made in Python, where Spark noted it: as a context, or in its words.
+
+    What fails in a task comes with its words alone.
+    """
+    found: list[str] = []
     try:
         contexts = error.getQueryContext() if isinstance(error, PySparkException) else []
-        for context in contexts:
-            if "DataFrame" in str(context.contextType()):
-                match = re.search(r"([^\s:]+\.py):(\d+)", context.callSite())
-                if match:
-                    return f"{match[1]}:{match[2]}"
+        found = [str(each.callSite()) for each in contexts if "DataFrame" in str(each.contextType())]
     except (Py4JError, PySparkException, AttributeError):
-        return None  # a place is a courtesy: the error itself must come through
-    return None
+        pass  # a place is a courtesy: the error itself must come through
+    for each in _chain(error):
+        _, _, told = _text(each).partition("was called from\n")
+        if told:
+            found.append(told.partition("\n\n")[0].partition("JVM stacktrace")[0])
+    return found
 
 
 def _author_place(trace: TracebackType | None) -> str | None:

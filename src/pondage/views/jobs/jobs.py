@@ -9,7 +9,7 @@ import msgspec
 from pondage.errors import NotFound
 from pondage.kernel.control.reading import components_of, result_values, values_of
 from pondage.kernel.control.shape import Virtual
-from pondage.kernel.control.state import LevelRow, SubRow
+from pondage.kernel.control.state import LevelRow, State, SubRow
 from pondage.ledger.data import run_tables
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.database.mapping import of_row
@@ -65,6 +65,10 @@ class JobsView(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[JobRunView, ...]
 
 
+CANCELLED = "CANCELLED"
+"""The state of a component that still ran when its run ended: for the machine it stays RUNNING."""
+
+
 class OutputView(msgspec.Struct, frozen=True, kw_only=True):
     """A table that a component wrote for others of the run."""
 
@@ -75,7 +79,11 @@ class OutputView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComponentView(msgspec.Struct, frozen=True, kw_only=True):
-    """One component instance. `work` says of a running one whether it waits for a worker."""
+    """One component instance. `work` says of a running one whether it waits for a worker.
+
+    `state` is that of the machine, and CANCELLED of one that still ran when its run was aborted or killed. `deaths` is
+    how often its process died, which counts in `crashes` only where it is to blame, and where it was tried last.
+    """
 
     name: str
     type: str
@@ -84,6 +92,7 @@ class ComponentView(msgspec.Struct, frozen=True, kw_only=True):
     code: str = ""
     attempt: int = 0
     crashes: int = 0
+    deaths: int = 0
     crash_budget: int = 0
     again_at: int | None = None
     """When it may be tried again after a crash or a failure, if that is still to come."""
@@ -225,6 +234,7 @@ def _instances(tx: Transaction, ledger: Ledger, run: JobRunRow) -> list[Componen
     version = ledger.job(tx, run.definition)
     levels, components = (job_runs.machine_rows(tx, run.actor, table) for table in ("level", "component"))
     found = []
+    is_over = run.ended_at is not None
     for name, row in components_of(version.index, levels, components):
         shape = version.shapes[name.partition("[#")[0]]
         if shape.virtual is Virtual.NONE:
@@ -232,7 +242,7 @@ def _instances(tx: Transaction, ledger: Ledger, run: JobRunRow) -> list[Componen
                 ComponentView(
                     name=name,
                     type=shape.type,
-                    state=row.state.value,
+                    state=CANCELLED if is_over and row.state is State.RUNNING else row.state.value,
                     cause=row.cause,
                     code=row.code,
                     attempt=row.attempt,
@@ -244,6 +254,7 @@ def _instances(tx: Transaction, ledger: Ledger, run: JobRunRow) -> list[Componen
 
 _WORK = """SELECT d.inputs AS inputs, d.closed_at AS closed_at, d.crashes AS crashes,
                   d.crash_budget AS crash_budget,
+                  (SELECT count(*) FROM executions x WHERE x.dispatch = d.id AND x.outcome = 'crashed') AS deaths,
                   (SELECT a.available_at FROM availabilities a WHERE a.execution = e.id) AS available_at,
                   e.claimed_at AS claimed_at, e.error AS error,
                   e.progress AS progress
@@ -256,6 +267,7 @@ class _Worked(msgspec.Struct, frozen=True, kw_only=True):
     inputs: str
     closed_at: int | None
     crashes: int
+    deaths: int
     crash_budget: int
     available_at: int | None
     claimed_at: int | None
@@ -267,7 +279,10 @@ def _with_work(tx: Transaction, run: JobRunRow, components: list[ComponentView])
     work: dict[str, _Worked] = {}
     for row in tx.rows(_WORK, _Worked, actor=run.actor):
         # The members of a fused group share one execution.
-        work.update(dict.fromkeys((member.instance for member in component_inputs(row.inputs).members), row))
+        for member in component_inputs(row.inputs).members:
+            earlier = work.get(member.instance)
+            deaths = row.deaths + (0 if earlier is None else earlier.deaths)
+            work[member.instance] = msgspec.structs.replace(row, deaths=deaths)
     outputs: dict[str, list[OutputView]] = {}
     for table in run_tables.of_run(tx, run.id):
         content = table.content
@@ -288,6 +303,7 @@ def _worked(component: ComponentView, row: _Worked, now: int) -> ComponentView:
     return msgspec.structs.replace(
         component,
         crashes=row.crashes,
+        deaths=row.deaths,
         crash_budget=row.crash_budget,
         again_at=row.available_at if row.available_at is not None and row.available_at > now else None,
         work=("running" if claimed is not None else "queued") if is_open else "",
@@ -304,6 +320,7 @@ def _subjobs(tx: Transaction, run: JobRunRow, version: JobVersion) -> tuple[Subj
     for place, sub in enumerate(version.stored.plan.subs):
         row = rows.get(f"/{place}")
         state = row.state.value if isinstance(row, SubRow) else "WAIT"
+        state = CANCELLED if state == "RUNNING" and run.ended_at is not None else state
         error = row.error if isinstance(row, SubRow) else ""
         found.append(SubjobView(name=sub.name, state="PENDING" if state == "WAIT" else state, error=error))
     return tuple(found)

@@ -79,7 +79,7 @@ def _stream(name: str, port: str, state: str, known: Mapping[tuple[str, str], _S
     if row is None and state == "OK":
         return StreamView(component=name, port=port, state="deleted")  # whoever is OK has at least closed it
     row = row or _Sums(component=name, port=port)
-    return of_row(StreamView, row, state="ended" if row.ends else "lost" if state == "ERROR" else "open")
+    return of_row(StreamView, row, state="ended" if row.ends else "lost" if state in ("ERROR", "CANCELLED") else "open")
 
 
 class _ReaderRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +108,7 @@ _READERS = """SELECT c.instance AS instance, c.port AS stream, c.reader AS compo
                      CASE WHEN e.id IS NOT NULL AND e.completed_at IS NULL THEN 1 ELSE 0 END AS is_open
               FROM cursors c LEFT JOIN executions e ON e.id = c.execution
               WHERE c.run = :run ORDER BY c.instance, c.port, c.reader, c.reader_port"""
-_BEGUN = ("RUNNING", "OK", "ERROR")
+_BEGUN = ("RUNNING", "OK", "ERROR", "CANCELLED")
 _SUMS = """SELECT instance AS component, port, CAST(count(*) - sum(is_eos) AS BIGINT) AS segments,
                   CAST(sum(is_eos) AS BIGINT) AS ends,
                   CAST(sum(rows) AS BIGINT) AS rows, CAST(sum(bytes) AS BIGINT) AS bytes

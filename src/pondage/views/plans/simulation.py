@@ -37,7 +37,10 @@ class RippleTiming(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SimulationView(msgspec.Struct, frozen=True, kw_only=True):
-    """A what-if: the pipeline under Pondage, and the same under other policies."""
+    """A what-if: the pipeline under Pondage, and the same under other policies.
+
+    `bottleneck` is the slowest Ripple of those that ran; null when none did.
+    """
 
     project: str
     environment: str
@@ -48,8 +51,8 @@ class SimulationView(msgspec.Struct, frozen=True, kw_only=True):
     triggers: tuple[str, ...]
     notes: tuple[str, ...]
     timings: tuple[RippleTiming, ...]
-    bottleneck: str
-    bottleneck_us: int
+    bottleneck: str | None
+    bottleneck_us: int | None
     pondage: Figures
     conditions: dict[str, str]
     others: tuple[Figures, ...]

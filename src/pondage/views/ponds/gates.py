@@ -108,6 +108,13 @@ def _source(_pond: str, fields: Fields, now: int) -> Sentence:
     return f"It waits for {source}, which {have}; {wanted}.", f"pondage why {source}"
 
 
+def _disagree(_pond: str, fields: Fields, _now: int) -> Sentence:
+    older = [str(each).partition("@")[0] for each in _list(fields, "older")]
+    stands, it = ("stands", "it was") if len(older) == 1 else ("stand", "they were")
+    text = f"It reads only Sources that agree, and {list_text(older)} {stands} on an older Run of what the others read"
+    return f"{text}, too; {it} asked to catch up.", f"pondage why {older[0]}" if older else None
+
+
 def _window(_pond: str, fields: Fields, now: int) -> Sentence:
     opens = fields.get("opens")
     when = age_text(opens, now) if isinstance(opens, int) and opens >= 0 else "at an unknown time"
@@ -206,6 +213,12 @@ def _spliced(pond: str, fields: Fields, _now: int) -> Sentence:
     return text, f"pondage show {pond}#{run}"
 
 
+def _spliced_above(_pond: str, fields: Fields, _now: int) -> Sentence:
+    above = [str(each) for each in _list(fields, "from")]
+    text = f"Run #{_number(fields, 'run')} stands on {list_text(above)}, which read Sources that do not agree."
+    return text, f"pondage show {above[0]}" if above else None
+
+
 def _rolled_back(pond: str, fields: Fields, _now: int) -> Sentence:
     text = f"It shows Run #{_number(fields, 'to')} again, because somebody rolled it back; its next Run replaces that."
     return text, f"pondage show {pond}#{_number(fields, 'to')}"
@@ -230,6 +243,7 @@ _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "no demand": _no_demand,
     "tide": _tide,
     "source": _source,
+    "disagree": _disagree,
     "window": _window,
     "ripple busy": _busy,
     "deploying": _deploying,
@@ -244,6 +258,7 @@ _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "unchanged": _unchanged,
     "behind": _behind,
     "spliced": _spliced,
+    "spliced above": _spliced_above,
     "rolled back": _rolled_back,
     "borrowed": _borrowed,
     "promoted": _promoted,

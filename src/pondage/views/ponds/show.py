@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from pondage.define.pond.definition import PondDefinition, ReadDefinition, RippleDefinition
+from pondage.define.pond.definition import Coherence, PondDefinition, ReadDefinition, RippleDefinition
 from pondage.define.pond.window import window_text
 from pondage.define.values.names import PondKey, split_key, table_key
 from pondage.errors import NotFound
@@ -103,7 +103,7 @@ class PondShow(msgspec.Struct, frozen=True, kw_only=True):
     entry: str
     archive: str
     mode: str
-    coherent: bool
+    coherent: Coherence
     pool: str | None
     labels: tuple[str, ...]
     retries_immediately: int
@@ -120,6 +120,10 @@ class PondShow(msgspec.Struct, frozen=True, kw_only=True):
     ripples: tuple[RippleShow, ...]
     read_from: str | None = None
     """The environment whose current Run readers see, when it is not this one's."""
+    is_spliced: bool = False
+    """Did the current Run read Sources that do not agree?"""
+    spliced_from: tuple[str, ...] = ()
+    """The nearest Runs above the current one that did."""
     rolled_back_to: OlderRun | None = None
     """What readers see is older than the `freshness` that demand goes by: that of this Run."""
 
@@ -189,8 +193,9 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
     found = find.environment_id(tx, environment)
     origin = environments.read_from(tx, found, row)
     current = tx.row(
-        "SELECT id, public_id FROM runs WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT 1",
-        tuple[int, str],
+        """SELECT id, public_id, is_spliced, spliced_from FROM runs
+           WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT 1""",
+        tuple[int, str, bool, tuple[str, ...]],
         pond=origin.row.id,
     )
     older = None if current is None else tx.row(_OLDER, OlderRun, run=current[0])
@@ -213,6 +218,8 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
         freshness=state.end_f if state.end_f >= 0 else None,
         delay=state.end_delay if state.end_f >= 0 else None,
         current_run=None if current is None else current[1],
+        is_spliced=current is not None and current[2],
+        spliced_from=() if current is None else current[3],
         ripples=_ripples(
             tx,
             origin.environment,

@@ -312,6 +312,9 @@ def _next(
         return Next(text=f"halted: {halted}; then: pondage clear {name}")
     if definition.borrowed and word in ("idle", "queued"):
         return Next(text=f"from {definition.borrowed}" + (", which has nothing newer" if word == "queued" else ""))
+    if state.older and not active and word in ("idle", "queued"):
+        older = list_text(key.partition("@")[0] for key in state.older)
+        return Next(text=f"waits for {older} to agree with its other Sources")
     match word:
         case "running":
             names = [ripple.name for run in active for ripple in run.ripples if ripple.state == "running"]

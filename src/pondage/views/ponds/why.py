@@ -113,6 +113,7 @@ def _host_gates(tx: Transaction, ledger: Ledger, row: PondRow, state: PondState)
 class _Current(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     is_spliced: bool
+    spliced_from: tuple[str, ...]
     older: int | None
     reason: str
     environment: str | None
@@ -130,7 +131,8 @@ def _data_gates(tx: Transaction, pond: int) -> list[tuple[str, Fields]]:
     if left:
         found.append(("behind", {"left": left}))
     current = tx.row(
-        """SELECT r.number AS number, r.is_spliced AS is_spliced, o.number AS older, r.reason AS reason,
+        """SELECT r.number AS number, r.is_spliced AS is_spliced,
+                  r.spliced_from AS spliced_from, o.number AS older, r.reason AS reason,
                   v.name AS environment, q.name AS origin, s.number AS shown
            FROM runs r LEFT JOIN runs o ON o.id = r.rollback_of LEFT JOIN runs s ON s.id = r.origin
                 LEFT JOIN ponds q ON q.id = s.pond LEFT JOIN environments v ON v.id = s.environment
@@ -142,6 +144,8 @@ def _data_gates(tx: Transaction, pond: int) -> list[tuple[str, Fields]]:
         return found
     if current.is_spliced:
         found.append(("spliced", {"run": current.number}))
+    if current.spliced_from:
+        found.append(("spliced above", {"run": current.number, "from": list(current.spliced_from)}))
     if current.older is not None:
         found.append(("rolled back", {"run": current.number, "to": current.older}))
     if current.shown is not None and current.reason == "borrow":
@@ -193,7 +197,8 @@ class _Waiting(msgspec.Struct, frozen=True, kw_only=True):
 def _work_gates(tx: Transaction, row: _Waiting, processes: tuple[ProcessView, ...]) -> list[tuple[str, Fields]]:
     ahead = tx.one(_AHEAD, int, queue=row.queue, priority=row.priority, available_at=row.available_at, most=MOST_AHEAD)
     code, labels = row.code, set(row.labels.split())
-    able = [each for each in processes if each.slots > 0 and each.code == code and labels <= set(each.labels)]
+    workers = [each for each in processes if each.slots > 0 and each.role == "worker"]
+    able = [each for each in workers if each.code == code and labels <= set(each.labels)]
     place: dict[str, object] = {
         "ripple": row.node,
         "position": ahead + 1,

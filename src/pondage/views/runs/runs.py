@@ -30,7 +30,9 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     """A Run of a Pond. `duration_us` is null while it is not over; `ripple` names the Ripple that failed.
 
     `rolled_back_to` is the number of the older Run that this one shows again, null for every other; `shows` is the Run
-    of another environment that it shows (`main sales#12`), because it was promoted, or is only read here.
+    of another environment that it shows (`main sales#12`), because it was promoted, or is only read here. `removed_at`
+    is when its Pond was removed: one that is there now under the same name began anew.
+    `is_spliced`: it read Sources that do not agree; `spliced_from` are the nearest Runs above it that did.
     """
 
     id: str
@@ -46,10 +48,12 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     duration_us: int | None
     is_forced: bool
     is_spliced: bool
+    spliced_from: tuple[str, ...]
     rolled_back_to: int | None
     shows: str | None
     ripple: str | None
     error: FailureView | None
+    removed_at: int | None = None
 
 
 class RunsView(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,11 +144,12 @@ class RunDetailView(msgspec.Struct, frozen=True, kw_only=True):
 
 _FIELDS = """r.id AS row, r.public_id AS id, r.number AS number, r.state AS state, r.reason AS reason,
        r.freshness AS freshness, r.delay AS delay, r.started_at AS started_at, r.ended_at AS ended_at,
-       r.is_forced AS is_forced, r.is_spliced AS is_spliced, r.error AS error, r.pins AS pins,
+       r.is_forced AS is_forced, r.is_spliced AS is_spliced,
+       r.spliced_from AS spliced_from, r.error AS error, r.pins AS pins,
        (SELECT o.number FROM runs o WHERE o.id = r.rollback_of) AS rolled_back_to,
        (SELECT v.name || ' ' || q.name || '#' || o.number FROM runs o JOIN ponds q ON q.id = o.pond
         JOIN environments v ON v.id = o.environment WHERE o.id = r.origin) AS shows,
-       p.name || '@' || p.major AS pond, d.body AS definition"""
+       p.name || '@' || p.major AS pond, p.removed_at AS removed_at, d.body AS definition"""
 _JOINED = "JOIN ponds p ON p.id = r.pond JOIN definitions d ON d.id = r.definition"
 
 _OF_ALL = f"""SELECT {_FIELDS} FROM
@@ -154,6 +159,11 @@ _OF_ALL = f"""SELECT {_FIELDS} FROM
 _OF_POND = f"""SELECT {_FIELDS} FROM
 (SELECT * FROM runs WHERE pond = :pond ORDER BY number DESC LIMIT :looked_at) r
 {_JOINED} WHERE :state = '' OR r.state = :state ORDER BY r.number DESC LIMIT :limit"""  # noqa: S608 - constants only
+
+# What was removed under the name and major of a Pond, the newest first: its Runs are its history.
+_BEFORE = """SELECT o.id AS id FROM ponds p JOIN ponds o ON o.environment = p.environment AND o.name = p.name
+             WHERE p.id = :pond AND o.major = p.major AND o.id <> p.id AND o.removed_at IS NOT NULL
+                   AND o.borrows IS NULL ORDER BY o.id DESC"""
 
 _ONE = f"SELECT {_FIELDS} FROM runs r {_JOINED} WHERE r.id = :id"  # noqa: S608 - constants only
 
@@ -178,17 +188,21 @@ class _RunRow(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: int | None
     is_forced: bool
     is_spliced: bool
+    spliced_from: tuple[str, ...]
     rolled_back_to: int | None
     shows: str | None
     error: str | None
     pins: dict[str, int | None]
     definition: PondDefinition
+    removed_at: int | None
 
 
 def runs(
     tx: Transaction, environment: str, *, pond: str | None = None, state: str | None = None, limit: int = 20
 ) -> RunsView:
     """Answer the newest Runs of an environment or of one Pond, those in one state when asked.
+
+    Of a Pond that was removed and added again also those from before.
 
     Raises `NotFound` for an unknown Pond. An environment that nobody deployed to has no Runs.
     """
@@ -198,7 +212,10 @@ def runs(
     rows: list[_RunRow] = []
     if pond is not None and found is not None:
         row = find.pond(tx, found, pond)
-        rows = tx.rows(_OF_POND, _RunRow, pond=row.id, state=state or "", limit=limit + 1, looked_at=looked_at)
+        for each in [row.id, *tx.rows(_BEFORE, int, pond=row.id)]:
+            left = limit + 1 - len(rows)
+            if left > 0:
+                rows += tx.rows(_OF_POND, _RunRow, pond=each, state=state or "", limit=left, looked_at=looked_at)
     elif found is not None:
         rows = tx.rows(_OF_ALL, _RunRow, environment=found, state=state or "", limit=limit + 1, looked_at=looked_at)
     return RunsView(

@@ -59,7 +59,8 @@ _OPEN = """
 SELECT e.id AS id, d.kind AS kind, d.node AS node, d.number AS attempt, e.epoch AS epoch, e.created_at AS created_at,
        d.crashes AS crashes, d.crash_budget AS crash_budget, d.reason AS reason, e.is_isolated AS is_isolated,
        e.claimed_at AS claimed_at, e.progress AS progress, a.available_at AS available_at, w.public_id AS process,
-       q.code AS code, q.pool AS pool, q.labels AS labels, coalesce(r.public_id, j.public_id) AS run,
+       q.code AS code, q.pool AS pool, q.labels AS labels, q.role AS role,
+       coalesce(r.public_id, j.public_id) AS run,
        coalesce(p.name || '@' || p.major, j.job, '') AS subject
 FROM executions e JOIN dispatches d ON d.id = e.dispatch JOIN queues q ON q.id = d.queue
 LEFT JOIN availabilities a ON a.execution = e.id LEFT JOIN processes w ON w.id = e.process
@@ -84,6 +85,7 @@ class _OpenRow(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     pool: str
     labels: str
+    role: str
     crashes: int
     crash_budget: int
     reason: str
@@ -129,6 +131,10 @@ def _waits(row: _OpenRow, workers: list[ProcessView], full: set[str], ahead: int
         words = f"it {wait_text(row.available_at, now, epoch=row.epoch, reason=row.reason)}"
         crashed = crash_text(row.crashes, row.crash_budget, is_isolated=row.is_isolated)
         return f"{words}; {crashed}" if row.crashes or row.is_isolated else words
+    if row.role == "questions":
+        able = [each for each in workers if each.role == row.role]
+        return _waits_to_be_answered(able, ahead)
+    workers = [each for each in workers if each.role == row.role]
     if not workers:
         return "no worker runs: pondage dev"
     labels = row.labels.split()
@@ -144,4 +150,12 @@ def _waits(row: _OpenRow, workers: list[ProcessView], full: set[str], ahead: int
         return f"{crash_text(row.crashes, row.crash_budget, is_isolated=True)}: by a worker that holds nothing else"
     if all(each.busy >= each.slots for each in able):
         return "every slot is taken" + (f"; {ahead} before it" if ahead else "; it is next")
+    return "it is about to be claimed"
+
+
+def _waits_to_be_answered(able: list[ProcessView], ahead: int) -> str:
+    if not able:
+        return "no process answers questions yet; a supervisor starts one"
+    if all(each.busy >= each.slots for each in able):
+        return "as many questions as may be are answered" + (f"; {ahead} before it" if ahead else "; it is next")
     return "it is about to be claimed"

@@ -106,7 +106,11 @@ def stop(settings: Settings, run_id: str, node: str | None, is_json: bool) -> No
     """
     view = asked(settings, flows.flow_stop, run=run_id, node=node)
     run = view.flow.run
-    running = [one.name for one in view.flow.components if one.state == "RUNNING"]
+    running = [
+        one.name
+        for one in view.flow.components
+        if one.state == "RUNNING" and (node is None or one.name.partition("[#")[0] == node)
+    ]
     rest = f"; may end within 30 s: {', '.join(running)}" if running else ""
     text = f"{run.id} was asked to stop {node or 'everything'}: it is {run.state}{rest}"
     print_view(view, text, is_json=is_json)
@@ -142,12 +146,13 @@ def resume(settings: Settings, run_id: str, is_followed: bool, is_json: bool) ->
 def cleanup(settings: Settings, run_id: str, is_json: bool) -> None:
     """Let what a finished flow left between its nodes go now, not after its retention.
 
-    Its extracts stay for their own retention. The files go with the next `pondage vacuum`, or by themselves.
+    Its extracts stay for their own retention. The files go with the first `pondage vacuum` that finds that nobody may
+    still be reading them, an hour later; it also runs by itself wherever Pondage works.
     """
     done = asked(settings, flows.flow_cleanup, run=run_id)
-    print_view(
-        done, f"{done.tables} table(s) between nodes will be removed; what can be extracted stays", is_json=is_json
-    )
+    what = f"{done.tables} table(s) and {done.streams} stream(s) between nodes are given up"
+    when = f"their files go with the first vacuum after {moment_text(done.files_go_at)[:19]}"
+    print_view(done, f"{what}; {when}; what can be extracted stays", is_json=is_json)
 
 
 def _carry_on(settings: Settings, opened: Desk, run_id: str, *, is_followed: bool, is_json: bool) -> None:

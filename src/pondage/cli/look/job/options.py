@@ -74,7 +74,7 @@ def _value(text: str) -> object:
 
     try:
         return json.loads(text, parse_constant=no_number)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

@@ -90,6 +90,7 @@ CREATE TABLE ponds (
 );
 -- A removed Pond keeps its row and its Runs; deployed again it is a new one.
 CREATE UNIQUE INDEX ponds_deployed ON ponds (environment, name, major) WHERE removed_at IS NULL;
+CREATE INDEX ponds_removed ON ponds (environment, name, major) WHERE removed_at IS NOT NULL;
 CREATE INDEX ponds_borrowed ON ponds (borrows) WHERE borrows IS NOT NULL AND removed_at IS NULL;
 CREATE INDEX ponds_of_actor ON ponds (actor);
 
@@ -145,6 +146,8 @@ CREATE TABLE runs (
     -- Asked to compute everything anew, not only what changed.
     is_full INTEGER NOT NULL DEFAULT 0,
     is_spliced INTEGER NOT NULL DEFAULT 0,
+    -- The nearest Runs above, on each way, that are spliced themselves: `board@1#31`.
+    spliced_from TEXT NOT NULL DEFAULT '[]',
     rollback_of INTEGER REFERENCES runs,
     -- The Run of another environment whose outputs this one shows: borrowed from above, or promoted.
     origin INTEGER REFERENCES runs,
@@ -235,7 +238,9 @@ CREATE TABLE queues (
     most INTEGER NOT NULL DEFAULT 0,
     -- The code that may claim: another one than that which the work was made for when somebody bound it to that.
     served_by TEXT NOT NULL,
-    UNIQUE (code, pool, labels, components, memory)
+    -- The processes that may claim, as `processes.role` names them: questions are never in one with work.
+    role TEXT NOT NULL DEFAULT 'worker',
+    UNIQUE (code, pool, labels, components, memory, role)
 );
 CREATE INDEX queues_served ON queues (served_by);
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from pondage.define.values.names import PondKey
-from pondage.plan.deploy.diamonds import MOST, meeting_points, tracked
+from pondage.kernel.agreement.diamonds import MOST, meeting_points, tracked
 
 
 def depths(sources: dict[PondKey, list[PondKey]]) -> dict[PondKey, int]:

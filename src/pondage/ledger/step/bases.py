@@ -1,4 +1,7 @@
-"""The snapshot that a new batch extends: the newest output of the Runs before, as their Ripple wrote it."""
+"""The snapshot that a new batch extends: the newest output of the Runs before, as their Ripple wrote it.
+
+Where an environment has nothing of a Pond yet, that is what the environment above shows: the table goes on from there.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import msgspec
 from pondage.ledger.data.inputs import RippleInputs
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.queue.claims import Claim
+from pondage.ledger.tables import actors, environments
 from pondage.work.snapshot import SnapshotContent
 
 
@@ -26,11 +30,24 @@ _BASE = """SELECT s.id AS snapshot, s.digest AS digest, s.content AS content
            ORDER BY o.freshness DESC, o.id DESC LIMIT 1"""
 
 
+_ABOVE = """SELECT s.id AS snapshot, s.digest AS digest, s.content AS content
+            FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
+            WHERE o.run = (SELECT max(id) FROM runs WHERE pond = :pond AND state = 'completed') AND o.node = :node
+            ORDER BY o.id DESC LIMIT 1"""
+
+
 def base(tx: Transaction, claim: Claim, inputs: RippleInputs, *, is_published: bool = False) -> Base | None:
     """Answer what the work extends, or None when there is nothing yet.
 
     The output of a Run that is still active counts unless it must be a published one: its batch is part of the table
-    from now on, whatever becomes of the other Ripples of that Run.
+    from now on, whatever becomes of the other Ripples of that Run. A table that does not grow has nothing above.
     """
     active = "completed" if is_published else "running"
-    return tx.row(_BASE, Base, pond=inputs.pond_id, node=claim.node, run=claim.run, active=active)
+    found = tx.row(_BASE, Base, pond=inputs.pond_id, node=claim.node, run=claim.run, active=active)
+    if found is not None or is_published:
+        return found
+    row = actors.pond(tx, claim.environment, inputs.pond)
+    if row is None:
+        return None
+    origin = environments.read_from(tx, claim.environment, row).row
+    return None if origin.id == row.id else tx.row(_ABOVE, Base, pond=origin.id, node=claim.node)
