@@ -95,6 +95,15 @@ def test_a_message_writes_one_line_whatever_was_sent(client: As, world: World) -
     assert str(note).isprintable()
 
 
+@pytest.mark.parametrize("env", ["%00", "other", "9" * 400, "%ed%a0%80"])
+def test_a_command_about_an_environment_that_is_none_is_audited_where_its_token_belongs(
+    client: As, world: World, env: str
+) -> None:
+    assert client("operate").post(f"/v1/ponds/sales/pulse?env={env}", {}).status in (400, 404)
+    assert newest(world)[1:3] == ("pulse", "sales")
+    assert newest(world)[4] in ("BAD_REQUEST", "NO_ENVIRONMENT")
+
+
 def test_who_is_refused_at_the_ledger_itself_is_audited_alike(world: World, tmp_path: Path) -> None:
     here = Context(ledger=world.ledger, environment="main", warehouse=tmp_path, by=Caller("anna"))
     with pytest.raises(PondageError):

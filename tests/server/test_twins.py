@@ -57,6 +57,7 @@ READING = {
     "checks": ["checks", "checks sales"],
     "diff": ["diff sales --against sales#1", "diff sales --against main", "diff sales --against sales#1 --key n"],
     "lineage": ["lineage sales", "lineage sales --up --columns", "lineage sales#1 --down"],
+    "files": ["files orders"],
     "env list": ["env list"],
     "env show": ["env show main"],
     "job list": ["job list", "job list nightly --limit 1"],

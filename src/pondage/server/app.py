@@ -286,16 +286,20 @@ async def _body(route: Route, request: Request) -> object:
         raise Refused(408, "TOO_SLOW", "the body did not come in time", is_last=True) from error
     except ClientDisconnect as error:
         raise Refused(400, "HUNG_UP", "the client has gone before its body was whole") from error
-    if has_zero(data):
-        raise Refused(400, "BAD_REQUEST", "a text of the body has a zero character in it", place="$")
     try:
-        return await run_sync(lambda: msgspec.json.decode(bytes(data), type=route.request))
+        return await run_sync(_decoded, data, route)
     except msgspec.MsgspecError as error:
         raise not_understood(error) from error
     except UnicodeDecodeError as error:
         raise not_understood(msgspec.DecodeError("it is not UTF-8")) from error
     except RecursionError as error:
         raise not_understood(msgspec.DecodeError("it is nested too deeply")) from error
+
+
+def _decoded(data: bytearray, route: Route) -> object:
+    if has_zero(data):
+        raise Refused(400, "BAD_REQUEST", "a text of the body has a zero character in it", place="$")
+    return msgspec.json.decode(data, type=route.request)
 
 
 def _no_route(_request: Request, error: Exception) -> Response:

@@ -32,7 +32,8 @@ async def refused(
     if service.refusals.is_limited(token.id, ""):
         return
     service.refusals.failed(token.id)
-    if environment is None or not token.may_see(environment) or error.code == "NO_ENVIRONMENT":
+    is_one = environment is not None and environment.isprintable() and token.may_see(environment)
+    if environment is None or not is_one or error.code == "NO_ENVIRONMENT":
         environment = service.environment if EVERYWHERE in token.environments else token.environments[0]
     context = Call(service=service, token=token, environment=environment).context
     await run_sync(note_refusal, context, of.verb, of.target_of(places), error)

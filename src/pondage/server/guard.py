@@ -69,6 +69,7 @@ class Guard:
             return
         guarded = _with_headers(send)
         with ExitStack() as stack:
+            stack.enter_context(self._visitors.heard(scope.get("client")))
             try:
                 _check_framing(scope)
                 self._check_names(scope)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from pondage.errors import DefinitionError, LedgerError, NotFound, PondageError, ProjectError
 from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.views.problems import Problem
 
-_ZERO = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
-"""The only way to write a zero character in JSON; a database takes none."""
+_ZERO = b"\\u0000"
 
 
 class Refused(PondageError):
@@ -75,5 +72,12 @@ def not_understood(error: msgspec.MsgspecError) -> Refused:
 
 
 def has_zero(data: bytes | bytearray) -> bool:
-    """Answer whether a text of this JSON has a zero character in it. The cheap look first: a body may be large."""
-    return b"\\u0000" in data and _ZERO.search(data) is not None
+    """Answer whether a text of this JSON has a zero character in it: a database takes none.
+
+    The only way to write one is this escape behind an even number of backslashes. The bytes are gone over once, by what
+    is quick: a body may be large, and there is one interpreter for everybody.
+    """
+    if _ZERO not in data:
+        return False
+    *before, _ = data.split(_ZERO)
+    return any((len(each) - len(each.rstrip(b"\\"))) % 2 == 0 for each in before)

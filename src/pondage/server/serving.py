@@ -33,6 +33,8 @@ from pondage.tracing import begin
 PORT = 8642
 TOKEN_FILE = "admin.token"
 MESSAGE_BYTES = 1024 * 1024
+PING_S = 20.0
+"""How often a WebSocket is asked whether anybody is there, and how long it may take to say so."""
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,6 +136,8 @@ def server_of(app: ASGIApp, options: ServeOptions, visitors: Visitors) -> Fenced
         server_header=False,
         date_header=False,
         ws_max_size=MESSAGE_BYTES,
+        ws_ping_interval=PING_S,
+        ws_ping_timeout=PING_S,
         timeout_graceful_shutdown=5,
         ssl_certfile=options.certificate,
         ssl_keyfile=None if options.key is None else str(options.key),

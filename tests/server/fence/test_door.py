@@ -20,12 +20,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from starlette.websockets import WebSocket
 from websockets.sync.client import connect
 
 import pondage
+from pondage.operations.operation import Level
 from pondage.project.project import ServerTable
 from pondage.server import app as application
-from pondage.server.call import Service
+from pondage.server import serving as server
+from pondage.server.call import Call, Service, Socket
+from pondage.server.fence import door
 from pondage.server.fence.door import Door
 from pondage.server.fence.visitors import Limits, Visitor, Visitors
 from pondage.server.serving import ServeOptions, bound, limits_of, serving
@@ -198,6 +202,76 @@ def test_a_body_that_comes_too_slowly_is_refused_although_its_token_is_good(
             said += part
     assert said.startswith(b"HTTP/1.1 408 ")
     assert b"TOO_SLOW" in said
+
+
+def test_a_third_large_body_of_one_token_is_refused_before_it_is_read(service: Service, world: World) -> None:
+    token, other = token_of(world, "operate"), token_of(world, "operate")
+    sent = (
+        "POST /v1/plan HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nExpect: 100-continue\r\n"
+        "Content-Type: application/json\r\nContent-Length: 30000000\r\n\r\n"
+    )
+    with guarded(service, Book()) as port, ExitStack() as held:
+        for bearer, status in ((token, b"100"), (token, b"100"), (token, b"429"), (other, b"100")):
+            opened = held.enter_context(half(port, sent.format(bearer).encode()))
+            assert opened.recv(12) == b"HTTP/1.1 " + status
+
+
+UPGRADE = (
+    "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nConnection: Upgrade\r\n"
+    "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+
+
+def test_a_websocket_whose_other_end_says_nothing_any_more_is_closed(
+    service: Service, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads, so that nothing is stuck; but it answers no ping, as a machine that was cut off does."""
+    monkeypatch.setattr(server, "PING_S", 0.05)
+    book = Book()
+    upgrade = UPGRADE.format(path="/v1/ws/feed", token=token_of(world, "read"))
+    with guarded(service, book) as port, half(port, upgrade.encode()) as opened:
+        assert opened.recv(12) == b"HTTP/1.1 101"
+        assert is_ended(opened)
+        assert book.left.acquire(timeout=PATIENCE_S)
+
+
+def test_a_websocket_that_takes_nothing_is_ended_and_whoever_writes_to_it_goes_on(
+    service: Service, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "SWEEP_S", 0.02)
+    has_ended = threading.Event()
+
+    async def flood(_: Call, socket: WebSocket) -> None:
+        await socket.accept()
+        try:
+            while True:
+                await socket.send_text("x" * 100_000)
+        finally:
+            has_ended.set()
+
+    class Hasty(Book):
+        """Ten seconds pass between two sweeps."""
+
+        def sweep(self) -> None:
+            self.now += 10.0
+            super().sweep()
+
+    book = Hasty(stuck_s=30)
+    route = Socket(path="/v1/ws/flood", level=Level.READ, handler=flood, summary="")
+    app = application.make_app(replace(service, visitors=book), sockets=(route,))
+    options = ServeOptions(port=0)
+    with bound(options) as listening:
+        made = server.server_of(app, options, book)
+        thread = threading.Thread(target=made.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            upgrade = UPGRADE.format(path="/v1/ws/flood", token=token_of(world, "read"))
+            with half(listening.getsockname()[1], upgrade.encode()):
+                assert has_ended.wait(PATIENCE_S), "nobody reads a byte of it"
+                assert book.left.acquire(timeout=PATIENCE_S)
+        finally:
+            made.should_exit = True
+            thread.join(PATIENCE_S)
 
 
 class Poor(socket.socket):

@@ -49,6 +49,17 @@ def test_the_oldest_stranger_of_the_address_with_the_most_goes_when_the_list_is_
     assert house.visitors.count == house.visitors.strangers == 5
 
 
+def test_whoever_has_sent_a_whole_request_goes_after_those_who_have_sent_half_of_one() -> None:
+    house = House(strangers=3)
+    house.fill("10.0.0.2", 3)
+    with house.visitors.heard(("10.0.0.2", 0)):
+        for port in range(3, 100):
+            house.enter("10.0.0.2", port)
+    assert ("10.0.0.2", 0) not in house.gone
+    house.enter("10.0.0.2", 100)
+    assert house.gone[-1] == ("10.0.0.2", 0)
+
+
 def test_whoever_has_shown_a_token_is_sent_away_by_no_number_of_strangers() -> None:
     house = House(connections=4, strangers=2)
     house.fill("10.0.0.9", 1)

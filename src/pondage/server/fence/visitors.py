@@ -65,6 +65,8 @@ class Visitor:
         self.send_away = send_away
         self.line: Line | None = None
         self.is_stranger = True
+        self.is_heard = False
+        """Whether a whole request has come, and its answer is under way."""
         self.open = 0
         """Requests and WebSockets with a good token."""
         self._waiting = 0
@@ -130,6 +132,19 @@ class Visitors:
             del self._from[visitor.address]
 
     @contextmanager
+    def heard(self, peer: Peer | None) -> Iterator[None]:
+        """While a whole request is looked at, those go first who have sent half of one."""
+        visitor = None if peer is None else self._here.get(peer)
+        if visitor is None:
+            yield
+            return
+        visitor.is_heard = True
+        try:
+            yield
+        finally:
+            visitor.is_heard = False
+
+    @contextmanager
     def known(self, peer: Peer | None, token: str) -> Iterator[None]:
         """While a request with a good token is answered nobody sends its connection away; raises `PondageError` for a
         token that holds half of all connections already."""
@@ -172,6 +187,7 @@ class Visitors:
         """Send the oldest away of those that nobody would miss; answer whether there was one."""
         idle = [each for each in self._idle.values() if address is None or each.address == address]
         idle = [each for each in idle if each.is_stranger] or idle
+        idle = [each for each in idle if not each.is_heard] or idle
         if not idle:
             return False
         if address is None:
