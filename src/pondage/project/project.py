@@ -181,13 +181,8 @@ def load_project(root: Path) -> Project:
 
 
 def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) -> Project:
-<<<<<<< HEAD
-    tables = ("project", "spark", "durability", "worker", "pools", "lineage", "locations", "secrets", "types",
-              "environments", "programs", "alerts", "server", "live", "compare")  # fmt: skip
-=======
     tables = ("project", "spark", "durability", "worker", "questions", "pools", "lineage", "locations", "secrets",
-              "types", "environments", "programs", "alerts", "server", "compare", "ponds")  # fmt: skip
->>>>>>> main
+              "types", "environments", "programs", "alerts", "server", "live", "compare", "ponds")  # fmt: skip
     head = {key: value for key, value in data.items() if key not in tables}
     project = checked_table(_ProjectTable, data.get("project", {}), "project", errors)
     # The settings of `[project]` may also stand at the top of the file, before any table.
