@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import random
+import re
 import stat
 import threading
 import zipfile
@@ -205,3 +206,21 @@ def test_a_file_that_is_too_large_is_named(project_of: Write):
     files = {**CODE, "programs/model.bin": "x" * 3_000, "programs/small.bin": "x"}
     with pytest.raises(ProjectError, match=r"largest: programs/model.bin \(3,000 bytes\)"):
         pack_project(project_of(files), limit_bytes=2_000)
+
+
+@pytest.mark.parametrize("folder", ["out", "data", "warehouse"])
+def test_what_is_written_there_is_no_code_whatever_it_is_and_whoever_names_it(project_of: Write, folder: str):
+    names = {"ponds/writer.py": f'PLACE = ROOT / "{folder}/report.json"\nMODULE = "made.py"\n'}
+    settings = {"pondage.toml": 'warehouse = "warehouse"\n'}
+    before = pack_project(project_of({**CODE, **settings, **names}))
+    made = {f"{folder}/report.json": "{}", f"{folder}/deep/made.py": "x = 1", f"{folder}/made.sql": "select 1"}
+    after = pack_project(project_of({**CODE, **settings, **names, **made}))
+    assert (after.digest, after.names) == (before.digest, before.names)
+
+
+def test_the_jobs_of_the_examples_write_outside_of_the_code():
+    examples = Path(__file__).parents[2] / "examples"
+    texts = [file.read_text(encoding="utf-8") for file in examples.glob("*/jobs/**/*.yaml")]
+    written = [path for text in texts for path in re.findall(r"type: write_\w+, params: \{path: ([^,}]+)", text)]
+    assert len(written) == sum(text.count("type: write_") for text in texts) > 5
+    assert all(path.startswith(("out/", "data/")) for path in written), written

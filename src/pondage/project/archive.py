@@ -35,7 +35,9 @@ _MODULES = {".py", ".pyi", ".typed", ".sql"}
 _NAMED = {".yaml", ".yml", ".json", ".toml"}
 """They are code when a module names them, as it names its settings. Jobs and trees are planned before, and are data."""
 _SETTINGS = ("pondage.toml", "pyproject.toml")
-_SKIPPED = {"__pycache__", "tests", "test", "data", "node_modules", "venv", "env", "dist", "build", "spark-warehouse"}
+_SKIPPED = {
+    "__pycache__", "tests", "test", "data", "out", "node_modules", "venv", "env", "dist", "build", "spark-warehouse"
+}  # fmt: skip
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, LookupError, RuntimeError, ValueError)
 """All that the library raises for bytes that are no zip file, or one that lies."""
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -54,7 +56,7 @@ def pack_project(project: Project, *, limit_bytes: int = LIMIT_BYTES) -> Archive
 
     In it are modules and SQL files, the JSON, YAML and TOML files that a module names in a text of its own, what
     `code = […]` of the project file names, and all of `programs/`. Left out are hidden directories (`.pondage`, `.git`,
-    …), caches, virtual environments, tests, data, and the warehouse wherever it is: what a job writes is not code.
+    …), caches, virtual environments, tests, `data`, `out`, and the warehouse wherever it is: what jobs write is none.
     """
     sizes: dict[str, int] = {}
     buffer = io.BytesIO()

@@ -17,6 +17,7 @@ from pondage.engine.attempt.executor import Result
 from pondage.engine.worker.process import Ending
 from pondage.engine.worker.watch import close_unknown_claims
 from pondage.kernel.demand.events import Kill, Pulse, Tap
+from pondage.ledger.act.jobs import kill as kill_run
 from pondage.ledger.commit import guarded, polling
 from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.ledger.kinds.component import ComponentEnded
@@ -416,3 +417,40 @@ def test_a_thread_that_does_not_stop_takes_nobody_else_s_work_with_it(
     assert sorted(map(str, outcomes(world))) == ["cancelled", "ok"]
     gates["orders"].opened.set()
     join_slots()
+
+
+BOTH = """
+job_config: {on_component_error: abort}
+components: [{name: a, type: task}, {name: b, type: task}]
+"""
+
+
+@pytest.mark.parametrize("way", ["killed", "a panic of another"])
+def test_who_cooperates_hears_at_once_that_its_run_is_over_and_no_attempt_follows(
+    world: World, tmp_path: Path, executor: PlainExecutor, way: str
+) -> None:
+    jobs = Jobs(world)
+    run = jobs.start(job(BOTH))
+    b_runs, heard = threading.Event(), threading.Event()
+
+    def act(attempt: Attempt) -> Result:
+        if attempt.work.claim.node == "a":
+            assert b_runs.wait(PATIENCE_S)
+            if way == "killed":
+                kill_run(world.ledger, "main", run)
+                assert attempt.stopping.wait(PATIENCE_S)
+                return ComponentEnded(component_result(attempt.work, is_cut=True))
+            return ComponentEnded(component_result(attempt.work, failing={"a"}))
+        b_runs.set()
+        assert attempt.stopping.wait(PATIENCE_S), "it waits for nothing but a stop"
+        heard.set()
+        return ComponentEnded(component_result(attempt.work, is_cut=True))
+
+    executor.act = act
+    with Running(make_worker(world, tmp_path, executor, slots=2)):
+        assert heard.wait(PATIENCE_S)
+        wait_for(world, lambda: jobs.row(run).ended_at is not None)
+    ended = jobs.row(run)
+    assert (ended.state, ended.code) == (("ABORTED", "KILLED") if way == "killed" else ("ERROR", "PANIC"))
+    assert sorted(executor.executed) == ["a", "b"]
+    assert world.one("SELECT count(*) FROM availabilities") == 0
