@@ -42,6 +42,12 @@ def test_a_list_without_reactors_is_empty_and_says_what_to_type(project: Path, c
     assert call("reactor", "list", "--json").json == []
 
 
+@pytest.mark.parametrize("listen", ["0.0.0.0:8650", "8650", "host:http"])
+def test_live_hosts_that_nobody_could_find_are_not_started(project: Path, call: Call, listen: str) -> None:
+    refused = call("live", "--listen", listen)
+    assert (refused.code, "BAD_LISTEN" in refused.err, "by which other machines" in refused.err) == (1, True, True)
+
+
 def test_logs_of_a_reactor_are_those_of_what_workers_did_for_it(live: Hosting, call: Call) -> None:
     nothing = call("logs", "quote")
     assert (nothing.out, "pondage why quote" in nothing.err) == ("", True)

@@ -64,6 +64,8 @@ def test_every_key_is_read(tmp_path: Path):
             [server]
             connections = 2000
             audit = "all"
+            [live]
+            listen = "10.0.0.5:8650"
             """,
         )
     )
@@ -77,6 +79,7 @@ def test_every_key_is_read(tmp_path: Path):
     assert project.worker.slots == 4
     assert (project.server.connections, project.server.connections_per_address) == (2000, 100)
     assert project.server.audit == "all"
+    assert project.live.listen == "10.0.0.5:8650"
 
 
 def test_modules_are_files_and_directories_and_default_to_ponds(tmp_path: Path):

@@ -57,7 +57,6 @@ READING = {
     "checks": ["checks", "checks sales"],
     "diff": ["diff sales --against sales#1", "diff sales --against main", "diff sales --against sales#1 --key n"],
     "lineage": ["lineage sales", "lineage sales --up --columns", "lineage sales#1 --down"],
-    "files": ["files orders"],
     "env list": ["env list"],
     "env show": ["env show main"],
     "job list": ["job list", "job list nightly --limit 1"],
@@ -134,8 +133,8 @@ GUESSED = {
 }
 TYPES = {"guess": {"outputs": {"out": "Table<{m: bigint}>"}}, "puzzle": {"why": "it reads the global 'day'"}}
 """What workers answer: one type, which is kept, and one that nobody can tell, so that each call asks for it."""
-ELSEWHERE = {"reactor state", "reactor dead", "reactor history", "reactor watch", "flow extract"}
-"""What needs a live host is compared in test_remote_reactors, what gives bytes in test_remote."""
+ELSEWHERE = {"reactor state", "reactor dead", "reactor history", "reactor watch", "flow extract", "files"}
+"""What needs a live host is compared in test_remote_reactors, what gives bytes in test_remote. No Pond takes files."""
 CHANGING = {
     "deploy", "rollback", "promote", "env remove", "run", "tap", "pulse", "wave", "tide", "calm", "clear", "kill",
     "sleep", "wake", "force", "compact", "vacuum", "job run", "job resume", "job kill", "secret set", "secret remove",
@@ -312,7 +311,9 @@ def test_a_reading_verb_says_the_same_from_near_and_far(
         json.loads(near.out)
 
 
-@pytest.mark.parametrize("line", ["show nothing", "why sale", "runs nothing", "job show nothing", "env show nothing"])
+@pytest.mark.parametrize(
+    "line", ["show nothing", "why sale", "runs nothing", "job show nothing", "env show nothing", "files orders"]
+)
 def test_what_is_wrong_is_said_the_same_from_near_and_far(
     line: str, pair: Twins, capsys: pytest.CaptureFixture[str]
 ) -> None:

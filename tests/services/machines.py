@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -81,19 +82,52 @@ class Machine:
         self.output = self.folder / "output.log"
         self._cluster = cluster
         self._process: subprocess.Popen[bytes] | None = None
+        self.temporary = tempfile.mkdtemp(prefix="pm")
         url = f"postgresql://pondage@{self.proxy.host}:{self.proxy.port}/{cluster.database}"
         (self.folder / "pondage.toml").write_text(
             f'[project]\nname = "machine"\nledger = "{url}"\nwarehouse = "{cluster.warehouse}"\n{cluster.settings}'
         )
 
-    def start(self, *arguments: str) -> None:
+    def start(self, *arguments: str, verb: str = "worker") -> None:
+        """Start a verb that serves, with its state where no other machine sees it."""
         python_path = [*([str(PLUGIN)] if self._cluster.is_plain else []), str(ROOT / "src")]
         with self.output.open("ab") as output:
             self._process = subprocess.Popen(
-                [*self.network.command(), sys.executable, "-P", "-c", _PONDAGE, "worker", *arguments],
+                [*self.network.command(), *self._apart(), sys.executable, "-P", "-c", _PONDAGE, verb, *arguments],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=self.folder,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(python_path)}, start_new_session=True,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(python_path), "TMPDIR": self.temporary},
+                start_new_session=True,
             )  # fmt: skip
+
+    def _apart(self) -> list[str]:
+        """Give what makes the state directory one of this machine only, where it has a network of its own."""
+        if self.network.name is None:
+            return []
+        places = [str(self.folder / ".pondage"), self.temporary]
+        for place in places:
+            Path(place).mkdir(exist_ok=True)
+        script = 'mount -t tmpfs none "$0" && mount -t tmpfs none "$1" && shift && exec "$@"'
+        return ["sh", "-c", script, *places]
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a verb on this machine to its end."""
+        return subprocess.run(
+            [*self.network.command(), sys.executable, "-P", "-c", _PONDAGE, *arguments],
+            capture_output=True, text=True, cwd=self.folder, timeout=PATIENCE_S, check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        )  # fmt: skip
+
+    def freeze(self) -> None:
+        """Stop every process of this machine."""
+        assert self._process is not None
+        for pid in _session(self._process.pid):
+            os.kill(pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let them go on."""
+        assert self._process is not None
+        for pid in _session(self._process.pid):
+            os.kill(pid, signal.SIGCONT)
 
     def ask_to_end(self) -> None:
         assert self._process is not None
@@ -122,6 +156,40 @@ class Machine:
             self._process.wait(PATIENCE_S)
         self.proxy.close()
         self.network.close()
+        shutil.rmtree(self.temporary, ignore_errors=True)
+
+
+def _session(leader: int) -> list[int]:
+    """Answer the processes of a session."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if os.getsid(int(path.name)) == leader:
+                found.append(int(path.name))
+    return found
+
+
+class Wire:
+    """A wire between two machines, beside those to us."""
+
+    def __init__(self, first: Machine, second: Machine) -> None:
+        net = f"10.{_dice.randrange(150, 199)}.{_dice.randrange(250)}"
+        self._ends = [(first.network.name, "wire0"), (second.network.name, "wire1")]
+        self.addresses = [f"{net}.1", f"{net}.2"]
+        steps = [f"link add wire0 netns {first.network.name} type veth peer name wire1 netns {second.network.name}"]
+        for (name, end), address in zip(self._ends, self.addresses, strict=True):
+            steps += [f"-n {name} addr add {address}/24 dev {end}", f"-n {name} link set {end} up"]
+        assert all(_ip(step) for step in steps), "the wire could not be laid"
+
+    def cut(self) -> None:
+        self._set("down")
+
+    def mend(self) -> None:
+        self._set("up")
+
+    def _set(self, how: str) -> None:
+        name, end = self._ends[0]
+        assert _ip(f"-n {name} link set {end} {how}")
 
 
 class Cluster:

@@ -1038,6 +1038,7 @@ export interface ReactorWhyView {
   environment: string;
   state: string;
   reasons: Reason[];
+  where: string;
 }
 
 export interface ReadDefinition {

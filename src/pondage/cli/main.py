@@ -54,6 +54,7 @@ VERBS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
             ("logs", "What the Ripples of a Pond or a Run logged, or the streams of a reactor."),
             ("show", "A Pond, a Run or a snapshot in full."),
             ("files", "Which files a Pond has taken, which wait or were set aside."),
+            ("error", "What an error code means, and what helps."),
             ("checks", "How the expectations went over the Runs; rows that break them."),
             ("diff", "What differs between two states of a Pond: rows by key, and columns."),
             ("lineage", "Where a table or a column comes from, and where it goes."),

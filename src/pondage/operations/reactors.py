@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from asyncio import StreamReader, StreamWriter
 from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
 
+from pondage.engine.live import reach
 from pondage.engine.live.client import LiveClient, client_of
 from pondage.errors import PondageError
 from pondage.ledger.database.driver import Transaction
@@ -174,6 +176,15 @@ def reactor_watch(context: Context, asked: ReactorRequest) -> Iterator[dict[str,
 def told(tx: Transaction, by: Caller, row: ReactorRow, command: str, detail: str = "") -> None:
     """Write down that somebody commands a reactor, before its live host hears it: what is heard is done."""
     history.audit(tx, by, environment=row.environment, verb=f"reactor {command}", target=row.name, detail=detail)
+
+
+async def connected(row: ReactorRow, *, limit: int) -> tuple[StreamReader, StreamWriter]:
+    """Connect to the live host that owns a reactor, wherever it is; raises OSError."""
+    return await reach.connected(row.address, row.secret, limit=limit)
+
+
+PONG = reach.PONG
+"""What a live host answers to `op = "ping"` while it owns the reactor; otherwise it hangs up."""
 
 
 def _audited(context: Context, name: str, verb: str, detail: str) -> ReactorRow:

@@ -81,6 +81,13 @@ class ServerTable(msgspec.Struct, frozen=True, kw_only=True):
     audit: Literal["changes", "all"] = "changes"
 
 
+class LiveTable(msgspec.Struct, frozen=True, kw_only=True):
+    """`[live]`: the address at which the live hosts of this machine listen for other machines, over TLS: `host:port`,
+    of which each takes the first free port from there on. Without one only this machine reaches them."""
+
+    listen: str = ""
+
+
 class CompareTable(msgspec.Struct, frozen=True, kw_only=True):
     """`[compare]`: the cron line that everything would run by without Pondage. The page says how many Runs were avoided
     against it; without one it compares with nothing."""
@@ -113,6 +120,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     lineage: LineageTable = LineageTable()
     programs: ProgramsTable = ProgramsTable()
     server: ServerTable = ServerTable()
+    live: LiveTable = LiveTable()
     compare: CompareTable = CompareTable()
     ponds: PondsTable = PondsTable()
     alerts: dict[str, AlertRule] = {}
@@ -174,7 +182,7 @@ def load_project(root: Path) -> Project:
 
 def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) -> Project:
     tables = ("project", "spark", "durability", "worker", "questions", "pools", "lineage", "locations", "secrets",
-              "types", "environments", "programs", "alerts", "server", "compare", "ponds")  # fmt: skip
+              "types", "environments", "programs", "alerts", "server", "live", "compare", "ponds")  # fmt: skip
     head = {key: value for key, value in data.items() if key not in tables}
     project = checked_table(_ProjectTable, data.get("project", {}), "project", errors)
     # The settings of `[project]` may also stand at the top of the file, before any table.
@@ -206,6 +214,7 @@ def _project(root: Path, data: dict[str, object], errors: list[ProjectError]) ->
             checked_table(ProgramsTable, data.get("programs", {}), "programs", errors), ProgramsTable
         ),
         server=msgspec.convert(checked_table(ServerTable, data.get("server", {}), "server", errors), ServerTable),
+        live=msgspec.convert(checked_table(LiveTable, data.get("live", {}), "live", errors), LiveTable),
         compare=_compare(data.get("compare", {}), errors),
         ponds=msgspec.convert(checked_table(PondsTable, data.get("ponds", {}), "ponds", errors), PondsTable),
         pools=_pools(data.get("pools", {}), errors),

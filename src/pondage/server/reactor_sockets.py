@@ -16,7 +16,16 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from pondage.errors import PondageError
 from pondage.ledger.tables.reactors import ReactorRow
 from pondage.operations.operation import Level, Moment
-from pondage.operations.reactors import COMMANDS, ShortId, reactor_command, reactor_push, reactor_watch, told
+from pondage.operations.reactors import (
+    COMMANDS,
+    PONG,
+    ShortId,
+    connected,
+    reactor_command,
+    reactor_push,
+    reactor_watch,
+    told,
+)
 from pondage.server.audit import heard, refused
 from pondage.server.call import Call, Socket
 from pondage.server.problems import Refused, has_zero, problem_of
@@ -25,6 +34,9 @@ from pondage.views.reactors.reactors import reactor_row
 RESTARTED = 1012
 """The owner has gone: come back, and the next one is found."""
 MOST_BYTES = 16 << 20
+BEATS = 4
+"""So often in the time of a lease a live host is asked for a sign of life."""
+PONG_LINE = msgspec.json.encode(PONG) + b"\n"
 
 
 class PushFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,10 +69,22 @@ class _Owner:
         self._writer.write(msgspec.json.encode(named) + b"\n")
         await self._writer.drain()
 
-    async def relay(self, socket: WebSocket) -> None:
-        """Hand on what the host says until it goes away."""
-        while line := await self._reader.readline():
-            await socket.send_text(line.decode().rstrip("\n"))
+    async def relay(self, socket: WebSocket, *, lease_s: float) -> None:
+        """Hand on what the host says until it goes away, or is silent for the lease: then another one owns it."""
+        while True:
+            with anyio.move_on_after(lease_s) as patience:
+                line = await self._reader.readline()
+            if patience.cancelled_caught or not line:
+                return
+            if line != PONG_LINE:
+                await socket.send_text(line.decode().rstrip("\n"))
+
+    async def ping(self, *, every_s: float) -> None:
+        """Ask for a sign of life again and again: a host that is frozen closes no connection."""
+        with suppress(OSError):
+            while True:
+                await anyio.sleep(every_s)
+                await self.send(op="ping")
 
 
 _One = Callable[[_Owner, str], Awaitable[dict[str, object] | None]]
@@ -109,22 +133,21 @@ async def _relayed(call: Call, socket: WebSocket, one: _One, *, is_watching: boo
         await socket.send_text(msgspec.json.encode({"error": problem_of(error)}).decode())
         await socket.close(1008)
         return
-    scheme, _, path = row.address.partition(":")
     try:
-        if scheme != "unix":
-            raise OSError("no live host owns it")
-        reader, writer = await asyncio.open_unix_connection(path, limit=MOST_BYTES)
+        reader, writer = await connected(row, limit=MOST_BYTES)
     except OSError:
         await socket.close(RESTARTED, "no live host answers for the reactor")
         return
     owner = _Owner(row, reader, writer)
+    lease_s = call.ledger.durability.reap_after_s
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(_listen, socket, owner, one, group.cancel_scope)
             with suppress(OSError, ValueError, WebSocketDisconnect, RuntimeError):
                 if is_watching:
                     await owner.send(op="watch", id="watch")
-                await owner.relay(socket)
+                group.start_soon(partial(owner.ping, every_s=lease_s / BEATS))
+                await owner.relay(socket, lease_s=lease_s)
                 await socket.close(RESTARTED, "the live host has gone")
             group.cancel_scope.cancel()
     finally:

@@ -59,15 +59,14 @@ class Poisoned(Hosting):
         self.hosts.append((config.public_id, host))
         return host
 
-    def push_once(self, number: int) -> None:
-        """Push and ask nobody again: the host may die of it before or after it has answered."""
-        row = self.rows()["poison"]
-        connection = Connection(row.address, timeout_s=PATIENCE_S)
+    def is_pushed(self, number: int) -> bool:
+        """Push, and again only when it was refused: the host may die of it before or after it has answered."""
+        connection = Connection(self.rows()["poison"].address, timeout_s=PATIENCE_S)
         try:
             connection.send({"op": "push", "reactor": "poison", "source": "numbers", "value": number})
-            connection.receive()
-        except OSError:
-            pass
+            return connection.receive().get("accepted") is True
+        except ConnectionError:
+            return True
         finally:
             connection.close()
 
@@ -110,7 +109,7 @@ def test_a_boundary_that_kills_its_process_becomes_a_letter_after_the_documented
 
     try:
         world.until(looked(lambda: world.owner("poison") and world.owner("neighbour")), what="no owner")
-        world.push_once(13)
+        world.until(lambda: world.is_pushed(13), what="it is not taken in")
         world.until(looked(lambda: world.rows()["poison"].is_alone), what="it is not alone")
         world.until(looked(lambda: world.owner("neighbour")), what="the neighbour has no host")
         host = world.owner("neighbour")

@@ -32,6 +32,8 @@ def print_why(settings: Settings, view: WhyView | ReactorWhyView) -> None:
         click.echo(f"{styled(view.pond, settings, bold=True)} is {view.state}; {age}.")
     else:
         click.echo(f"reactor {styled(view.reactor, settings, bold=True)} is {view.state}.")
+        if view.where:
+            click.echo(f"  its live host is {view.where}")
     for reason in view.gates if isinstance(view, WhyView) else view.reasons:
         click.echo(f"  - {reason.text}")
         if reason.hint:

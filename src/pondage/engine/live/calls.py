@@ -11,6 +11,8 @@ import struct
 from pathlib import Path
 from types import TracebackType
 
+from pondage.private import make_private
+
 MOST = 1024
 """So many reactors of one host are noted; those beyond are only not blamed."""
 _NUMBER = struct.Struct("q")
@@ -52,7 +54,7 @@ class Calls:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(path.parent)
         path.touch(mode=0o600)
         with path.open("r+b") as file:
             file.truncate(_BYTES)

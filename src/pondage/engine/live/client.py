@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import socket
 import time
 from collections.abc import Callable, Iterator
 
 import msgspec
 
+from pondage.engine.live.reach import PONG, connect
 from pondage.errors import PondageError
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import reactors
 from pondage.ledger.tables.reactors import ReactorRow
 
 LOOK_AGAIN_S = 0.1
+CHUNK_BYTES = 64 * 1024
+BEATS = 4
+"""So often a silent host is asked for a sign of life before it is given up."""
 SOON = ("not_here", "moved", "stopped", "stopping")
 """Answers of a host that is about to give the reactor up, or has: another one owns it soon."""
 
@@ -28,29 +31,23 @@ class NoLiveHost(PondageError):
 class Connection:
     """One connection to a live host. Raises OSError when there is none, or when it breaks."""
 
-    def __init__(self, address: str, *, timeout_s: float | None) -> None:
-        scheme, _, path = address.partition(":")
-        if scheme != "unix":
-            raise OSError(f"the address {address!r} is not understood")
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            self._socket.settimeout(timeout_s)
-            self._socket.connect(path)
-        except OSError:
-            self._socket.close()
-            raise
-        self._file = self._socket.makefile("rwb")
+    def __init__(self, address: str, *, timeout_s: float | None, secret: str = "") -> None:
+        self._socket = connect(address, secret, timeout_s=timeout_s)
+        self._heard = bytearray()
 
     def send(self, frame: dict[str, object]) -> None:
         """Send a request without waiting for its answer."""
-        self._file.write(msgspec.json.encode(frame) + b"\n")
-        self._file.flush()
+        self._socket.sendall(msgspec.json.encode(frame) + b"\n")
 
     def receive(self) -> dict[str, object]:
-        """Wait for the next answer."""
-        line = self._file.readline()
-        if not line.endswith(b"\n"):
-            raise ConnectionError("the live host has closed the connection")
+        """Wait for the next answer; after a TimeoutError it may be waited for again."""
+        while b"\n" not in self._heard:
+            data = self._socket.recv(CHUNK_BYTES)
+            if not data:
+                raise ConnectionError("the live host has closed the connection")
+            self._heard += data
+        line, _, rest = self._heard.partition(b"\n")
+        self._heard = rest
         return msgspec.json.decode(line, type=dict[str, object])
 
     def close(self) -> None:
@@ -85,8 +82,9 @@ class LiveClient:
             row = self._find()
             problem = "no live host owns it"
             if row.address:
+                problem = ""
                 try:
-                    answer = self._once(row, frame)
+                    answer = self._once(row, frame, deadline_s)
                 except OSError as error:
                     problem = str(error)
                 else:
@@ -94,10 +92,7 @@ class LiveClient:
                         return answer
                     problem = f"its owner answers {answer['error']}"
             if time.monotonic() >= deadline_s:
-                raise NoLiveHost(
-                    f"reactor {row.name} cannot be reached: {problem}",
-                    hint="start a host with `pondage dev` or `pondage live`; `pondage why` says what is wrong",
-                )
+                raise _unreachable(row, problem)
             self._sleep(LOOK_AGAIN_S)
 
     def look(self, what: str) -> object:
@@ -112,29 +107,64 @@ class LiveClient:
     def watch(self, **frame: object) -> Iterator[dict[str, object]]:
         """Answer what the reactor does, until its host goes away; raises NoLiveHost."""
         row = self._find()
+        lease_s = self._ledger.durability.reap_after_s
         try:
-            connection = Connection(row.address, timeout_s=None)
+            connection = Connection(row.address, timeout_s=lease_s / BEATS, secret=row.secret)
         except OSError as error:
-            raise NoLiveHost(f"reactor {row.name} cannot be reached: {error}", hint="pondage dev") from error
+            raise _unreachable(row, str(error)) from error
         try:
-            connection.send({"reactor": row.name, "environment": row.environment_name, "op": "watch", **frame})
+            connection.send({**_named(row), "op": "watch", **frame})
             while True:
-                yield connection.receive()
+                yield _heard(connection, row)
         except OSError:
             return
         finally:
             connection.close()
 
-    def _once(self, row: ReactorRow, frame: dict[str, object]) -> dict[str, object]:
-        connection = Connection(row.address, timeout_s=self._patience_s)
+    def _once(self, row: ReactorRow, frame: dict[str, object], deadline_s: float) -> dict[str, object]:
+        beat_s = min(self._patience_s, self._ledger.durability.reap_after_s / BEATS)
+        connection = Connection(row.address, timeout_s=beat_s, secret=row.secret)
         try:
             number = next(self._numbers)
-            connection.send({"id": number, "reactor": row.name, "environment": row.environment_name, **frame})
-            while (answer := connection.receive()).pop("id", None) != number:
+            connection.send({"id": number, **_named(row), **frame})
+            while (answer := _heard(connection, row, deadline_s)).pop("id", None) != number:
                 pass
         finally:
             connection.close()
         return answer
+
+
+def _named(row: ReactorRow) -> dict[str, object]:
+    return {"reactor": row.name, "environment": row.environment_name}
+
+
+def _heard(connection: Connection, row: ReactorRow, deadline_s: float | None = None) -> dict[str, object]:
+    """Wait for the next answer, at most until a moment; raises OSError when there is none.
+
+    A host that is frozen closes nothing: it is asked for a sign of life, and when it is silent for the lease, another
+    one owns the reactor. One that only takes its time answers that.
+    """
+    silent = 0
+    while True:
+        try:
+            said = connection.receive()
+        except TimeoutError:
+            silent += 1
+            if silent >= BEATS or (deadline_s is not None and time.monotonic() >= deadline_s):
+                raise
+            connection.send({**_named(row), "op": "ping"})
+            continue
+        silent = 0
+        if said != PONG:
+            return said
+
+
+def _unreachable(row: ReactorRow, problem: str) -> NoLiveHost:
+    where = f" (its live host is {row.where})" if row.where else ""
+    return NoLiveHost(
+        f"reactor {row.name} cannot be reached: {problem}{where}",
+        hint="start a host with `pondage dev` or `pondage live`; `pondage why` says what is wrong",
+    )
 
 
 def client_of(ledger: Ledger, environment: int, name: str, *, patience_s: float = 10.0) -> LiveClient:

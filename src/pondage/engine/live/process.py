@@ -20,6 +20,7 @@ from pondage.define.reactor.boundary import kept_text
 from pondage.define.reactor.reactor import Reactor
 from pondage.engine.live.calls import Calls, calls_path
 from pondage.engine.live.owned import OwnedReactor
+from pondage.engine.live.reach import read_listening
 from pondage.engine.live.socket import LiveSocket
 from pondage.engine.process import identity
 from pondage.engine.process.code import DeployedCode
@@ -67,7 +68,8 @@ class LiveHost:
         self._is_ending = False
         self._lost: str | None = None
         self._changes = ledger.driver.changes()
-        self._socket = LiveSocket(config.engine.state / "live", config.public_id, self.find)
+        listening = read_listening(config.engine.listen) if config.engine.listen else None
+        self._socket = LiveSocket(config.engine.state / "live", config.public_id, self.find, listening=listening)
         self._process = 0
         self._calls = Calls(calls_path(config.engine.state, config.public_id))
 
@@ -300,7 +302,7 @@ class LiveHost:
                 role=ROLE,
                 code=self._config.code,
             )
-            reactors.listen(tx, process, self._socket.address)
+            reactors.listen(tx, process, self._socket.address, secret=self._socket.secret)
         return process
 
     def _unregister(self) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
+import secrets
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +16,8 @@ from typing import Literal
 import msgspec
 
 from pondage.engine.live.owned import OwnedReactor
+from pondage.engine.live.reach import GREETING_S, PONG, Address, Listening, fingerprint_of
+from pondage.engine.live.reach import is_welcome as greeted
 from pondage.engine.process.places import LONGEST_SOCKET_PATH, socket_place
 from pondage.errors import PondageError
 from pondage.kernel.reaction import Effect
@@ -29,7 +33,7 @@ RETRY_AFTER_US = 1_000_000
 class Frame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A request. A push names a source; a command may carry a `cid` of its own, under which it is done once."""
 
-    op: Literal["push", "command", "state", "dead", "watch"]
+    op: Literal["push", "command", "state", "dead", "watch", "ping"]
     reactor: str
     environment: str = "main"
     id: str | int | None = None
@@ -56,16 +60,30 @@ def line_of(answer: dict[str, object]) -> bytes:
 
 _log = logging.getLogger(__name__)
 WATCH_EVERY_S = 0.25
+MOST_PORTS = 64
+"""So many ports from the one of the settings on are tried."""
+MOST_GREETINGS = 16
+"""So many may be saying who they are at the same time."""
 Find = Callable[[str, str], OwnedReactor | None]
 Send = Callable[[dict[str, object] | None], None]
 """Answer something; None: hang up."""
 
 
 class LiveSocket:
-    """A unix socket that only this user can open. Requests of one connection may overtake each other; ids tell."""
+    """A unix socket that only this user can open, and when told to a port for other machines, which must know a secret.
 
-    def __init__(self, folder: Path, name: str, find: Find) -> None:
+    Requests of one connection may overtake each other; ids tell.
+    """
+
+    def __init__(self, folder: Path, name: str, find: Find, *, listening: Listening | None = None) -> None:
         self._find = find
+        self._listening = listening
+        self._name = name
+        self._far: asyncio.Server | None = None
+        self._place: Address | None = None
+        self._greeting = 0
+        self.secret = "" if listening is None else secrets.token_hex(32)
+        """What whoever comes from another machine must know; it is in the ledger."""
         self.path = folder / f"{name}.sock"
         self._own_folder: Path | None = None
         if len(os.fsencode(self.path)) > LONGEST_SOCKET_PATH:
@@ -78,7 +96,7 @@ class LiveSocket:
     @property
     def address(self) -> str:
         """Answer what the process row says."""
-        return f"unix:{self.path}"
+        return (self._place or Address(str(self.path))).text()
 
     async def open(self) -> None:
         """Begin to listen."""
@@ -89,11 +107,53 @@ class LiveSocket:
             self._server = await asyncio.start_unix_server(self._serve, self.path, limit=MOST_BYTES)
         finally:
             os.umask(before)
+        if self._listening is not None:
+            await self._open_far(self._listening)
+
+    async def _open_far(self, listening: Listening) -> None:
+        from pondage.connect.certificate import new_certificate  # most hosts need none
+
+        context, certificate = new_certificate(self._name)
+        fingerprint = fingerprint_of(certificate)
+
+        async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await self._greet(reader, writer, fingerprint)
+
+        for port in range(listening.port, listening.port + MOST_PORTS):
+            try:
+                self._far = await asyncio.start_server(
+                    greet, listening.host, port, limit=MOST_BYTES, ssl=context, ssl_handshake_timeout=GREETING_S
+                )
+            except OSError as error:
+                # Every live host of a machine has a port of its own: the next one is tried.
+                if error.errno != errno.EADDRINUSE or port == listening.port + MOST_PORTS - 1:
+                    raise
+            else:
+                break
+        assert self._far is not None
+        port = self._far.sockets[0].getsockname()[1]
+        self._place = Address(str(self.path), listening.host, port, fingerprint)
+
+    async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, fingerprint: str) -> None:
+        if self._greeting >= MOST_GREETINGS:
+            writer.close()
+            return
+        self._greeting += 1
+        try:
+            is_welcome = await greeted(reader, writer, secret=self.secret, fingerprint=fingerprint)
+        finally:
+            self._greeting -= 1
+        if is_welcome:
+            await self._serve(reader, writer)
+        else:
+            _log.warning("%s does not know the secret of this ledger", writer.get_extra_info("peername"))
+            writer.close()
 
     async def close(self) -> None:
         """Stop listening; whoever waits for an answer gets none."""
-        if self._server is not None:
-            self._server.close()
+        for server in (self._server, self._far):
+            if server is not None:
+                server.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -132,6 +192,9 @@ class LiveSocket:
             send({"id": None, "accepted": False, "error": "bad_frame", "message": str(error)})
             return
         owned = self._find(frame.environment, frame.reactor)
+        if frame.op == "ping":
+            send(None if owned is None or owned.is_lost else PONG)
+            return
         if owned is None or owned.is_lost:
             send({"id": frame.id, "accepted": False, "error": "not_here", "retry_after": RETRY_AFTER_US})
             if frame.op == "watch":

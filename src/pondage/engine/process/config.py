@@ -44,6 +44,8 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Of each component: what it calls a secret, and where that is; never a value."""
     lineage: LineageTable = LineageTable()
     alerts: dict[str, AlertRule] = {}
+    listen: str = ""
+    """Where live hosts of this machine listen for others (`host:port`); empty: for this machine only."""
     vacuum_every_s: float = 3600.0
     cancel_grace_s: float = 30.0
 
@@ -108,6 +110,7 @@ def config_of(project: Project) -> EngineConfig:
         programs=project.programs,
         lineage=project.lineage,
         alerts=project.alerts,
+        listen=project.live.listen,
     )
 
 

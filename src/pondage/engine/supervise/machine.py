@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from pondage.define.values.size import mebibytes
+from pondage.engine.live.reach import read_listening
 from pondage.engine.process.config import MOST_SLOTS, EngineConfig, config_of, shown_url
 from pondage.engine.supervise.dev import drain_words
 from pondage.engine.supervise.supervisor import LOST, Supervisor, come_back, supervise
@@ -38,6 +39,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     components: tuple[str, ...] | None = None
     memory: str | None = None
     master: str | None = None
+    listen: str | None = None
 
 
 def worker_config(options: WorkerOptions, project: Project | None) -> EngineConfig:
@@ -52,6 +54,7 @@ def worker_config(options: WorkerOptions, project: Project | None) -> EngineConf
         "workers": options.workers,
         "labels": options.labels,
         "components": options.components,
+        "listen": options.listen,
     }
     spark = {"master": options.master, "memory": options.memory and f"{mebibytes(options.memory)}m"}
     chosen = {key: value for key, value in spark.items() if value is not None}
@@ -89,6 +92,8 @@ def run_worker(config: EngineConfig, *, has_live: bool = False, say: Callable[[s
     under a new identity when the ledger answers again.
     """
     say = say or _say
+    if has_live and config.listen:
+        read_listening(config.listen)
     make_private(config.state)
     ledger = config.open_ledger()
     has_ended = False

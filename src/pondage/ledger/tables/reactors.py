@@ -71,6 +71,8 @@ class ReactorRow(msgspec.Struct, frozen=True, kw_only=True):
     """The digest of everything but its graphs."""
     host: str = ""
     """The code whose live hosts run it; other than `code` when only its graphs were deployed since."""
+    secret: str = ""
+    machine: str = ""
     deaths: int = 0
     stuck: str | None = None
     stuck_at: int | None = None
@@ -79,6 +81,15 @@ class ReactorRow(msgspec.Struct, frozen=True, kw_only=True):
     def is_alone(self) -> bool:
         """Answer whether it runs in a process of its own, because hosts died while its code was called."""
         return self.deaths >= ALONE_AFTER
+
+    @property
+    def where(self) -> str:
+        """Answer where its live host is, and how other machines reach it; empty without one."""
+        if not self.address:
+            return ""
+        place = self.address.partition(" tls:")[2].partition("@")[2]
+        how = f"reached at {place} (TLS)" if place else "reached from that machine only"
+        return f"on {self.machine}, {how}"
 
 
 class ReactorSignal(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +104,8 @@ _SELECT = """SELECT r.actor AS actor, r.environment AS environment, e.name AS en
                     r.code AS code, r.basis AS basis, r.host AS host, r.jobs AS jobs, r.health AS health,
                     a.epoch AS epoch, a.owner AS owner,
                     r.deaths AS deaths, r.stuck AS stuck, r.stuck_at AS stuck_at,
-                    coalesce(p.address, '') AS address, r.removed_at IS NOT NULL AS is_removed
+                    coalesce(p.address, '') AS address, coalesce(p.secret, '') AS secret,
+                    coalesce(p.machine, '') AS machine, r.removed_at IS NOT NULL AS is_removed
              FROM reactors r JOIN actors a ON a.id = r.actor JOIN environments e ON e.id = r.environment
              LEFT JOIN processes p ON p.id = a.owner AND p.dead_at IS NULL """
 
@@ -308,9 +320,14 @@ def cannot_rebind(tx: Transaction, lease: Lease, error: str) -> None:
     history.record(tx, environment=lease.environment, kind="reactor not rebound", payload=said)
 
 
-def listen(tx: Transaction, process: int, address: str) -> None:
-    """Write down where a live host listens."""
-    tx.write("UPDATE processes SET address = :address WHERE id = :id", address=address, id=process)
+def listen(tx: Transaction, process: int, address: str, *, secret: str = "") -> None:
+    """Write down where a live host listens, and what those who come from other machines must know."""
+    tx.write(
+        "UPDATE processes SET address = :address, secret = :secret WHERE id = :id",
+        address=address,
+        secret=secret,
+        id=process,
+    )
 
 
 def signal(tx: Transaction, *, actor: int, payload: object) -> None:

@@ -75,6 +75,8 @@ class ReactorWhyView(msgspec.Struct, frozen=True, kw_only=True):
     environment: str
     state: str
     reasons: tuple[Reason, ...]
+    where: str = ""
+    """Where its live host is, and how other machines reach it."""
 
 
 class _Fault(msgspec.Struct):
@@ -184,7 +186,9 @@ def why_reactor(
     if row.is_alone:
         text = f"it has a process of its own: {row.deaths} hosts died while its code was called"
         reasons.append(Reason(gate="alone", text=text, hint=f"pondage reactor history {row.name}"))
-    return ReactorWhyView(reactor=row.name, environment=row.environment_name, state=said, reasons=tuple(reasons))
+    return ReactorWhyView(
+        reactor=row.name, environment=row.environment_name, state=said, reasons=tuple(reasons), where=row.where
+    )
 
 
 def stuck_of(row: ReactorRow) -> dict[str, str]:
@@ -216,7 +220,7 @@ def _unreachable(row: ReactorRow, health: _Health) -> Iterator[Reason]:
     elif row.owner is None or not row.address:
         yield Reason(gate="no host", text="no live host runs it", hint="pondage dev (or pondage live)")
     else:
-        text = f"its live host, epoch {row.epoch}, does not answer; when it is dead another one takes over"
+        text = f"its live host {row.where}, epoch {row.epoch}, does not answer; when it is dead another one takes over"
         yield Reason(gate="no answer", text=text, hint="pondage status")
 
 

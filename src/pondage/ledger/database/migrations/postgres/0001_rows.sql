@@ -299,6 +299,8 @@ CREATE TABLE processes (
     state text NOT NULL DEFAULT '',
     -- Where a live host listens.
     address text NOT NULL DEFAULT '',
+    -- What whoever connects to it from another machine must know.
+    secret text NOT NULL DEFAULT '',
     registered_at bigint NOT NULL,
     heartbeat_at bigint NOT NULL,
     dead_at bigint

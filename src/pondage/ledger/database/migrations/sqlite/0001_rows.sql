@@ -296,6 +296,8 @@ CREATE TABLE processes (
     state TEXT NOT NULL DEFAULT '',
     -- Where a live host listens.
     address TEXT NOT NULL DEFAULT '',
+    -- What whoever connects to it from another machine must know.
+    secret TEXT NOT NULL DEFAULT '',
     registered_at INTEGER NOT NULL,
     heartbeat_at INTEGER NOT NULL,
     dead_at INTEGER
