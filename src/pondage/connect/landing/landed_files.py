@@ -21,10 +21,10 @@ from pondage.connect.landing.asked import PREFIX, Asked, Bad, Drift, Format, Rep
 from pondage.connect.landing.decision import Decision, Folder, Group
 from pondage.connect.landing.drift import Unfit, reconciled
 from pondage.connect.landing.file_schemas import TYPED, schemas_of
-from pondage.connect.landing.listing import LandedFile, Seen, folder_values, look
-from pondage.connect.landing.reading import Reading, rows_of
+from pondage.connect.landing.listing import LandedFile, Seen, folder_values, found_files, look
+from pondage.connect.landing.reading import Reading, file_name, rows_of
 from pondage.connect.landing.taken_lists import Entry, Taken, read, write
-from pondage.define.pond.run import Run
+from pondage.define.pond.run import FILE_COLUMN, Run
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.size import data_bytes
 from pondage.errors import DefinitionError, PondageError
@@ -54,6 +54,7 @@ def rows_that_landed(spark: SparkSession, run: Run, asked: Asked) -> DataFrame:
     folder = Folder(
         path=asked.path, glob=asked.glob, marker=asked.marker,
         settle_us=0 if asked.settle is None else parsed_duration(asked.settle, what="settle"),
+        ignores_replaced=asked.replaced == "ignore",
     )  # fmt: skip
     key = f"{PREFIX}{asked.name or asked.path}"
     place, given = _place(run), run.position(key)
@@ -66,12 +67,16 @@ def rows_that_landed(spark: SparkSession, run: Run, asked: Asked) -> DataFrame:
 
     decision = msgspec.convert(run.read_to(key, decide), Decision)
     run.leave(key, decision.more)
+    if asked.replaced == "replace":
+        run.exchange(key, decision.again)
     for each in decision.lists:
         run.keep_list(each.name)
     if decision.batch is None and before is not None:
         run.unchanged()
     entries = [] if decision.batch is None else read(place, decision.batch)
     taken = [each for each in entries if each.state in ("taken", "aside")]
+    if not seen:
+        _require_unchanged(folder.path, taken)
     reading = Reading(
         session=spark, form=_form(asked, [each.path for each in taken]), folder=asked.path, options=asked.options,
         header=asked.header, schema=decision.schema, groups=decision.groups, keep=asked.keep, bad=asked.bad,
@@ -83,13 +88,16 @@ def rows_that_landed(spark: SparkSession, run: Run, asked: Asked) -> DataFrame:
 def is_quiet(position: str, place: str, forgotten: Callable[[int], tuple[int, tuple[str, ...]]]) -> bool:
     """Answer, without Spark, whether a Run that goes on from this position would find nothing to do."""
     decision = msgspec.json.decode(position, type=Decision)
-    if decision.more or forgotten(decision.forgotten)[1]:
+    if decision.more:
         return False
     seen = look(decision.folder, now_us=time.time_ns() // 1_000)
     if seen.settling:
         return False
     taken = Taken(place, decision.lists)
-    return not any(taken.is_new(each) or taken.is_replaced(each) for each in seen.files)
+    # A wish to take a file again that is gone is one for later.
+    taken.forget(forgotten(decision.forgotten)[1])
+    sees_replaced = not decision.folder.ignores_replaced
+    return not any(taken.is_new(each) or (sees_replaced and taken.is_replaced(each)) for each in seen.files)
 
 
 def _decided(
@@ -107,9 +115,10 @@ def _decided(
     taken.forget(again)
     new = [each for each in seen.files if taken.is_new(each)]
     other = [each for each in seen.files if taken.is_replaced(each)]
+    before_now = {each.path for each in other}.union(again)
     if other and asked.replaced == "fail":
         raise _replaced(other, folder)
-    if asked.replaced == "append":
+    if asked.replaced in ("append", "replace"):
         new = sorted([*new, *other])
     chosen = _bounded(new, asked)
     table = _table(before, asked.schema or ("value string" if asked.form == "text" else None))
@@ -140,8 +149,28 @@ def _decided(
     return Decision(
         folder=folder, schema=table.json(), groups=tuple(groups), lists=lists, batch=batch.name, files=len(chosen),
         bytes=sum(each.size for each in chosen), more=len(new) - len(chosen), waiting=len(seen.settling),
-        forgotten=last,
+        forgotten=last, again=tuple(
+            file_name(f"{folder.path}/{each.path}")
+            for each in chosen if asked.replaced == "replace" and each.path in before_now
+        ),
     )  # fmt: skip
+
+
+def _require_unchanged(folder: str, taken: Sequence[Entry]) -> None:
+    """Raise when files are not as they were when an earlier try of this Run decided to take them."""
+    now = {each.path: each for each in found_files(folder, [each.path for each in taken])}
+    changed = [
+        each.path
+        for each in taken
+        if (found := now.get(each.path)) is None or (found.size, found.modified) != (each.size, each.modified)
+    ]
+    if changed:
+        raise FilesRefused(
+            f"{len(changed)} files of {folder} that this Run had begun to take are gone or others now: "
+            f"{_named(changed)}",
+            code="FILE_GONE",
+            hint="put them back; or let the next Run look at the folder anew: pondage clear POND",
+        )
 
 
 def _grouped(
@@ -226,7 +255,8 @@ def _replaced(other: Sequence[LandedFile], folder: Folder) -> FilesRefused:
     return FilesRefused(
         f"{len(other)} files of {folder.path} were taken and are others now: {_named([each.path for each in other])}",
         code="FILE_REPLACED",
-        hint='say what to do: replaced="append" takes them again beside their old rows, replaced="ignore" leaves them',
+        hint='say what to do: replaced="append" takes them again beside their old rows, "ignore" leaves them, and '
+        '"replace" exchanges their rows in a table with mode="partition"',
     )
 
 
@@ -248,6 +278,12 @@ def checked(asked: Asked) -> None:
     if isinstance(asked.most, int) and (isinstance(asked.most, bool) or asked.most < 1):
         raise DefinitionError(
             f"sources.files: most={asked.most!r}", hint='give a number of files from 1, or "10 GB"', code="BAD_SIZE"
+        )
+    if asked.replaced == "replace" and FILE_COLUMN not in asked.keep:
+        raise DefinitionError(
+            f'sources.files: replaced="replace" without {FILE_COLUMN}',
+            hint=f'keep the column that says which rows are to be exchanged: keep=["{FILE_COLUMN}"]',
+            code="BAD_OPTION",
         )
     unknown = sorted(set(asked.keep) - {"_file", "_landed_at"})
     if unknown:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from pyarrow import fs
@@ -61,6 +61,13 @@ def look(folder: Folder, *, now_us: int) -> Seen:
         files=tuple(sorted(_landed(name, listed[name]) for name in names if name not in skipped)),
         settling=tuple(sorted(waiting)),
     )
+
+
+def found_files(folder: str, names: Sequence[str]) -> list[LandedFile]:
+    """Answer those of these files that are there, as they are now."""
+    system, root = store_of(folder, code="NO_FILE")
+    found = system.get_file_info([f"{root.rstrip('/')}/{name}" for name in names]) if names else []
+    return [_landed(name, each) for name, each in zip(names, found, strict=True) if each.type == fs.FileType.File]
 
 
 def _landed(name: str, info: fs.FileInfo) -> LandedFile:
