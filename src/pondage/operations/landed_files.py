@@ -162,13 +162,13 @@ def _waiting(source: _Source, known: Container[str]) -> list[FileView]:
     from pondage.connect.landing.listing import look
 
     try:
-        seen = look(source.decision.folder, now_us=time.time_ns() // 1_000)
+        seen = look(
+            source.decision.folder, now_us=time.time_ns() // 1_000, wanted=lambda each: each.path not in known
+        )  # fmt: skip
     except PondageError:
         return []
     waiting = [
-        FileView(path=each.path, state="waiting", size=each.size, modified=each.modified, at=0)
-        for each in seen.files
-        if each.path not in known
+        FileView(path=each.path, state="waiting", size=each.size, modified=each.modified, at=0) for each in seen.files
     ]
     settling = [
         FileView(path=each, state="waiting", size=-1, modified=0, at=0, why="it is not complete yet")

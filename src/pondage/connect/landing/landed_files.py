@@ -21,7 +21,7 @@ from pondage.connect.landing.asked import PREFIX, Asked, Bad, Drift, Format, Rep
 from pondage.connect.landing.decision import Decision, Folder, Group
 from pondage.connect.landing.drift import Unfit, reconciled
 from pondage.connect.landing.file_schemas import TYPED, schemas_of
-from pondage.connect.landing.listing import LandedFile, Seen, folder_values, found_files, look
+from pondage.connect.landing.listing import LandedFile, folder_values, found_files, look
 from pondage.connect.landing.reading import Reading, file_name, rows_of
 from pondage.connect.landing.taken_lists import Entry, Taken, read, write
 from pondage.define.pond.run import FILE_COLUMN, Run
@@ -59,11 +59,12 @@ def rows_that_landed(spark: SparkSession, run: Run, asked: Asked) -> DataFrame:
     key = f"{PREFIX}{asked.name or asked.path}"
     place, given = _place(run), run.position(key)
     before = None if given is None else msgspec.convert(given, Decision)
-    seen: list[Seen] = []
+    is_decided_now = False
 
     def decide() -> object:
-        seen.append(look(folder, now_us=time.time_ns() // 1_000))
-        return msgspec.to_builtins(_decided(spark, run, folder, asked, before, place, seen[0]))
+        nonlocal is_decided_now
+        is_decided_now = True
+        return msgspec.to_builtins(_decided(spark, run, folder, asked, before, place))
 
     decision = msgspec.convert(run.read_to(key, decide), Decision)
     run.leave(key, decision.more)
@@ -75,7 +76,7 @@ def rows_that_landed(spark: SparkSession, run: Run, asked: Asked) -> DataFrame:
         run.unchanged()
     entries = [] if decision.batch is None else read(place, decision.batch)
     taken = [each for each in entries if each.state in ("taken", "aside")]
-    if not seen:
+    if not is_decided_now:
         _require_unchanged(folder.path, taken)
     reading = Reading(
         session=spark, form=_form(asked, [each.path for each in taken]), folder=asked.path, options=asked.options,
@@ -90,14 +91,16 @@ def is_quiet(position: str, place: str, forgotten: Callable[[int], tuple[int, tu
     decision = msgspec.json.decode(position, type=Decision)
     if decision.more:
         return False
-    seen = look(decision.folder, now_us=time.time_ns() // 1_000)
-    if seen.settling:
-        return False
     taken = Taken(place, decision.lists)
     # A wish to take a file again that is gone is one for later.
     taken.forget(forgotten(decision.forgotten)[1])
-    sees_replaced = not decision.folder.ignores_replaced
-    return not any(taken.is_new(each) or (sees_replaced and taken.is_replaced(each)) for each in seen.files)
+    seen = look(
+        decision.folder, now_us=time.time_ns() // 1_000,
+        wanted=lambda each: taken.is_new(each) or taken.is_replaced(each),
+    )  # fmt: skip
+    if seen.settling:
+        return False
+    return all(decision.folder.ignores_replaced and not taken.is_new(each) for each in seen.files)
 
 
 def _decided(
@@ -107,12 +110,15 @@ def _decided(
     asked: Asked,
     before: Decision | None,
     place: str,
-    seen: Seen,
 ) -> Decision:
     lists = () if before is None else before.lists
     taken = Taken(place, lists)
     last, again = (0, ()) if run.outside is None else run.outside.forgotten(0 if before is None else before.forgotten)
     taken.forget(again)
+    seen = look(
+        folder, now_us=time.time_ns() // 1_000, see=taken.see,
+        wanted=lambda each: taken.is_new(each) or taken.is_replaced(each),
+    )  # fmt: skip
     new = [each for each in seen.files if taken.is_new(each)]
     other = [each for each in seen.files if taken.is_replaced(each)]
     before_now = {each.path for each in other}.union(again)
@@ -130,9 +136,9 @@ def _decided(
         spark, form, folder.path, [each.path for each in chosen], options=asked.options, header=asked.header
     )
     table, groups, entries = _grouped(chosen, found, table, asked, form)
-    gone = taken.gone(each.path for each in seen.files)
+    gone = taken.gone()
     if gone:
-        run.logger.warning("%d files of %s are gone: %s", len(gone), folder.path, _named(gone))
+        run.logger.warning("%d files of %s are gone: %s", len(gone), folder.path, _named([each.path for each in gone]))
     ignored = other if asked.replaced == "ignore" else []
     run.logger.info("takes %d files of %s, %d are left", len(chosen), folder.path, len(new) - len(chosen))
     batch, lists = write(
@@ -140,7 +146,7 @@ def _decided(
         [
             *entries,
             *(Entry(path=each.path, size=each.size, modified=each.modified, state="ignored") for each in ignored),
-            *(Entry(path=each, size=-1, modified=-1, state="gone") for each in gone),
+            *gone,
         ],
         lists,
         at=time.time_ns() // 1_000,
