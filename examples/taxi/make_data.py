@@ -5,7 +5,7 @@ What is wrong with its files is what is wrong with such files anywhere:
 - five trips of the day before come late, each night
 - one trip is twice in a file, another one again in that of the next night
 - the fare of one trip a day is negative, the zone of another is not known
-- on day 7 the file is forgotten; on day 14 it breaks off in the middle; both are sent later
+- the files of the first weekend, days 7 and 8, are forgotten; that of day 14 breaks off; all three are sent later
 - on day 13 there is a new column `tip`; on day 15 `distance`, whole miles until then, becomes a double
 - the fares of day 10 were wrong; the whole file is sent again
 
@@ -29,7 +29,8 @@ DATABASE = HERE / "zones.db"
 FIRST = datetime(2026, 3, 1, tzinfo=UTC)
 TRIPS = 60
 LATE = 5
-FORGOTTEN, CORRECTED, TIPPED, BROKEN, EXACT = 7, 10, 13, 14, 15
+FORGOTTEN = (7, 8)
+CORRECTED, TIPPED, BROKEN, EXACT = 10, 13, 14, 15
 ZONES = [
     (1, "Airport", "Queens"),
     (2, "Battery Park", "Manhattan"),
@@ -117,13 +118,13 @@ def main() -> None:
     if asked.rename or not DATABASE.exists():
         write_zones(is_renamed=asked.rename)
     for day in range(1, asked.days + 1):
-        if day != FORGOTTEN and not path_of(day).exists():
+        if day not in FORGOTTEN and not path_of(day).exists():
             write(day)
             if day == BROKEN:
                 path_of(day).write_bytes(path_of(day).read_bytes()[:500])
     if asked.missing:
-        write(FORGOTTEN)
-        write(BROKEN)
+        for day in (*FORGOTTEN, BROKEN):
+            write(day)
     if asked.correct:
         write(CORRECTED, is_corrected=True)
     print(f"{len(list(LANDING.iterdir()))} files in {LANDING.name}")
