@@ -97,7 +97,9 @@ def files_forget(context: Context, asked: ForgetRequest) -> Forgotten:
     wanted = set(asked.paths)
     with context.ledger.reading() as tx:
         key, sources = _sources(tx, context, asked.pond)
-    known = {each.dataset: wanted & entries(each.place, each.decision.lists).keys() for each in sources}
+    known: dict[int, set[str]] = {}
+    for each in sources:
+        known.setdefault(each.dataset, set()).update(wanted & entries(each.place, each.decision.lists).keys())
     missing = wanted.difference(*known.values())
     if missing:
         raise NotFound(
