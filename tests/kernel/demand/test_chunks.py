@@ -1,5 +1,6 @@
 """Chunks of backfills: when one starts, what it leaves alone, and that each has exactly one end."""
 
+import itertools
 from collections.abc import Sequence
 from functools import partial
 
@@ -140,7 +141,7 @@ def test_a_wave_does_not_starve_a_backfill() -> None:
             driver.give(backfill(f"c{driver.now}"))
     places = [place for place, chunk in enumerate(order) if chunk is not None]
     assert len(places) > 3
-    between = [second - first - 1 for first, second in zip(places, places[1:], strict=False)]
+    between = [second - first - 1 for first, second in itertools.pairwise(places)]
     assert set(between) == {RUNS_BETWEEN_CHUNKS}
 
 
