@@ -429,19 +429,22 @@ class RulesHost:
                 self._drop(pond)
             case Kill():
                 self._kill(pond)
-            case Backfill(chunk=name):
-                is_known = name in pond.chunks or (pond.chunk is not None and pond.chunk.name == name)
-                if not is_known and not pond.is_killed and pond.end_f != NEVER:
-                    pond.chunks.append(name)
-                    pond.since_chunk = pond.since_chunk or 0
-            case Withdraw(chunk=name, stop=stop):
-                if name in pond.chunks:
-                    pond.chunks.remove(name)
-                elif stop and pond.chunk is not None and pond.chunk.name == name:
-                    self._stop_chunk(pond)
+            case Backfill() | Withdraw():
+                self._verb_of_chunks(pond, verb)
             case Clear() | Wake() | Force():
                 self._clear(pond)
                 pond.is_woken |= isinstance(verb, Wake)
                 pond.is_forced |= isinstance(verb, Force)
             case _:
                 raise NotImplementedError(verb)
+
+    def _verb_of_chunks(self, pond: Pond, verb: Backfill | Withdraw) -> None:
+        name, running = verb.chunk, pond.chunk is not None and pond.chunk.name == verb.chunk
+        if isinstance(verb, Withdraw):
+            if name in pond.chunks:
+                pond.chunks.remove(name)
+            elif verb.stop and running:
+                self._stop_chunk(pond)
+        elif name not in pond.chunks and not running and not pond.is_killed and pond.end_f != NEVER:
+            pond.chunks.append(name)
+            pond.since_chunk = pond.since_chunk or 0
