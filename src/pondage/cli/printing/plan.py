@@ -35,6 +35,7 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
     for reactor in view.reactors:
         version = reactor.version_to or reactor.version_from
         how = " (its graphs, while it runs)" if reactor.is_rebound else ""
+        how += f" (reads {', '.join(reactor.rebound)})" if reactor.rebound else ""
         _print_change(settings, reactor.change, f"reactor {reactor.name} {version} {reactor.change}{how}")
     for one in view.exposed:
         if one.change != "unchanged":

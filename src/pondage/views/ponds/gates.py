@@ -99,7 +99,7 @@ def _asked(fields: Fields) -> str:
 
 
 def _no_demand(pond: str, _fields: Fields, _now: int) -> Sentence:
-    return "Nobody asks for it: no pull, no target, no Sink that wants more.", f"pondage pulse {pond}"
+    return "Nobody asks for it now: no pull, no target, no Sink that wants more.", f"pondage pulse {pond}"
 
 
 def _tide(_pond: str, fields: Fields, now: int) -> Sentence:
