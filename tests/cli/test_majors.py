@@ -75,6 +75,10 @@ def test_a_major_that_left_the_files_stays_deployed_with_its_own_code(shop: Path
     ended = call("deploy", "--remove", "by_kind@1")
     assert ended.code == 0, ended.err
     assert "- by_kind@1 removed" in ended.out
+    why = call("why", "board").out
+    assert "It is blocked: by_kind@1 above it is not deployed." in why, "its name alone means by_kind@2 now"
+    assert "try: pondage plan" in why, "which says how to move"
+    assert "blocked by by_kind@1" in " ".join(call("status", "--once").out.split())
 
 
 def test_a_reader_that_moves_is_shown_and_takes_the_older_major_along(shop: Path, call: Call) -> None:

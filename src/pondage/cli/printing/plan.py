@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.client.settings import Settings
+from pondage.cli.client.settings import Settings, typed
 from pondage.cli.printing.output import styled
 from pondage.views.plans.plan import PlannedPond, PlanView, SchemaView
 
@@ -49,7 +49,7 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
         place = f" at {problem.place}" if problem.place else ""
         click.echo(styled(f"  problem[{problem.code}]: {problem.message}{place}", settings, fg="red"))
         if problem.hint:
-            click.echo(f"    try: {problem.hint}")
+            click.echo(f"    try: {typed(problem.hint, settings)}")
     if view.is_empty and not view.problems:
         click.echo("nothing to deploy: everything is as it is in the project")
 
