@@ -827,6 +827,16 @@ export interface PondDefinition {
   feed: FeedDefinition | null;
 }
 
+export interface PondReaders {
+  pond: string;
+  reads: number;
+  bytes: number;
+  age_us: number;
+  last_at: number;
+  week: number[];
+  readers: ReadersReaderView[];
+}
+
 export interface PondReference {
   key: string;
   is_deployed: boolean;
@@ -1058,12 +1068,24 @@ export interface ReadPondView {
   run: string | null;
 }
 
-export interface ReaderView {
-  component: string;
-  port: string;
-  read: number;
-  waits: "" | "reader" | "writer";
-  error: string | null;
+export interface ReadRow {
+  pond: string;
+  minute: number;
+  door: "api" | "page" | "query" | "read" | "sql";
+  reader: string;
+  count: number;
+  bytes: number;
+  age: number;
+}
+
+export interface ReadersView {
+  environment: string;
+  at: number;
+  since: number;
+  week_from: number;
+  ponds: PondReaders[];
+  unread: UnreadRuns[];
+  reads: ReadRow[];
 }
 
 export interface Reason {
@@ -1421,7 +1443,7 @@ export interface StreamView {
   segments: number | null;
   rows: number | null;
   bytes: number | null;
-  readers: ReaderView[];
+  readers: StreamsReaderView[];
 }
 
 export interface SubjobView {
@@ -1534,6 +1556,14 @@ export interface Trouble {
   affected: string[];
 }
 
+export interface UnreadRuns {
+  pond: string;
+  runs: number;
+  unread: number;
+  spent_us: number;
+  unread_us: number;
+}
+
 export interface VacuumReport {
   dry_run: boolean;
   tombstoned: string[];
@@ -1605,6 +1635,14 @@ export interface JobsOutputView {
   path: string;
 }
 
+export interface StreamsReaderView {
+  component: string;
+  port: string;
+  read: number;
+  waits: "" | "reader" | "writer";
+  error: string | null;
+}
+
 export interface PlanColumnDifference {
   name: string;
   before: string | null;
@@ -1615,6 +1653,13 @@ export interface DiffColumnDifference {
   column: string;
   before: string | null;
   after: string | null;
+}
+
+export interface ReadersReaderView {
+  reader: string;
+  door: "api" | "page" | "query" | "read" | "sql";
+  reads: number;
+  last_at: number;
 }
 
 export interface ProblemsProblem {
