@@ -629,6 +629,7 @@ export interface LineageTable {
   is_deployed: boolean;
   snapshot: string | null;
   run: string | null;
+  number: number | null;
   freshness: number | null;
   delay: number;
   is_spliced: boolean;
@@ -677,6 +678,7 @@ export interface LogsView {
   files: LogFile[];
   lines: LogLine[];
   reactor: string | null;
+  runs: string[];
 }
 
 export interface MadeToken {
@@ -766,6 +768,7 @@ export interface PlanView {
   problems: ValuesProblem[];
   digest: string;
   recomputes: string[];
+  goes_on: string[];
   asking: string[];
   reactors: ReactorChange[];
   is_analyzed: boolean;
@@ -881,6 +884,7 @@ export interface PondShow {
   freshness: number | null;
   delay: number | null;
   current_run: string | null;
+  current_number: number | null;
   ripples: RippleShow[];
   read_from: string | null;
   is_spliced: boolean;
