@@ -210,6 +210,13 @@ export interface DoctorView {
   checks: CheckView[];
 }
 
+export interface DoorReader {
+  reader: string;
+  door: "api" | "page" | "query" | "read" | "sql";
+  reads: number;
+  last_at: number;
+}
+
 export interface EditedView {
   changed: string[];
   added: string[];
@@ -837,7 +844,7 @@ export interface PondReaders {
   age_us: number;
   last_at: number;
   week: number[];
-  readers: ReadersReaderView[];
+  readers: DoorReader[];
 }
 
 export interface PondReference {
@@ -1080,6 +1087,14 @@ export interface ReadRow {
   count: number;
   bytes: number;
   age: number;
+}
+
+export interface ReaderView {
+  component: string;
+  port: string;
+  read: number;
+  waits: "" | "reader" | "writer";
+  error: string | null;
 }
 
 export interface ReadersView {
@@ -1447,7 +1462,7 @@ export interface StreamView {
   segments: number | null;
   rows: number | null;
   bytes: number | null;
-  readers: StreamsReaderView[];
+  readers: ReaderView[];
 }
 
 export interface SubjobView {
@@ -1639,14 +1654,6 @@ export interface JobsOutputView {
   path: string;
 }
 
-export interface StreamsReaderView {
-  component: string;
-  port: string;
-  read: number;
-  waits: "" | "reader" | "writer";
-  error: string | null;
-}
-
 export interface PlanColumnDifference {
   name: string;
   before: string | null;
@@ -1657,13 +1664,6 @@ export interface DiffColumnDifference {
   column: string;
   before: string | null;
   after: string | null;
-}
-
-export interface ReadersReaderView {
-  reader: string;
-  door: "api" | "page" | "query" | "read" | "sql";
-  reads: number;
-  last_at: number;
 }
 
 export interface ProblemsProblem {

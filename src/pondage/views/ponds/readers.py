@@ -19,7 +19,7 @@ DAY_US = 24 * HOUR_US
 STRIP_HOURS = 7 * 24
 
 
-class ReaderView(msgspec.Struct, frozen=True, kw_only=True):
+class DoorReader(msgspec.Struct, frozen=True, kw_only=True):
     """One reader at one door: how often he read, and when last."""
 
     reader: str
@@ -38,7 +38,7 @@ class PondReaders(msgspec.Struct, frozen=True, kw_only=True):
     age_us: int
     last_at: int
     week: tuple[int, ...]
-    readers: tuple[ReaderView, ...]
+    readers: tuple[DoorReader, ...]
 
 
 class ReadersView(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ def _of_pond(pond: PondKey, rows: Sequence[ReadRow], *, since: int, week_from: i
     for row in rows:
         by_reader[row.reader, row.door].append(row)
     people = [
-        ReaderView(
+        DoorReader(
             reader=reader,
             door=door,
             reads=sum(row.count for row in some),
