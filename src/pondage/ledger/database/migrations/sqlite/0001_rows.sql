@@ -398,7 +398,7 @@ CREATE TABLE snapshots (
 CREATE INDEX snapshots_newest ON snapshots (dataset, id);
 CREATE INDEX snapshots_of_run ON snapshots (run);
 -- Few Ponds grow: for the others it is empty.
-CREATE INDEX snapshots_growing ON snapshots (dataset) WHERE kind IN ('append', 'merge');
+CREATE INDEX snapshots_growing ON snapshots (dataset) WHERE kind IN ('append', 'merge', 'partition');
 CREATE INDEX snapshots_marked ON snapshots (tombstoned_at) WHERE tombstoned_at IS NOT NULL AND swept_at IS NULL;
 
 -- Tables that grow: which snapshot a batch extends. Without a parent a table begins, and nobody can follow across it.
