@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import msgspec
 import pytest
 
@@ -141,7 +143,7 @@ def test_a_wave_does_not_starve_it(world: World) -> None:
     done = drain(world, worker, limit=60)
     assert states(world, named)[0] == "completed"
     places = [place for place, (_, chunk) in enumerate(done) if chunk is not None]
-    assert [second - first for first, second in zip(places, places[1:], strict=False)] == [11, 11]
+    assert [second - first for first, second in itertools.pairwise(places)] == [11, 11]
 
 
 def test_the_next_ordinary_run_is_judged_as_if_there_had_been_no_chunk(world: World) -> None:

@@ -19,7 +19,9 @@ from pondage.ledger.tables import actors, schedules
 from pondage.ledger.tables.actors import ActorRow, SignalRow
 from pondage.tracing import span
 
-ACTORS: dict[str, ActorKind] = {kind.name: kind for kind in (CatchmentActor(), RunActor(), ReactorActor(), BackfillActor())}
+ACTORS: dict[str, ActorKind] = {
+    kind.name: kind for kind in (CatchmentActor(), RunActor(), ReactorActor(), BackfillActor())
+}
 """All kinds of actors by their names."""
 
 
