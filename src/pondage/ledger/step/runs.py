@@ -75,8 +75,8 @@ def insert(
     """Write a Run that starts, with its pins."""
     identity = tx.insert(
         """INSERT INTO runs (public_id, environment, actor, pond, number, freshness, delay, definition, pins,
-                             ancestry, is_spliced, spliced_from, is_forced, is_full, rollback_of, origin, chunk, state, reason,
-                             started_at)
+                             ancestry, is_spliced, spliced_from, is_forced, is_full, rollback_of, origin, chunk, state,
+                             reason, started_at)
            VALUES (:public_id, :environment, :actor, :pond, :number, :freshness, :delay, :definition, :pins,
                    :ancestry, :is_spliced, :spliced_from, :is_forced, :is_full, :rollback_of, :origin, :chunk,
                    'running', :reason, :now)""",
