@@ -50,7 +50,7 @@ def days(*chosen: str) -> list[list[Partition]]:
 def finish(world: World, worker: Worker, held: Work) -> None:
     """Write the days of the chunk, or all days when it is a Run like any other."""
     inputs = ripple_inputs(held.claim.inputs)
-    partitions = inputs.chunk or tuple((each,) for each in DAYS)
+    partitions = tuple((each,) for each in DAYS) if inputs.chunk is None else inputs.chunk.partitions
     with world.ledger.reading() as tx:
         base = bases.base(tx, held.claim, inputs)
     content = SnapshotContent(
@@ -70,7 +70,8 @@ def finish(world: World, worker: Worker, held: Work) -> None:
 def drain(world: World, worker: Worker, limit: int = 100) -> list[tuple[str, tuple[Partition, ...] | None]]:
     done: list[tuple[str, tuple[Partition, ...] | None]] = []
     while len(done) < limit and (held := worker.claim()) is not None:
-        done.append((held.claim.node, ripple_inputs(held.claim.inputs).chunk))
+        chunk = ripple_inputs(held.claim.inputs).chunk
+        done.append((held.claim.node, None if chunk is None else chunk.partitions))
         finish(world, worker, held)
     return done
 

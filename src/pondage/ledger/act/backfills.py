@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pondage.define.pond.definition import PondDefinition
 from pondage.define.pond.partition import Partition
 from pondage.errors import NotFound, PondageError
 from pondage.ledger.database.driver import Transaction
@@ -46,6 +47,7 @@ def start(
             public_id=public_id,
             environment=identity,
             pond=row.id,
+            columns=_columns(ledger.definition(tx, row.definition)),
             request=request,
             note="" if by is None else by.note,
             stops=stops,
@@ -76,6 +78,10 @@ def backfillable(tx: Transaction, ledger: Ledger, environment: int, pond: str) -
             code="NO_BACKFILL",
         )
     return row
+
+
+def _columns(definition: PondDefinition) -> tuple[str, ...]:
+    return () if definition.partition is None else definition.partition.texts
 
 
 def pause(ledger: Ledger, environment: str, public_id: str, *, by: Caller | None = None) -> BackfillRow:

@@ -263,7 +263,7 @@ class Catchment:
             },
             is_forced=run.is_forced,
             is_full=run.is_full,
-            chunk=None if run.chunk is None else backfills.chunk(self._tx, run.chunk).partitions,
+            chunk=None if run.chunk is None else backfills.chunk(self._tx, run.chunk).named,
         )
         digest = _digest(ripple, inputs.snapshots)
         work = Dispatch(

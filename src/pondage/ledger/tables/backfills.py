@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from pondage.define.pond.partition import Partition
+from pondage.define.pond.partition import Chunk, Partition
 from pondage.define.values.names import PondKey
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors
@@ -74,15 +74,21 @@ class BackfillRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChunkRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A chunk of a backfill: the partitions that one Run computes again."""
+    """A chunk of a backfill: the partitions, by these columns, that one Run computes again."""
 
     id: int
     backfill: int
     number: int
+    columns: tuple[str, ...]
     partitions: tuple[Partition, ...]
     state: ChunkState
     error: str | None
     ended_at: int | None
+
+    @property
+    def named(self) -> Chunk:
+        """Answer what a Ripple is told of it."""
+        return Chunk(by=self.columns, partitions=self.partitions)
 
 
 _BACKFILL = """SELECT b.id AS id, b.public_id AS public_id, b.environment AS environment, b.actor AS actor,
@@ -91,7 +97,9 @@ _BACKFILL = """SELECT b.id AS id, b.public_id AS public_id, b.environment AS env
                       b.state AS state, b.reason AS reason, b.request AS request, b.note AS note, b.stops AS stops,
                       b.created_at AS created_at, b.ended_at AS ended_at
                FROM backfills b JOIN ponds p ON p.id = b.pond """
-_CHUNK = "SELECT id, backfill, number, partitions, state, error, ended_at FROM chunks "
+_CHUNK = """SELECT c.id AS id, c.backfill AS backfill, c.number AS number, b.columns AS columns,
+                   c.partitions AS partitions, c.state AS state, c.error AS error, c.ended_at AS ended_at
+            FROM chunks c JOIN backfills b ON b.id = c.backfill """
 
 
 def insert(
@@ -100,6 +108,7 @@ def insert(
     public_id: str,
     environment: int,
     pond: int,
+    columns: Sequence[str],
     request: str,
     note: str,
     stops: bool,
@@ -108,12 +117,13 @@ def insert(
     """Write a backfill with its chunks, in the order in which they are sent, and answer its actor."""
     actor = actors.create(tx, environment_id=environment, kind="backfill", key=public_id)
     identity = tx.insert(
-        """INSERT INTO backfills (public_id, environment, actor, pond, state, request, note, stops, created_at)
-           VALUES (:public_id, :environment, :actor, :pond, 'paused', :request, :note, :stops, :now)""",
+        """INSERT INTO backfills (public_id, environment, actor, pond, state, columns, request, note, stops, created_at)
+           VALUES (:public_id, :environment, :actor, :pond, 'paused', :columns, :request, :note, :stops, :now)""",
         public_id=public_id,
         environment=environment,
         actor=actor,
         pond=pond,
+        columns=msgspec.json.encode(columns).decode(),
         request=request,
         note=note,
         stops=int(stops),
@@ -165,17 +175,17 @@ def put_state(tx: Transaction, backfill: int, state: BackfillState, reason: str 
 
 def chunk(tx: Transaction, identity: int) -> ChunkRow:
     """Answer a chunk."""
-    return tx.one(_CHUNK + "WHERE id = :id", ChunkRow, id=identity)
+    return tx.one(_CHUNK + "WHERE c.id = :id", ChunkRow, id=identity)
 
 
 def chunks(tx: Transaction, backfill: int) -> list[ChunkRow]:
     """Answer all chunks of a backfill in their order."""
-    return tx.rows(_CHUNK + "WHERE backfill = :backfill ORDER BY number", ChunkRow, backfill=backfill)
+    return tx.rows(_CHUNK + "WHERE c.backfill = :backfill ORDER BY c.number", ChunkRow, backfill=backfill)
 
 
 def first_in(tx: Transaction, backfill: int, state: ChunkState) -> ChunkRow | None:
     """Answer the first chunk in this state."""
-    statement = _CHUNK + "WHERE backfill = :backfill AND state = :state ORDER BY number LIMIT 1"
+    statement = _CHUNK + "WHERE c.backfill = :backfill AND c.state = :state ORDER BY c.number LIMIT 1"
     return tx.row(statement, ChunkRow, backfill=backfill, state=state)
 
 

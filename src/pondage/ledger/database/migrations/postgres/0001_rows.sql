@@ -142,6 +142,8 @@ CREATE TABLE backfills (
     state text NOT NULL CHECK (state IN ('running', 'paused', 'completed', 'failed', 'cancelled')),
     -- Why it is paused, or was cancelled.
     reason text NOT NULL DEFAULT '',
+    -- The columns that its partitions are by.
+    columns text NOT NULL,
     -- What was asked for, as words of the command line.
     request text NOT NULL,
     note text NOT NULL DEFAULT '',

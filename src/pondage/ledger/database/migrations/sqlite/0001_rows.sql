@@ -139,6 +139,8 @@ CREATE TABLE backfills (
     state TEXT NOT NULL CHECK (state IN ('running', 'paused', 'completed', 'failed', 'cancelled')),
     -- Why it is paused, or was cancelled.
     reason TEXT NOT NULL DEFAULT '',
+    -- The columns that its partitions are by.
+    columns TEXT NOT NULL,
     -- What was asked for, as words of the command line.
     request TEXT NOT NULL,
     note TEXT NOT NULL DEFAULT '',
