@@ -17,7 +17,7 @@ from pondage.engine.attempt.attempt import Attempt
 from pondage.engine.attempt.log import AttemptLog
 from pondage.engine.services.vacuum import vacuum
 from pondage.errors import LedgerError
-from pondage.kernel.demand.events import Pulse
+from pondage.kernel.demand.events import Clear, Pulse
 from pondage.ledger.act import compaction, rollback, verbs
 from pondage.ledger.commit import guarded, polling, work
 from pondage.operations import landed_files
@@ -123,6 +123,13 @@ class Story:
         if self.chance.random() < 0.5:
             self.land()  # after it was decided what that Run reads
         assert guarded.release(self.pipeline.ledger, held)
+        while self.pipeline.attempt():
+            pass
+        if self.pipeline.failures:
+            # One of the files that it had decided to read was written anew: it is told, and looked at anew.
+            assert {each.code for each in self.pipeline.failures} == {"FILE_GONE"}
+            self.pipeline.failures.clear()
+            verbs.send(self.pipeline.ledger, "main", Clear(pond=PondKey("trips@1")))
         self.run()
         # What landed after the decision is taken by the next Run.
         self.run()
