@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import orc, parquet
 
+from pondage.connect.landing import landed_files as landing_code
+from pondage.connect.landing.listing import LandedFile, Seen
 from pondage.define.values.names import PondKey
 from pondage.engine.attempt.attempt import Attempt
 from pondage.engine.attempt.log import AttemptLog
@@ -41,12 +45,14 @@ class Landing:
         self._clock = 1_700_000_000
         self.pipeline = deployed(ponds.format(folder=folder, said=said))
 
-    def land(self, name: str, content: str | pa.Table) -> Path:
+    def land(self, name: str, content: str | bytes | pa.Table) -> Path:
         """Put a file there, later than those before."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, str):
             path.write_text(content)
+        elif isinstance(content, bytes):
+            path.write_bytes(content)
         else:
             parquet.write_table(content, path)
         self._clock += 1
@@ -444,3 +450,59 @@ def test_a_file_that_is_not_what_it_was_when_it_was_listed_fails_by_its_name_and
     assert "b.csv" in made.pipeline.failures[0].message
     verbs_clear(made)
     assert made.rows("id") == ([[1]] if becomes == "gone" else [[1], [3]])
+
+
+def test_a_file_that_goes_between_the_listing_and_the_look_at_it_fails_by_its_name(
+    landing: Callable[[str], Landing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = landing(TYPED)
+    made.land("a.csv", csv("1,1.5"))
+    real = landing_code.look
+
+    def looked(*asked: Any, **given: Any) -> Seen:
+        seen = real(*asked, **given)
+        return Seen(files=(*seen.files, LandedFile(modified=1, path="gone.csv", size=1)), settling=())
+
+    with monkeypatch.context() as torn:
+        torn.setattr(landing_code, "look", looked)
+        made.pipeline.run("trips")
+    assert made.pipeline.failures[-1].code == "FILE_GONE"
+    assert "gone.csv" in made.pipeline.failures[-1].message
+    verbs_clear(made)
+    assert made.rows("id") == [[1]]
+
+
+def test_a_folder_that_is_away_fails_by_its_name_and_is_taken_on_when_it_is_back(
+    landing: Callable[[str], Landing],
+) -> None:
+    made = landing(TYPED)
+    made.land("a.csv", csv("1,1.5"))
+    made.run()
+    away = made.folder.rename(made.folder.parent / "away")
+    made.pipeline.run("trips")
+    assert made.pipeline.failures[-1].code == "NO_FILE"
+    assert str(made.folder) in made.pipeline.failures[-1].message
+    assert made.rows("id") == [[1]]
+    away.rename(made.folder)
+    made.land("b.csv", csv("2,2.5"))
+    verbs_clear(made)
+    assert made.rows("id") == [[1], [2]]
+
+
+def test_orc_and_text_files_are_taken_as_others_are(landing: Callable[[str], Landing]) -> None:
+    made = landing('schema="id bigint, fare double", drift="cast"')
+    for number, kind in enumerate((pa.int32(), pa.int64())):
+        sink = io.BytesIO()
+        orc.write_table(pa.table({"id": pa.array([number], kind), "fare": pa.array([1.5])}), sink)
+        made.land(f"{number}.orc", sink.getvalue())
+    made.run()
+    assert made.rows() == [[0, 1.5], [1, 1.5]]
+
+
+def test_lines_of_text_are_rows(landing: Callable[[str], Landing]) -> None:
+    made = landing("")
+    made.land("a.log", "one\ntwo\n")
+    made.run()
+    made.land("b.log", "three\n")
+    made.run()
+    assert made.rows() == [["one"], ["three"], ["two"]]

@@ -132,9 +132,16 @@ def _decided(
         known = _required(table, asked.path)
         return Decision(folder=folder, schema=known.json(), lists=lists, waiting=len(seen.settling), forgotten=last)
     form = _form(asked, [each.path for each in chosen])
-    found = schemas_of(
-        spark, form, folder.path, [each.path for each in chosen], options=asked.options, header=asked.header
-    )
+    try:
+        found = schemas_of(
+            spark, form, folder.path, [each.path for each in chosen], options=asked.options, header=asked.header
+        )
+    except FileNotFoundError as error:
+        raise FilesRefused(
+            f"a file of {folder.path} went after it was listed: {error}",
+            code="FILE_GONE",
+            hint="let the next Run look at the folder anew: pondage clear POND",
+        ) from error
     table, groups, entries = _grouped(chosen, found, table, asked, form)
     gone = taken.gone()
     if gone:
