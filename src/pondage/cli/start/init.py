@@ -8,6 +8,7 @@ import click
 
 from pondage.cli.client.settings import json_option, verb
 from pondage.cli.printing.output import print_view
+from pondage.errors import ProjectError
 from pondage.project.starter import create_project
 
 
@@ -28,7 +29,10 @@ def init(directory: Path, name: str | None, example: str | None, is_json: bool) 
             raise click.UsageError("an example keeps its name; leave out --name or --example")
         from pondage.cli.start.demo import copy_example
 
-        copy_example(directory, example)
+        if not copy_example(directory, example):
+            raise ProjectError(
+                f"{directory} has the example {example} already", hint=f"cd {directory}, or name another", code="EXISTS"
+            )
         files = sorted(str(path) for path in directory.rglob("*") if path.is_file())
     where = "" if directory == Path() else f"cd {directory} && "
     lines = [*(f"wrote {path}" for path in files), f"next: {where}pondage deploy && pondage dev"]
