@@ -10,6 +10,8 @@ MOST_SLOTS = 10_000
 """The largest pool: each slot is a row."""
 SHORTEST_S = 0.01
 """Nobody beats or looks more often: it would do nothing else."""
+LEAST_LEASE_S = 1.0
+"""So long may every process be silent: whoever starts Spark, or waits for the ledger's lock, does not beat meanwhile."""
 LONGEST_S = 10 * 365 * 86_400
 """No setting is longer than ten years: times are added up in microseconds of 64 bits."""
 
@@ -54,6 +56,10 @@ class Durability(msgspec.Struct, frozen=True, kw_only=True):
             )
             hint = "two beats may be missed before a supervisor ends a process: raise it, or lower one of the others"
             yield "reap_after_s", what, hint
+        elif self.fence_after_s < LEAST_LEASE_S:
+            least = self.child_margin_s + LEAST_LEASE_S
+            what = f"is {self.reap_after_s:g}, and reap_after_s ≥ child_margin_s + {LEAST_LEASE_S:g} = {least:g} must hold"
+            yield "reap_after_s", what, "a process that is busy may be silent for so long: raise it, or lower the other"
         if self.progress_lease_s is not None and self.progress_lease_s < beats_s:
             what = f"is {self.progress_lease_s:g}, and progress_lease_s ≥ 3 × heartbeat_s = {beats_s:g} must hold"
             yield "progress_lease_s", what, "progress is told with the heartbeats: raise it"
