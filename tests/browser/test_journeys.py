@@ -356,7 +356,9 @@ def test_a_reactor_is_paused_and_goes_on_and_a_dead_letter_is_sent_again(open_pa
     wait_until(lambda: int(str(at.live.state()["fires"])) > before, what="the letter is never fired again")
 
 
-def test_what_a_live_reactor_cannot_go_on_with_is_said_with_the_time_and_what_to_type(open_page: Open, at: Site) -> None:
+def test_what_a_live_reactor_cannot_go_on_with_is_said_with_the_time_and_what_to_type(
+    open_page: Open, at: Site
+) -> None:
     with at.ledger.reading() as tx:
         row = next(each for each in reactors.deployed(tx) if each.name == "quote")
     lease = reactors.Lease(actor=row.actor, environment=row.environment, name=row.name, epoch=row.epoch, token="t")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator
+from decimal import Decimal
 from pathlib import Path
 
 import msgspec
@@ -12,10 +13,12 @@ import pytest
 
 from pondage import Accumulator, Reactor
 from pondage.define.reactor.accumulator import Arrived
+from pondage.define.reactor.boundary import BoundaryType, InvalidBoundary
 from pondage.define.reactor.reactor import Publish
 from pondage.engine.live import journal as journal_module
 from pondage.engine.live.owned import OwnedReactor
 from pondage.engine.live.publishing import Publisher
+from pondage.engine.live.table import Table
 from pondage.errors import LedgerError, PondageError
 from pondage.kernel.reaction import living
 from pondage.kernel.reaction.events import Flush, Polled
@@ -305,6 +308,22 @@ def test_results_that_do_not_fit_the_table_any_more_are_letters_and_the_others_a
         assert [each.id for each in letters.every(tx, desk.actor)] == ["result@2.g", "result@3.g"]
         assert tx.rows("SELECT fire FROM reactor_publications", int) == []
     desk.ledger.close()
+
+
+class Amount(msgspec.Struct):
+    parts: list[Decimal | None]
+
+
+@pytest.mark.parametrize("text", ["1e100", "1e-100", "1e1000000", "1e-100000000", "9" * 77, "NaN", "sNaN", "-Infinity"])
+def test_a_decimal_that_arrow_would_read_foreign_memory_for_fails_its_fire_before_arrow_sees_it(text: str) -> None:
+    """A push of `1e-1000000` ended the live host with SIGSEGV, and all its reactors."""
+    table = Table(BoundaryType(Amount))
+    for number in ("1", "-0.5", "1e19", "1.50", "9" * 20, "0e-18"):
+        table.require_fit([Amount([Decimal(number), None])])
+    with pytest.raises(InvalidBoundary, match=r"no decimal number|more digits than decimal\(38,18\)"):
+        table.require_fit([Amount([None, Decimal(text)])])
+    kept = msgspec.json.encode([Amount([Decimal(text)])]).decode()
+    assert "does not fit" in str(table.refusal(kept))
 
 
 def test_a_publication_that_cannot_be_written_is_said_with_the_time_and_what_to_type_and_fires_go_on(
