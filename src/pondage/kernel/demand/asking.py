@@ -143,6 +143,7 @@ def drop_demand(pond: Pond, by: PausedBy) -> None:
     state.targets.clear()
     state.wave = None
     state.tides.clear()
+    state.following.clear()
     state.paused = {name: state.paused.get(name, by) for name in pond.shape.schedules}
     state.is_woken = state.is_forced = state.is_comparing = False
     state.older, state.catch_up_to = [], NONE
@@ -163,8 +164,9 @@ def standing_triggers(pond: Pond) -> list[str]:
 
 
 def prune_paused(pond: Pond) -> None:
-    """Forget that triggers were paused that are no more: another of the same name is not theirs."""
+    """Forget what was of triggers that are no more: another of the same name was not paused, and has learned nothing."""
     standing = standing_triggers(pond)
+    pond.state.following = {name: each for name, each in pond.state.following.items() if name in standing}
     pond.state.paused = {name: by for name, by in pond.state.paused.items() if name in standing}
 
 

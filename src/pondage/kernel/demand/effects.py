@@ -28,6 +28,7 @@ class Reason(StrEnum):
     WINDOW = "window"
     TIDE = "tide"
     CLOCK = "clock"
+    READERS = "readers"
     VERB = "verb"
 
 

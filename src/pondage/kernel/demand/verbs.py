@@ -1,6 +1,7 @@
 """What operators and triggers do to a Pond."""
 
 from pondage.kernel.demand.agreeing import ask_anew
+from pondage.kernel.demand import readers
 from pondage.kernel.demand.asking import drop_demand, on_target, prune_paused, standing_triggers, tap
 from pondage.kernel.demand.blocking import set_blocked
 from pondage.kernel.demand.clearing import clear, roll_back
@@ -14,6 +15,7 @@ from pondage.kernel.demand.events import (
     Kill,
     Pause,
     Pulse,
+    Read,
     Remove,
     Resume,
     Rollback,
@@ -41,6 +43,8 @@ def apply(work: Work, pond: Pond, event: Verb, number: int) -> None:
             tap(work, pond)
         case Pulse():
             on_target(work, pond, work.now if event.at is None else min(event.at, work.now))
+        case Read():
+            readers.on_read(work, pond, event)
         case Wave() | Tide() | Calm() | Due() | Pause() | Resume():
             _stand(work, pond, event)
         case Sleep():
@@ -102,9 +106,11 @@ def _stand(work: Work, pond: Pond, event: Standing) -> None:
         case Wave():
             # Whoever gives a trigger wants it to ask, also when one of its name was paused.
             state.wave = event.pacing
+            readers.follow(work, pond, WAVE, event.follow)
             _resume(work, pond, [WAVE])
         case Tide():
             state.tides[event.name] = max(event.limit, 0)
+            readers.follow(work, pond, event.name, event.follow)
             _resume(work, pond, [event.name])
         case Calm():
             for name in _named(pond, event.name):
