@@ -1,7 +1,7 @@
 """When a Pond is read: the quarter hours of a week that a trigger has learned, and what share of them to expect.
 
-Numbers are fixed point (1/65536). What was learned halves every two weeks, which is applied to a quarter hour when it is
-next looked at, so one at which nobody reads costs nothing. Pure: whoever asks says where on the clock he is.
+Numbers are fixed point (1/65536). What was learned halves every two weeks, which is applied to a quarter hour when it
+is next looked at, so one at which nobody reads costs nothing. Pure: whoever asks says where on the clock he is.
 """
 
 import msgspec

@@ -25,10 +25,10 @@ _AHEAD = 8 * DAY * QUARTER
 
 
 def follow(work: Work, pond: Pond, name: str, given: Follow | None) -> None:
-    """Let a trigger follow its readers from now on, or not any more. One that did so already keeps what it has learned."""
+    """Let a trigger follow its readers from now on, or not any more. One that did so keeps what it has learned."""
     state = pond.state
     if given is None:
-        state.following.pop(name, None)
+        work.unfollow(pond, [name])
         return
     known = state.following.get(name)
     week = work.ponds.week(given.tz)
@@ -102,7 +102,7 @@ def hold(pond: Pond, name: str) -> int:
 
 
 def _awake_until(work: Work, pond: Pond, name: str) -> tuple[int, int]:
-    """Give until when it is awake (not after now: it rests), and when it wakes for the next expected reader, or NONE."""
+    """Give until when it is awake (not after now: it rests), and when it wakes for the next expected reader."""
     known, learned = pond.state.following[name], work.profile(pond, name)
     now, lead = work.now, pace.lead(pond)
     until = known.new_until

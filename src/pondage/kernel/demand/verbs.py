@@ -1,8 +1,8 @@
 """What operators and triggers do to a Pond."""
 
-from pondage.kernel.demand.agreeing import ask_anew
 from pondage.kernel.demand import readers
-from pondage.kernel.demand.asking import drop_demand, on_target, prune_paused, standing_triggers, tap
+from pondage.kernel.demand.agreeing import ask_anew
+from pondage.kernel.demand.asking import drop_demand, on_target, prune_triggers, standing_triggers, tap
 from pondage.kernel.demand.blocking import set_blocked
 from pondage.kernel.demand.clearing import clear, roll_back
 from pondage.kernel.demand.deploying import on_remove
@@ -86,7 +86,7 @@ def kill(work: Work, pond: Pond, reason: Reason) -> None:
 
 def sleep(work: Work, pond: Pond, by: PausedBy = PausedBy.SLEEP) -> None:
     """Forget demand and standing triggers; started Runs complete. The Sinks ask again with their next demand."""
-    drop_demand(pond, by)
+    drop_demand(work, pond, by)
     work.send_down(pond, Dropped(pond.key))
     work.change(pond)
 
@@ -117,7 +117,7 @@ def _stand(work: Work, pond: Pond, event: Standing) -> None:
                 if name == WAVE:
                     state.wave = None
                 state.tides.pop(name, None)
-            prune_paused(pond)
+            prune_triggers(work, pond)
         case Pause():
             state.paused.update(dict.fromkeys(_named(pond, event.name), PausedBy.PAUSE))
         case Resume():

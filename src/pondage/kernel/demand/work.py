@@ -1,6 +1,7 @@
 """The working memory of one step: the Ponds that were loaded, the signals under way, what changed, what was decided."""
 
 from collections import deque
+from collections.abc import Iterable
 
 from pondage.kernel.demand.effects import Effect
 from pondage.kernel.demand.ponds import Ponds
@@ -89,6 +90,12 @@ class Work:
         """Begin with a new profile."""
         self.profiled[pond.key, trigger] = None
         self.ponds.begin_profile(pond.key, trigger, profile)
+
+    def unfollow(self, pond: Pond, triggers: Iterable[str]) -> None:
+        """Let these triggers follow nobody any more; what they have learned is forgotten."""
+        for trigger in list(triggers):
+            if pond.state.following.pop(trigger, None) is not None:
+                self.profiled[pond.key, trigger] = None
 
     def look(self, pond: Pond) -> None:
         """Have the Pond looked at again before the step ends: can it start, is its Tide due?"""
