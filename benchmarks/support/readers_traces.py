@@ -74,7 +74,7 @@ def zones(chance: random.Random) -> Iterator[Read]:
 
 
 ABANDONED, FOUND = 16, 31
-"""The Wednesday of the third week, after which nobody looks, and the Thursday of the fifth, when somebody does again."""
+"""The Wednesday of the third week, after which nobody looks, and the Thursday of the fifth, when one does again."""
 
 
 def abandoned(chance: random.Random) -> Iterator[Read]:

@@ -12,9 +12,9 @@ from pondage.define.values.week import QUARTER, Place, week_of
 from pondage.kernel.demand import NONE, Pacing, PondKey, PondShape, explain
 from pondage.kernel.demand.events import Follow, Pause, Read, Resume, Tap, Tick, Tide, Verb, Wave
 from pondage.kernel.demand.gates import Resting
-from pondage.kernel.demand.profile import ONE, SURE, Profile, new_profile, note, rotate, share
 from pondage.kernel.demand.readers import NEW_FOR
 from pondage.kernel.demand.state import decode_state, encode_state
+from pondage.kernel.reading.profile import ONE, SURE, Profile, new_profile, note, rotate, share
 from pondage.simulate.drive import Simulation, Workers
 from pondage.simulate.virtual import VirtualHost
 from tests.kernel.demand.driving import Driver

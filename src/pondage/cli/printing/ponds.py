@@ -62,7 +62,7 @@ def trigger_text(trigger: TriggerView) -> str:
     awake = trigger.awake
     if awake is None:
         return _asking_text(trigger)
-    until = "" if awake.until is None else f" until {clock_text(awake.until, awake.tz)}"
+    until = " until somebody reads" if awake.until is None else f" until {clock_text(awake.until, awake.tz)}"
     return f"{_asking_text(trigger)} ({'awake' if awake.is_awake else 'resting'}{until})"
 
 

@@ -5,9 +5,9 @@ An event about an unknown Pond, an unknown Ripple or an attempt that is over cha
 
 import msgspec
 
-from pondage.kernel.demand.profile import SURE
 from pondage.kernel.demand.shape import PondKey
 from pondage.kernel.demand.state import Pacing
+from pondage.kernel.reading.profile import SURE
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower, omit_defaults=True):

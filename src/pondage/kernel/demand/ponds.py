@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from pondage.define.values.week import Week, week_of
-from pondage.kernel.demand.profile import Profile
 from pondage.kernel.demand.shape import PondKey, PondShape
 from pondage.kernel.demand.state import PondState
+from pondage.kernel.reading.profile import Profile
 
 
 class Ponds(Protocol):

@@ -5,15 +5,16 @@ with each read, when it begins to rest, and once a day.
 """
 
 from pondage.define.values.week import DAY, QUARTER, SECOND, Week
-from pondage.kernel.demand import pace, profile
+from pondage.kernel.demand import pace
 from pondage.kernel.demand.asking import on_target, tap
 from pondage.kernel.demand.events import Follow, Read
 from pondage.kernel.demand.gates import Resting
 from pondage.kernel.demand.ponds import Ponds
-from pondage.kernel.demand.profile import Profile
 from pondage.kernel.demand.shape import NONE
 from pondage.kernel.demand.state import WAVE, Following, Pacing
 from pondage.kernel.demand.work import Pond, Work
+from pondage.kernel.reading import profile
+from pondage.kernel.reading.profile import Profile
 
 LEAST_HOLD = 1_800 * SECOND
 NEW_FOR = 7 * DAY * QUARTER

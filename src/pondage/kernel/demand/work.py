@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 from pondage.kernel.demand.effects import Effect
 from pondage.kernel.demand.ponds import Ponds
-from pondage.kernel.demand.profile import Profile
 from pondage.kernel.demand.shape import PondKey, PondShape
 from pondage.kernel.demand.signals import Demand, Fact
 from pondage.kernel.demand.state import PondState
+from pondage.kernel.reading.profile import Profile
 
 
 class Pond:

@@ -9,9 +9,9 @@ import msgspec
 
 from pondage.define.values.names import PondKey
 from pondage.define.values.week import Week, week_of
-from pondage.kernel.demand.profile import Profile
 from pondage.kernel.demand.shape import PondShape
 from pondage.kernel.demand.state import PondState, decode_state, encode_state
+from pondage.kernel.reading.profile import Profile
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, environments, profiles

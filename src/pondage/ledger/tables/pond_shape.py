@@ -6,8 +6,8 @@ from pondage.define.pond.calendar import Calendar
 from pondage.define.pond.definition import FollowDefinition, PondDefinition
 from pondage.define.values.names import pond_key
 from pondage.kernel.demand.events import Follow
-from pondage.kernel.demand.profile import ONE
 from pondage.kernel.demand.shape import Occurrences, PondShape, Retries
+from pondage.kernel.reading.profile import ONE
 
 BORROWED = "published"
 """The only Ripple that the machine sees of a borrowed Pond; its Runs show whatever the Run above shows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.values.names import PondKey, split_key
-from pondage.kernel.demand.profile import Profile
+from pondage.kernel.reading.profile import Profile
 from pondage.ledger.database.driver import Transaction, numbered
 
 _MOST = 500

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.views.words import clock_text, count_text, weekday_text
+from pondage.views.words import clock_text, weekday_text
 
 _DAY_US = 86_400_000_000
+_WEEKS = {1: "week", 2: "two weeks", 3: "three weeks", 4: "four weeks", 5: "five weeks"}
+"""An explanation never looks back further."""
 
 
 class RestingFields(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +40,7 @@ def resting_text(rest: RestingFields, now: int) -> str:
 def _nobody(rest: RestingFields) -> str:
     if rest.missed:
         return "readers were expected on two days, and nobody came"
-    days = f"on {'workdays' if rest.is_workday else 'weekends'} of the last {count_text(rest.weeks, 'week')}"
+    days = f"on {'workdays' if rest.is_workday else 'weekends'} of the last {_WEEKS.get(rest.weeks, 'weeks')}"
     if rest.quiet is None:
         return f"nobody has read it {days}"
     since, until = (f"{minutes // 60:02}:{minutes % 60:02}" for minutes in rest.quiet)

@@ -7,11 +7,13 @@ is next looked at, so one at which nobody reads costs nothing. Pure: whoever ask
 import msgspec
 
 from pondage.define.values.week import DAY, WEEK, Place, Week
-from pondage.kernel.demand.shape import NONE
 
 ONE = 65_536
 SURE = 19_661
 """From which share on a reader is expected: 0.3."""
+
+NONE = -2
+"""No moment and no day, as in the demand machine."""
 
 _DECAY = 46_341
 """One week: the square root of a half."""
