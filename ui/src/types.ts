@@ -476,6 +476,14 @@ export interface HealthView {
   at: number;
 }
 
+export interface HeldFiles {
+  table: string;
+  run: string;
+  schema: string;
+  files: string[];
+  held_until: number;
+}
+
 export interface HistoryLine {
   at: number;
   kind: string;
