@@ -1040,6 +1040,7 @@ export interface ReactorChange {
   version_from: string | null;
   version_to: string | null;
   is_rebound: boolean;
+  rebound: string[];
 }
 
 export interface ReactorView {
