@@ -421,14 +421,20 @@ def test_a_file_that_is_ignored_or_whose_wish_cannot_be_granted_leaves_the_folde
     gone = made.land("b.csv", csv("2,1.5"))
     made.run()
     made.land("a.csv", csv("1,7.5"))
+    written = gone.stat()
     gone.unlink()
     Here(made.pipeline.ledger).ask(landed_files.files_forget, pond="trips", paths=["b.csv"])
     with monkeypatch.context() as dead:
         dead.setattr("pondage.spark.ripple.ripple.run_ripple", lambda *_: pytest.fail("Spark was asked"))
         made.run()
-    made.land("b.csv", csv("2,2.5"))
+    made.land("c.csv", csv("3,3.5"))
     made.run()
-    assert made.rows(order="1, 2") == [[1, 1.5], [2, 1.5], [2, 2.5]]
+    # As it was when it was taken: the wish holds, whatever was taken in between.
+    gone.write_text(csv("2,1.5"))
+    os.utime(gone, (written.st_mtime, written.st_mtime))
+    made.run()
+    made.run()
+    assert made.rows(order="1, 2") == [[1, 1.5], [2, 1.5], [2, 1.5], [3, 3.5]]
 
 
 @pytest.mark.parametrize("becomes", ["gone", "another"])

@@ -34,7 +34,7 @@ class ForgetRequest(PondRequest, frozen=True, kw_only=True):
 
 
 class FileView(msgspec.Struct, frozen=True, kw_only=True):
-    """One file: `state` is taken, aside, ignored, gone or waiting; `why` says why it was set aside."""
+    """One file: `state` is taken, aside, ignored, gone, forgotten or waiting; `why` says why it was set aside."""
 
     path: str
     state: str

@@ -121,6 +121,10 @@ def test_a_forgotten_file_is_new_again(tmp_path: Path) -> None:
     assert found.gone() == []
     assert found.is_new(file("a"))
     assert not found.is_new(file("b"))
+    _, lists = write(str(tmp_path), [Entry(path="b", size=0, modified=0, state="forgotten")], lists)
+    assert Taken(str(tmp_path), lists).is_new(file("b"))
+    _, lists = write(str(tmp_path), [taken("b")], lists)
+    assert not Taken(str(tmp_path), lists).is_new(file("b")), "the last word counts"
 
 
 @pytest.mark.parametrize(

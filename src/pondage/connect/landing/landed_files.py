@@ -154,6 +154,11 @@ def _decided(
             *entries,
             *(Entry(path=each.path, size=each.size, modified=each.modified, state="ignored") for each in ignored),
             *gone,
+            # A wish that cannot be granted now is kept: whenever the file is there, it is a new one.
+            *(
+                Entry(path=each, size=0, modified=0, state="forgotten")
+                for each in sorted(set(again).difference((each.path for each in seen.files), seen.settling))
+            ),
         ],
         lists,
         at=time.time_ns() // 1_000,

@@ -21,7 +21,7 @@ from pondage.connect.landing.decision import List
 from pondage.connect.landing.listing import LandedFile
 from pondage.connect.stores import store_of
 
-State = Literal["taken", "aside", "ignored", "gone"]
+State = Literal["taken", "aside", "ignored", "gone", "forgotten"]
 FILE = "list.parquet"
 BATCH = 65_536
 _TOLD, _THERE = 1, 2
@@ -67,7 +67,10 @@ class Taken:
             for batch in _batches(place, each.name, ["path", "size", "modified", "state"]):
                 columns = (batch.column(name).to_pylist() for name in batch.schema.names)
                 for path, size, modified, state in zip(*columns, strict=True):
-                    self._add(path, hash((size, modified)), _TOLD if state == "gone" else 0)
+                    if state == "forgotten":
+                        self.forget([path])
+                    else:
+                        self._add(path, hash((size, modified)), _TOLD if state == "gone" else 0)
 
     def _add(self, path: str, identity: int, mark: int) -> None:
         position = self._positions.setdefault(hash(path), len(self._identities))
