@@ -73,6 +73,13 @@ export interface AuditView {
   has_more: boolean;
 }
 
+export interface AwakeView {
+  is_awake: boolean;
+  until: number | null;
+  expected: number | null;
+  tz: string;
+}
+
 export interface Breaking {
   table: string;
   run: string;
@@ -391,6 +398,12 @@ export interface FolderView {
   files: FileView[];
 }
 
+export interface FollowDefinition {
+  tz: string;
+  sure: number;
+  is_resting: boolean;
+}
+
 export interface Forgotten {
   pond: string;
   paths: string[];
@@ -474,6 +487,14 @@ export interface GraphView {
 export interface HealthView {
   ok: boolean;
   at: number;
+}
+
+export interface HeldFiles {
+  table: string;
+  run: string;
+  schema: string;
+  files: string[];
+  held_until: number;
 }
 
 export interface HistoryLine {
@@ -1501,6 +1522,7 @@ export interface Ticket {
 export interface TideDefinition {
   limit_us: number;
   name: string;
+  follow: FollowDefinition | null;
 }
 
 export interface TimelineView {
@@ -1558,12 +1580,14 @@ export interface TriggerView {
   tz: string | null;
   next_at: number | null;
   paused_by: "kill" | "pause" | "sleep" | null;
+  awake: AwakeView | null;
 }
 
 export interface Triggers {
   wave: boolean;
   pacing: "eager" | "just_in_time";
   tides: TideDefinition[];
+  wave_follow: FollowDefinition | null;
   schedules: ScheduleDefinition[];
 }
 

@@ -634,6 +634,15 @@ CREATE TABLE audit (
     refused text
 );
 
+-- What a standing trigger that follows its readers has learned of them; `last_read` is the latest that it was told of.
+CREATE TABLE profiles (
+    pond bigint NOT NULL REFERENCES ponds,
+    "trigger" text NOT NULL,
+    body text NOT NULL,
+    last_read bigint NOT NULL,
+    PRIMARY KEY (pond, "trigger")
+);
+
 -- The read log: who read which Pond, in which minute (since 1970), through which door; `age` is the sum of the ages.
 -- It never has the text of a question. After a week a quarter of an hour is one row.
 CREATE TABLE reads (
@@ -656,10 +665,9 @@ CREATE TABLE read_leases (
     holder text NOT NULL,
     snapshots text NOT NULL,
     boot text NOT NULL,
-    heartbeat_at bigint NOT NULL,
+    alive_until bigint NOT NULL,
     held_until bigint
 );
-CREATE INDEX read_leases_holder ON read_leases (holder);
 
 -- A deployed reactor. Its actor row holds the lease (owner, token, epoch); on PostgreSQL `version` counts the commits of
 -- its journal and `state` is the declaration that the journal was written under. On SQLite the journal is a file beside

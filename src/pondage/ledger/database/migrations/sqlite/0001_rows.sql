@@ -631,6 +631,15 @@ CREATE TABLE audit (
     refused TEXT
 );
 
+-- What a standing trigger that follows its readers has learned of them; `last_read` is the latest that it was told of.
+CREATE TABLE profiles (
+    pond INTEGER NOT NULL REFERENCES ponds,
+    "trigger" TEXT NOT NULL,
+    body TEXT NOT NULL,
+    last_read INTEGER NOT NULL,
+    PRIMARY KEY (pond, "trigger")
+) WITHOUT ROWID;
+
 -- The read log: who read which Pond, in which minute (since 1970), through which door; `age` is the sum of the ages.
 -- It never has the text of a question. After a week a quarter of an hour is one row.
 CREATE TABLE reads (
@@ -653,10 +662,9 @@ CREATE TABLE read_leases (
     holder TEXT NOT NULL,
     snapshots TEXT NOT NULL,
     boot TEXT NOT NULL,
-    heartbeat_at INTEGER NOT NULL,
+    alive_until INTEGER NOT NULL,
     held_until INTEGER
 );
-CREATE INDEX read_leases_holder ON read_leases (holder);
 
 -- A deployed reactor. Its actor row holds the lease (owner, token, epoch); on PostgreSQL `version` counts the commits of
 -- its journal and `state` is the declaration that the journal was written under. On SQLite the journal is a file beside
