@@ -156,6 +156,8 @@ CREATE TABLE runs (
     error TEXT,
     started_at INTEGER NOT NULL,
     ended_at INTEGER,
+    -- It is not kept for its own sake any more: it goes when nobody else needs it.
+    thinned_at INTEGER,
     UNIQUE (pond, number)
 );
 CREATE INDEX runs_completed ON runs (pond, id) WHERE state = 'completed';
@@ -164,6 +166,16 @@ CREATE INDEX runs_open ON runs (environment, ended_at, id) WHERE ended_at IS NUL
 CREATE INDEX runs_newest ON runs (environment, id);
 CREATE INDEX runs_shown_elsewhere ON runs (origin) WHERE origin IS NOT NULL;
 CREATE INDEX runs_gone_back_to ON runs (rollback_of) WHERE rollback_of IS NOT NULL;
+
+-- What is left of Runs that are gone: those that ended in one hour, packed (`ledger/data/past.py`).
+CREATE TABLE run_past (
+    pond INTEGER NOT NULL REFERENCES ponds,
+    hour INTEGER NOT NULL,
+    runs INTEGER NOT NULL,
+    packed BLOB NOT NULL,
+    PRIMARY KEY (pond, hour)
+);
+CREATE INDEX run_past_old ON run_past (hour);
 
 -- A job that a project has deployed. A file that is only run is stored as a definition, and has no row here.
 CREATE TABLE jobs (
@@ -360,7 +372,7 @@ CREATE TABLE snapshots (
 CREATE INDEX snapshots_newest ON snapshots (dataset, id);
 CREATE INDEX snapshots_of_run ON snapshots (run);
 -- Few Ponds grow: for the others it is empty.
-CREATE INDEX snapshots_growing ON snapshots (dataset) WHERE kind IN ('append', 'merge');
+CREATE INDEX snapshots_growing ON snapshots (dataset) WHERE kind IN ('append', 'merge', 'partition');
 CREATE INDEX snapshots_marked ON snapshots (tombstoned_at) WHERE tombstoned_at IS NOT NULL AND swept_at IS NULL;
 
 -- Tables that grow: which snapshot a batch extends. Without a parent a table begins, and nobody can follow across it.
