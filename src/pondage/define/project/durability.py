@@ -44,6 +44,8 @@ class Durability(msgspec.Struct, frozen=True, kw_only=True):
     keep: str = ""
     """Which Runs stay as they become older; empty: all of an hour, the last of each hour of two days, and then of each
     day up to `retention_days`."""
+    reads_keep: float = 120.0
+    """Days for which the read log says who read what."""
     progress_lease_s: float | None = None
     """Without a finished task for so long a Ripple fails; None, the default, leaves it its time."""
 

@@ -16,7 +16,10 @@ HOUR_US = 3_600_000_000
 
 
 class PastRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A Run that is gone: `moment` is what its data described, `work_us` the time that its attempts took together."""
+    """A Run that is gone: `moment` is what its data described, `work_us` the time that its attempts took together.
+
+    `is_read`: somebody has read it through a door.
+    """
 
     number: int
     state: str
@@ -25,6 +28,7 @@ class PastRun(msgspec.Struct, frozen=True, kw_only=True):
     definition: int
     rows: int
     work_us: int
+    is_read: bool = False
 
 
 class _Columns(msgspec.Struct, array_like=True):
@@ -37,6 +41,7 @@ class _Columns(msgspec.Struct, array_like=True):
     definitions: list[int]
     rows: list[int]
     work: list[int]
+    read: list[bool]
 
 
 _decode = msgspec.msgpack.Decoder(_Columns).decode
@@ -52,6 +57,7 @@ def packed(runs: Sequence[PastRun]) -> bytes:
         definitions=_growth([run.definition for run in runs]),
         rows=[run.rows for run in runs],
         work=[run.work_us for run in runs],
+        read=[run.is_read for run in runs],
     )
     return zlib.compress(msgspec.msgpack.encode(columns))
 
@@ -62,11 +68,12 @@ def unpacked(body: bytes) -> list[PastRun]:
     ended = list(accumulate(found.ended))
     return [
         PastRun(
-            number=number, state=state, ended_at=at, moment=at - age, definition=definition, rows=rows, work_us=work_us
+            number=number, state=state, ended_at=at, moment=at - age, definition=definition, rows=rows, work_us=work_us,
+            is_read=is_read,
         )
-        for number, state, at, age, definition, rows, work_us in zip(
+        for number, state, at, age, definition, rows, work_us, is_read in zip(
             accumulate(found.numbers), found.states, ended, found.moments, accumulate(found.definitions), found.rows,
-            found.work, strict=True,
+            found.work, found.read, strict=True,
         )
     ]  # fmt: skip
 

@@ -9,6 +9,7 @@ from pondage.ledger.data.pages import PageRef
 from pondage.ledger.data.past import PastRun
 from pondage.ledger.database.driver import Transaction, numbered
 from pondage.ledger.ledger import Ledger
+from pondage.ledger.tables import reads
 
 BATCH = 200
 MOST_STEPS = 100_000
@@ -18,7 +19,7 @@ MOST_STEPS = 100_000
 # before, and never one that an active Run pins: so no pin of an active Run is left without its Run.
 _PAGE = """
 SELECT r.id AS id, r.pond AS pond, r.number AS number, r.state AS state, r.definition AS definition,
-       r.freshness - r.delay AS moment, r.started_at AS started_at, r.ended_at AS ended_at,
+       r.freshness - r.delay AS moment, r.read_at IS NOT NULL AS is_read, r.started_at AS started_at, r.ended_at AS ended_at,
        CASE WHEN (r.thinned_at IS NOT NULL
                   OR (r.ended_at IS NOT NULL AND EXISTS (SELECT 1 FROM environments e
                                                          WHERE e.id = r.environment AND e.removed_at IS NOT NULL)))
@@ -58,6 +59,7 @@ class _Over(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     definition: int
     moment: int
+    is_read: bool
     started_at: int
     ended_at: int | None
     is_prunable: bool
@@ -91,6 +93,8 @@ def prune(ledger: Ledger, *, dry_run: bool = False) -> int:
         pass
     if not dry_run:
         _forget_steps(ledger)
+    while not dry_run and _age_reads(ledger):
+        pass
     return pruned
 
 
@@ -179,6 +183,7 @@ def _remember(tx: Transaction, gone: list[_Over]) -> None:
             state=row.state,
             ended_at=row.started_at if row.ended_at is None else row.ended_at,
             moment=row.moment,
+            is_read=row.is_read,
             definition=row.definition,
             rows=rows.get(row.id, 0),
             work_us=work.get(row.id, 0),
@@ -220,3 +225,10 @@ def _forget_steps(ledger: Ledger) -> None:
                     page=page[-1],
                 )
         after = page[-1] if page else None
+
+
+def _age_reads(ledger: Ledger) -> bool:
+    """Put old minutes of the read log together, and delete what is too old; answer whether there may be more."""
+    with ledger.transaction() as tx:
+        has_coarsened = reads.coarsen(tx)
+        return reads.forget(tx, keep_days=ledger.durability.reads_keep) or has_coarsened

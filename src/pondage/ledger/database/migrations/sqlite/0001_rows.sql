@@ -158,6 +158,8 @@ CREATE TABLE runs (
     ended_at INTEGER,
     -- It is not kept for its own sake any more: it goes when nobody else needs it.
     thinned_at INTEGER,
+    -- When somebody first read its tables through a door; null while nobody has.
+    read_at INTEGER,
     UNIQUE (pond, number)
 );
 CREATE INDEX runs_completed ON runs (pond, id) WHERE state = 'completed';
@@ -602,6 +604,33 @@ CREATE TABLE audit (
     -- The code of why it was refused; null for what was done.
     refused TEXT
 );
+
+-- The read log: who read which Pond, in which minute (since 1970), through which door; `age` is the sum of the ages.
+-- It never has the text of a question. After a week a quarter of an hour is one row.
+CREATE TABLE reads (
+    environment INTEGER NOT NULL REFERENCES environments,
+    pond TEXT NOT NULL,
+    minute INTEGER NOT NULL,
+    door TEXT NOT NULL,
+    reader TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    age INTEGER NOT NULL,
+    PRIMARY KEY (environment, pond, minute, door, reader)
+);
+CREATE INDEX reads_minute ON reads (minute);
+CREATE INDEX reads_fine ON reads (minute) WHERE minute % 15 <> 0;
+
+-- What a process outside of the queue reads just now (ids of snapshots): kept while it beats, or until `held_until`.
+CREATE TABLE read_leases (
+    id INTEGER PRIMARY KEY,
+    holder TEXT NOT NULL,
+    snapshots TEXT NOT NULL,
+    boot TEXT NOT NULL,
+    heartbeat_at INTEGER NOT NULL,
+    held_until INTEGER
+);
+CREATE INDEX read_leases_holder ON read_leases (holder);
 
 -- A deployed reactor. Its actor row holds the lease (owner, token, epoch); on PostgreSQL `version` counts the commits of
 -- its journal and `state` is the declaration that the journal was written under. On SQLite the journal is a file beside
