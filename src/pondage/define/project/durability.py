@@ -54,7 +54,7 @@ class Durability(msgspec.Struct, frozen=True, kw_only=True):
         """Answer which Runs stay as they become older, where a Pond does not say otherwise."""
         if self.keep:
             return parsed_keep(self.keep, what="durability.keep")
-        longest_us = int(self.retention_days * DAY_US)
+        longest_us = int(min(self.retention_days, LONGEST_S) * DAY_US)
         return Keep(
             steps=tuple(
                 KeepStep(until_us=min(until_us, longest_us), every_us=every_us)

@@ -19,7 +19,8 @@ MOST_STEPS = 100_000
 # before, and never one that an active Run pins: so no pin of an active Run is left without its Run.
 _PAGE = """
 SELECT r.id AS id, r.pond AS pond, r.number AS number, r.state AS state, r.definition AS definition,
-       r.freshness - r.delay AS moment, r.read_at IS NOT NULL AS is_read, r.started_at AS started_at, r.ended_at AS ended_at,
+       r.freshness - r.delay AS moment, r.read_at IS NOT NULL AS is_read, r.started_at AS started_at,
+       r.ended_at AS ended_at,
        CASE WHEN (r.thinned_at IS NOT NULL
                   OR (r.ended_at IS NOT NULL AND EXISTS (SELECT 1 FROM environments e
                                                          WHERE e.id = r.environment AND e.removed_at IS NOT NULL)))

@@ -272,8 +272,8 @@ WHERE c.id = :cursor AND b.kind IN ('append', 'merge', 'partition')"""
 
 def _followed(tx: Transaction, since: int) -> set[int]:
     """Answer the batches that lead from where followers are to the newest: without them they would have to read all."""
-    contents = tx.rows(_FOLLOWERS, SnapshotContent, since=since)
-    cursors = {each for content in contents for each in (content.increment or Increment()).cursors.values()}
+    contents = tx.rows(_FOLLOWERS, tuple[SnapshotContent], since=since)
+    cursors = {each for (content,) in contents for each in (content.increment or Increment()).cursors.values()}
     return {found for cursor in sorted(cursors) for found in tx.rows(_BEHIND, int, cursor=cursor)}
 
 

@@ -7,7 +7,7 @@ A Run that is thinned is not needed for its own sake any more: its data and its 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 
 import msgspec
 
@@ -41,7 +41,7 @@ def thinned(runs: Sequence[EndedRun], keep: Keep, *, now: int, newest: int) -> l
     found: list[int] = []
     for is_completed in (True, False):
         own = [run for run in runs if run.is_completed == is_completed]
-        for run, later in zip(own, [*own[1:], None], strict=True):
+        for run, later in zip_longest(own, own[1:]):
             is_safe = safe is not None and run.id >= safe
             if not is_safe and not _stays(run, later, keep, now):
                 found.append(run.id)
