@@ -36,6 +36,7 @@ from pondage.operations import (
     installation,
     landed_files,
     questions,
+    reading,
     reactors,
     rollbacks,
     simulations,
@@ -233,7 +234,7 @@ CASES = [
 ]
 ASKING = {
     questions.query, questions.diff, questions.checks_rows, questions.withdraw, deployments.plan, deployments.analyze,
-    inference.infer, job_operations.job_difference, trees.flow_check, reactors.reactor_push,
+    inference.infer, job_operations.job_difference, trees.flow_check, reactors.reactor_push, reading.table_files,
 }  # fmt: skip
 """What is sent with a body and changes nothing that the audit is about: questions, plans, values that arrive."""
 OF_LIVE_HOSTS = {reactors.reactor_command}
