@@ -14,7 +14,7 @@ import msgspec
 
 from pondage.server.openapi import answers_of
 from pondage.server.routes import ROUTES
-from pondage.views.answers import QueryView
+from pondage.work.answers import QueryView
 from pondage.views.installation.feed import Changes, Reset, Snapshot
 from pondage.views.problems import Problem
 

@@ -25,7 +25,6 @@ LOCATION: dict[str, object] = {"type": "string", "minLength": 1, "format": "loca
 FILE: dict[str, object] = {"type": "string", "minLength": 1, "format": "file"}
 """A tree names a location of the project and a file below it; a path is for jobs."""
 
-PASSING = {"main": ANY_TABLE}
 ROOTS = ("global", "context")
 """What an expression names beside columns."""
 

@@ -24,8 +24,9 @@ from pondage.project.sql import tables_or_none
 from pondage.views import find
 from pondage.views.plans.declared import declared_pond
 from pondage.views.ponds.checks import breaking
-from pondage.views.ponds.diff import DiffView, StateView, TableDifference, comparison, unchanged
+from pondage.views.ponds.diff import DiffView, StateView, comparison, unchanged
 from pondage.views.problems import Problem
+from pondage.work.diff import TableDifference
 
 ASKED = ("query", "sample", "infer")
 """What is done for nobody but who asked it."""

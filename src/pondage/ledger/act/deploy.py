@@ -354,10 +354,3 @@ def _record(
     )
     history.record(tx, environment=environment, kind="deployment", payload={"project": project, "archive": digest})
     history.audit(tx, by, environment=environment, verb="deploy" if restored is None else "rollback", target=project)
-
-
-def newest_deployment(tx: Transaction, environment: int) -> int | None:
-    """Answer when something was deployed last."""
-    return tx.row(
-        "SELECT max(deployed_at) AS at FROM deployments WHERE environment = :environment", int, environment=environment
-    )

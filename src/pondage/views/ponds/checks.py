@@ -16,9 +16,9 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
 from pondage.ledger.tables.actors import PondRow
 from pondage.views import find
-from pondage.views.answers import QueryView
 from pondage.views.ponds.rules import expectation_text
 from pondage.views.words import list_text
+from pondage.work.answers import QueryView
 from pondage.work.snapshot import ExpectationResult
 
 Trend = Literal["better", "worse", "steady", "new"]
@@ -171,12 +171,5 @@ class BreakingView(msgspec.Struct, frozen=True, kw_only=True):
     table: str
     run: str
     is_published: bool
-    rule: str
-    rows: QueryView
-
-
-class BrokenRule(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker answers for one rule."""
-
     rule: str
     rows: QueryView
