@@ -11,6 +11,7 @@ from pondage.define.pond.definition import PondDefinition, RippleDefinition
 from pondage.define.values.names import PondKey, split_key, table_key
 from pondage.ledger.data.inputs import ripple_inputs
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.work.lineage import ColumnLineage, Origin
 from pondage.work.snapshot import SnapshotContent
 
@@ -150,16 +151,12 @@ def run_facts(tx: Transaction, run: str) -> RunFacts | None:
         for each in tx.rows(_TABLES, _Table, run=source_run)
         if (split_key(source)[0], each.ripple) in read
     ]
-    return RunFacts(
-        environment=row.environment,
-        pond=row.pond,
+    return of_row(
+        RunFacts,
+        row,
         run=run,
-        state=row.state,
-        error=row.error,
         description=definition.description,
         archive=definition.archive,
-        started_at=row.started_at,
-        ended_at=row.ended_at,
         inputs=tuple(_facts(each) for each in inputs),
         outputs=tuple(_facts(each, newest(tx, each.dataset)) for each in tx.rows(_TABLES, _Table, run=row.id)),
     )

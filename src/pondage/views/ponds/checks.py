@@ -12,6 +12,7 @@ from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 from pondage.ledger.data.checks import Judgement, judgements
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
 from pondage.ledger.tables.actors import PondRow
@@ -133,17 +134,13 @@ def _rule(pond: str, ripple: str, rule: ExpectationDefinition, past: list[Judgem
 
 
 def _outcome(judged: Judgement, result: ExpectationResult) -> RuleOutcome:
-    return RuleOutcome(
+    return of_row(
+        RuleOutcome,
+        result,
         run=judged.run_id,
         number=judged.run_number,
         at=judged.at,
         is_published=judged.snapshot is not None,
-        passed=result.passed,
-        severity=result.severity,
-        observed=result.observed,
-        broken=result.broken,
-        value=result.value,
-        is_set_aside=result.is_set_aside,
     )
 
 

@@ -110,15 +110,11 @@ class _WorkRow(msgspec.Struct, frozen=True, kw_only=True):
     job_started_at: int | None
 
 
-class _OpenRun(msgspec.Struct, frozen=True, kw_only=True):
+class _OpenRun(ActiveRunView, frozen=True, kw_only=True):
     row: int
-    id: str
     pond: int
-    number: int
-    freshness: int
-    started_at: int
-    reason: str
     definition: PondDefinition
+    ripples: tuple[RippleView, ...] = ()
 
 
 def active_runs(

@@ -78,19 +78,12 @@ _FILES = """SELECT r.public_id AS run, r.number AS run_number, p.name || '@' || 
             WHERE r.id = :run AND d.kind <> 'compact' AND e.claimed_at IS NOT NULL ORDER BY e.id"""
 
 
-class _Try(msgspec.Struct, frozen=True, kw_only=True):
+class _Try(LogFile, frozen=True, kw_only=True):
     dispatch: int
     run: str = ""
     run_number: int = 0
     pond: str = ""
-    ripple: str
-    attempt: int
-    epoch: int
-    claimed_at: int
-    outcome: str | None
-    completed_at: int | None = None
-    rows: int | None = None
-    bytes: int | None = None
+    path: str = ""
 
 
 def locate(tx: Transaction, environment: str, subject: str | None = None, *, ripple: str | None = None) -> LogsView:
