@@ -20,6 +20,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import advance
 from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import actors, history, job_plans, job_runs
+from pondage.ledger.tables.archives import store_archive
 from pondage.ledger.tables.history import Caller
 from pondage.ledger.tables.job_plans import JobVersion, StoredJob
 from pondage.ledger.tables.job_runs import JobRunRow, RunRows
@@ -56,7 +57,7 @@ def start_job(
         identity = actors.environment(tx, environment, is_created=True)
         assert identity is not None
         if archive:
-            job_plans.store_archive(tx, job.archive, archive)
+            store_archive(tx, job.archive, archive)
         job = flow_constants.resolved(tx, job)
         definition = job_plans.store(tx, job)
         run = _insert(tx, identity, public_id, job, definition, known, resumed_from=None, reason=reason)
@@ -113,7 +114,7 @@ def resume(
                 code="RESUME_PLAN_MISMATCH",
             )
         if archive:
-            job_plans.store_archive(tx, job.archive, archive)
+            store_archive(tx, job.archive, archive)
         definition = job_plans.store(tx, job)
         restore = collect(version.index, rows, Index(job.plan), fresh_globals=fresh_globals)
         context = _context(rows)

@@ -184,15 +184,8 @@ def read_lines(warehouse: Path, file: LogFile, *, offset: int = 0) -> tuple[list
 
 
 def _written(file: LogFile) -> LogLine:
-    return LogLine(
-        at=file.completed_at,
-        level="INFO",
-        text=f"wrote {file.rows:,} rows, {file.bytes:,} bytes",
-        pond=file.pond,
-        ripple=file.ripple,
-        run=file.run,
-        attempt=file.attempt,
-    )
+    text = f"wrote {file.rows:,} rows, {file.bytes:,} bytes"
+    return of_row(LogLine, file, at=file.completed_at, level="INFO", text=text)
 
 
 def with_found_logs(view: RunDetailView, warehouse: Path) -> RunDetailView:
@@ -231,12 +224,4 @@ def _line(body: str, file: LogFile) -> LogLine:
     at = None if match is None else _moment(match[1])
     if at is None:
         match = None
-    return LogLine(
-        at=at,
-        level=match[2] if match else None,
-        text=match[3] if match else body,
-        pond=file.pond,
-        ripple=file.ripple,
-        run=file.run,
-        attempt=file.attempt,
-    )
+    return of_row(LogLine, file, at=at, level=match[2] if match else None, text=match[3] if match else body)
