@@ -78,6 +78,7 @@ READING = {
     "type show": ["type show Tool", "type show Table"],
     "reactor list": ["reactor list"],
     "alert list": ["alert list", "alert list --open -n 1"],
+    "readers": ["readers", "readers sales --days 1"],
     "token list": ["token list"],
     "secret list": ["secret list"],
     "doctor": ["doctor", "doctor --replay"],
@@ -146,7 +147,7 @@ CHANGING = {
 }  # fmt: skip
 """What changes something: tested in test_remote."""
 OF_FILES = {
-    "init", "import-sdp", "test", "warmup", "job graph", "job trace", "job validate", "component manifest",
+    "error", "init", "import-sdp", "test", "warmup", "job graph", "job trace", "job validate", "component manifest",
     "conform control", "conform demand", "conform incremental", "conform reaction",
     "mailbox close", "mailbox health", "mailbox panic",
     "mailbox pop", "mailbox put", "mailbox take", "mailbox wait-stop",

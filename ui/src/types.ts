@@ -210,6 +210,13 @@ export interface DoctorView {
   checks: CheckView[];
 }
 
+export interface DoorReader {
+  reader: string;
+  door: "api" | "page" | "query" | "read" | "sql";
+  reads: number;
+  last_at: number;
+}
+
 export interface EditedView {
   changed: string[];
   added: string[];
@@ -629,6 +636,7 @@ export interface LineageTable {
   is_deployed: boolean;
   snapshot: string | null;
   run: string | null;
+  number: number | null;
   freshness: number | null;
   delay: number;
   is_spliced: boolean;
@@ -677,6 +685,7 @@ export interface LogsView {
   files: LogFile[];
   lines: LogLine[];
   reactor: string | null;
+  runs: string[];
 }
 
 export interface MadeToken {
@@ -766,6 +775,7 @@ export interface PlanView {
   problems: ValuesProblem[];
   digest: string;
   recomputes: string[];
+  goes_on: string[];
   asking: string[];
   reactors: ReactorChange[];
   is_analyzed: boolean;
@@ -827,6 +837,16 @@ export interface PondDefinition {
   feed: FeedDefinition | null;
 }
 
+export interface PondReaders {
+  pond: string;
+  reads: number;
+  bytes: number;
+  age_us: number;
+  last_at: number;
+  week: number[];
+  readers: DoorReader[];
+}
+
 export interface PondReference {
   key: string;
   is_deployed: boolean;
@@ -871,6 +891,7 @@ export interface PondShow {
   freshness: number | null;
   delay: number | null;
   current_run: string | null;
+  current_number: number | null;
   ripples: RippleShow[];
   read_from: string | null;
   is_spliced: boolean;
@@ -1058,12 +1079,32 @@ export interface ReadPondView {
   run: string | null;
 }
 
+export interface ReadRow {
+  pond: string;
+  minute: number;
+  door: "api" | "page" | "query" | "read" | "sql";
+  reader: string;
+  count: number;
+  bytes: number;
+  age: number;
+}
+
 export interface ReaderView {
   component: string;
   port: string;
   read: number;
   waits: "" | "reader" | "writer";
   error: string | null;
+}
+
+export interface ReadersView {
+  environment: string;
+  at: number;
+  since: number;
+  week_from: number;
+  ponds: PondReaders[];
+  unread: UnreadRuns[];
+  reads: ReadRow[];
 }
 
 export interface Reason {
@@ -1532,6 +1573,14 @@ export interface Trouble {
   text: string;
   hint: string;
   affected: string[];
+}
+
+export interface UnreadRuns {
+  pond: string;
+  runs: number;
+  unread: number;
+  spent_us: number;
+  unread_us: number;
 }
 
 export interface VacuumReport {

@@ -30,6 +30,8 @@ from pondage.work.diff import TableDifference
 
 ASKED = ("query", "sample", "infer")
 """What is done for nobody but who asked it."""
+AskingDoor = Literal["query", "api", "page"]
+"""Through which door a question comes, for the read log: the command line, a program, the page."""
 State = Literal["no worker", "waiting", "starting spark", "running", "done", "failed"]
 
 
@@ -47,11 +49,12 @@ class AnswerView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueryRequest(NotedRequest, frozen=True, kw_only=True):
-    """A question in SQL; `as_of` reads the past: a moment in microseconds, or a Run."""
+    """A question in SQL; `as_of` reads the past: a moment in microseconds, or a Run. The read log names the `door`."""
 
     sql: Annotated[str, msgspec.Meta(min_length=1, max_length=50_000)]
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
     as_of: Moment | str | None = None
+    door: AskingDoor = "api"
 
 
 class SampleRequest(Upload, frozen=True, kw_only=True):
@@ -178,6 +181,7 @@ def query(context: Context, asked: QueryRequest) -> AnswerView:
         as_of=seen,
         tables=tables,
         timeout_s=context.question_s,
+        reader=context.reader(asked.door),
     )
     notes = questions.major_notes(context.ledger, context.environment, tables, as_of=seen)
     return AnswerView(id=known_as(work), kind="query", state="waiting", notes=notes)

@@ -96,8 +96,7 @@ def rollback_pond(context: Context, asked: PondBackRequest) -> PondBack:
     with ledger.reading() as tx:
         found = find.environment_id(tx, environment)
         key = find.pond(tx, found, asked.pond).key
-        wanted = f"{key}#{given}" if given.isascii() and given.isdecimal() else given
-        identity = find.run_id(tx, found, wanted)
+        identity = find.run_id(tx, found, given, of=key)
         if identity is None:
             raise NotFound(f"there is no Run {given!r}", hint=f"pondage runs {asked.pond}", code="NO_RUN")
         older = detail(tx, environment, identity)

@@ -16,6 +16,7 @@ from pondage.operations import (
     ponds,
     questions,
     reactors,
+    readers,
     rollbacks,
     runs,
     simulations,
@@ -24,8 +25,8 @@ from pondage.operations import (
 from pondage.operations.operation import Operation
 
 _ROOMS = (
-    installation, environments, ponds, runs, demand, deployments, rollbacks, questions, landed_files, jobs, trees,
-    flows, inference, components, simulations, reactors, access,
+    installation, environments, ponds, runs, demand, deployments, rollbacks, questions, readers, landed_files, jobs,
+    trees, flows, inference, components, simulations, reactors, access,
 )  # fmt: skip
 OPERATIONS: tuple[Operation[..., object], ...] = tuple(
     found for room in _ROOMS for found in vars(room).values() if isinstance(found, Operation)

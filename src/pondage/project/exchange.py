@@ -21,7 +21,8 @@ class SchemaCall(msgspec.Struct, frozen=True, kw_only=True):
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Which files, relative to which root, to import.
 
-    `types` are those that the project gives a name, `coherent` is for Ponds that say nothing of it.
+    `types` are those that the project gives a name, `coherent` is for Ponds that say nothing of it, `data` names the
+    packed files that are no modules.
 
     With a `call` only that is answered.
     """
@@ -30,6 +31,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     modules: tuple[str, ...]
     types: dict[str, TypeEntry] = {}
     coherent: Coherence = True
+    data: tuple[str, ...] = ()
     call: SchemaCall | None = None
 
 

@@ -84,6 +84,7 @@ class Call:
             warehouse=service.warehouse,
             by=Caller("nobody" if self.token is None else f"token {self.token.name} ({self.token.id})"),
             project=service.project,
+            token="" if self.token is None else self.token.name,
             level=Level.OPEN if self.token is None else Level.named(self.token.level),
         )
 

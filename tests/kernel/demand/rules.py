@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pondage.kernel.demand import NEVER, NONE, Effect, PondKey, PondShape, PondState
 from pondage.kernel.demand.effects import Reason, RunFinished, StartRipple
 from pondage.kernel.demand.events import (
+    Backfill,
     Calm,
     Clear,
     Done,
@@ -22,10 +23,11 @@ from pondage.kernel.demand.events import (
     Verb,
     Wake,
     Wave,
+    Withdraw,
 )
 from pondage.kernel.demand.gates import Gate
 from pondage.kernel.demand.state import Pacing
-from tests.kernel.demand.rules_state import Pond, Ripple, Run, Source
+from tests.kernel.demand.rules_state import Chunk, Pond, Ripple, Run, Source
 
 
 class RulesHost:
@@ -62,6 +64,9 @@ class RulesHost:
                 pond.skip = 0
                 self._target(pond, now)
             self._settle()
+        for pond in self._ponds.values():
+            if pond.chunks and not pond.chunk and not pond.active and not self._is_busy(pond):
+                self._start_chunk(pond)
         return self._effects
 
     def next_timer(self) -> int | None:
@@ -185,26 +190,75 @@ class RulesHost:
     def _evaluate(self, pond: Pond) -> bool:
         """Start what can start; True when something did."""
         has_started = self._start_ripples(pond)
-        if pond.is_forced and not pond.active:
+        if pond.is_forced and not pond.active and not pond.chunk:
             self._clear(pond)
             if self._start_forced(pond):
                 return True
         goal, f = pond.goal, pond.source_f(self._now)
+        if pond.waits_for_chunk:
+            return has_started
         pond.is_woken = False
         if goal is not None and f >= goal and not pond.is_killed and not pond.roots_busy:
             self._start_run(pond, f)
             return True
         return has_started
 
+    def _is_busy(self, pond: Pond) -> bool:
+        return any(ripple.is_busy for ripple in pond.ripples.values())
+
+    def _start_chunk(self, pond: Pond) -> None:
+        pond.chunk = Chunk(pond.chunks.pop(0), pond.shape.retries.immediately, set(pond.ripples))
+        pond.since_chunk = 0
+        for name in pond.shape.roots:
+            self._execute_for_chunk(pond, name)
+
+    def _execute_for_chunk(self, pond: Pond, name: str) -> None:
+        ripple = pond.ripples[name]
+        started, ripple.start_f = ripple.start_f, pond.end_f
+        self._execute(pond, name)
+        ripple.start_f = started
+
+    def _report_to_chunk(self, pond: Pond, chunk: Chunk, report: Report) -> None:
+        if isinstance(report, Done):
+            chunk.left.remove(report.ripple)
+            for name, ripple in pond.ripples.items():
+                if report.ripple in ripple.parents and not chunk.left.intersection(ripple.parents):
+                    self._execute_for_chunk(pond, name)
+            if not chunk.left:
+                self._publish_chunk(pond)
+        elif chunk.immediate_left > 0:
+            chunk.immediate_left -= 1
+            self._execute_for_chunk(pond, report.ripple)
+        else:
+            self._stop_chunk(pond)
+
+    def _publish_chunk(self, pond: Pond) -> None:
+        pond.chunk = None
+        for ripple in pond.ripples.values():
+            if ripple.end_f > pond.end_f:  # left behind by a Run that failed, it does not have what the chunk made
+                ripple.start_f = ripple.end_f = pond.end_f
+                ripple.prev = min(ripple.prev, pond.end_f)
+        self._effects.append(
+            RunFinished(
+                pond=pond.shape.key, reason=Reason.BACKFILL, number=0, freshness=pond.end_f, delay=pond.end_delay
+            )
+        )
+
+    def _stop_chunk(self, pond: Pond) -> None:
+        if pond.chunk is not None:
+            pond.chunk = None
+            for ripple in pond.ripples.values():
+                ripple.is_busy = False
+
     def _start_forced(self, pond: Pond) -> bool:
         f = pond.source_f(self._now)
-        if pond.roots_busy:
+        if pond.roots_busy or pond.waits_for_chunk:
             return False
         if f <= pond.start_f:
             if pond.end_f == NEVER:
                 pond.is_forced = False
                 return False
-            if any(ripple.is_busy for ripple in pond.ripples.values()):
+            if self._is_busy(pond):
                 return False
             for ripple in pond.ripples.values():
                 ripple.prev = ripple.start_f = ripple.end_f = min(ripple.prev, pond.end_f - 1)
@@ -223,6 +277,8 @@ class RulesHost:
         for source in pond.sources.values():
             source.taken = source.end_f
         pond.start_f = f
+        if pond.since_chunk is not None:
+            pond.since_chunk += 1
         is_new, pond.top_f = f > pond.top_f, max(pond.top_f, f)
         left = sum(is_new or ripple.end_f < f for ripple in pond.ripples.values())
         pond.active.append(Run(f, pond.delay, left, pond.shape.retries.immediately))
@@ -266,6 +322,9 @@ class RulesHost:
         if not ripple.is_busy or ripple.attempt != report.attempt:
             return
         ripple.is_busy = False
+        if pond.chunk is not None:
+            self._report_to_chunk(pond, pond.chunk, report)
+            return
         reached = [run for run in pond.active if ripple.end_f < run.f <= ripple.start_f]
         if isinstance(report, Done):
             took = self._now - ripple.since
@@ -319,7 +378,7 @@ class RulesHost:
             pond.start_f = max([pond.end_f, *(run.f for run in pond.active)])
             pond.delay = pond.active[-1].delay if pond.active else pond.end_delay
             for ripple in pond.ripples.values():
-                if not ripple.is_busy:
+                if not ripple.is_busy or pond.chunk:
                     ripple.roll_back()
             self._set_blocked(pond)
 
@@ -331,6 +390,8 @@ class RulesHost:
         self._tell_sinks(pond, lambda _, source: setattr(source, "told", NONE))
 
     def _kill(self, pond: Pond) -> None:
+        self._stop_chunk(pond)
+        pond.chunks = []
         for ripple in pond.ripples.values():
             ripple.is_busy = False
             ripple.roll_back()
@@ -368,9 +429,22 @@ class RulesHost:
                 self._drop(pond)
             case Kill():
                 self._kill(pond)
+            case Backfill() | Withdraw():
+                self._verb_of_chunks(pond, verb)
             case Clear() | Wake() | Force():
                 self._clear(pond)
                 pond.is_woken |= isinstance(verb, Wake)
                 pond.is_forced |= isinstance(verb, Force)
             case _:
                 raise NotImplementedError(verb)
+
+    def _verb_of_chunks(self, pond: Pond, verb: Backfill | Withdraw) -> None:
+        name, running = verb.chunk, pond.chunk is not None and pond.chunk.name == verb.chunk
+        if isinstance(verb, Withdraw):
+            if name in pond.chunks:
+                pond.chunks.remove(name)
+            elif verb.stop and running:
+                self._stop_chunk(pond)
+        elif name not in pond.chunks and not running and not pond.is_killed and pond.end_f != NEVER:
+            pond.chunks.append(name)
+            pond.since_chunk = pond.since_chunk or 0

@@ -46,6 +46,13 @@ class Run:
 
 
 @dataclass
+class Chunk:
+    name: str
+    immediate_left: int
+    left: set[str]
+
+
+@dataclass
 class Pond:
     shape: PondShape
     ripples: dict[str, Ripple]
@@ -72,6 +79,13 @@ class Pond:
     skip: int = 0
     corrected_at: int = NEVER
     has_run: bool = False
+    chunks: list[str] = field(default_factory=list)
+    chunk: Chunk | None = None
+    since_chunk: int | None = None
+
+    @property
+    def waits_for_chunk(self) -> bool:
+        return self.chunk is not None or bool(self.chunks and self.since_chunk is not None and self.since_chunk >= 10)
 
     @property
     def has_pull(self) -> bool:

@@ -138,6 +138,13 @@ def test_another_major_is_not_found_but_the_one_that_is_there_is_named(world: Wo
         ("window", {"opens": 120 * SECOND}, "opens in 1 min"),
         ("window", {"opens": None}, "unknown time"),
         ("ripple busy", {"ripples": ["clean"]}, "clean still runs"),
+        ("backfill", {"ripples": ["clean"], "waiting": 2, "is_first": True}, "at clean, and 2 chunks wait behind it"),
+        (
+            "backfill",
+            {"ripples": [], "waiting": 1, "is_first": True},
+            "1 chunk of a backfill waits and goes before any",
+        ),
+        ("backfill", {"ripples": [], "waiting": 1}, "1 chunk of a backfill waits until no other Run is active"),
         ("deploying", {"definition": "7"}, "A new definition"),
         ("not deployed", {"source": "fx@1"}, "fx@1 is not deployed"),
         ("pool", {"name": "gpu", "size": 2}, "all 2 slots"),

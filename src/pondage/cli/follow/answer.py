@@ -28,7 +28,7 @@ def ask(opened: Desk, sql: str, *, limit: int, timeout_s: float = 300.0, as_of: 
     """Let a worker answer a question; raises what the worker said, or `TookTooLong`. Ctrl-C withdraws it."""
     from pondage.operations import questions
 
-    asked = opened.ask(questions.query, sql=sql, limit=limit, as_of=as_of)
+    asked = opened.ask(questions.query, sql=sql, limit=limit, as_of=as_of, door="query")
     try:
         answer = answer_of(opened, asked.id, QueryView, timeout_s=timeout_s, hint="pondage show POND")
         return msgspec.structs.replace(answer, notes=asked.notes)

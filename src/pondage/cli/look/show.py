@@ -79,7 +79,7 @@ def _print_pond(settings: Settings, view: PondShow, warehouse: Path) -> None:
             ("mode", view.mode),
             ("freshness", _freshness(view)),
             ("rolled back", _rolled_back(view)),
-            ("current run", (view.current_run or "") + (f" (from {view.read_from})" if view.read_from else "")),
+            ("current run", _current(view)),
             ("spliced", _spliced(view)),
             ("code", view.archive[:12]),
         ],
@@ -88,6 +88,12 @@ def _print_pond(settings: Settings, view: PondShow, warehouse: Path) -> None:
         _print_ripple(settings, view, ripple, warehouse)
     if view.current_run is None:
         click.echo(f"\nits schema is known after the first Run; try: pondage run {view.name}")
+
+
+def _current(view: PondShow) -> str:
+    if view.current_run is None:
+        return ""
+    return f"#{view.current_number} ({view.current_run}{f' of {view.read_from}' if view.read_from else ''})"
 
 
 def _freshness(view: PondShow) -> str:

@@ -93,11 +93,16 @@ def ripple_text(ripple: RippleView) -> str:
         words.append(ripple.progress.phase)
         if ripple.progress.tasks_all:
             words.append(f"{ripple.progress.tasks_done}/{ripple.progress.tasks_all} tasks")
-    elif ripple.process_state:
-        words.append(f"({ripple.process_state})")
+    elif phase := _phase(ripple.process_state):
+        words.append(f"({phase})")
     if ripple.job_run is not None:
         words.append(f"(job run {ripple.job_run})")
     return " ".join(word for word in words if word)
+
+
+def _phase(state: str | None) -> str:
+    """Answer what a worker does beside working, which slots tell: `starting spark: starting the JVM`, `draining`."""
+    return "" if state is None or state.partition(" ")[0] in ("idle", "busy") else state
 
 
 def last_text(pond: PondView, now: int) -> str:
@@ -117,7 +122,7 @@ def process_text(view: StatusView) -> str:
         return f"no process of Pondage runs ({f'{quiet}; ' if quiet else ''}start: pondage dev)"
     workers = [process for process in heard if process.slots > 0]
     busy, slots = sum(each.busy for each in workers), sum(each.slots for each in workers)
-    states = {each.state for each in workers if each.state}
+    states = {phase for each in workers if (phase := _phase(each.state))}
     parts = [count_text(len(heard), "process")]
     if workers:
         parts.append(f"{busy} of {count_text(slots, 'slot')} busy")

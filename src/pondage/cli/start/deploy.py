@@ -65,7 +65,7 @@ def deploy(
             with opened.workers():
                 skipped = force_in_order(settings, opened, view.recomputes, is_quiet=is_json)
             if not is_json:
-                told(view.recomputes, skipped)
+                told(view.recomputes, skipped, goes_on=view.goes_on)
         elif not is_json:
             click.echo(f"deployed to {opened.environment}; next: {_next_command(opened, view)}")
 
@@ -154,11 +154,12 @@ def _wait(settings: Settings, opened: Desk, before: StatusView, keys: list[str],
             raise failure_of(settings, opened, view, key)
 
 
-def told(keys: tuple[str, ...], skipped: tuple[str, ...]) -> None:
-    """Say what was computed anew, and what had nothing to compute with."""
+def told(keys: tuple[str, ...], skipped: tuple[str, ...], *, goes_on: tuple[str, ...] = ()) -> None:
+    """Say what was computed anew, what took its next batch, and what had nothing to compute with."""
     done = [key for key in keys if key not in skipped]
-    if done:
-        click.echo(f"computed anew: {', '.join(done)}")
+    for what, which in (("computed anew", set(done) - set(goes_on)), ("took the next batch", set(goes_on))):
+        if found := [key for key in done if key in which]:
+            click.echo(f"{what}: {', '.join(found)}")
     if skipped:
         names = " ".join(short_name(key) for key in skipped)
         click.echo(f"no input yet, so not run: {', '.join(skipped)} (pondage run {names.partition(' ')[0]} brings it)")

@@ -36,6 +36,8 @@ class Durability(msgspec.Struct, frozen=True, kw_only=True):
     """What may run only once (`restartable: false`) cannot be given back: so long a draining worker waits for it."""
     keep_runs: int = 5
     retention_days: float = 30.0
+    reads_keep: float = 120.0
+    """Days for which the read log says who read what."""
     progress_lease_s: float | None = None
     """Without a finished task for so long a Ripple fails; None, the default, leaves it its time."""
 

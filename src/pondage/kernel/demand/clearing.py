@@ -17,7 +17,7 @@ def clear(work: Work, pond: Pond) -> None:
         state.start_f = max(state.end_f, latest.freshness) if latest else state.end_f
         state.delay = latest.delay if latest else state.end_delay
         for ripple in state.ripples.values():
-            if not ripple.is_busy:
+            if not ripple.is_busy or state.chunk is not None:  # what a chunk executes belongs to no start
                 roll_back(ripple)
         work.change(pond)
         set_blocked(work, pond, Reason.CLEARED)

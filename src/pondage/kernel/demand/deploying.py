@@ -1,6 +1,6 @@
 """Deploying over live state: a definition takes over when the Runs that started on the former one are finished."""
 
-from pondage.kernel.demand import pace
+from pondage.kernel.demand import chunks, pace
 from pondage.kernel.demand.agreeing import ask_anew
 from pondage.kernel.demand.asking import forget_told, prune_paused, resend
 from pondage.kernel.demand.blocking import on_source_blocked, on_source_unblocked, set_blocked
@@ -22,6 +22,8 @@ def on_deploy(work: Work, event: Deploy) -> None:
     if pond is None:
         _create(work, shape, event.definition)
         return
+    # Whoever asked for chunks meant the code that was there; the one that runs is finished with it.
+    chunks.give_back(work, pond, Reason.DEPLOYED)
     pond.state.deploying = event.definition
     work.change(pond)
 

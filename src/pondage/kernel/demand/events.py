@@ -159,6 +159,19 @@ class Forgot(_Event, frozen=True, kw_only=True):
     """The reactor behind this Pond forgot what it was asked."""
 
 
+class Backfill(_Event, frozen=True, kw_only=True):
+    """Compute a part of what is published again: the host's chunk of that name, once. Makes no demand."""
+
+    chunk: str
+
+
+class Withdraw(_Event, frozen=True, kw_only=True):
+    """Give back a chunk that has not started. `stop`: also when it runs."""
+
+    chunk: str
+    stop: bool = False
+
+
 class Compared(_Event, frozen=True, kw_only=True):
     """The answer to `Compare`: the Sources that stand on older Runs than the others; none of them when all agree."""
 
@@ -168,7 +181,8 @@ class Compared(_Event, frozen=True, kw_only=True):
 
 Report = Done | Fail
 Standing = Wave | Tide | Calm | Due | Pause | Resume
-Verb = Tap | Pulse | Standing | Clear | Wake | Force | Kill | Sleep | Tick | Deploy | Remove | Rollback
+Again = Backfill | Withdraw
+Verb = Tap | Pulse | Standing | Clear | Wake | Force | Kill | Sleep | Tick | Deploy | Remove | Rollback | Again
 Live = Asked | Fed | Stuck | Forgot
 Event = Report | Verb | Live | Compared
 

@@ -2,6 +2,7 @@
 
 from pondage.kernel.demand import tide
 from pondage.kernel.demand.gates import (
+    Backfilling,
     Deploying,
     Disagree,
     Gate,
@@ -32,7 +33,10 @@ def explain(ponds: Ponds, key: PondKey, now: int) -> list[Gate]:
         return []
     pond = Pond(state, shape)
     gates: list[Gate] = []
-    if state.active or state.busy:
+    if state.chunk is not None or state.chunks:
+        executing = [name for name, ripple in state.ripples.items() if ripple.is_busy and state.chunk is not None]
+        gates.append(Backfilling(executing, len(state.chunks), state.is_for_chunk))
+    if state.chunk is None and (state.active or state.busy):
         busy = [(name, ripple.start_f) for name, ripple in state.ripples.items() if ripple.is_busy]
         gates.append(Running(busy, [run.freshness for run in state.active]))
     if state.is_killed:
@@ -80,7 +84,7 @@ def _waiting(pond: Pond, now: int) -> list[Gate]:
     elif shape.is_inlet and source_f(pond, now) < state.goal:
         opens = opens_at(pond, now)
         gates.append(WaitsForWindow(None if opens == NONE else opens))
-    if state.busy_roots:
+    if state.busy_roots and state.chunk is None:
         gates.append(RippleBusy([name for name in shape.roots if state.ripples[name].is_busy]))
     return gates
 

@@ -13,6 +13,14 @@ class Running(msgspec.Struct, frozen=True, tag_field="gate", tag="running"):
     runs: list[int]
 
 
+class Backfilling(msgspec.Struct, frozen=True, tag_field="gate", tag="backfill"):
+    """Chunks of a backfill: the Ripples that compute one now, and how many wait. `is_first`: Runs wait for it."""
+
+    ripples: list[str]
+    waiting: int
+    is_first: bool
+
+
 class Killed(msgspec.Struct, frozen=True, tag_field="gate", tag="killed"):
     """Somebody killed it; Clear lets it go on."""
 
@@ -94,6 +102,7 @@ class NotDeployed(msgspec.Struct, frozen=True, tag_field="gate", tag="not deploy
 
 Gate = (
     Running
+    | Backfilling
     | Killed
     | HasFailed
     | IsBlocked

@@ -14,6 +14,10 @@ WAVE = "wave"
 """What a Wave is called among the standing triggers of a Pond: it has one at most."""
 
 
+RUNS_BETWEEN_CHUNKS = 10
+"""So many Runs that are asked for go before a chunk of a backfill, at most: a Wave must not starve it."""
+
+
 class Pacing(StrEnum):
     """How a Wave repeats: at every completion, or as targets spaced by the bottleneck's period."""
 
@@ -49,6 +53,19 @@ class RunState(msgspec.Struct, kw_only=True, omit_defaults=True):
     immediate_left: int
     """How often a failing Ripple of this Run is executed again at once."""
     is_forced: bool = False
+
+
+class ChunkState(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A chunk of a backfill that runs. No other Run is active, and every Ripple that executes does so for it."""
+
+    chunk: str
+    """What the host calls it."""
+    number: int
+    """The number of its Run."""
+    freshness: int
+    immediate_left: int
+    left: list[str]
+    """The Ripples that are not done."""
 
 
 class SourceState(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -132,6 +149,12 @@ class PondState(msgspec.Struct, kw_only=True, omit_defaults=True):
     is_forced: bool = False
     is_full: bool = False
     """The forced Run is to compute everything anew."""
+    chunks: list[str] = []
+    """Chunks of backfills that wait to be computed, in their order."""
+    chunk: ChunkState | None = None
+    """The one that runs."""
+    since_chunk: int = NONE
+    """How many Runs have started since the last chunk, as far as that matters; NONE before the first was asked for."""
     rollback: str | None = None
     rollback_f: int = NONE
     """The freshness of a Run that was made elsewhere and is to be shown; NONE for one of the Pond's own."""
@@ -171,6 +194,11 @@ class PondState(msgspec.Struct, kw_only=True, omit_defaults=True):
     def has_pull(self) -> bool:
         """Is pull demand held that no started Run has answered?"""
         return self.want >= self.start_f
+
+    @property
+    def is_for_chunk(self) -> bool:
+        """Has a Run to wait: for the chunk that runs, or for one that has let enough Runs go first?"""
+        return self.chunk is not None or (bool(self.chunks) and self.since_chunk >= RUNS_BETWEEN_CHUNKS)
 
     @property
     def asking_wave(self) -> Pacing | None:

@@ -1,5 +1,6 @@
 """What operators and triggers do to a Pond."""
 
+from pondage.kernel.demand import chunks
 from pondage.kernel.demand.agreeing import ask_anew
 from pondage.kernel.demand.asking import drop_demand, on_target, prune_paused, standing_triggers, tap
 from pondage.kernel.demand.blocking import set_blocked
@@ -7,6 +8,7 @@ from pondage.kernel.demand.clearing import clear, roll_back
 from pondage.kernel.demand.deploying import on_remove
 from pondage.kernel.demand.effects import Cancel, Reason, RunDropped
 from pondage.kernel.demand.events import (
+    Backfill,
     Calm,
     Clear,
     Due,
@@ -24,6 +26,7 @@ from pondage.kernel.demand.events import (
     Verb,
     Wake,
     Wave,
+    Withdraw,
 )
 from pondage.kernel.demand.goal import aim
 from pondage.kernel.demand.running import release
@@ -47,6 +50,10 @@ def apply(work: Work, pond: Pond, event: Verb, number: int) -> None:
             sleep(work, pond)
             if event.upstream:
                 on_slumber(work, pond, number)
+        case Backfill():
+            chunks.on_backfill(work, pond, event)
+        case Withdraw():
+            chunks.on_withdraw(work, pond, event)
         case Kill():
             kill(work, pond, Reason.KILLED)
         case Remove():
@@ -59,6 +66,7 @@ def apply(work: Work, pond: Pond, event: Verb, number: int) -> None:
 def kill(work: Work, pond: Pond, reason: Reason) -> None:
     """Cancel what runs, give up active Runs, forget demand and standing triggers, and block the Sinks until Clear."""
     state = pond.state
+    chunks.drop(work, pond, reason)
     for name, ripple in state.ripples.items():
         if ripple.is_busy:
             release(pond, name)

@@ -17,7 +17,7 @@ def key_of(pond: PondDefinition) -> PondKey:
 
 def pond_cycle(world: Mapping[PondKey, PondDefinition]) -> list[str]:
     """Answer one cycle between Ponds as a path in the direction of the data, or []."""
-    return found_cycle({key: [each for each in _source_keys(pond) if each in world] for key, pond in world.items()})
+    return found_cycle({key: [each for each in source_keys(pond) if each in world] for key, pond in world.items()})
 
 
 def downstream(world: Mapping[PondKey, PondDefinition], start: Iterable[PondKey]) -> tuple[PondKey, ...]:
@@ -28,14 +28,14 @@ def downstream(world: Mapping[PondKey, PondDefinition], start: Iterable[PondKey]
     reached = set(start)
     order = in_order(world)
     for key in order:
-        if any(source in reached for source in _source_keys(world[key])):
+        if any(source in reached for source in source_keys(world[key])):
             reached.add(key)
     return tuple(key for key in order if key in reached)
 
 
 def in_order(world: Mapping[PondKey, PondDefinition]) -> tuple[PondKey, ...]:
     """Answer the Ponds so that each stands behind its Sources, by name where that leaves a choice."""
-    behind = {key: {each for each in _source_keys(pond) if each in world} for key, pond in world.items()}
+    behind = {key: {each for each in source_keys(pond) if each in world} for key, pond in world.items()}
     sinks: dict[PondKey, list[PondKey]] = {}
     for key, sources in behind.items():
         for source in sources:
@@ -53,5 +53,6 @@ def in_order(world: Mapping[PondKey, PondDefinition]) -> tuple[PondKey, ...]:
     return tuple(done)
 
 
-def _source_keys(pond: PondDefinition) -> list[PondKey]:
+def source_keys(pond: PondDefinition) -> list[PondKey]:
+    """Answer the Ponds that a Pond is bound to."""
     return [pond_key(source.pond, source.major) for source in pond.sources if source.major is not None]

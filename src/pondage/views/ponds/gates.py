@@ -50,6 +50,17 @@ def _running(_pond: str, fields: Fields, _now: int) -> Sentence:
     return f"{under_way} and {'is' if runs == 1 else 'are'} at {list_text(names) or 'the end'}.", None
 
 
+def _backfill(_pond: str, fields: Fields, _now: int) -> Sentence:
+    names, waiting = [str(each) for each in _list(fields, "ripples")], _number(fields, "waiting")
+    chunks = count_text(waiting, "chunk")
+    if names:
+        after = f", and {chunks} {'waits' if waiting == 1 else 'wait'} behind it" if waiting else ""
+        return f"A chunk of a backfill is at {list_text(names)}{after}; other Runs start when it is done.", None
+    is_first = bool(fields.get("is_first"))
+    until = "and goes before any other Run now" if is_first else "until no other Run is active or can start"
+    return f"{chunks} of a backfill {'waits' if waiting == 1 else 'wait'} {until}.", None
+
+
 def _killed(pond: str, _fields: Fields, _now: int) -> Sentence:
     return "It was killed: demand is ignored until somebody clears it.", f"pondage clear {pond}"
 
@@ -236,6 +247,7 @@ def _promoted(_pond: str, fields: Fields, _now: int) -> Sentence:
 
 _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "running": _running,
+    "backfill": _backfill,
     "killed": _killed,
     "failed": _failed,
     "blocked": _blocked,

@@ -21,7 +21,7 @@ export function SampleRows({ table, isThere }: { table: string; isThere: boolean
   const ask = async () => {
     setRefusal(null);
     try {
-      let found = await post<AnswerView>("queries", { sql, limit: ROWS });
+      let found = await post<AnswerView>("queries", { sql, limit: ROWS, door: "page" });
       setAnswer(found);
       while (found.state !== "done" && found.state !== "failed" && !isGone.current) {
         found = await get<AnswerView>(`answers/${found.id}`, { wait: 5 });

@@ -156,6 +156,8 @@ CREATE TABLE runs (
     error TEXT,
     started_at INTEGER NOT NULL,
     ended_at INTEGER,
+    -- When somebody first read its tables through a door; null while nobody has.
+    read_at INTEGER,
     UNIQUE (pond, number)
 );
 CREATE INDEX runs_completed ON runs (pond, id) WHERE state = 'completed';
@@ -360,7 +362,7 @@ CREATE TABLE snapshots (
 CREATE INDEX snapshots_newest ON snapshots (dataset, id);
 CREATE INDEX snapshots_of_run ON snapshots (run);
 -- Few Ponds grow: for the others it is empty.
-CREATE INDEX snapshots_growing ON snapshots (dataset) WHERE kind IN ('append', 'merge');
+CREATE INDEX snapshots_growing ON snapshots (dataset) WHERE kind IN ('append', 'merge', 'partition');
 CREATE INDEX snapshots_marked ON snapshots (tombstoned_at) WHERE tombstoned_at IS NOT NULL AND swept_at IS NULL;
 
 -- Tables that grow: which snapshot a batch extends. Without a parent a table begins, and nobody can follow across it.
@@ -590,6 +592,33 @@ CREATE TABLE audit (
     -- The code of why it was refused; null for what was done.
     refused TEXT
 );
+
+-- The read log: who read which Pond, in which minute (since 1970), through which door; `age` is the sum of the ages.
+-- It never has the text of a question. After a week a quarter of an hour is one row.
+CREATE TABLE reads (
+    environment INTEGER NOT NULL REFERENCES environments,
+    pond TEXT NOT NULL,
+    minute INTEGER NOT NULL,
+    door TEXT NOT NULL,
+    reader TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    age INTEGER NOT NULL,
+    PRIMARY KEY (environment, pond, minute, door, reader)
+);
+CREATE INDEX reads_minute ON reads (minute);
+CREATE INDEX reads_fine ON reads (minute) WHERE minute % 15 <> 0;
+
+-- What a process outside of the queue reads just now (ids of snapshots): kept while it beats, or until `held_until`.
+CREATE TABLE read_leases (
+    id INTEGER PRIMARY KEY,
+    holder TEXT NOT NULL,
+    snapshots TEXT NOT NULL,
+    boot TEXT NOT NULL,
+    heartbeat_at INTEGER NOT NULL,
+    held_until INTEGER
+);
+CREATE INDEX read_leases_holder ON read_leases (holder);
 
 -- A deployed reactor. Its actor row holds the lease (owner, token, epoch); on PostgreSQL `version` counts the commits of
 -- its journal and `state` is the declaration that the journal was written under. On SQLite the journal is a file beside
