@@ -12,6 +12,7 @@ from tests.ledger.data.test_checks import *  # noqa: F403
 from tests.ledger.database.test_mapping import *  # noqa: F403
 from tests.ledger.database.test_values import *  # noqa: F403
 from tests.ledger.queue.test_pools import *  # noqa: F403
+from tests.ledger.step.test_backfills import *  # noqa: F403
 from tests.ledger.step.test_coherence import *  # noqa: F403
 from tests.ledger.step.test_reactors import *  # noqa: F403
 from tests.ledger.tables.test_reads import *  # noqa: F403

@@ -158,6 +158,10 @@ class LedgerPonds:
         self._states.pop(key, None)
         self._saved.pop(key, None)
 
+    def removed(self, key: PondKey) -> PondRow | None:
+        """Answer the row of a Pond that was removed in this step."""
+        return self._removed.get(key)
+
     def deployed(self, key: PondKey) -> None:
         """Note that what the machine says of this Pond from now on is not about one that was removed before."""
         self._removed.pop(key, None)

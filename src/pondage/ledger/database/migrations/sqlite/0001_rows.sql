@@ -58,7 +58,7 @@ CREATE INDEX deployments_newest ON deployments (environment, project, id);
 CREATE TABLE actors (
     id INTEGER PRIMARY KEY,
     environment INTEGER NOT NULL REFERENCES environments,
-    kind TEXT NOT NULL CHECK (kind IN ('catchment', 'run', 'reactor')),
+    kind TEXT NOT NULL CHECK (kind IN ('catchment', 'run', 'reactor', 'backfill')),
     key TEXT NOT NULL,
     version INTEGER NOT NULL DEFAULT 0,
     -- How often something of its Ponds was written outside of a step: what is remembered of them is void then, too.
@@ -129,6 +129,41 @@ CREATE TABLE advancements (
 );
 CREATE INDEX advancements_of_actor ON advancements (actor, id);
 
+-- A part of what a Pond has published, to be computed again chunk by chunk; the actor sends one at a time.
+CREATE TABLE backfills (
+    id INTEGER PRIMARY KEY,
+    public_id TEXT NOT NULL UNIQUE,
+    environment INTEGER NOT NULL REFERENCES environments,
+    actor INTEGER NOT NULL UNIQUE REFERENCES actors,
+    pond INTEGER NOT NULL REFERENCES ponds,
+    state TEXT NOT NULL CHECK (state IN ('running', 'paused', 'completed', 'failed', 'cancelled')),
+    -- Why it is paused, or was cancelled.
+    reason TEXT NOT NULL DEFAULT '',
+    -- The columns that its partitions are by.
+    columns TEXT NOT NULL,
+    -- What was asked for, as words of the command line.
+    request TEXT NOT NULL,
+    note TEXT NOT NULL DEFAULT '',
+    stops INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL,
+    ended_at INTEGER
+);
+CREATE INDEX backfills_open ON backfills (pond) WHERE ended_at IS NULL;
+CREATE INDEX backfills_newest ON backfills (environment, id);
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY,
+    backfill INTEGER NOT NULL REFERENCES backfills,
+    number INTEGER NOT NULL,
+    partitions TEXT NOT NULL,
+    -- `sent`: its Pond has it, and says how it ended.
+    state TEXT NOT NULL DEFAULT 'waiting'
+        CHECK (state IN ('waiting', 'sent', 'completed', 'failed', 'cancelled')),
+    error TEXT,
+    ended_at INTEGER,
+    UNIQUE (backfill, number)
+);
+CREATE INDEX chunks_in_state ON chunks (backfill, state, number);
+
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY,
     public_id TEXT NOT NULL UNIQUE,
@@ -151,6 +186,8 @@ CREATE TABLE runs (
     rollback_of INTEGER REFERENCES runs,
     -- The Run of another environment whose outputs this one shows: borrowed from above, or promoted.
     origin INTEGER REFERENCES runs,
+    -- The chunk of a backfill that it computes.
+    chunk INTEGER REFERENCES chunks,
     state TEXT NOT NULL,
     reason TEXT NOT NULL DEFAULT '',
     error TEXT,
@@ -164,6 +201,7 @@ CREATE INDEX runs_completed ON runs (pond, id) WHERE state = 'completed';
 -- `ended_at` is in it so that SQLite, which keeps no statistics, prefers it to runs_newest.
 CREATE INDEX runs_open ON runs (environment, ended_at, id) WHERE ended_at IS NULL;
 CREATE INDEX runs_newest ON runs (environment, id);
+CREATE INDEX runs_of_chunk ON runs (chunk) WHERE chunk IS NOT NULL;
 CREATE INDEX runs_shown_elsewhere ON runs (origin) WHERE origin IS NOT NULL;
 CREATE INDEX runs_gone_back_to ON runs (rollback_of) WHERE rollback_of IS NOT NULL;
 
