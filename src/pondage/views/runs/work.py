@@ -11,9 +11,8 @@ from pondage.ledger.database.mapping import of_row
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
 from pondage.views.runs.active import Progress, read_progress
-from pondage.views.runs.again import crash_text, wait_text
 from pondage.views.runs.processes import ProcessView, alive, heard_of
-from pondage.views.words import list_text
+from pondage.views.words import crash_text, list_text, wait_text
 
 MOST = 500
 
