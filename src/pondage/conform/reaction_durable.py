@@ -150,8 +150,7 @@ class JournalReactorHost(LedgerPlace[Ledger]):
             name="scenario", accumulators=tuple(AccumulatorDeclaration(name=name) for name in self.shape.sources)
         )
         with self._ledger.transaction() as tx:
-            environment = actors.environment(tx, "conformance", is_created=True)
-            assert environment is not None
+            environment = actors.made_environment(tx, "conformance")
             return reactors.put(tx, environment=environment, project="conformance", declaration=declaration)
 
     def _claim(self) -> Lease:

@@ -51,8 +51,7 @@ def deploy_jobs(
     Jobs of the project that are not named any more are taken away.
     """
     with ledger.transaction() as tx:
-        identity = actors.environment(tx, environment, is_created=True)
-        assert identity is not None
+        identity = actors.made_environment(tx, environment)
         actors.lock_environment(tx, identity)
         changes = put_jobs(tx, environment, identity, project=project, jobs=jobs, archive=archive)
         history.audit(tx, by, environment=identity, verb="deploy jobs", target=project)

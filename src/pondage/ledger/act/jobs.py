@@ -54,8 +54,7 @@ def start_job(
     _require_no_inputs(job)
     known = {"env": environment, "run_id": public_id, **job.plan.context, **(context or {})}
     with ledger.transaction() as tx:
-        identity = actors.environment(tx, environment, is_created=True)
-        assert identity is not None
+        identity = actors.made_environment(tx, environment)
         if archive:
             store_archive(tx, job.archive, archive)
         job = flow_constants.resolved(tx, job)
