@@ -44,11 +44,10 @@ def _begin(tx: Transaction, ledger: Ledger, one: _JobTime, at: int) -> int:
     when = datetime.fromtimestamp(at / 1e6, tz=UTC).isoformat()
     return job_runs.begin(
         tx,
+        stored,
         public_id=ledger.ids.new("j"),
         environment=one.environment,
-        job=stored.plan.name,
         definition=one.definition,
-        archive=stored.archive,
         context={"env": one.env, **stored.plan.context, "scheduled_at": when},
         reason=REASON,
     )
