@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pondage.define.reactor.topology import Route
     from pondage.define.types.port import Port
     from pondage.reactors import Reactor
+    from pondage.reading import read
 
 # Reactors are imported when somebody asks for one: most projects have none.
 _LATER = {
@@ -46,6 +47,7 @@ _LATER = {
     "SnapshotRef": "pondage.define.reactor.boundary",
     "WrongInput": "pondage.define.job.component",
     "component": "pondage.define.job.component",
+    "read": "pondage.reading",
     "external_program": "pondage.define.job.program",
 }
 
@@ -86,6 +88,7 @@ __all__ = [
     "matches",
     "not_null",
     "pond",
+    "read",
     "rows",
     "unique",
     "volume",

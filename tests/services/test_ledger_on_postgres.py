@@ -15,6 +15,7 @@ from tests.ledger.queue.test_pools import *  # noqa: F403
 from tests.ledger.step.test_backfills import *  # noqa: F403
 from tests.ledger.step.test_coherence import *  # noqa: F403
 from tests.ledger.step.test_reactors import *  # noqa: F403
+from tests.ledger.tables.test_read_leases import *  # noqa: F403
 from tests.ledger.tables.test_reads import *  # noqa: F403
 from tests.ledger.tables.test_schedules import *  # noqa: F403
 from tests.ledger.test_faults import *  # noqa: F403

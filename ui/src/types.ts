@@ -476,6 +476,14 @@ export interface HealthView {
   at: number;
 }
 
+export interface HeldFiles {
+  table: string;
+  run: string;
+  schema: string;
+  files: string[];
+  held_until: number;
+}
+
 export interface HistoryLine {
   at: number;
   kind: string;
@@ -1032,6 +1040,7 @@ export interface ReactorChange {
   version_from: string | null;
   version_to: string | null;
   is_rebound: boolean;
+  rebound: string[];
 }
 
 export interface ReactorView {

@@ -54,6 +54,14 @@ test("the gravest comes first, then what blocks most", () => {
   );
 });
 
+test("a reactor that is live and cannot go on is a cause", () => {
+  const reactors = [reactor("quote", { state: "Live", stuck: "publication@5", stuck_at: 7 }), reactor("well")];
+  assert.deepEqual(
+    causesOf(world([], { reactors }), 0).map((cause) => cause.name),
+    ["quote"],
+  );
+});
+
 test("a Pond is late when it is older than a Tide allows, with its delay", () => {
   const late = pond("a@1", { freshness: 1000, delay: 100, triggers: [tide(500)] });
   assert.equal(isStale(late, 1400), false);

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pondage.ledger.ledger import Ledger
     from pondage.ledger.tables.history import Caller
     from pondage.ledger.tables.reads import Door
+    from pondage.operations.reading import Engine
     from pondage.project.project import Project
 
 Given = ParamSpec("Given")
@@ -86,6 +87,8 @@ class Context:
     level: Level = Level.ADMIN
     token: str = ""
     """The name of the token, where one was needed."""
+    engine: Engine | None = None
+    """Who answers questions without a worker; None: this process."""
 
     def reader(self, door: Door) -> Reader:
         """Answer who reads, as the read log knows him."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pondage.cli.client.settings import typed
 from pondage.cli.printing.layout import Cell, Row, unbroken
 from pondage.cli.printing.output import state_cell
 from pondage.views.ponds.status import PondView, StatusView, TriggerView
@@ -75,8 +76,8 @@ def doing_text(pond: PondView, now: int) -> str:
     if pond.state == "running":
         return "; ".join(running_text(run) for run in pond.active if run.is_executing)
     if pond.state == "failed" and pond.last_run is not None and pond.last_run.error is not None:
-        return f"{_short(pond.last_run.error.message)}; {pond.next.text}"
-    return f"{pond.next.text} {age_text(pond.next.at, now)}" if pond.next.at is not None else pond.next.text
+        return f"{_short(pond.last_run.error.message)}; {typed(pond.next.text)}"
+    return typed(f"{pond.next.text} {age_text(pond.next.at, now)}" if pond.next.at is not None else pond.next.text)
 
 
 def running_text(run: ActiveRunView) -> str:

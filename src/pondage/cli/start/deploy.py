@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from pondage.cli.client.desk import Desk, desk
-from pondage.cli.client.settings import Settings, settings_and_json, verb
+from pondage.cli.client.settings import Settings, settings_and_json, typed, verb
 from pondage.cli.files.project import chosen, read_project
 from pondage.cli.follow.ponds import failure_of, is_stuck, short_name
 from pondage.cli.follow.screen import follow, screen
@@ -67,7 +67,7 @@ def deploy(
             if not is_json:
                 told(view.recomputes, skipped, goes_on=view.goes_on)
         elif not is_json:
-            click.echo(f"deployed to {opened.environment}; next: {_next_command(opened, view)}")
+            click.echo(typed(f"deployed to {opened.environment}; next: {_next_command(opened, view)}"))
 
 
 def deploy_project(opened: Desk, choice: Choice | None = None, *, is_dry: bool = False) -> PlanView:

@@ -82,7 +82,16 @@ def deploy(
         if jobs is not None:
             put_jobs(tx, environment, identity, project=project, jobs=jobs, archive=archive)
         if reactors is not None:
-            put_reactors(tx, reactors, environment=identity, environment_name=environment, project=project, code=digest)
+            put_reactors(
+                tx,
+                reactors,
+                environment=identity,
+                environment_name=environment,
+                project=project,
+                code=digest,
+                ponds=definitions,
+                others=[one.definition for one in before if one.key not in removed],
+            )
         former = {one.key: one.definition for one in before}
         stored: dict[PondKey, tuple[int, PondDefinition]] = {}
         for declared in definitions:

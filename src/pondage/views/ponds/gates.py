@@ -36,7 +36,11 @@ def gate_view(pond: str, gate: str, fields: Fields, *, now: int, called: PondNam
 def _named(gate: str, fields: Fields, called: PondNames) -> Fields:
     if gate == "source":
         return {**fields, "source": called(str(fields.get("source", "any")))}
-    return {**fields, "by": [called(str(each)) for each in _list(fields, "by")]} if gate == "blocked" else fields
+    if gate == "not deployed":
+        return {**fields, "is_another": "@" in called(str(fields.get("source")))}
+    if gate != "blocked":
+        return fields
+    return {**fields, **{name: [called(str(each)) for each in _list(fields, name)] for name in ("by", "missing")}}
 
 
 Sentence = tuple[str, str | None]
@@ -76,14 +80,18 @@ def _failed(pond: str, fields: Fields, now: int) -> Sentence:
     label = f" for the data of {age_text(data, now)}" if data > 0 else ""
     error, place = fields.get("error"), fields.get("place")
     said = f" It said: {str(error).rstrip('.')}{f' (at {place})' if place else ''}." if error else ""
-    return f"It failed{label}{after}.{said} {retry} The last good data stays published.", f"pondage logs {pond}"
+    stays = " The last good data stays published." if fields.get("has_data", True) else ""
+    return f"It failed{label}{after}.{said} {retry}{stays}", f"pondage logs {pond}"
 
 
 def _blocked(_pond: str, fields: Fields, _now: int) -> Sentence:
-    ponds = [str(each) for each in _list(fields, "by")]
+    ponds, missing = ([str(each) for each in _list(fields, name)] for name in ("by", "missing"))
     if not ponds:
         return "It is blocked by a Source.", None
-    return f"It is blocked: {list_text(ponds)} above it failed, was killed or is missing.", f"pondage why {ponds[0]}"
+    if len(missing) == len(ponds):
+        return f"It is blocked: {list_text(ponds)} above it {'is' if len(ponds) == 1 else 'are'} not deployed.", None
+    there = next(each for each in ponds if each not in missing)
+    return f"It is blocked: {list_text(ponds)} above it failed, was killed or is missing.", f"pondage why {there}"
 
 
 def _held(pond: str, fields: Fields, _now: int) -> Sentence:
@@ -98,7 +106,7 @@ def _asked(fields: Fields) -> str:
 
 
 def _no_demand(pond: str, _fields: Fields, _now: int) -> Sentence:
-    return "Nobody asks for it: no pull, no target, no Sink that wants more.", f"pondage pulse {pond}"
+    return "Nobody asks for it now: no pull, no target, no Sink that wants more.", f"pondage pulse {pond}"
 
 
 def _tide(_pond: str, fields: Fields, now: int) -> Sentence:
@@ -150,7 +158,10 @@ def _paused(pond: str, fields: Fields, _now: int) -> Sentence:
 
 
 def _not_deployed(_pond: str, fields: Fields, _now: int) -> Sentence:
-    return f"Its Source {fields.get('source')} is not deployed.", "pondage deploy"
+    # Of a major that left, while another one is there, the plan says how to move.
+    return f"Its Source {fields.get('source')} is not deployed.", "pondage plan" if fields.get(
+        "is_another"
+    ) else "pondage deploy"
 
 
 def _halted(pond: str, fields: Fields, _now: int) -> Sentence:

@@ -656,10 +656,9 @@ CREATE TABLE read_leases (
     holder text NOT NULL,
     snapshots text NOT NULL,
     boot text NOT NULL,
-    heartbeat_at bigint NOT NULL,
+    alive_until bigint NOT NULL,
     held_until bigint
 );
-CREATE INDEX read_leases_holder ON read_leases (holder);
 
 -- A deployed reactor. Its actor row holds the lease (owner, token, epoch); on PostgreSQL `version` counts the commits of
 -- its journal and `state` is the declaration that the journal was written under. On SQLite the journal is a file beside

@@ -653,10 +653,9 @@ CREATE TABLE read_leases (
     holder TEXT NOT NULL,
     snapshots TEXT NOT NULL,
     boot TEXT NOT NULL,
-    heartbeat_at INTEGER NOT NULL,
+    alive_until INTEGER NOT NULL,
     held_until INTEGER
 );
-CREATE INDEX read_leases_holder ON read_leases (holder);
 
 -- A deployed reactor. Its actor row holds the lease (owner, token, epoch); on PostgreSQL `version` counts the commits of
 -- its journal and `state` is the declaration that the journal was written under. On SQLite the journal is a file beside
