@@ -192,7 +192,7 @@ def test_a_query_is_answered_as_json(bench: Bench, monkeypatch: pytest.MonkeyPat
     answer = QueryView(columns=("a",), types=("int",), rows=([1],))
     monkeypatch.setattr(query, "run_query", lambda session, sql, views, limit, fused: answer)
     result = bench.executor.execute(bench.attempt())
-    assert result == Answered('{"columns":["a"],"types":["int"],"rows":[[1]],"truncated":false}')
+    assert result == Answered('{"columns":["a"],"types":["int"],"rows":[[1]],"truncated":false,"notes":[]}')
 
 
 def test_errors_become_words_with_code_place_and_hint(bench: Bench) -> None:
