@@ -646,6 +646,15 @@ CREATE TABLE audit (
     refused text
 );
 
+-- What a standing trigger that follows its readers has learned of them; `last_read` is the latest that it was told of.
+CREATE TABLE profiles (
+    pond bigint NOT NULL REFERENCES ponds,
+    "trigger" text NOT NULL,
+    body text NOT NULL,
+    last_read bigint NOT NULL,
+    PRIMARY KEY (pond, "trigger")
+);
+
 -- The read log: who read which Pond, in which minute (since 1970), through which door; `age` is the sum of the ages.
 -- It never has the text of a question. After a week a quarter of an hour is one row.
 CREATE TABLE reads (

@@ -643,6 +643,15 @@ CREATE TABLE audit (
     refused TEXT
 );
 
+-- What a standing trigger that follows its readers has learned of them; `last_read` is the latest that it was told of.
+CREATE TABLE profiles (
+    pond INTEGER NOT NULL REFERENCES ponds,
+    "trigger" TEXT NOT NULL,
+    body TEXT NOT NULL,
+    last_read INTEGER NOT NULL,
+    PRIMARY KEY (pond, "trigger")
+) WITHOUT ROWID;
+
 -- The read log: who read which Pond, in which minute (since 1970), through which door; `age` is the sum of the ages.
 -- It never has the text of a question. After a week a quarter of an hour is one row.
 CREATE TABLE reads (
