@@ -845,6 +845,7 @@ export interface PondDefinition {
   partition: PartitionDefinition | null;
   coherent: boolean | "required";
   fuse: boolean;
+  keep: string;
   pool: string | null;
   labels: string[];
   publish: FormatDefinition[];
@@ -1610,6 +1611,7 @@ export interface UnreadRuns {
 
 export interface VacuumReport {
   dry_run: boolean;
+  thinned: number;
   tombstoned: string[];
   tombstoned_count: number;
   swept: string[];
@@ -1685,12 +1687,6 @@ export interface PlanColumnDifference {
   after: string | null;
 }
 
-export interface DiffColumnDifference {
-  column: string;
-  before: string | null;
-  after: string | null;
-}
-
 export interface ProblemsProblem {
   code: string;
   message: string;
@@ -1706,4 +1702,10 @@ export interface RunsOutputView {
   bytes: number;
   path: string;
   table_rows: number | null;
+}
+
+export interface DiffColumnDifference {
+  column: string;
+  before: string | null;
+  after: string | null;
 }
