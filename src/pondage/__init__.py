@@ -15,6 +15,7 @@ from pondage.define.pond.publication import Delta, Iceberg
 from pondage.define.pond.ripple import Source
 from pondage.define.pond.run import Run
 from pondage.define.pond.table_rules import foreign_key, fresh, unique, volume
+from pondage.define.pond.trigger import Tide, Wave
 from pondage.define.pond.window import Schedule, Window, daily, hourly, weekly
 from pondage.errors import PondageError
 
@@ -72,6 +73,8 @@ __all__ = [
     "Schedule",
     "SnapshotRef",
     "Source",
+    "Tide",
+    "Wave",
     "Window",
     "WrongInput",
     "__version__",

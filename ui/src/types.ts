@@ -73,6 +73,13 @@ export interface AuditView {
   has_more: boolean;
 }
 
+export interface AwakeView {
+  is_awake: boolean;
+  until: number | null;
+  expected: number | null;
+  tz: string;
+}
+
 export interface Breaking {
   table: string;
   run: string;
@@ -389,6 +396,12 @@ export interface FolderView {
   counts: Record<string, number>;
   bytes: number;
   files: FileView[];
+}
+
+export interface FollowDefinition {
+  tz: string;
+  sure: number;
+  is_resting: boolean;
 }
 
 export interface Forgotten {
@@ -832,6 +845,7 @@ export interface PondDefinition {
   partition: PartitionDefinition | null;
   coherent: boolean | "required";
   fuse: boolean;
+  keep: string;
   pool: string | null;
   labels: string[];
   publish: FormatDefinition[];
@@ -1509,6 +1523,7 @@ export interface Ticket {
 export interface TideDefinition {
   limit_us: number;
   name: string;
+  follow: FollowDefinition | null;
 }
 
 export interface TimelineView {
@@ -1566,12 +1581,14 @@ export interface TriggerView {
   tz: string | null;
   next_at: number | null;
   paused_by: "kill" | "pause" | "sleep" | null;
+  awake: AwakeView | null;
 }
 
 export interface Triggers {
   wave: boolean;
   pacing: "eager" | "just_in_time";
   tides: TideDefinition[];
+  wave_follow: FollowDefinition | null;
   schedules: ScheduleDefinition[];
 }
 
@@ -1594,6 +1611,7 @@ export interface UnreadRuns {
 
 export interface VacuumReport {
   dry_run: boolean;
+  thinned: number;
   tombstoned: string[];
   tombstoned_count: number;
   swept: string[];
@@ -1669,12 +1687,6 @@ export interface PlanColumnDifference {
   after: string | null;
 }
 
-export interface DiffColumnDifference {
-  column: string;
-  before: string | null;
-  after: string | null;
-}
-
 export interface ProblemsProblem {
   code: string;
   message: string;
@@ -1690,4 +1702,10 @@ export interface RunsOutputView {
   bytes: number;
   path: string;
   table_rows: number | null;
+}
+
+export interface DiffColumnDifference {
+  column: string;
+  before: string | null;
+  after: string | null;
 }

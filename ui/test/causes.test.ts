@@ -13,6 +13,7 @@ const tide = (limit: number): TriggerView => ({
   tz: null,
   next_at: null,
   paused_by: null,
+  awake: null,
 });
 
 test("what is blocked is told under what blocks it in the end", () => {

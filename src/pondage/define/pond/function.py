@@ -14,7 +14,7 @@ from pondage.define.pond.partition import Expected, Late, Nulls
 from pondage.define.pond.pond import Pond
 from pondage.define.pond.publication import Formats
 from pondage.define.pond.ripple import RippleReference, Source
-from pondage.define.pond.settings import Mode, Pacing, Schedules, Tides, Windows
+from pondage.define.pond.settings import Mode, Pacing, Schedules, Tides, Waves, Windows
 from pondage.define.pond.signature import signature_of
 from pondage.define.values.place import place_of_function
 from pondage.errors import DefinitionError
@@ -50,7 +50,7 @@ def pond(
     owner: str = "",
     tags: Iterable[str] = (),
     window: Windows = (),
-    wave: bool = False,
+    wave: Waves = False,
     pacing: Pacing = "eager",
     tide: Tides = (),
     schedule: Schedules = (),
@@ -63,6 +63,7 @@ def pond(
     late: Late = "refuse",
     expected: Expected | None = None,
     coherent: Coherence | None = None,
+    keep: str | None = None,
     timeout: str | None = None,
     progress_lease: str | None = None,
     pool: str | None = None,
@@ -86,7 +87,7 @@ def pond(
     owner: str = "",
     tags: Iterable[str] = (),
     window: Windows = (),
-    wave: bool = False,
+    wave: Waves = False,
     pacing: Pacing = "eager",
     tide: Tides = (),
     schedule: Schedules = (),
@@ -99,6 +100,7 @@ def pond(
     late: Late = "refuse",
     expected: Expected | None = None,
     coherent: Coherence | None = None,
+    keep: str | None = None,
     timeout: str | None = None,
     progress_lease: str | None = None,
     pool: str | None = None,
@@ -119,7 +121,7 @@ def pond(
             function.__name__, version, description=description or inspect.cleandoc(function.__doc__ or ""),
             owner=owner, tags=tags, window=window, wave=wave, pacing=pacing, tide=tide, schedule=schedule,
             retries=retries, mode=mode, keys=keys, by=by, null=null, within=within, late=late, expected=expected,
-            coherent=coherent, timeout=timeout,
+            coherent=coherent, keep=keep, timeout=timeout,
             progress_lease=progress_lease, pool=pool, labels=labels, publish=publish,
         )  # fmt: skip
         made.function = function

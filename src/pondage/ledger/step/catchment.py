@@ -74,7 +74,7 @@ class Catchment:
             rounds.append(tuple(events))
             self._errors.update({event.pond: event.error for event in events if isinstance(event, happens.Fail)})
             done = step(self.ponds, events, self._tx.now)
-            self.ponds.save(done.changed)
+            self.ponds.save(done.changed, done.profiled)
             touched.update(dict.fromkeys(done.changed))
             # One that is removed has no state to be written, but whoever watches must hear of it.
             removed = {event.pond: None for event in events if isinstance(event, happens.Remove)}

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from pondage.views.pond_names import PondNames
-from pondage.views.runs.again import crash_text, wait_text
-from pondage.views.words import age_text, count_text, duration_text, list_text
+from pondage.views.ponds.resting import RestingFields, resting_text
+from pondage.views.words import age_text, count_text, crash_text, duration_text, list_text, wait_text
 
 Fields = Mapping[str, object]
 _NOTICED_US = 1_000_000
@@ -149,6 +149,11 @@ def _deploying(_pond: str, _fields: Fields, _now: int) -> Sentence:
     return "A new definition takes over as soon as the active Runs are finished; none starts before.", None
 
 
+def _resting(pond: str, fields: Fields, now: int) -> Sentence:
+    text = resting_text(msgspec.convert(dict(fields), RestingFields), now)
+    return text, None if fields.get("wakes") is not None else f"pondage pulse {pond}"
+
+
 def _paused(pond: str, fields: Fields, _now: int) -> Sentence:
     by = {str(each[0]): str(each[1]) for each in _list(fields, "triggers") if isinstance(each, list | tuple)}
     names, paused = list_text(by), set(by.values())
@@ -271,6 +276,7 @@ _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "ripple busy": _busy,
     "deploying": _deploying,
     "paused": _paused,
+    "resting": _resting,
     "not deployed": _not_deployed,
     "halted": _halted,
     "queue": _queue,
