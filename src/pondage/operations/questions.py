@@ -173,7 +173,10 @@ def query(context: Context, asked: QueryRequest) -> AnswerView:
         timeout_s=context.question_s,
         reader=context.reader(asked.door),
     )
-    notes = questions.major_notes(context.ledger, context.environment, tables, as_of=seen)
+    notes = (
+        *questions.major_notes(context.ledger, context.environment, tables, as_of=seen),
+        *questions.kept_notes(context.ledger, context.environment, tables, seen),
+    )
     return AnswerView(id=known_as(work), kind="query", state="waiting", notes=notes)
 
 

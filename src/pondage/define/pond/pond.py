@@ -76,6 +76,7 @@ class Pond:
         expected: Expected | None = None,
         coherent: Coherence | None = None,
         fuse: bool = False,
+        keep: str | None = None,
         timeout: str | None = None,
         progress_lease: str | None = None,
         pool: str | None = None,
@@ -87,7 +88,7 @@ class Pond:
         self.settings: PondSettings = checked_settings(
             version=version, description=description, owner=owner, tags=tags, window=window, wave=wave, pacing=pacing,
             tide=tide, schedule=schedule, retries=retries, mode=mode, keys=keys, by=by, null=null, within=within,
-            late=late, expected=expected, coherent=coherent, fuse=fuse,
+            late=late, expected=expected, coherent=coherent, fuse=fuse, keep=keep,
             timeout=timeout, progress_lease=progress_lease, pool=pool, labels=labels, publish=publish, place=self.place,
         )  # fmt: skip
         self.ripples: dict[str, Ripple] = {}
@@ -323,6 +324,7 @@ class Pond:
             partition=settings.partition,
             coherent=True if settings.coherent is None else settings.coherent,
             fuse=settings.fuse,
+            keep=settings.keep,
             pool=settings.pool,
             labels=settings.labels,
             publish=settings.publish,

@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from pondage.ledger.act import shown_tables
-from pondage.ledger.act.as_of import AsOf
+from pondage.ledger.act.as_of import AsOf, missed
 from pondage.ledger.act.shown_tables import Reader
 from pondage.ledger.data.inputs import QueryInputs
 from pondage.ledger.database.driver import Transaction
@@ -91,6 +91,21 @@ def major_notes(
                 meant = shown_tables.meant(tx, rows, as_of)[0].key
                 others = " and ".join(f"`{key}`" for key in shown if key != meant)
                 notes.append(f"{name} is {meant} here; {others} can be asked for by that name")
+    return tuple(notes)
+
+
+def kept_notes(ledger: Ledger, environment: str, tables: frozenset[str] | None, as_of: AsOf | None) -> tuple[str, ...]:
+    """Answer which Run is read of each of these Ponds where the one of that time is not kept any more."""
+    if as_of is None or not tables:
+        return ()
+    notes: list[str] = []
+    with ledger.reading() as tx:
+        for rows in shown_tables.by_name(tx, environment_id(tx, environment), tables, as_of).values():
+            row, run = shown_tables.meant(tx, rows, as_of)
+            found = None if run is None else missed(tx, row, as_of)
+            if found is not None:
+                name, (shown, meant) = row.key.partition("@")[0], found
+                notes.append(f"{name}#{meant} is not kept any more: this is {name}#{shown}, the nearest before it")
     return tuple(notes)
 
 
