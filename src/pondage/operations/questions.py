@@ -28,8 +28,7 @@ from pondage.views.ponds.diff import DiffView, StateView, comparison, unchanged
 from pondage.views.problems import Problem
 from pondage.work.diff import TableDifference
 
-ASKED = ("query", "sample", "infer")
-"""What is done for nobody but who asked it."""
+ASKED = questions.ASKED
 AskingDoor = Literal["query", "api", "page"]
 """Through which door a question comes, for the read log: the command line, a program, the page."""
 State = Literal["no worker", "waiting", "starting spark", "running", "done", "failed"]

@@ -26,6 +26,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
 
 
+ASKED = ("query", "sample", "infer")
+"""What is done for nobody but who asked it: it is not tried again when it took its process down."""
 _WORD = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(@[0-9]+[A-Za-z0-9_]*)?")
 
 
@@ -124,13 +126,13 @@ def result(ledger: Ledger, dispatch: int) -> Answer | None:
     """Answer how a query, a sample or an analysis ended, or None while it is waiting or running."""
     with ledger.reading() as tx:
         row = tx.row(
-            """SELECT d.outcome AS outcome, d.result AS result,
+            """SELECT d.kind AS kind, d.outcome AS outcome, d.result AS result,
                       (SELECT e.error FROM executions e WHERE e.dispatch = d.id ORDER BY e.id DESC LIMIT 1) AS error
                FROM dispatches d WHERE d.id = :id AND d.kind IN ('query', 'sample', 'infer', 'compact')""",
-            tuple[str | None, str | None, str | None],
+            tuple[str | None, str | None, str | None, str | None],
             id=dispatch,
         )
-    outcome, result, error = row or (None, None, None)
+    kind, outcome, result, error = row or (None, None, None, None)
     if outcome is None:
         return None
     if outcome == "ok":
@@ -141,7 +143,10 @@ def result(ledger: Ledger, dispatch: int) -> Answer | None:
         return Answer(
             failure=Failure(code="QUERY_LOST", message="the process that answered it died; ask for less, or again")
         )
-    return Answer(failure=msgspec.json.decode(error, type=Failure))
+    failure = msgspec.json.decode(error, type=Failure)
+    if failure.code == "CRASHED" and kind in ASKED:
+        failure = msgspec.structs.replace(failure, code="QUERY_LOST")
+    return Answer(failure=failure)
 
 
 def withdraw(ledger: Ledger, dispatch: int) -> None:
