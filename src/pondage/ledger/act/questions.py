@@ -13,7 +13,6 @@ from pondage.ledger.data.inputs import QueryInputs
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
-from pondage.ledger.queue.executions import Dispatch
 from pondage.ledger.queue.queues import QueueKey
 from pondage.ledger.tables.environments import environment_id
 from pondage.work.failure import Failure
@@ -61,19 +60,9 @@ def submit(
             views={each.name: each.snapshot for each in shown},
             fused=_fused(tx, ledger, identity, words),
         )
-        return executions.dispatch(
-            tx,
-            Dispatch(
-                environment=identity,
-                kind="query",
-                node="query",
-                number=1,
-                priority=0,
-                queue=ledger.queue(tx, QueueKey(code="", role="questions")),
-                inputs=msgspec.json.encode(inputs).decode(),
-                timeout_s=timeout_s,
-                crash_budget=0,
-            ),
+        queue = ledger.queue(tx, QueueKey(code="", role="questions"))
+        return executions.ask(
+            tx, environment=identity, kind="query", node="query", queue=queue, inputs=inputs, timeout_s=timeout_s
         )
 
 
