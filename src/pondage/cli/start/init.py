@@ -15,7 +15,7 @@ from pondage.project.starter import create_project
 @verb
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=".", metavar="[DIRECTORY]")
 @click.option("--name", help="The project's name (else: that of the directory).")
-@click.option("--example", metavar="NAME", help="Copy an example instead: taxi, retail, pricing, …")
+@click.option("--example", metavar="NAME", help="Copy an example instead: taxi (of the tutorial), retail, pricing, …")
 @json_option
 def init(directory: Path, name: str | None, example: str | None, is_json: bool) -> None:
     """Start a project: a small pipeline that works, with a test.
