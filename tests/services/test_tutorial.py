@@ -60,12 +60,12 @@ class Reader:
                 self.dev = Dev(load_project(Path.cwd()))
             case ("python", *rest):
                 done = subprocess.run([sys.executable, *rest], capture_output=True, text=True, check=False)
-                self._compare(example, done.stdout + done.stderr)
+                self._compare(example, done.stdout + done.stderr, has_failed=done.returncode != 0)
             case ("pondage", *rest):
                 self._capsys.readouterr()
                 code = main(list(rest))
                 said = self._capsys.readouterr()
-                self._compare(example, said.out + (said.err if code else ""))
+                self._compare(example, said.out + (said.err if code else ""), has_failed=code != 0)
                 if rest[0] == "force":
                     self._wait()
             case _:
@@ -91,9 +91,10 @@ class Reader:
         answer = msgspec.json.decode(self._capsys.readouterr().out)
         return [dict(zip(answer["columns"], row, strict=True)) for row in answer["rows"]]
 
-    def _compare(self, example: Example, printed: str) -> None:
+    def _compare(self, example: Example, printed: str, *, has_failed: bool) -> None:
         printed = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
-        if not matches(printed, example.printed):
+        # A block without prompts shows commands alone.
+        if has_failed or (example.printed and not matches(printed, example.printed)):
             # All of them are told at the end: whoever changes what is printed sees it at once.
             self.differences.append(f"{example.place}: {' '.join(example.words)} printed\n{printed}")
 
