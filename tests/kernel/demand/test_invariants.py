@@ -18,7 +18,7 @@ from pondage.kernel.demand import (
     explain,
     step,
 )
-from pondage.kernel.demand.events import Calm, Clear, Deploy, Done, Event, Fail, Pulse, Tap, Tick, Wave
+from pondage.kernel.demand.events import Calm, Clear, Deploy, Done, Fail, Pulse, Tap, Tick, Wave
 from pondage.simulate.drive import Delivery
 from pondage.simulate.virtual import VirtualHost
 from tests.kernel.demand.graphs import SECOND, Graph, Play, depth, random_graph, random_ripples

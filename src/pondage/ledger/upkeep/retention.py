@@ -332,7 +332,8 @@ def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
     run of a job that is the body of a Ripple has them, or they are a list that a snapshot or an open Run needs."""
     kept: set[str] = set()
     for start in range(0, len(tokens), BATCH):
-        marks, names = numbered("token", tokens[start : start + BATCH])
+        names = {f"token{position}": token for position, token in enumerate(tokens[start : start + BATCH])}
+        marks = ", ".join(f":{name}" for name in names)
         rows = tx.rows(
             f"""SELECT e.token AS token FROM executions e LEFT JOIN snapshots s ON s.execution = e.id
                 WHERE e.token IN ({marks})
