@@ -88,6 +88,9 @@ def _next_command(opened: Desk, view: PlanView) -> str:
         return "pondage reactor list" if heard_of(found.processes) else "pondage dev (in another terminal)"
     if not found.ponds and view.exposed:
         return "pondage component list, or pondage flow submit FILE"
+    if not found.ponds and view.jobs:
+        job = f"pondage job run {view.jobs[0].name}"
+        return job if heard_of(found.processes) else f"pondage dev (in another terminal), then {job}"
     outlet = next((pond.name for pond in found.ponds if pond.kind == "outlet"), None)
     name = outlet or next((pond.key.partition("@")[0] for pond in view.ponds), "POND")
     return (
