@@ -24,8 +24,8 @@ def test_the_embedded_engine_is_a_door_like_others(tmp_path: Path, asks: str, ru
     publish(world, tmp_path, "sales", rows=3)
     context = Context(ledger=world.ledger, environment="main", warehouse=tmp_path, by=Caller("ada"))
     request = questions.QueryRequest(sql="select count(*) as n from sales", engine="duckdb")
-    found = questions.query(context, request)
+    found = questions.query.do(context, request)
     assert msgspec.json.decode(found.result)["rows"] == [[3]]
     assert world.one("SELECT count(*) FROM runs") == runs
-    questions.query(context, msgspec.structs.replace(request, as_of="sales#1"))
+    questions.query.do(context, msgspec.structs.replace(request, as_of="sales#1"))
     assert world.one("SELECT count(*) FROM runs") == runs, "the past asks for nothing"
