@@ -1,8 +1,8 @@
 """The shipped demand scenarios, through the machine and through the command.
 
-`own_demand.json` holds scenarios of our own for triggers that follow their readers, with times in microseconds (345600 s
-is a Monday): `[t, "follow", pond, "wave" | name, limit?, zone?, "resting"?]` gives one, `[t, "read", pond]` is a reader,
-and `resting` names the triggers that rest at the end.
+`own_demand.json` holds scenarios of our own for triggers that follow their readers. Times are microseconds there, and
+345600 s is a Monday. `[t, "follow", pond, "wave" | name, limit?, zone?, "resting"?]` gives one, `[t, "read", pond]` is
+a reader, and `resting` names the triggers that rest at the end.
 """
 
 from collections.abc import Callable
