@@ -1685,12 +1685,6 @@ export interface PlanColumnDifference {
   after: string | null;
 }
 
-export interface DiffColumnDifference {
-  column: string;
-  before: string | null;
-  after: string | null;
-}
-
 export interface ProblemsProblem {
   code: string;
   message: string;
@@ -1706,4 +1700,10 @@ export interface RunsOutputView {
   bytes: number;
   path: string;
   table_rows: number | null;
+}
+
+export interface DiffColumnDifference {
+  column: string;
+  before: string | null;
+  after: string | null;
 }

@@ -14,6 +14,7 @@ from pondage.define.values.names import PondKey
 from pondage.errors import NotFound, PondageError
 from pondage.ledger.data import landed
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.operations.demand import PondRequest
 from pondage.operations.operation import Context, Count, Level, Request, operation
 from pondage.views import find
@@ -136,13 +137,7 @@ def _folder(source: _Source, asked: FilesRequest) -> FolderView:
     from pondage.connect.landing.taken_lists import entries
 
     known = entries(source.place, source.decision.lists)
-    files = [
-        FileView(
-            path=each.path, state=each.state, size=each.size, modified=each.modified, at=each.at, run=each.run,
-            why=each.why,
-        )
-        for each in known.values()
-    ]  # fmt: skip
+    files = [of_row(FileView, each) for each in known.values()]
     files += _waiting(source, known.keys())
     chosen = sorted((each for each in files if asked.path in each.path), key=lambda each: -each.modified)
     counts: dict[str, int] = {}

@@ -22,10 +22,11 @@ from pondage.operations.uploads import Upload
 from pondage.plan.deploy.planner import checked
 from pondage.project.sql import tables_or_none
 from pondage.views import find
-from pondage.views.plans.declared import declared_pond
+from pondage.views.find import declared_pond
 from pondage.views.ponds.checks import breaking
-from pondage.views.ponds.diff import DiffView, StateView, TableDifference, comparison, unchanged
+from pondage.views.ponds.diff import DiffView, StateView, comparison, unchanged
 from pondage.views.problems import Problem
+from pondage.work.diff import TableDifference
 
 ASKED = ("query", "sample", "infer")
 """What is done for nobody but who asked it."""

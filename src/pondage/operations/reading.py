@@ -23,7 +23,7 @@ from pondage.ledger.tables.reads import Door
 from pondage.operations.operation import Context, Level, Moment, NotedRequest, Request, operation
 from pondage.operations.past import as_of
 from pondage.project.questions import QuestionsTable
-from pondage.views.answers import QueryView
+from pondage.work.answers import QueryView
 from pondage.work.snapshot import BAD_TABLE
 
 if TYPE_CHECKING:

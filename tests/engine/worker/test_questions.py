@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from pondage.engine.attempt.executor import JobProgress
 from pondage.engine.process.config import WorkerConfig
 from pondage.engine.process.questions import GRACE_S, for_questions
 from pondage.engine.worker.watch import Watch
@@ -19,6 +18,7 @@ from pondage.operations.operation import Context, Level
 from pondage.project.project import load_project
 from pondage.project.questions import QuestionsTable
 from pondage.spark.jvm.settings import SparkSettings
+from pondage.work.progress import JobProgress
 from tests.engine.plain import Gate, PlainExecutor, engine_config, join_slots, make_worker
 from tests.ledger.harness import World, pond
 

@@ -18,8 +18,8 @@ from pondage.cli.printing.output import print_table
 from pondage.define.values.suggestion import nearest
 from pondage.errors import PondageError
 from pondage.operations import ponds
-from pondage.views.answers import QueryView
 from pondage.views.words import count_text
+from pondage.work.answers import QueryView
 
 Answer = TypeVar("Answer")
 

@@ -48,7 +48,7 @@ def submit_sample(
     required Source has never published.
     """
     with ledger.transaction() as tx:
-        identity = _environment(tx, environment)
+        identity = actors.made_environment(tx, environment)
         inputs = _sample_inputs(tx, identity, definition, ripple=ripple, rows=rows, limit=limit)
         node = definition.name if ripple is None else f"{definition.name}.{ripple}"
         labels = " ".join(sorted(definition.labels))
@@ -68,7 +68,7 @@ def submit_infer(
 ) -> int:
     """Ask for the schemas of Ripples and answer the id of the work."""
     with ledger.transaction() as tx:
-        identity = _environment(tx, environment)
+        identity = actors.made_environment(tx, environment)
         task = InferTask(ponds=tuple(ponds), known=known, asked=tuple(asked), freshness=tx.now)
         return _dispatch(tx, ledger, identity, "infer", "plan", task, archive, timeout_s)
 
@@ -84,7 +84,7 @@ def submit_questions(
 ) -> int:
     """Ask for the types of components and answer the id of the work; their code is sent, or stored as `code`."""
     with ledger.transaction() as tx:
-        identity = _environment(tx, environment)
+        identity = actors.made_environment(tx, environment)
         task = InferTask(questions=tuple(questions))
         return _dispatch(tx, ledger, identity, "infer", "types", task, archive, timeout_s, code=code)
 
@@ -106,12 +106,6 @@ def published_schemas(tx: Transaction, environment: str, parent: str | None = No
         for ripple, output in given.items():
             found[table_key(row.key, ripple)] = loaded[output.snapshot].content.schema
     return found
-
-
-def _environment(tx: Transaction, name: str) -> int:
-    identity = actors.environment(tx, name, is_created=True)
-    assert identity is not None
-    return identity
 
 
 def _dispatch(

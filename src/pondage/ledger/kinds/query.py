@@ -7,6 +7,7 @@ import msgspec
 from pondage.ledger.data import snapshots
 from pondage.ledger.data.inputs import Breaks, Compared, query_inputs
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.kinds.kind import Kind
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.claims import Claim
@@ -50,14 +51,7 @@ class QueryKind(Kind):
             name: loaded[each].content.rejected_table if name.endswith(BAD_TABLE) else loaded[each].content
             for name, each in shown.items()
         }
-        return QueryTask(
-            sql=asked.sql,
-            limit=asked.limit,
-            views=views,
-            fused=asked.fused,
-            breaks=asked.breaks,
-            compared=asked.compared,
-        )
+        return of_row(QueryTask, asked, views=views)
 
 
 def _newest(tx: Transaction, wanted: dict[str, tuple[int, str]]) -> dict[str, int | None]:

@@ -8,8 +8,7 @@ import msgspec
 
 from pondage.views.pond_names import PondNames
 from pondage.views.ponds.resting import RestingFields, resting_text
-from pondage.views.runs.again import crash_text, wait_text
-from pondage.views.words import age_text, count_text, duration_text, list_text
+from pondage.views.words import age_text, count_text, crash_text, duration_text, list_text, wait_text
 
 Fields = Mapping[str, object]
 _NOTICED_US = 1_000_000
