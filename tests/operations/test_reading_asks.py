@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -16,9 +17,15 @@ from tests.ledger.harness import World, pond
 from tests.operations.published import publish
 
 
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(lambda clock: SqliteDriver(tmp_path / "ledger.db", clock))
+    yield made
+    made.ledger.close()  # whoever reads files leases them, and a thread renews that
+
+
 @pytest.mark.parametrize(("asks", "runs"), [("none", 1), ("tap", 2), ("pulse", 2)])
-def test_the_embedded_engine_is_a_door_like_others(tmp_path: Path, asks: str, runs: int) -> None:
-    world = World(lambda clock: SqliteDriver(tmp_path / "ledger.db", clock))
+def test_the_embedded_engine_is_a_door_like_others(world: World, tmp_path: Path, asks: str, runs: int) -> None:
     reading = msgspec.convert({"asks": asks}, ReadingDefinition)
     world.deploy(msgspec.structs.replace(pond("sales", always=True), reading=reading))
     publish(world, tmp_path, "sales", rows=3)
