@@ -845,6 +845,7 @@ export interface PondDefinition {
   partition: PartitionDefinition | null;
   coherent: boolean | "required";
   fuse: boolean;
+  keep: string;
   pool: string | null;
   labels: string[];
   publish: FormatDefinition[];
@@ -1610,6 +1611,7 @@ export interface UnreadRuns {
 
 export interface VacuumReport {
   dry_run: boolean;
+  thinned: number;
   tombstoned: string[];
   tombstoned_count: number;
   swept: string[];

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol
@@ -46,21 +46,30 @@ class Answering(Protocol):
     def tables(self) -> frozenset[str]:
         """Answer the names of the tables that the question reads."""
 
+    @property
+    def parameters(self) -> int:
+        """Answer how many values it wants."""
+
     def __iter__(self) -> Iterator[pa.RecordBatch]: ...
 
 
 class Engine(Protocol):
     """Who answers questions: this process, or one apart."""
 
-    def answered(self, question: Question) -> AbstractContextManager[Answering]:
-        """Answer a question while a block runs."""
+    def answered(
+        self, question: Question, *, is_cancelled: Callable[[], bool] | None = None
+    ) -> AbstractContextManager[Answering]:
+        """Answer a question while a block runs, or until it `is_cancelled`."""
 
 
 class _Here:
     """This process answers by itself."""
 
-    def answered(self, question: Question) -> AbstractContextManager[Answering]:
-        """Answer a question while a block runs."""
+    def answered(
+        self, question: Question, *, is_cancelled: Callable[[], bool] | None = None
+    ) -> AbstractContextManager[Answering]:
+        """Answer a question while a block runs. Whoever asks his own process ends it by leaving."""
+        del is_cancelled
         from pondage.embedded.engine import answered
 
         return answered(question)
@@ -98,6 +107,7 @@ def embedded(
     limits: Limits | None = None,
     parameters: Sequence[Parameter] = (),
     is_described: bool = False,
+    is_cancelled: Callable[[], bool] | None = None,
 ) -> Iterator[Answering]:
     """Ask the embedded engine while the block runs: what is read is leased, and noted once the question is accepted."""
     found = seen(context, asking.words_of(sql), then, has_bad=BAD_TABLE in sql.lower())
@@ -110,7 +120,10 @@ def embedded(
         is_described=is_described,
     )
     engine: Engine = context.engine or _Here()
-    with context.ledger.leases.reading(each.snapshot for each in found.shown), engine.answered(question) as answer:
+    with (
+        context.ledger.leases.reading(each.snapshot for each in found.shown),
+        engine.answered(question, is_cancelled=is_cancelled) as answer,
+    ):
         if not is_described:
             _note(context, [each for each in found.shown if each.name in answer.tables], door, then)
         yield answer

@@ -94,9 +94,11 @@ def answer_of(
     return msgspec.json.decode(answer.result, type=kind)
 
 
+_LESS = "ask for less, or give it more memory: [questions] memory in pondage.toml"
 _HINTS = {
     "TIMEOUT": "ask for less, or give it more time: [questions] timeout_s in pondage.toml",
-    "QUERY_LOST": "ask for less, or give it more memory: [questions] memory in pondage.toml",
+    "QUERY_LOST": _LESS,
+    "OUT_OF_MEMORY": _LESS,
 }
 """What to do about failures that are the same whatever was asked."""
 

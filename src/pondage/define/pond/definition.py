@@ -231,6 +231,8 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     partition: PartitionDefinition | None = None
     coherent: Coherence = True
     fuse: bool = False
+    keep: str = ""
+    """Which of its Runs stay as they become older; empty: as the project says."""
     pool: str | None = None
     labels: tuple[str, ...] = ()
     publish: tuple[FormatDefinition, ...] = ()

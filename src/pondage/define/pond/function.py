@@ -63,6 +63,7 @@ def pond(
     late: Late = "refuse",
     expected: Expected | None = None,
     coherent: Coherence | None = None,
+    keep: str | None = None,
     timeout: str | None = None,
     progress_lease: str | None = None,
     pool: str | None = None,
@@ -101,6 +102,7 @@ def pond(
     late: Late = "refuse",
     expected: Expected | None = None,
     coherent: Coherence | None = None,
+    keep: str | None = None,
     timeout: str | None = None,
     progress_lease: str | None = None,
     pool: str | None = None,
@@ -123,8 +125,8 @@ def pond(
             function.__name__, version, description=description or inspect.cleandoc(function.__doc__ or ""),
             owner=owner, tags=tags, window=window, wave=wave, pacing=pacing, tide=tide, schedule=schedule,
             retries=retries, mode=mode, keys=keys, by=by, null=null, within=within, late=late, expected=expected,
-            coherent=coherent, timeout=timeout,
-            progress_lease=progress_lease, pool=pool, labels=labels, publish=publish, reading=reading, wait=wait,
+            coherent=coherent, keep=keep, timeout=timeout, progress_lease=progress_lease, pool=pool, labels=labels,
+            publish=publish, reading=reading, wait=wait,
         )  # fmt: skip
         made.function = function
         made.place = place_of_function(function)

@@ -78,6 +78,7 @@ class Pond:
         expected: Expected | None = None,
         coherent: Coherence | None = None,
         fuse: bool = False,
+        keep: str | None = None,
         timeout: str | None = None,
         progress_lease: str | None = None,
         pool: str | None = None,
@@ -91,7 +92,7 @@ class Pond:
         self.settings: PondSettings = checked_settings(
             version=version, description=description, owner=owner, tags=tags, window=window, wave=wave, pacing=pacing,
             tide=tide, schedule=schedule, retries=retries, mode=mode, keys=keys, by=by, null=null, within=within,
-            late=late, expected=expected, coherent=coherent, fuse=fuse,
+            late=late, expected=expected, coherent=coherent, fuse=fuse, keep=keep,
             timeout=timeout, progress_lease=progress_lease, pool=pool, labels=labels, publish=publish,
             reading=reading, wait=wait, place=self.place,
         )  # fmt: skip
@@ -329,6 +330,7 @@ class Pond:
             coherent=True if settings.coherent is None else settings.coherent,
             reading=ReadingDefinition(asks=settings.reading or "none", wait_us=settings.wait_us),
             fuse=settings.fuse,
+            keep=settings.keep,
             pool=settings.pool,
             labels=settings.labels,
             publish=settings.publish,

@@ -23,6 +23,7 @@ from pondage.define.pond.publication import Formats, checked_formats
 from pondage.define.pond.trigger import Tide, Wave
 from pondage.define.pond.window import Schedule, Window
 from pondage.define.values.duration import parsed_duration, parsed_seconds
+from pondage.define.values.keep import parsed_keep
 from pondage.define.values.names import checked_name, parsed_version
 from pondage.errors import DefinitionError
 
@@ -51,6 +52,7 @@ class PondSettings(msgspec.Struct, frozen=True, kw_only=True):
     coherent: Coherence | None
     """None leaves it to the project."""
     fuse: bool
+    keep: str
     timeout_s: float | None
     progress_lease_s: float | None
     pool: str | None
@@ -82,6 +84,7 @@ def checked_settings(
     expected: Expected | None,
     coherent: Coherence | None,
     fuse: bool,
+    keep: str | None,
     timeout: str | None,
     progress_lease: str | None,
     pool: str | None,
@@ -123,6 +126,7 @@ def checked_settings(
         partition=checked_partition(mode, by, null=null, within=within, late=late, expected=expected, place=place),
         coherent=checked_coherence(coherent, place),
         fuse=fuse,
+        keep=_keep(keep, place),
         timeout_s=parsed_seconds(timeout, "timeout", place),
         progress_lease_s=parsed_seconds(progress_lease, "progress_lease", place),
         pool=None if pool is None else checked_name(pool, what="pool", place=place),
@@ -157,6 +161,12 @@ def checked_coherence(coherent: object, place: str) -> Coherence | None:
     if coherent == "required":
         return "required"
     raise _refused(f"coherent is {coherent!r}", 'choose True, False or "required"', place)
+
+
+def _keep(keep: str | None, place: str) -> str:
+    if keep is not None:
+        parsed_keep(keep, place=place)
+    return keep or ""
 
 
 def _keys(keys: Iterable[str], mode: Mode, place: str) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     alerts: dict[str, AlertRule] = {}
     listen: str = ""
     """Where live hosts of this machine listen for others (`host:port`); empty: for this machine only."""
-    vacuum_every_s: float = 3600.0
+    vacuum_every_s: float = 600.0
     cancel_grace_s: float = 30.0
 
     @property

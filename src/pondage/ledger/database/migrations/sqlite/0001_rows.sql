@@ -193,6 +193,8 @@ CREATE TABLE runs (
     error TEXT,
     started_at INTEGER NOT NULL,
     ended_at INTEGER,
+    -- It is not kept for its own sake any more: it goes when nobody else needs it.
+    thinned_at INTEGER,
     -- When somebody first read its tables through a door; null while nobody has.
     read_at INTEGER,
     UNIQUE (pond, number)
@@ -204,6 +206,16 @@ CREATE INDEX runs_newest ON runs (environment, id);
 CREATE INDEX runs_of_chunk ON runs (chunk) WHERE chunk IS NOT NULL;
 CREATE INDEX runs_shown_elsewhere ON runs (origin) WHERE origin IS NOT NULL;
 CREATE INDEX runs_gone_back_to ON runs (rollback_of) WHERE rollback_of IS NOT NULL;
+
+-- What is left of Runs that are gone: those that ended in one hour, packed (`ledger/data/past.py`).
+CREATE TABLE run_past (
+    pond INTEGER NOT NULL REFERENCES ponds,
+    hour INTEGER NOT NULL,
+    runs INTEGER NOT NULL,
+    packed BLOB NOT NULL,
+    PRIMARY KEY (pond, hour)
+);
+CREATE INDEX run_past_old ON run_past (hour);
 
 -- A job that a project has deployed. A file that is only run is stored as a definition, and has no row here.
 CREATE TABLE jobs (
