@@ -165,4 +165,5 @@ def told(keys: tuple[str, ...], skipped: tuple[str, ...], *, goes_on: tuple[str,
             click.echo(f"{what}: {', '.join(found)}")
     if skipped:
         names = " ".join(short_name(key) for key in skipped)
-        click.echo(f"no input yet, so not run: {', '.join(skipped)} (pondage run {names.partition(' ')[0]} brings it)")
+        bring = f"pondage run {names.partition(' ')[0]} brings it"
+        click.echo(typed(f"no input yet, so not run: {', '.join(skipped)} ({bring})"))
