@@ -17,6 +17,7 @@ from tests.ledger.step.test_coherence import *  # noqa: F403
 from tests.ledger.step.test_reactors import *  # noqa: F403
 from tests.ledger.tables.test_reads import *  # noqa: F403
 from tests.ledger.tables.test_schedules import *  # noqa: F403
+from tests.ledger.test_backfill_deaths import *  # noqa: F403
 from tests.ledger.test_faults import *  # noqa: F403
 from tests.ledger.test_found_by_simulation import *  # noqa: F403
 from tests.ledger.test_life_of_a_run import *  # noqa: F403

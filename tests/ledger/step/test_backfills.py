@@ -259,6 +259,22 @@ def test_deployed_meanwhile_its_pond_finishes_the_chunk_and_it_waits_until_told(
     assert states(world, named)[0] == "completed"
 
 
+@pytest.mark.parametrize("is_waiting", [False, True])
+def test_a_deploy_that_leaves_the_code_as_it_was_stops_nothing(world: World, is_waiting: bool) -> None:
+    worker = published(world, daily())
+    if is_waiting:
+        world.send(Pulse(pond=PondKey("sales@1")))
+    named = start(world)
+    held = worker.claim()
+    assert held is not None
+    world.deploy(daily(), archive=b"b")
+    assert states(world, named)[:2] == (("paused", "deploying") if is_waiting else ("running", ""))
+    finish(world, worker, held)
+    assert states(world, named)[0] == "running"
+    drain(world, worker)
+    assert states(world, named) == ("completed", "", ["completed", "completed", "completed"])
+
+
 @pytest.mark.parametrize("is_paused", [False, True])
 def test_removed_meanwhile_its_pond_takes_it_along(world: World, is_paused: bool) -> None:
     worker = published(world, daily())

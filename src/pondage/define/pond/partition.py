@@ -207,6 +207,20 @@ def missing(values: Iterable[str], unit: Unit) -> list[str]:
     return [value for value in _between(_start(min(there)), _start(max(there)), unit) if value not in there]
 
 
+def between(first: str, last: str) -> list[str]:
+    """Answer the values of time from one to another, both included; the unit is that of the first."""
+    unit = unit_of(first)
+    if unit is None or unit_of(last) is None:
+        return []
+    end = _next(_start(last), unit_of(last) or unit) - timedelta(microseconds=1)
+    return list(_between(_start(first), end, unit))
+
+
+def start_us(value: str) -> int:
+    """Answer when a value of time begins, in microseconds."""
+    return (_start(value) - _start("1970")) // timedelta(microseconds=1)
+
+
 def around(value: str, *, before_us: int, after_us: int) -> list[str] | None:
     """Answer the values of the same unit that lie up to so long before and after this one; None: it is no time."""
     unit = unit_of(value)

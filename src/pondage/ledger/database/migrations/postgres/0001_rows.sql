@@ -142,6 +142,8 @@ CREATE TABLE backfills (
     state text NOT NULL CHECK (state IN ('running', 'paused', 'completed', 'failed', 'cancelled')),
     -- Why it is paused, or was cancelled.
     reason text NOT NULL DEFAULT '',
+    -- What decides what its chunks give: a deploy of other code lets it wait until somebody says that it goes on.
+    code text NOT NULL,
     -- The columns that its partitions are by.
     columns text NOT NULL,
     -- What was asked for, as words of the command line.

@@ -139,6 +139,8 @@ CREATE TABLE backfills (
     state TEXT NOT NULL CHECK (state IN ('running', 'paused', 'completed', 'failed', 'cancelled')),
     -- Why it is paused, or was cancelled.
     reason TEXT NOT NULL DEFAULT '',
+    -- What decides what its chunks give: a deploy of other code lets it wait until somebody says that it goes on.
+    code TEXT NOT NULL,
     -- The columns that its partitions are by.
     columns TEXT NOT NULL,
     -- What was asked for, as words of the command line.
