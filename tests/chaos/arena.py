@@ -15,9 +15,12 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
+from unittest.mock import patch
 
 import psycopg
 
+from pondage.define.project import durability
+from pondage.define.project.durability import Durability
 from pondage.engine.services.vacuum import vacuum
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Event, Pulse
@@ -46,6 +49,7 @@ poll_s = 0.1
 drain_s = 5
 retry_delay_s = 0
 crash_budget = {crash_budget}
+crash_delay_s = {crash_delay_s}
 """
 PONDS = "import random, time\nfrom pondage import pond\n" + "".join(
     f"""
@@ -164,6 +168,7 @@ class Arena:
         *,
         seed: int,
         crash_budget: int = 100,
+        crash_delay_s: float = Durability().crash_delay_s,
         reap_after_s: float = 1.5,
         work_s: float = 0.1,
         ponds: str = PONDS,
@@ -176,7 +181,9 @@ class Arena:
         self.random = random.Random(seed)
         self.warehouse = folder / "warehouse"
         self.events = folder / "events"
-        self.settings = SETTINGS.format(crash_budget=crash_budget, reap_after_s=reap_after_s)
+        self.settings = SETTINGS.format(
+            crash_budget=crash_budget, crash_delay_s=crash_delay_s, reap_after_s=reap_after_s
+        )
         self.machines: list[Machine] = []
         self._ponds = ponds
         self._work_s = work_s
@@ -197,7 +204,8 @@ class Arena:
         """Write the author's project; another time to work is other code."""
         head = f'[project]\nname = "chaos"\nledger = "{self.url}"\nwarehouse = "{self.warehouse}"\n'
         ponds = self._ponds.replace("{work_s}", str(work_s)).replace("{mark}", str(self.folder / "mark"))
-        return write_project(self.folder / "author", ponds, head + self.settings)
+        with patch.object(durability, "LEAST_LEASE_S", 0.0):  # as in the processes: they have no Spark
+            return write_project(self.folder / "author", ponds, head + self.settings)
 
     def deploy(self) -> None:
         deployed_into(self.ledger, self.project)

@@ -172,6 +172,10 @@ def test_a_failed_job_has_exit_code_1_and_is_resumed_when_it_is_mended(
     assert "RESUME_PLAN_MISMATCH" in refused.err
     assert refused.code == 4
     assert "(changed sub-jobs: after)" in call("job", "resume", failed, "--file", str(file), "--json").err
+    again = call("job", "resume", failed, "--file", str(file), "--yes")
+    assert [line.split("  ")[1:] for line in again.out.splitlines() if "  OK" in line] == [
+        ["read", "OK", "from the run before"], ["load", "OK", "from the run before"], ["after", "OK"],
+    ]  # fmt: skip
     said = call("job", "resume", failed, "--file", str(file), "--yes", "--json")
     assert said.code == 0, said.err
     restored = [one["name"] for one in said.json["components"] if one["is_restored"]]  # type: ignore[attr-defined]
@@ -237,6 +241,7 @@ def test_deploy_puts_the_jobs_of_a_project_into_the_ledger(file: Path, call: Cal
     said = call("deploy")
     assert said.code == 0, said.err
     assert "+ job nightly added" in said.out
+    assert "deployed to main; next: pondage dev (in another terminal), then pondage job run nightly\n" in said.out
     assert "part" not in said.out
     assert "nothing to deploy" in call("deploy").out
     file.write_text(NIGHTLY.replace("monday", "sunday"))

@@ -64,7 +64,7 @@ def test_json_is_exactly_the_view(world: World, call: Call) -> None:
 def test_why_prints_sentences_and_what_to_type(world: World, call: Call) -> None:
     assert call("why", "reports").out.splitlines() == [
         "reports@1 is idle; it has never run.",
-        "  - Nobody asks for it: no pull, no target, no Sink that wants more.",
+        "  - Nobody asks for it now: no pull, no target, no Sink that wants more.",
         "    try: pondage pulse reports",
     ]
 

@@ -92,3 +92,23 @@ def test_a_project_goes_back_to_what_it_had_deployed_before(project: Path, worke
     again = call("rollback")
     assert again.code == 1
     assert "has no older deployment" in again.err
+
+
+def test_a_newer_code_that_only_failed_has_nothing_to_be_shown_instead_of(
+    project: Path, workers: FakeWorkers, call: Call
+) -> None:
+    (project / "ponds.py").write_text(POND.format(count=3))
+    call("deploy")
+    call("run", "numbers")
+    (project / "ponds.py").write_text(POND.format(count=4))
+    call("deploy")
+    workers.failing.add("numbers")
+    assert call("run", "numbers").code == 1
+    said = call("rollback")
+    assert said.code == 0, said.err
+    assert "still shows" not in said.out
+    workers.failing.clear()
+    call("clear", "numbers")
+    call("deploy")
+    assert call("run", "numbers").code == 0
+    assert "numbers@1 still shows what the newer code made" in call("rollback").out

@@ -134,8 +134,9 @@ GUESSED = {
 }
 TYPES = {"guess": {"outputs": {"out": "Table<{m: bigint}>"}}, "puzzle": {"why": "it reads the global 'day'"}}
 """What workers answer: one type, which is kept, and one that nobody can tell, so that each call asks for it."""
-ELSEWHERE = {"reactor state", "reactor dead", "reactor history", "reactor watch", "flow extract", "files"}
-"""What needs a live host is compared in test_remote_reactors, what gives bytes in test_remote. No Pond takes files."""
+ELSEWHERE = {"reactor state", "reactor dead", "reactor history", "reactor watch", "flow extract", "files", "read"}
+"""What needs a live host is compared in test_remote_reactors, what gives bytes in test_remote or test_reading; no Pond
+takes files."""
 CHANGING = {
     "deploy", "rollback", "promote", "env remove", "run", "tap", "pulse", "wave", "tide", "calm", "clear", "kill",
     "sleep", "wake", "force", "compact", "vacuum", "job run", "job resume", "job kill", "secret set", "secret remove",
@@ -244,7 +245,7 @@ def fill(world: World, warehouse: Path) -> None:
         exposed=TOOLBOX,
     )  # fmt: skip
     with world.ledger.transaction() as tx:
-        actors.environment(tx, "dev", is_created=True)
+        actors.made_environment(tx, "dev")
         files = locate(tx, "main", None).files
     for file in files[1:]:  # the first try said nothing
         place = warehouse / file.path

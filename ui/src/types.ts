@@ -73,6 +73,13 @@ export interface AuditView {
   has_more: boolean;
 }
 
+export interface AwakeView {
+  is_awake: boolean;
+  until: number | null;
+  expected: number | null;
+  tz: string;
+}
+
 export interface BackfillDetail {
   backfill: string;
   pond: string;
@@ -455,6 +462,12 @@ export interface FolderView {
   files: FileView[];
 }
 
+export interface FollowDefinition {
+  tz: string;
+  sure: number;
+  is_resting: boolean;
+}
+
 export interface Forgotten {
   pond: string;
   paths: string[];
@@ -538,6 +551,14 @@ export interface GraphView {
 export interface HealthView {
   ok: boolean;
   at: number;
+}
+
+export interface HeldFiles {
+  table: string;
+  run: string;
+  schema: string;
+  files: string[];
+  held_until: number;
 }
 
 export interface HistoryLine {
@@ -893,6 +914,7 @@ export interface PondDefinition {
   partition: PartitionDefinition | null;
   coherent: boolean | "required";
   fuse: boolean;
+  keep: string;
   pool: string | null;
   labels: string[];
   publish: FormatDefinition[];
@@ -904,6 +926,7 @@ export interface PondDefinition {
   place: string;
   borrowed: string;
   feed: FeedDefinition | null;
+  reading: ReadingDefinition;
 }
 
 export interface PondReaders {
@@ -1101,6 +1124,7 @@ export interface ReactorChange {
   version_from: string | null;
   version_to: string | null;
   is_rebound: boolean;
+  rebound: string[];
 }
 
 export interface ReactorView {
@@ -1174,6 +1198,11 @@ export interface ReadersView {
   ponds: PondReaders[];
   unread: UnreadRuns[];
   reads: ReadRow[];
+}
+
+export interface ReadingDefinition {
+  asks: "none" | "pulse" | "tap";
+  wait_us: number | null;
 }
 
 export interface Reason {
@@ -1569,6 +1598,7 @@ export interface Ticket {
 export interface TideDefinition {
   limit_us: number;
   name: string;
+  follow: FollowDefinition | null;
 }
 
 export interface TimelineView {
@@ -1626,12 +1656,14 @@ export interface TriggerView {
   tz: string | null;
   next_at: number | null;
   paused_by: "kill" | "pause" | "sleep" | null;
+  awake: AwakeView | null;
 }
 
 export interface Triggers {
   wave: boolean;
   pacing: "eager" | "just_in_time";
   tides: TideDefinition[];
+  wave_follow: FollowDefinition | null;
   schedules: ScheduleDefinition[];
 }
 
@@ -1654,6 +1686,7 @@ export interface UnreadRuns {
 
 export interface VacuumReport {
   dry_run: boolean;
+  thinned: number;
   tombstoned: string[];
   tombstoned_count: number;
   swept: string[];
@@ -1729,12 +1762,6 @@ export interface PlanColumnDifference {
   after: string | null;
 }
 
-export interface DiffColumnDifference {
-  column: string;
-  before: string | null;
-  after: string | null;
-}
-
 export interface ProblemsProblem {
   code: string;
   message: string;
@@ -1750,4 +1777,10 @@ export interface RunsOutputView {
   bytes: number;
   path: string;
   table_rows: number | null;
+}
+
+export interface DiffColumnDifference {
+  column: string;
+  before: string | null;
+  after: string | null;
 }

@@ -37,6 +37,7 @@ VERBS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         (
             ("run", "Pulse a Pond, follow it, print its rows."),
             ("query", "Ask the published tables something in SQL."),
+            ("read", "Write all rows of a table into a file."),
             ("tap", "Pull once: take what the Sources have."),
             ("pulse", "Push once: be as fresh as now."),
             ("wave", "Pull again and again, until calmed."),

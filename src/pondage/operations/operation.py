@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pondage.ledger.ledger import Ledger
     from pondage.ledger.tables.history import Caller
     from pondage.ledger.tables.reads import Door
+    from pondage.operations.reading import Engine
     from pondage.project.project import Project
 
 Given = ParamSpec("Given")
@@ -86,6 +87,8 @@ class Context:
     level: Level = Level.ADMIN
     token: str = ""
     """The name of the token, where one was needed."""
+    engine: Engine | None = None
+    """Who answers questions without a worker; None: this process."""
 
     def reader(self, door: Door) -> Reader:
         """Answer who reads, as the read log knows him."""
@@ -99,8 +102,7 @@ class Context:
 
     def audit(self, tx: Transaction, verb: str, target: str, *, detail: str = "") -> int:
         """Write down who does this, in the transaction that does it; answer the environment, made when it is new."""
-        environment = actors.environment(tx, self.environment, is_created=True)
-        assert environment is not None
+        environment = actors.made_environment(tx, self.environment)
         history.audit(tx, self.by, environment=environment, verb=verb, target=target, detail=detail)
         return environment
 

@@ -18,6 +18,7 @@ from pondage.operations import (
     questions,
     reactors,
     readers,
+    reading,
     rollbacks,
     runs,
     simulations,
@@ -26,7 +27,7 @@ from pondage.operations import (
 from pondage.operations.operation import Operation
 
 _ROOMS = (
-    installation, environments, ponds, runs, demand, backfills, deployments, rollbacks, questions, readers,
+    installation, environments, ponds, runs, demand, backfills, deployments, rollbacks, questions, readers, reading,
     landed_files, jobs, trees, flows, inference, components, simulations, reactors, access,
 )  # fmt: skip
 OPERATIONS: tuple[Operation[..., object], ...] = tuple(

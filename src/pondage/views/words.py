@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo
 
 _UNITS = ((86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"))
 
@@ -49,6 +50,17 @@ def moment_text(at: int, zone: tzinfo | None = None) -> str:
     return moment.isoformat(sep=" ")
 
 
+def clock_text(at: int, tz: str) -> str:
+    """Answer what the clock of a zone shows at a moment: `08:30`."""
+    return datetime.fromtimestamp(at // 1_000_000, tz=ZoneInfo(tz)).strftime("%H:%M")
+
+
+def weekday_text(at: int, tz: str) -> str:
+    """Answer which weekday it is in a zone at a moment: `Monday`."""
+    names = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+    return names[datetime.fromtimestamp(at // 1_000_000, tz=ZoneInfo(tz)).weekday()]
+
+
 def size_text(size: int) -> str:
     """Answer a number of bytes: `512 B`, `1.4 MB`."""
     amount = float(size)
@@ -74,3 +86,18 @@ def list_text(words: Iterable[str], *, last: str = "and") -> str:
     if len(given) < 2:
         return "".join(given)
     return f"{', '.join(given[:-1])} {last} {given[-1]}"
+
+
+def crash_text(crashes: int, budget: int, *, is_isolated: bool) -> str:
+    """Answer how work goes on that was near a crash: `tried alone after a crash, 2 of 4 used`.
+
+    Alone when several pieces of work died with the same process: which of them took it down shows itself then, and
+    none of those crashes is used.
+    """
+    return f"tried {'alone' if is_isolated else 'again'} after a crash, {crashes} of {budget} used"
+
+
+def wait_text(available_at: int, now: int, *, epoch: int, reason: str) -> str:
+    """Answer what happens at a moment: `is tried again in 4 s`, or `starts in 1 s` when nothing was tried before."""
+    is_again = epoch > 0 or reason == "retry"
+    return f"{'is tried again' if is_again else 'starts'} {age_text(available_at, now)}"

@@ -13,9 +13,11 @@ from pondage.kernel.demand.events import (
     Calm,
     Clear,
     Done,
+    Follow,
     Force,
     Kill,
     Pulse,
+    Read,
     Report,
     Sleep,
     Tap,
@@ -26,7 +28,8 @@ from pondage.kernel.demand.events import (
     Withdraw,
 )
 from pondage.kernel.demand.gates import Gate
-from pondage.kernel.demand.state import Pacing
+from pondage.kernel.demand.state import Following, Pacing
+from tests.kernel.demand.rules_readers import QUARTER, Follower, hold_of
 from tests.kernel.demand.rules_state import Chunk, Pond, Ripple, Run, Source
 
 
@@ -58,6 +61,10 @@ class RulesHost:
         for verb in actions:
             if verb.pond in self._ponds:
                 self._verb(self._ponds[verb.pond], verb)
+        for pond in self._ponds.values():
+            for name, follower in pond.followers.items():
+                if follower.look_at is not None and follower.look_at <= now:
+                    self._look(pond, name)
         self._settle()
         while due := [pond for pond in self._ponds.values() if pond.is_due(self._now)]:
             for pond in due:
@@ -75,6 +82,7 @@ class RulesHost:
             due, goal, calendar = pond.due_at, pond.goal, pond.shape.calendar
             if due is not None and pond.has_room:
                 found.append(max(due, self._now + 1))
+            found += [each.look_at for each in pond.followers.values() if each.look_at is not None]
             if not pond.sources and goal is not None and not pond.is_killed and pond.source_f(self._now) < goal:
                 opens = calendar.next_start(self._now) if calendar else max(goal, self._now + 1)
                 found += [opens] if opens is not None else []
@@ -86,6 +94,10 @@ class RulesHost:
                 key=key, start_f=pond.start_f, end_f=pond.end_f, delay=pond.delay, want=pond.want,
                 targets=pond.targets, is_failed=pond.is_failed, is_killed=pond.is_killed, is_blocked=pond.is_blocked,
                 failures=pond.failures,
+                following={
+                    name: Following(tz=each.tz, sure=each.sure, is_resting=each.is_resting)
+                    for name, each in pond.followers.items()
+                },
             )
             for key, pond in self._ponds.items()
         }  # fmt: skip
@@ -173,7 +185,7 @@ class RulesHost:
         if not is_blocked:
             for key in pond.sources:
                 self._resend(pond, key)
-            if pond.wave is Pacing.EAGER:
+            if pond.asking_wave is Pacing.EAGER:
                 self._tap(pond)
 
     def _on_blocked(self, sink: Pond, source: Source) -> None:
@@ -360,7 +372,7 @@ class RulesHost:
         if pond.is_failed and pond.end_f > pond.failed_f:
             pond.is_failed, pond.failures, pond.failed_f = False, 0, NEVER
             self._set_blocked(pond)
-        if pond.wave is Pacing.EAGER:
+        if pond.asking_wave is Pacing.EAGER:
             self._tap(pond)
 
     def _publish(self, pond: Pond) -> None:
@@ -384,6 +396,7 @@ class RulesHost:
 
     def _drop(self, pond: Pond) -> None:
         pond.want, pond.targets, pond.wave, pond.tide, pond.skip = NONE, [], None, None, 0
+        pond.followers = {}
         pond.is_woken = pond.is_forced = False
         for ripple in pond.ripples.values():
             ripple.want, ripple.told = NONE, dict.fromkeys(ripple.parents, NONE)
@@ -408,6 +421,34 @@ class RulesHost:
             for key in pond.sources:
                 self._send(key, lambda source, _: self._slumber(source, seen), NONE)
 
+    def _follow(self, pond: Pond, name: str, given: Follow | None) -> None:
+        if given is None:
+            pond.followers.pop(name, None)
+            return
+        if name not in pond.followers:
+            new_until = None if given.is_resting else self._now + 672 * QUARTER
+            pond.followers[name] = Follower(given.tz, given.sure, self._now, new_until)
+        pond.followers[name].sure = given.sure
+        self._look(pond, name)
+
+    def _look(self, pond: Pond, name: str) -> None:
+        follower = pond.followers[name]
+        was_resting = follower.is_resting
+        limit = pond.period if name == "wave" else pond.tide
+        follower.look(self._now, hold_of(limit or 0), pond.lead)
+        if was_resting and name == "wave" and pond.asking_wave is Pacing.EAGER:
+            self._tap(pond)
+
+    def _read(self, pond: Pond, at: int) -> None:
+        is_woken = False
+        for name, follower in pond.followers.items():
+            was_resting = follower.is_resting
+            follower.read(at)
+            self._look(pond, name)
+            is_woken |= was_resting and not follower.is_resting
+        if is_woken:
+            self._target(pond, self._now)
+
     def _verb(self, pond: Pond, verb: Verb) -> None:
         match verb:
             case Tap():
@@ -416,12 +457,17 @@ class RulesHost:
                 self._target(pond, self._now)
             case Wave(pacing=pacing):
                 pond.wave = pacing
-                if pacing is Pacing.EAGER:
+                self._follow(pond, "wave", verb.follow)
+                if pond.asking_wave is Pacing.EAGER:
                     self._tap(pond)
             case Tide(limit=limit):
                 pond.tide = limit
+                self._follow(pond, "tide", verb.follow)
+            case Read(at=at):
+                self._read(pond, min(at, self._now))
             case Calm():
                 pond.wave = pond.tide = None
+                pond.followers = {}
             case Sleep(upstream=True):
                 self._slumber(pond, set())
                 self._deliver()

@@ -3,7 +3,7 @@ import pytest
 
 from pondage.define.pond.definition import ScheduleDefinition, Triggers
 from pondage.errors import NotFound
-from pondage.kernel.demand.events import Kill, Pulse
+from pondage.kernel.demand.events import Clear, Kill, Pulse
 from pondage.kernel.demand.shape import PondKey
 from pondage.ledger.act.branching import deployed
 from pondage.ledger.act.deploy import deploy
@@ -74,6 +74,19 @@ def test_a_failed_pond_explains_itself_and_the_pond_below_names_it(world: World)
     assert blocked.gate == "blocked"
     assert blocked.fields["by"] == ["orders@1"]
     assert blocked.hint == "pondage why orders"
+
+
+def test_a_pond_that_failed_in_its_first_run_has_no_data_that_would_stay(world: World) -> None:
+    worker = world.worker()
+    for is_first in (True, False):
+        world.send(Pulse(pond=PondKey("orders@1")))
+        held = worker.claim()
+        assert held is not None
+        worker.fail(held)
+        assert ("The last good data stays published." in ask(world, "orders").gates[0].text) is not is_first
+        world.send(Clear(pond=PondKey("orders@1")))
+        world.send(Pulse(pond=PondKey("orders@1")))
+        worker.drain()
 
 
 def test_nothing_that_would_be_refused_is_proposed_for_a_blocked_pond(world: World) -> None:

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import click
 import msgspec
@@ -18,17 +18,30 @@ from pondage.cli.printing.output import print_table
 from pondage.define.values.suggestion import nearest
 from pondage.errors import PondageError
 from pondage.operations import ponds
-from pondage.views.answers import QueryView
 from pondage.views.words import count_text
+from pondage.work.answers import QueryView
 
 Answer = TypeVar("Answer")
 
 
-def ask(opened: Desk, sql: str, *, limit: int, timeout_s: float = 300.0, as_of: int | str | None = None) -> QueryView:
-    """Let a worker answer a question; raises what the worker said, or `TookTooLong`. Ctrl-C withdraws it."""
+def ask(
+    opened: Desk,
+    sql: str,
+    *,
+    limit: int,
+    timeout_s: float = 300.0,
+    as_of: int | str | None = None,
+    engine: Literal["spark", "duckdb"] = "spark",
+) -> QueryView:
+    """Let a worker, or the embedded engine, answer a question; raises what that said, or `TookTooLong`.
+
+    Ctrl-C withdraws it.
+    """
     from pondage.operations import questions
 
-    asked = opened.ask(questions.query, sql=sql, limit=limit, as_of=as_of, door="query")
+    asked = opened.ask(questions.query, sql=sql, limit=limit, as_of=as_of, door="query", engine=engine)
+    if asked.state == "done":
+        return msgspec.json.decode(asked.result, type=QueryView)
     try:
         answer = answer_of(opened, asked.id, QueryView, timeout_s=timeout_s, hint="pondage show POND")
         return msgspec.structs.replace(answer, notes=asked.notes)
@@ -81,9 +94,11 @@ def answer_of(
     return msgspec.json.decode(answer.result, type=kind)
 
 
+_LESS = "ask for less, or give it more memory: [questions] memory in pondage.toml"
 _HINTS = {
     "TIMEOUT": "ask for less, or give it more time: [questions] timeout_s in pondage.toml",
-    "QUERY_LOST": "ask for less, or give it more memory: [questions] memory in pondage.toml",
+    "QUERY_LOST": _LESS,
+    "OUT_OF_MEMORY": _LESS,
 }
 """What to do about failures that are the same whatever was asked."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, settings_and_json, verb
+from pondage.cli.client.settings import Settings, settings_and_json, typed, verb
 from pondage.cli.follow.screen import Quietly
 from pondage.cli.printing.output import print_json, styled
 from pondage.operations import runs
@@ -38,9 +38,9 @@ def logs(settings: Settings, subject: str | None, follow: bool, ripple: str | No
         for line in view.lines:
             print_line(settings, line)
         if not view.lines:
-            click.echo(_nothing(view, subject), err=True)
+            click.echo(typed(_nothing(view, subject)), err=True)
         elif len(view.runs) == 1 and subject in (view.runs[0].partition("@")[0], view.runs[0].partition("#")[0]):
-            click.echo(_one_run(view.runs[0]), err=True)
+            click.echo(typed(_one_run(view.runs[0])), err=True)
 
 
 def _one_run(run: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.client.settings import Settings
+from pondage.cli.client.settings import Settings, typed
 from pondage.cli.printing.output import styled
 from pondage.views.plans.plan import PlannedPond, PlanView, SchemaView
 
@@ -35,6 +35,7 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
     for reactor in view.reactors:
         version = reactor.version_to or reactor.version_from
         how = " (its graphs, while it runs)" if reactor.is_rebound else ""
+        how += f" (reads {', '.join(reactor.rebound)})" if reactor.rebound else ""
         _print_change(settings, reactor.change, f"reactor {reactor.name} {version} {reactor.change}{how}")
     for one in view.exposed:
         if one.change != "unchanged":
@@ -48,7 +49,7 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
         place = f" at {problem.place}" if problem.place else ""
         click.echo(styled(f"  problem[{problem.code}]: {problem.message}{place}", settings, fg="red"))
         if problem.hint:
-            click.echo(f"    try: {problem.hint}")
+            click.echo(f"    try: {typed(problem.hint, settings)}")
     if view.is_empty and not view.problems:
         click.echo("nothing to deploy: everything is as it is in the project")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pondage.cli.client.settings import typed
 from pondage.cli.printing.layout import Cell, Row, unbroken
 from pondage.cli.printing.output import state_cell
 from pondage.views.ponds.status import PondView, StatusView, TriggerView
 from pondage.views.runs.active import ActiveRunView, RippleView
 from pondage.views.runs.processes import heard_of
 from pondage.views.runs.runs import RunView
-from pondage.views.words import age_text, count_text, duration_text, list_text, old_text
+from pondage.views.words import age_text, clock_text, count_text, duration_text, list_text, old_text
 
 STATUS_COLUMNS = ("POND", "STATE", "DATA AGE", "ASKED FOR BY", "LAST RUN", "NOW")
 REACTOR_COLUMNS = ("REACTOR", "VERSION", "STATE", "WAITS FOR")
@@ -57,7 +58,13 @@ def asked_text(pond: PondView) -> str:
 
 def trigger_text(trigger: TriggerView) -> str:
     """Answer a standing trigger in a few words."""
-    return _asking_text(trigger) + (" (paused)" if trigger.paused_by is not None else "")
+    if trigger.paused_by is not None:
+        return f"{_asking_text(trigger)} (paused)"
+    awake = trigger.awake
+    if awake is None:
+        return _asking_text(trigger)
+    until = " until somebody reads" if awake.until is None else f" until {clock_text(awake.until, awake.tz)}"
+    return f"{_asking_text(trigger)} ({'awake' if awake.is_awake else 'resting'}{until})"
 
 
 def _asking_text(trigger: TriggerView) -> str:
@@ -75,8 +82,8 @@ def doing_text(pond: PondView, now: int) -> str:
     if pond.state == "running":
         return "; ".join(running_text(run) for run in pond.active if run.is_executing)
     if pond.state == "failed" and pond.last_run is not None and pond.last_run.error is not None:
-        return f"{_short(pond.last_run.error.message)}; {pond.next.text}"
-    return f"{pond.next.text} {age_text(pond.next.at, now)}" if pond.next.at is not None else pond.next.text
+        return f"{_short(pond.last_run.error.message)}; {typed(pond.next.text)}"
+    return typed(f"{pond.next.text} {age_text(pond.next.at, now)}" if pond.next.at is not None else pond.next.text)
 
 
 def running_text(run: ActiveRunView) -> str:

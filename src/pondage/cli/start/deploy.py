@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from pondage.cli.client.desk import Desk, desk
-from pondage.cli.client.settings import Settings, settings_and_json, verb
+from pondage.cli.client.settings import Settings, settings_and_json, typed, verb
 from pondage.cli.files.project import chosen, read_project
 from pondage.cli.follow.ponds import failure_of, is_stuck, short_name
 from pondage.cli.follow.screen import follow, screen
@@ -69,7 +69,7 @@ def deploy(
                 told(view.recomputes, skipped, goes_on=view.goes_on)
         elif not is_json:
             _tell_of_backfills(opened, view)
-            click.echo(f"deployed to {opened.environment}; next: {_next_command(opened, view)}")
+            click.echo(typed(f"deployed to {opened.environment}; next: {_next_command(opened, view)}"))
 
 
 def deploy_project(opened: Desk, choice: Choice | None = None, *, is_dry: bool = False) -> PlanView:
@@ -104,6 +104,9 @@ def _next_command(opened: Desk, view: PlanView) -> str:
         return "pondage reactor list" if heard_of(found.processes) else "pondage dev (in another terminal)"
     if not found.ponds and view.exposed:
         return "pondage component list, or pondage flow submit FILE"
+    if not found.ponds and view.jobs:
+        job = f"pondage job run {view.jobs[0].name}"
+        return job if heard_of(found.processes) else f"pondage dev (in another terminal), then {job}"
     outlet = next((pond.name for pond in found.ponds if pond.kind == "outlet"), None)
     name = outlet or next((pond.key.partition("@")[0] for pond in view.ponds), "POND")
     return (

@@ -15,6 +15,9 @@ from pondage.define.pond.partition import PartitionDefinition
 Coherence = bool | Literal["required"]
 """Does a Run read Sources that stand on the same Runs of what they have in common: if it can, or always?"""
 
+Reading = Literal["none", "tap", "pulse"]
+"""What somebody who reads a Pond asks of it."""
+
 Scalar = str | int | float | bool | None
 RuleKind = Literal[
     "rows", "not_null", "between", "in_set", "check", "bad_rows", "matches", "unique", "foreign_key", "fresh", "volume"
@@ -46,11 +49,30 @@ class ScheduleDefinition(msgspec.Struct, frozen=True, kw_only=True):
     name: str = "schedule"
 
 
+class FollowDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """A standing trigger asks only while somebody reads, or is expected with a share of `sure` on the clock of `tz`."""
+
+    tz: str = "UTC"
+    sure: float = 0.3
+    is_resting: bool = False
+
+
+class ReadingDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """What a read asks of the Pond: nothing, a Tap with the first read of each Run, or a Pulse.
+
+    A reader who waits does so for `wait_us` at most; None is twice the time that the data takes from the Inlets on.
+    """
+
+    asks: Reading = "none"
+    wait_us: int | None = None
+
+
 class TideDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """A standing trigger that keeps the Pond no staler than `limit_us`."""
 
     limit_us: int
     name: str = "tide"
+    follow: FollowDefinition | None = None
 
 
 class Triggers(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +81,7 @@ class Triggers(msgspec.Struct, frozen=True, kw_only=True):
     wave: bool = False
     pacing: Literal["eager", "just_in_time"] = "eager"
     tides: tuple[TideDefinition, ...] = ()
+    wave_follow: FollowDefinition | None = None
     schedules: tuple[ScheduleDefinition, ...] = ()
 
 
@@ -208,6 +231,8 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     partition: PartitionDefinition | None = None
     coherent: Coherence = True
     fuse: bool = False
+    keep: str = ""
+    """Which of its Runs stay as they become older; empty: as the project says."""
     pool: str | None = None
     labels: tuple[str, ...] = ()
     publish: tuple[FormatDefinition, ...] = ()
@@ -220,6 +245,7 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     borrowed: str = ""
     """The environment whose Pond it only shows; empty for a Pond that computes."""
     feed: FeedDefinition | None = None
+    reading: ReadingDefinition = ReadingDefinition()
 
     @property
     def major(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import msgspec
 
@@ -11,6 +11,7 @@ from pondage.define.pond.calendar import checked_windows
 from pondage.define.pond.definition import (
     Coherence,
     FormatDefinition,
+    Reading,
     Retries,
     ScheduleDefinition,
     TideDefinition,
@@ -19,16 +20,19 @@ from pondage.define.pond.definition import (
 )
 from pondage.define.pond.partition import Expected, Late, Nulls, PartitionDefinition, checked_partition
 from pondage.define.pond.publication import Formats, checked_formats
+from pondage.define.pond.trigger import Tide, Wave
 from pondage.define.pond.window import Schedule, Window
 from pondage.define.values.duration import parsed_duration, parsed_seconds
+from pondage.define.values.keep import parsed_keep
 from pondage.define.values.names import checked_name, parsed_version
 from pondage.errors import DefinitionError
 
 Mode = Literal["replace", "append", "merge", "partition"]
 Pacing = Literal["eager", "just_in_time"]
 Windows = Window | Iterable["Window | tuple[Window, ...]"]
-Tides = str | Mapping[str, str] | tuple[()]
-"""A limit such as `"1h"`, or several by name: `{"office": "15m", "night": "4h"}`."""
+Waves = bool | Wave
+Tides = str | Tide | Iterable[Tide] | Mapping[str, str] | tuple[()]
+"""A limit such as `"1h"`, several by name: `{"office": "15m", "night": "4h"}`, or one or more `Tide(…)`."""
 Schedules = Schedule | Iterable[Schedule]
 
 
@@ -48,11 +52,15 @@ class PondSettings(msgspec.Struct, frozen=True, kw_only=True):
     coherent: Coherence | None
     """None leaves it to the project."""
     fuse: bool
+    keep: str
     timeout_s: float | None
     progress_lease_s: float | None
     pool: str | None
     labels: tuple[str, ...]
     publish: tuple[FormatDefinition, ...]
+    reading: Reading | None
+    """None leaves it to the project, as that of `wait_us` does."""
+    wait_us: int | None
 
 
 def checked_settings(
@@ -62,7 +70,7 @@ def checked_settings(
     owner: str,
     tags: Iterable[str],
     window: Windows,
-    wave: bool,
+    wave: Waves,
     pacing: Pacing,
     tide: Tides,
     schedule: Schedules,
@@ -76,11 +84,14 @@ def checked_settings(
     expected: Expected | None,
     coherent: Coherence | None,
     fuse: bool,
+    keep: str | None,
     timeout: str | None,
     progress_lease: str | None,
     pool: str | None,
     labels: Iterable[str],
     publish: Formats,
+    reading: Reading | None,
+    wait: str | None,
     place: str,
 ) -> PondSettings:
     """Answer the settings, or raise `DefinitionError` for the first that is wrong."""
@@ -89,6 +100,10 @@ def checked_settings(
         raise _refused(f"mode is {mode!r}", 'choose "replace", "append", "merge" or "partition"', place)
     if pacing not in get_args(Pacing):
         raise _refused(f"pacing is {pacing!r}", 'choose "eager" or "just_in_time"', place)
+    if isinstance(wave, Wave):
+        if pacing != "eager":
+            raise _refused("pacing= is given with wave=Wave(…)", 'write wave=Wave("just_in_time")', place)
+        pacing = wave.pacing
     if pacing != "eager" and not wave:
         raise _refused("pacing= is given without wave=True", "pacing belongs to a Wave", place)
     schedules = _schedules(schedule, place)
@@ -98,19 +113,45 @@ def checked_settings(
         owner=owner,
         tags=_texts(tags, "tags", place),
         windows=checked_windows(_windows(window, place), place=place),
-        triggers=Triggers(wave=wave, pacing=pacing, tides=_tides(tide, place), schedules=schedules),
+        triggers=Triggers(
+            wave=bool(wave),
+            pacing=pacing,
+            tides=_tides(tide, place),
+            schedules=schedules,
+            wave_follow=wave.follow if isinstance(wave, Wave) else None,
+        ),
         retries=_retries(retries, place),
         mode=mode,
         keys=_keys(keys, mode, place),
         partition=checked_partition(mode, by, null=null, within=within, late=late, expected=expected, place=place),
         coherent=checked_coherence(coherent, place),
         fuse=fuse,
+        keep=_keep(keep, place),
         timeout_s=parsed_seconds(timeout, "timeout", place),
         progress_lease_s=parsed_seconds(progress_lease, "progress_lease", place),
         pool=None if pool is None else checked_name(pool, what="pool", place=place),
         labels=_texts(labels, "labels", place),
         publish=checked_formats(publish, place),
+        reading=checked_reading(reading, place),
+        wait_us=checked_wait(wait, place),
     )
+
+
+def checked_reading(reading: object, place: str) -> Reading | None:
+    """Answer what a read asks for; raises `DefinitionError` for what is none of the three."""
+    if reading is None:
+        return None
+    for known in get_args(Reading):
+        if reading == known:
+            return cast(Reading, known)
+    raise _refused(f"reading is {reading!r}", 'choose "none", "tap" or "pulse"', place)
+
+
+def checked_wait(wait: str | None, place: str) -> int | None:
+    """Answer how long a reader waits at most, in microseconds: a duration, or `"0"` for not at all."""
+    if wait is None:
+        return None
+    return 0 if wait == "0" else parsed_duration(wait, what="wait", place=place)
 
 
 def checked_coherence(coherent: object, place: str) -> Coherence | None:
@@ -120,6 +161,12 @@ def checked_coherence(coherent: object, place: str) -> Coherence | None:
     if coherent == "required":
         return "required"
     raise _refused(f"coherent is {coherent!r}", 'choose True, False or "required"', place)
+
+
+def _keep(keep: str | None, place: str) -> str:
+    if keep is not None:
+        parsed_keep(keep, place=place)
+    return keep or ""
 
 
 def _keys(keys: Iterable[str], mode: Mode, place: str) -> tuple[str, ...]:
@@ -162,9 +209,11 @@ def _tides(tide: object, place: str) -> tuple[TideDefinition, ...]:
             )
             for name, limit in tide.items()
         )
-    if tide:
-        raise _refused(f"tide= is {tide!r}", 'write tide="1h" or tide={"office": "15m"}', place)
-    return ()
+    given = (tide,) if isinstance(tide, Tide) else tuple(tide) if isinstance(tide, Iterable) else None
+    if given is None or not all(isinstance(each, Tide) for each in given):
+        raise _refused(f"tide= is {tide!r}", 'write tide="1h", tide={"office": "15m"} or tide=Tide("15m")', place)
+    _refuse_twice([each.definition.name for each in given], "Tide", place)
+    return tuple(each.definition for each in given)
 
 
 def _retries(retries: object, place: str) -> Retries:

@@ -2,7 +2,7 @@
 
 from pondage.kernel.demand import chunks, pace
 from pondage.kernel.demand.agreeing import ask_anew
-from pondage.kernel.demand.asking import forget_told, prune_paused, resend
+from pondage.kernel.demand.asking import forget_told, prune_triggers, resend
 from pondage.kernel.demand.blocking import on_source_blocked, on_source_unblocked, set_blocked
 from pondage.kernel.demand.effects import Blocked, Deployed, Reason
 from pondage.kernel.demand.events import Deploy
@@ -47,7 +47,7 @@ def adopt(work: Work, pond: Pond) -> None:
     state.has_told = False
     state.is_period_stale = state.is_pace_stale = True
     pond.shape = shape
-    prune_paused(pond)
+    prune_triggers(work, pond)
     ask_anew(work, pond)
     pond.candidates = {}
     work.ponds.put(state, shape)

@@ -29,6 +29,7 @@ class Reason(StrEnum):
     WINDOW = "window"
     TIDE = "tide"
     CLOCK = "clock"
+    READERS = "readers"
     VERB = "verb"
 
 

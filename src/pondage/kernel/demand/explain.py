@@ -1,6 +1,6 @@
 """`explain`: why does a Pond run, or not run? It reads the Pond and, when it is blocked, its blocked ancestors."""
 
-from pondage.kernel.demand import tide
+from pondage.kernel.demand import readers, tide
 from pondage.kernel.demand.gates import (
     Backfilling,
     Deploying,
@@ -53,6 +53,7 @@ def explain(ponds: Ponds, key: PondKey, now: int) -> list[Gate]:
         gates.append(Disagree(list(state.older)))
     if state.paused:
         gates.append(Paused(sorted(state.paused.items())))
+    gates.extend(readers.resting(ponds, pond, now))
     gates.extend(NotDeployed(source) for source, known in state.sources.items() if not known.is_deployed)
     return gates
 

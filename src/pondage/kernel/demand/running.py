@@ -6,8 +6,7 @@ from operator import attrgetter
 from pondage.kernel.demand import pace, tide
 from pondage.kernel.demand.agreeing import may_read
 from pondage.kernel.demand.asking import pass_on, push_behind, tap, tell, want
-from pondage.kernel.demand.blocking import recover, set_blocked
-from pondage.kernel.demand.clearing import clear
+from pondage.kernel.demand.blocking import clear, recover, set_blocked
 from pondage.kernel.demand.effects import Reason, RunFinished, StartRipple, StartRun
 from pondage.kernel.demand.goal import aim, source_delay, source_f
 from pondage.kernel.demand.shape import NEVER, NONE

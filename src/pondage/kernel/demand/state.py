@@ -107,6 +107,28 @@ class RippleState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Moving average of the duration."""
 
 
+class Following(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A standing trigger that follows its readers, and what was decided when it was last looked at.
+
+    What it has learned of them lies beside the state (`profile`), so that a step that is not about readers reads none.
+    """
+
+    tz: str
+    sure: int
+    """The share of weeks, in 1/65536, from which on a reader is expected."""
+    new_until: int = NONE
+    """It was given lately and is awake until then; NONE when it was to rest from the beginning."""
+    is_resting: bool = False
+    until: int = NONE
+    """Awake: until then, if nobody reads. Resting: until then, for the reader `expected`; NONE until somebody reads."""
+    expected: int = NONE
+    """When the quarter hour of the last reader who keeps it awake, or of the next one it wakes for, begins."""
+    look_at: int = NONE
+    """When to decide again."""
+    woken: int = NONE
+    """When a read ended its rest last: who reads before a Run is as fresh as that may wait for it."""
+
+
 class PondState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Everything the machine remembers of one Pond."""
 
@@ -145,6 +167,8 @@ class PondState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The limit of each Tide by its name; the smallest rules."""
     paused: dict[str, PausedBy] = {}
     """The standing triggers that ask for nothing at the moment: ``wave``, Tides, and Schedules of the host."""
+    following: dict[str, Following] = {}
+    """The standing triggers that follow their readers."""
     is_woken: bool = False
     is_forced: bool = False
     is_full: bool = False
@@ -202,13 +226,16 @@ class PondState(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def asking_wave(self) -> Pacing | None:
-        """The Wave, unless it is paused."""
-        return None if WAVE in self.paused else self.wave
+        """The Wave, unless it is paused or rests."""
+        return self.wave if self._is_asking(WAVE) else None
 
     @property
     def asking_tides(self) -> list[int]:
-        """The limits of the Tides that are not paused."""
-        return [limit for name, limit in self.tides.items() if name not in self.paused]
+        """The limits of the Tides that are neither paused nor at rest."""
+        return [limit for name, limit in self.tides.items() if self._is_asking(name)]
+
+    def _is_asking(self, name: str) -> bool:
+        return name not in self.paused and (name not in self.following or not self.following[name].is_resting)
 
     @property
     def condition(self) -> Condition:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from pondage.kernel.demand import chunks, facts, feeding, pace, reports, tide, verbs
+from pondage.kernel.demand import chunks, facts, feeding, pace, readers, reports, tide, verbs
 from pondage.kernel.demand.agreeing import on_compared
 from pondage.kernel.demand.asking import on_target, on_want
 from pondage.kernel.demand.deploying import adopt, on_deploy
@@ -27,6 +27,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     changed: tuple[PondKey, ...]
     effects: tuple[Effect, ...]
+    profiled: tuple[tuple[PondKey, str], ...] = ()
+    """The triggers whose profile may have changed: write these, too."""
 
 
 def step(ponds: Ponds, events: Iterable[Event], now: int) -> Step:
@@ -45,7 +47,7 @@ def step(ponds: Ponds, events: Iterable[Event], now: int) -> Step:
         pond = work.load(key)
         if pond is not None:
             set_timer(work, pond)
-    return Step(changed=tuple(work.changed), effects=tuple(work.effects))
+    return Step(changed=tuple(work.changed), effects=tuple(work.effects), profiled=tuple(work.profiled))
 
 
 def _apply(work: Work, events: list[Event]) -> None:
@@ -101,6 +103,7 @@ def _reports(events: list[Event]) -> list[Report]:
 def _settle(work: Work) -> None:
     _deliver(work)
     while (pond := work.next_ready()) is not None:
+        readers.look_all(work, pond)
         adopt(work, pond)
         evaluate(work, pond)
         _deliver(work)

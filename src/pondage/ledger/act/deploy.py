@@ -25,8 +25,10 @@ from pondage.ledger.queue import pools
 from pondage.ledger.step import advance
 from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import actors, environments, history, schedules
+from pondage.ledger.tables.archives import store_archive
 from pondage.ledger.tables.history import Caller
 from pondage.ledger.tables.job_plans import StoredJob
+from pondage.ledger.tables.pond_shape import follow_of
 from pondage.plan.deploy.values import Deployed
 
 
@@ -76,12 +78,21 @@ def deploy(
             )
         pools.resize(tx, pool_sizes or {})
         _refuse_unknown_pools(definitions, set(pools.sizes(tx)))
-        _store_archive(tx, digest, archive)
+        store_archive(tx, digest, archive)
         require_fed_contracts(tx, identity, definitions)
         if jobs is not None:
             put_jobs(tx, environment, identity, project=project, jobs=jobs, archive=archive)
         if reactors is not None:
-            put_reactors(tx, reactors, environment=identity, environment_name=environment, project=project, code=digest)
+            put_reactors(
+                tx,
+                reactors,
+                environment=identity,
+                environment_name=environment,
+                project=project,
+                code=digest,
+                ponds=definitions,
+                others=[one.definition for one in before if one.key not in removed],
+            )
         former = {one.key: one.definition for one in before}
         stored: dict[PondKey, tuple[int, PondDefinition]] = {}
         for declared in definitions:
@@ -112,7 +123,7 @@ def deploy(
                     hint="pondage why names the error; pondage clear POND lets them go on",
                     code="CATCHMENT_HALTED",
                 )
-            schedules.put(tx, row.id, complete.triggers.schedules)
+            schedules.put(tx, "pond", row.id, complete.triggers.schedules)
         _track_diamonds(tx, ledger, environment, identity)
         environments.relink(tx)
         kept = [definition_id for definition_id, _ in stored.values()]
@@ -205,14 +216,6 @@ def _key(definition: PondDefinition) -> PondKey:
     return pond_key(definition.name, definition.major)
 
 
-def _store_archive(tx: Transaction, digest: str, archive: bytes) -> None:
-    tx.change(
-        "INSERT INTO archives (digest, data, created_at) VALUES (:digest, :data, :now) ON CONFLICT DO NOTHING",
-        digest=digest,
-        data=archive,
-    )
-
-
 def _store(tx: Transaction, complete: PondDefinition) -> int:
     digest = hashlib.sha256(msgspec.json.encode(complete)).hexdigest()
     return actors.store_definition(tx, complete, digest)
@@ -222,14 +225,17 @@ def _trigger_changes(key: PondKey, former: PondDefinition | None, declared: Trig
     """Answer what makes the standing triggers those of the code. Triggers that people set by hand stay."""
     before = Triggers() if former is None else former.triggers
     events: list[Event] = []
-    if declared.wave and (not before.wave or before.pacing != declared.pacing):
-        events.append(Wave(pond=key, pacing=Pacing(declared.pacing)))
+    is_other = before.pacing != declared.pacing or before.wave_follow != declared.wave_follow
+    if declared.wave and (not before.wave or is_other):
+        events.append(Wave(pond=key, pacing=Pacing(declared.pacing), follow=follow_of(declared.wave_follow)))
     elif before.wave and not declared.wave:
         events.append(Calm(pond=key, name="wave"))
     names = {tide.name for tide in declared.tides}
     events.extend(Calm(pond=key, name=tide.name) for tide in before.tides if tide.name not in names)
     events.extend(
-        Tide(pond=key, limit=tide.limit_us, name=tide.name) for tide in declared.tides if tide not in before.tides
+        Tide(pond=key, limit=tide.limit_us, name=tide.name, follow=follow_of(tide.follow))
+        for tide in declared.tides
+        if tide not in before.tides
     )
     # One that is paused stays so, unless it is another now.
     events.extend(Resume(pond=key, name=each.name) for each in declared.schedules if each not in before.schedules)
@@ -354,10 +360,3 @@ def _record(
     )
     history.record(tx, environment=environment, kind="deployment", payload={"project": project, "archive": digest})
     history.audit(tx, by, environment=environment, verb="deploy" if restored is None else "rollback", target=project)
-
-
-def newest_deployment(tx: Transaction, environment: int) -> int | None:
-    """Answer when something was deployed last."""
-    return tx.row(
-        "SELECT max(deployed_at) AS at FROM deployments WHERE environment = :environment", int, environment=environment
-    )

@@ -8,6 +8,7 @@ from contextlib import suppress
 import msgspec
 
 from pondage.define.values.names import PondKey, split_key
+from pondage.ledger.act import readers
 from pondage.ledger.act.as_of import AsOf, NotThere, run_then
 from pondage.ledger.data import snapshots
 from pondage.ledger.database.driver import Transaction, numbered
@@ -148,6 +149,7 @@ def note(tx: Transaction, ledger: Ledger, environment: int, tables: Iterable[Sho
         read.setdefault((each.pond, each.run), set()).add(each.snapshot)
     if not read:
         return
+    readers.listen(ledger)
     sizes = _sizes(tx, {one for some in read.values() for one in some})
     moments = _moments(tx, [run for _, run in read])
     for (pond, run), some in read.items():

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from pondage.views.pond_names import PondNames
-from pondage.views.runs.again import crash_text, wait_text
-from pondage.views.words import age_text, count_text, duration_text, list_text
+from pondage.views.ponds.resting import RestingFields, resting_text
+from pondage.views.words import age_text, count_text, crash_text, duration_text, list_text, wait_text
 
 Fields = Mapping[str, object]
 _NOTICED_US = 1_000_000
@@ -37,7 +37,11 @@ def gate_view(pond: str, gate: str, fields: Fields, *, now: int, called: PondNam
 def _named(gate: str, fields: Fields, called: PondNames) -> Fields:
     if gate == "source":
         return {**fields, "source": called(str(fields.get("source", "any")))}
-    return {**fields, "by": [called(str(each)) for each in _list(fields, "by")]} if gate == "blocked" else fields
+    if gate == "not deployed":
+        return {**fields, "is_another": "@" in called(str(fields.get("source")))}
+    if gate != "blocked":
+        return fields
+    return {**fields, **{name: [called(str(each)) for each in _list(fields, name)] for name in ("by", "missing")}}
 
 
 Sentence = tuple[str, str | None]
@@ -77,14 +81,18 @@ def _failed(pond: str, fields: Fields, now: int) -> Sentence:
     label = f" for the data of {age_text(data, now)}" if data > 0 else ""
     error, place = fields.get("error"), fields.get("place")
     said = f" It said: {str(error).rstrip('.')}{f' (at {place})' if place else ''}." if error else ""
-    return f"It failed{label}{after}.{said} {retry} The last good data stays published.", f"pondage logs {pond}"
+    stays = " The last good data stays published." if fields.get("has_data", True) else ""
+    return f"It failed{label}{after}.{said} {retry}{stays}", f"pondage logs {pond}"
 
 
 def _blocked(_pond: str, fields: Fields, _now: int) -> Sentence:
-    ponds = [str(each) for each in _list(fields, "by")]
+    ponds, missing = ([str(each) for each in _list(fields, name)] for name in ("by", "missing"))
     if not ponds:
         return "It is blocked by a Source.", None
-    return f"It is blocked: {list_text(ponds)} above it failed, was killed or is missing.", f"pondage why {ponds[0]}"
+    if len(missing) == len(ponds):
+        return f"It is blocked: {list_text(ponds)} above it {'is' if len(ponds) == 1 else 'are'} not deployed.", None
+    there = next(each for each in ponds if each not in missing)
+    return f"It is blocked: {list_text(ponds)} above it failed, was killed or is missing.", f"pondage why {there}"
 
 
 def _held(pond: str, fields: Fields, _now: int) -> Sentence:
@@ -99,7 +107,7 @@ def _asked(fields: Fields) -> str:
 
 
 def _no_demand(pond: str, _fields: Fields, _now: int) -> Sentence:
-    return "Nobody asks for it: no pull, no target, no Sink that wants more.", f"pondage pulse {pond}"
+    return "Nobody asks for it now: no pull, no target, no Sink that wants more.", f"pondage pulse {pond}"
 
 
 def _tide(_pond: str, fields: Fields, now: int) -> Sentence:
@@ -141,6 +149,11 @@ def _deploying(_pond: str, _fields: Fields, _now: int) -> Sentence:
     return "A new definition takes over as soon as the active Runs are finished; none starts before.", None
 
 
+def _resting(pond: str, fields: Fields, now: int) -> Sentence:
+    text = resting_text(msgspec.convert(dict(fields), RestingFields), now)
+    return text, None if fields.get("wakes") is not None else f"pondage pulse {pond}"
+
+
 def _paused(pond: str, fields: Fields, _now: int) -> Sentence:
     by = {str(each[0]): str(each[1]) for each in _list(fields, "triggers") if isinstance(each, list | tuple)}
     names, paused = list_text(by), set(by.values())
@@ -151,7 +164,10 @@ def _paused(pond: str, fields: Fields, _now: int) -> Sentence:
 
 
 def _not_deployed(_pond: str, fields: Fields, _now: int) -> Sentence:
-    return f"Its Source {fields.get('source')} is not deployed.", "pondage deploy"
+    # Of a major that left, while another one is there, the plan says how to move.
+    return f"Its Source {fields.get('source')} is not deployed.", "pondage plan" if fields.get(
+        "is_another"
+    ) else "pondage deploy"
 
 
 def _halted(pond: str, fields: Fields, _now: int) -> Sentence:
@@ -212,8 +228,8 @@ def _unchanged(_pond: str, fields: Fields, now: int) -> Sentence:
 
 def _behind(pond: str, fields: Fields, _now: int) -> Sentence:
     left = _number(fields, "left")
-    what = "1 file is" if left == 1 else f"{left:,} files are"
-    return f"{what} left for the next Run, which begins at once: one Run takes a part.", f"pondage files {pond}"
+    what = "1 file" if left == 1 else f"{left:,} files"
+    return f"It is {what} behind: one Run takes a part, and the next one begins at once.", f"pondage files {pond}"
 
 
 def _spliced(pond: str, fields: Fields, _now: int) -> Sentence:
@@ -260,6 +276,7 @@ _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "ripple busy": _busy,
     "deploying": _deploying,
     "paused": _paused,
+    "resting": _resting,
     "not deployed": _not_deployed,
     "halted": _halted,
     "queue": _queue,

@@ -198,6 +198,8 @@ CREATE TABLE runs (
     error text,
     started_at bigint NOT NULL,
     ended_at bigint,
+    -- It is not kept for its own sake any more: it goes when nobody else needs it.
+    thinned_at bigint,
     -- When somebody first read its tables through a door; null while nobody has.
     read_at bigint,
     UNIQUE (pond, number)
@@ -209,6 +211,16 @@ CREATE INDEX runs_newest ON runs (environment, id);
 CREATE INDEX runs_of_chunk ON runs (chunk) WHERE chunk IS NOT NULL;
 CREATE INDEX runs_shown_elsewhere ON runs (origin) WHERE origin IS NOT NULL;
 CREATE INDEX runs_gone_back_to ON runs (rollback_of) WHERE rollback_of IS NOT NULL;
+
+-- What is left of Runs that are gone: those that ended in one hour, packed (`ledger/data/past.py`).
+CREATE TABLE run_past (
+    pond bigint NOT NULL REFERENCES ponds,
+    hour bigint NOT NULL,
+    runs bigint NOT NULL,
+    packed bytea NOT NULL,
+    PRIMARY KEY (pond, hour)
+);
+CREATE INDEX run_past_old ON run_past (hour);
 
 -- A job that a project has deployed. A file that is only run is stored as a definition, and has no row here.
 CREATE TABLE jobs (
@@ -636,6 +648,30 @@ CREATE TABLE audit (
     refused text
 );
 
+-- What a standing trigger that follows its readers has learned of them; `last_read` is the latest that it was told of.
+CREATE TABLE profiles (
+    pond bigint NOT NULL REFERENCES ponds,
+    "trigger" text NOT NULL,
+    body text NOT NULL,
+    last_read bigint NOT NULL,
+    PRIMARY KEY (pond, "trigger")
+);
+
+-- The Run of a Pond with `reading="tap"` that was asked for more last: the first reader of each asks, and no other.
+CREATE TABLE tapped (
+    pond bigint PRIMARY KEY REFERENCES ponds,
+    run bigint NOT NULL
+);
+-- Questions that wait for a Run as fresh as `moment`; each is answered `until` then at the latest, with what is there.
+CREATE TABLE awaited (
+    dispatch bigint NOT NULL,
+    pond bigint NOT NULL,
+    moment bigint NOT NULL,
+    until bigint NOT NULL,
+    PRIMARY KEY (pond, dispatch)
+);
+CREATE INDEX awaited_by ON awaited (dispatch);
+
 -- The read log: who read which Pond, in which minute (since 1970), through which door; `age` is the sum of the ages.
 -- It never has the text of a question. After a week a quarter of an hour is one row.
 CREATE TABLE reads (
@@ -658,10 +694,9 @@ CREATE TABLE read_leases (
     holder text NOT NULL,
     snapshots text NOT NULL,
     boot text NOT NULL,
-    heartbeat_at bigint NOT NULL,
+    alive_until bigint NOT NULL,
     held_until bigint
 );
-CREATE INDEX read_leases_holder ON read_leases (holder);
 
 -- A deployed reactor. Its actor row holds the lease (owner, token, epoch); on PostgreSQL `version` counts the commits of
 -- its journal and `state` is the declaration that the journal was written under. On SQLite the journal is a file beside
