@@ -857,6 +857,7 @@ export interface PondDefinition {
   place: string;
   borrowed: string;
   feed: FeedDefinition | null;
+  reading: ReadingDefinition;
 }
 
 export interface PondReaders {
@@ -1128,6 +1129,11 @@ export interface ReadersView {
   ponds: PondReaders[];
   unread: UnreadRuns[];
   reads: ReadRow[];
+}
+
+export interface ReadingDefinition {
+  asks: "none" | "pulse" | "tap";
+  wait_us: number | null;
 }
 
 export interface Reason {

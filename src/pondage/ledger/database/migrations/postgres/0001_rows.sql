@@ -655,6 +655,21 @@ CREATE TABLE profiles (
     PRIMARY KEY (pond, "trigger")
 );
 
+-- The Run of a Pond with `reading="tap"` that was asked for more last: the first reader of each asks, and no other.
+CREATE TABLE tapped (
+    pond bigint PRIMARY KEY REFERENCES ponds,
+    run bigint NOT NULL
+);
+-- Questions that wait for a Run as fresh as `moment`; each is answered `until` then at the latest, with what is there.
+CREATE TABLE awaited (
+    dispatch bigint NOT NULL,
+    pond bigint NOT NULL,
+    moment bigint NOT NULL,
+    until bigint NOT NULL,
+    PRIMARY KEY (pond, dispatch)
+);
+CREATE INDEX awaited_by ON awaited (dispatch);
+
 -- The read log: who read which Pond, in which minute (since 1970), through which door; `age` is the sum of the ages.
 -- It never has the text of a question. After a week a quarter of an hour is one row.
 CREATE TABLE reads (

@@ -652,6 +652,21 @@ CREATE TABLE profiles (
     PRIMARY KEY (pond, "trigger")
 ) WITHOUT ROWID;
 
+-- The Run of a Pond with `reading="tap"` that was asked for more last: the first reader of each asks, and no other.
+CREATE TABLE tapped (
+    pond INTEGER PRIMARY KEY REFERENCES ponds,
+    run INTEGER NOT NULL
+);
+-- Questions that wait for a Run as fresh as `moment`; each is answered `until` then at the latest, with what is there.
+CREATE TABLE awaited (
+    dispatch INTEGER NOT NULL,
+    pond INTEGER NOT NULL,
+    moment INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (pond, dispatch)
+) WITHOUT ROWID;
+CREATE INDEX awaited_by ON awaited (dispatch);
+
 -- The read log: who read which Pond, in which minute (since 1970), through which door; `age` is the sum of the ages.
 -- It never has the text of a question. After a week a quarter of an hour is one row.
 CREATE TABLE reads (
