@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-import msgspec
-
 from pondage.define.pond.definition import PondDefinition, RippleDefinition
 from pondage.define.values.names import PondKey, pond_key, table_key
 from pondage.errors import NotFound
@@ -20,7 +18,6 @@ from pondage.ledger.kinds.infer import InferTask
 from pondage.ledger.kinds.sample import SampleInputs
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
-from pondage.ledger.queue.executions import Dispatch
 from pondage.ledger.queue.queues import QueueKey
 from pondage.ledger.tables import actors, environments, history
 from pondage.ledger.tables.history import Caller
@@ -121,19 +118,9 @@ def _dispatch(
     labels: str = "",
     code: str = "",
 ) -> int:
-    return executions.dispatch(
-        tx,
-        Dispatch(
-            environment=environment,
-            kind=kind,
-            node=node,
-            number=1,
-            priority=0,
-            queue=ledger.queue(tx, QueueKey(code=code or _stored(tx, archive), labels=labels)),
-            inputs=msgspec.json.encode(inputs).decode(),
-            timeout_s=timeout_s,
-            crash_budget=0,
-        ),
+    queue = ledger.queue(tx, QueueKey(code=code or _stored(tx, archive), labels=labels))
+    return executions.ask(
+        tx, environment=environment, kind=kind, node=node, queue=queue, inputs=inputs, timeout_s=timeout_s
     )
 
 
