@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
 
 import msgspec
@@ -29,6 +29,7 @@ from pondage.ledger.kinds.kind import Work
 from pondage.ledger.kinds.ripple import RippleTask, Written
 from pondage.ledger.tables.actors import ponds
 from pondage.ledger.upkeep import pruning, reap, retention
+from pondage.ledger.upkeep.thinning import thin
 from pondage.work.snapshot import Changes, DataFile, Increment, SnapshotContent
 from tests.ledger.harness import SCHEMA, MakeDriver, Worker, World, pond
 
@@ -98,13 +99,17 @@ class Growing:
 
     def step(self) -> None:
         """Let one thing happen."""
-        chosen = self.random.choices(
-            [self.ask, self.force, self.roll_back, self.change_mode, self.compact, self.vacuum, self.finish_held],
-            [12, 2, 2, 1, 3, 2, 2],
-        )[0]
-        chosen()
+        happening = self.happenings()
+        self.random.choices([each for each, _ in happening], [weight for _, weight in happening])[0]()
         self.drain()
         self.check()
+
+    def happenings(self) -> list[tuple[Callable[[], None], int]]:
+        """What can happen, and how often."""
+        return [
+            (self.ask, 12), (self.force, 2), (self.roll_back, 2), (self.change_mode, 1), (self.compact, 3),
+            (self.vacuum, 2), (self.finish_held, 2),
+        ]  # fmt: skip
 
     def ask(self) -> None:
         name = self.random.choice(["mid", "end", "end", "raw", "news"])
@@ -140,18 +145,16 @@ class Growing:
     def vacuum(self) -> None:
         """Let time pass, mark what is out of retention, and delete the files of what was marked a grace ago."""
         self.world.pass_time(86_400 * self.random.choice([0.2, 1.5]))
-        limits = {
-            "keep_runs": self.durability.keep_runs,
-            "retention_us": int(self.durability.retention_days * 86_400e6),
-        }
+        young_us = self.durability.keeping.all_us
+        thin(self.world.ledger)
         with self.world.ledger.transaction() as tx:
-            doomed = retention.unused(tx, **limits, read=retention.being_read(tx))
+            doomed = retention.unused(tx, young_us=young_us, read=retention.being_read(tx))
             retention.tombstone(tx, [each.id for each in doomed.snapshots])
         self.world.pass_time(GRACE_S)
         with self.world.ledger.transaction() as tx:
             marked = retention.tombstoned(tx, before=tx.now - 3_600_000_000)
             read = retention.being_read(tx)
-            used = retention.used_again(tx, [each.id for each in marked], **limits, read=read)
+            used = retention.used_again(tx, [each.id for each in marked], young_us=young_us, read=read)
             retention.revive(tx, used)
             for each in marked:
                 if each.id not in used:

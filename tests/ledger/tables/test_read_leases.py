@@ -8,6 +8,7 @@ from pondage.kernel.demand.events import Force
 from pondage.ledger.tables import read_leases
 from pondage.ledger.tables.read_leases import LINGER_BEATS, ReadLeases
 from pondage.ledger.upkeep import reap, retention
+from pondage.ledger.upkeep.thinning import thin
 from tests.ledger.harness import SECOND, World, pond
 
 DAY = 86_400 * SECOND
@@ -31,9 +32,9 @@ def leases(world: World) -> ReadLeases:
 
 
 def doomed(world: World) -> set[int]:
+    thin(world.ledger)
     with world.ledger.reading() as tx:
-        read = retention.being_read(tx)
-        found = retention.unused(tx, keep_runs=1, retention_us=DAY, read=read).snapshots
+        found = retention.unused(tx, young_us=DAY, read=retention.being_read(tx)).snapshots
     return {each.id for each in found}
 
 
@@ -74,14 +75,6 @@ def test_the_lease_of_a_dead_process_is_reaped(old: World) -> None:
         assert old.rows("SELECT * FROM read_leases") == []
         old.ledger.leases.beat()
         assert first not in doomed(old), "it was only taken for dead"
-
-
-def test_a_lease_of_another_boot_is_dead(old: World) -> None:
-    with old.ledger.leases.reading([min(doomed(old))]):
-        old.clock.boot = "another"
-        with old.ledger.reading() as tx:
-            assert read_leases.leased(tx) == set()
-            assert read_leases.has_dead(tx)
 
 
 def test_what_is_held_outlives_its_process(old: World) -> None:

@@ -16,7 +16,6 @@ from pondage.define.pond.definition import (
     WindowDefinition,
 )
 from pondage.define.pond.partition import PartitionColumn, PartitionDefinition
-from pondage.plan.deploy.graph import catchments
 from pondage.plan.deploy.planner import PlanError, checked, make_plan
 from pondage.plan.deploy.values import Deployed, Plan
 from pondage.views.plans.plan import plan_view
@@ -224,18 +223,10 @@ def test_a_plan_travels_as_json():
     assert msgspec.json.decode(msgspec.json.encode(made), type=Plan) == made
 
 
-def test_catchments_are_what_is_connected():
-    made = plan(
-        a_pond("a"), a_pond("b", "a"), a_pond("c"), a_pond("d", "missing"), a_pond("e", "missing"), a_pond("f", "c")
-    )
-    assert catchments(made.ponds) == [("a@1", "b@1"), ("c@1", "f@1"), ("d@1", "e@1")]
-
-
 def test_a_long_chain_needs_no_recursion():
     ponds = [a_pond("p0"), *(a_pond(f"p{n}", f"p{n - 1}") for n in range(1, 5_000))]
     made = plan(*ponds)
     assert not made.problems
-    assert len(catchments(made.ponds)) == 1
 
 
 def test_a_plan_says_by_what_a_table_is_in_partitions_and_that_other_ones_are_another_contract():

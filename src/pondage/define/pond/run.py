@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from pondage.define.pond.definition import Scalar
+from pondage.define.pond.partition import Chunk
 from pondage.define.values.duration import parsed_duration
 from pondage.errors import PondageError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+FILE_COLUMN = "_file"
+"""The column in which rows say which file they are from."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -93,6 +96,7 @@ class Run:
         positions: Positions | None = None,
         touched: Column | None = None,
         previous: DataFrame | None = None,
+        chunk: Chunk | None = None,
     ) -> None:
         self._freshness_us = freshness_us
         self._previous_us = previous_freshness_us
@@ -106,9 +110,11 @@ class Run:
         self._read_freshness = False
         self._followed = followed if followed is not None else {}
         self._previous = previous
+        self._chunk = chunk
         self._set_aside: list[DataFrame] = []
         self._left: dict[str, int] = {}
         self._lists: dict[str, None] = {}
+        self._exchanged: dict[str, frozenset[str]] = {}
 
     @property
     def is_full(self) -> bool:
@@ -118,6 +124,16 @@ class Run:
         replaced, rolled back or rebuilt, or its older batches are gone.
         """
         return True if isinstance(self._followed, Mapping) else self._followed.is_full
+
+    @property
+    def chunk(self) -> Chunk | None:
+        """Answer which partitions a backfill has this Run compute again; None for every other Run.
+
+        Only these are replaced, whatever is returned. `is_full` is true then, `run.changes` and `sources.files` give
+        everything that the table has taken, less what their columns show to be of other partitions, and `run.touched`
+        selects these. Where something else is read, `run.chunk.values("day")` says what is wanted.
+        """
+        return self._chunk
 
     @property
     def previous(self) -> DataFrame | None:
@@ -248,7 +264,15 @@ class Run:
 
         Whoever tries this Run again, after a failure or a crash, gets the same answer, so it reads the same. The answer
         becomes the `position` of the next Run in the commit of this one. It must be something that JSON can hold.
+
+        A chunk of a backfill reads nothing on: there it raises `PondageError` (NOT_IN_A_CHUNK).
         """
+        if self._chunk is not None:
+            raise PondageError(
+                f"run.read_to({name!r}): a chunk of a backfill computes again what was read, and reads nothing on",
+                hint="branch on `run.chunk`: when it is not None, read what these partitions are made of without it",
+                code="NOT_IN_A_CHUNK",
+            )
         found = self._read_to.get(name)
         if found is None and self._positions is not None:
             found = self._positions.decided(name)
@@ -285,6 +309,15 @@ class Run:
     def lists(self) -> tuple[str, ...]:
         """Answer the lists that this Run's positions speak of. For the worker."""
         return tuple(self._lists)
+
+    def exchange(self, name: str, files: Iterable[str]) -> None:
+        """Say that this Run brings rows of whole files, and that older rows of these go. For sources."""
+        self._exchanged[name] = frozenset(files)
+
+    @property
+    def exchanged(self) -> frozenset[str] | None:
+        """Answer the files whose older rows go; None: what is returned is no rows of whole files. For the worker."""
+        return frozenset().union(*self._exchanged.values()) if self._exchanged else None
 
     def leave(self, name: str, count: int) -> None:
         """Say that this Run leaves so much for the next one, which then begins at once. For sources."""
