@@ -2,6 +2,8 @@
 
 from tests.ledger.act.test_environments import *  # noqa: F403
 from tests.ledger.act.test_past import *  # noqa: F403
+from tests.ledger.act.test_readers import *  # noqa: F403
+from tests.ledger.act.test_reading import *  # noqa: F403
 from tests.ledger.act.test_rollback import *  # noqa: F403
 from tests.ledger.commit.test_growing_rules import *  # noqa: F403
 from tests.ledger.commit.test_landing_rules import *  # noqa: F403
@@ -19,6 +21,7 @@ from tests.ledger.step.test_reactors import *  # noqa: F403
 from tests.ledger.tables.test_read_leases import *  # noqa: F403
 from tests.ledger.tables.test_reads import *  # noqa: F403
 from tests.ledger.tables.test_schedules import *  # noqa: F403
+from tests.ledger.test_backfill_deaths import *  # noqa: F403
 from tests.ledger.test_faults import *  # noqa: F403
 from tests.ledger.test_found_by_simulation import *  # noqa: F403
 from tests.ledger.test_life_of_a_run import *  # noqa: F403

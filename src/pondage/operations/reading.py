@@ -13,7 +13,7 @@ from pondage.define.values.size import mebibytes
 from pondage.embedded.question import MEBIBYTE, Limits, Parameter, Question, TableFiles
 from pondage.errors import NotFound
 from pondage.ledger.act import questions as asking
-from pondage.ledger.act import shown_tables
+from pondage.ledger.act import readers, shown_tables
 from pondage.ledger.act.as_of import AsOf
 from pondage.ledger.act.shown_tables import ShownTable
 from pondage.ledger.data import snapshots
@@ -125,14 +125,20 @@ def embedded(
         engine.answered(question, is_cancelled=is_cancelled) as answer,
     ):
         if not is_described:
-            _note(context, [each for each in found.shown if each.name in answer.tables], door)
+            _note(context, [each for each in found.shown if each.name in answer.tables], door, then)
         yield answer
 
 
-def _note(context: Context, tables: Sequence[ShownTable], door: Door) -> None:
-    with context.ledger.reading() as tx:
+def _note(context: Context, tables: Sequence[ShownTable], door: Door, then: AsOf | None) -> None:
+    ledger, runs = context.ledger, {each.pond: each.run for each in tables}
+    with ledger.reading() as tx:
         identity = environment_id(tx, context.environment)
-        shown_tables.note(tx, context.ledger, identity, tables, context.reader(door))
+        shown_tables.note(tx, ledger, identity, tables, context.reader(door))
+        is_asking = then is None and readers.is_asking(tx, ledger, identity, runs)
+    if is_asking:
+        # What is read now is what is there: the next reader finds what this one asks for.
+        with ledger.transaction() as tx:
+            readers.ask(tx, ledger, identity, runs)
 
 
 def limits_of(context: Context, *, rows: int | None = None) -> Limits:
@@ -217,7 +223,7 @@ def table_files(context: Context, asked: HoldRequest) -> HeldFiles:
         read_leases.hold(tx, context.reader("read").name, [table.snapshot], for_us=asked.seconds * 1_000_000)
         run = tx.one("SELECT public_id FROM runs WHERE id = :id", str, id=table.run)
         until = tx.now + asked.seconds * 1_000_000
-    _note(context, [table], "read")
+    _note(context, [table], "read", then)
     return HeldFiles(table=table.name, run=run, schema=content.schema, files=content.paths, held_until=until)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.job.component import ComponentDefinition
-from pondage.define.pond.definition import Coherence, PondDefinition
+from pondage.define.pond.definition import Coherence, PondDefinition, ReadingDefinition
 from pondage.define.reactor.reaction import ReactorDefinition
 from pondage.define.types.type_registry import TypeEntry
 
@@ -21,8 +21,8 @@ class SchemaCall(msgspec.Struct, frozen=True, kw_only=True):
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Which files, relative to which root, to import.
 
-    `types` are those that the project gives a name, `coherent` is for Ponds that say nothing of it, `data` names the
-    packed files that are no modules.
+    `types` are those that the project gives a name, `coherent` and `reading` are for Ponds that say nothing of it,
+    `data` names the packed files that are no modules.
 
     With a `call` only that is answered.
     """
@@ -31,6 +31,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     modules: tuple[str, ...]
     types: dict[str, TypeEntry] = {}
     coherent: Coherence = True
+    reading: ReadingDefinition = ReadingDefinition()
     data: tuple[str, ...] = ()
     call: SchemaCall | None = None
 

@@ -23,9 +23,16 @@ import msgspec
 
 from pondage.define.job.component import ComponentDefinition, WrongInput, definition_of, schema_of
 from pondage.define.pond.declarations import declared_ponds
-from pondage.define.pond.definition import ExpectationDefinition, PondDefinition, ReadDefinition, RippleDefinition
+from pondage.define.pond.definition import (
+    ExpectationDefinition,
+    PondDefinition,
+    ReadDefinition,
+    ReadingDefinition,
+    RippleDefinition,
+)
 from pondage.define.pond.pond import Pond
 from pondage.define.pond.ripple import Ripple, SqlInputs
+from pondage.define.pond.settings import PondSettings
 from pondage.define.reactor.reaction import ReactorDefinition
 from pondage.define.reactor.reactor import Reactor
 from pondage.define.types.type_registry import TypeRegistry
@@ -70,6 +77,7 @@ def inspected(request: Request) -> Answer:
             found_pond = _definition(pond, entry, root, Digests(files, sys.modules), components, request.types)
             if pond.settings.coherent is None:
                 found_pond = msgspec.structs.replace(found_pond, coherent=request.coherent)
+            found_pond = _with_reading(found_pond, pond.settings, request.reading)
             ponds.append(found_pond)
         except PondageError as error:
             problems.append(_problem(error, root))
@@ -93,6 +101,13 @@ def inspected(request: Request) -> Answer:
         problems=tuple(problems),
         schemas=tuple(definition.name for definition, function in components if schema_of(function) is not None),
     )
+
+
+def _with_reading(found: PondDefinition, settings: PondSettings, default: ReadingDefinition) -> PondDefinition:
+    """Answer a Pond with what the project says of readers, where the Pond says nothing."""
+    asks = default.asks if settings.reading is None else settings.reading
+    wait_us = default.wait_us if settings.wait_us is None else settings.wait_us
+    return msgspec.structs.replace(found, reading=ReadingDefinition(asks=asks, wait_us=wait_us))
 
 
 def _called(call: SchemaCall, modules: list[ModuleType], problems: list[Problem]) -> Answer:

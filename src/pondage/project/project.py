@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from pondage.define.pond.definition import Coherence
+from pondage.define.pond.definition import Coherence, Reading
 from pondage.define.pond.window import checked_zone
 from pondage.define.project.alert import AlertRule
 from pondage.define.project.durability import LONGEST_S, MOST_SLOTS, SHORTEST_S, Durability
@@ -100,6 +100,8 @@ class PondsTable(msgspec.Struct, frozen=True, kw_only=True):
     """`[ponds]`: what holds for each Pond of the project that does not say otherwise."""
 
     coherent: Coherence = True
+    reading: Reading = "none"
+    wait: str | None = None
 
 
 class Project(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,6 +16,8 @@ from pondage.define.pond.definition import (
     Coherence,
     PondDefinition,
     ReadDefinition,
+    Reading,
+    ReadingDefinition,
     Retries,
     RippleDefinition,
     Scalar,
@@ -82,6 +84,8 @@ class Pond:
         pool: str | None = None,
         labels: Iterable[str] = (),
         publish: Formats = (),
+        reading: Reading | None = None,
+        wait: str | None = None,
     ) -> None:
         self.place = place_of_caller()
         self.name = checked_name(name, what="Pond", place=self.place)
@@ -89,7 +93,8 @@ class Pond:
             version=version, description=description, owner=owner, tags=tags, window=window, wave=wave, pacing=pacing,
             tide=tide, schedule=schedule, retries=retries, mode=mode, keys=keys, by=by, null=null, within=within,
             late=late, expected=expected, coherent=coherent, fuse=fuse, keep=keep,
-            timeout=timeout, progress_lease=progress_lease, pool=pool, labels=labels, publish=publish, place=self.place,
+            timeout=timeout, progress_lease=progress_lease, pool=pool, labels=labels, publish=publish,
+            reading=reading, wait=wait, place=self.place,
         )  # fmt: skip
         self.ripples: dict[str, Ripple] = {}
         self.sources: dict[str, Source] = {}
@@ -323,6 +328,7 @@ class Pond:
             keys=settings.keys,
             partition=settings.partition,
             coherent=True if settings.coherent is None else settings.coherent,
+            reading=ReadingDefinition(asks=settings.reading or "none", wait_us=settings.wait_us),
             fuse=settings.fuse,
             keep=settings.keep,
             pool=settings.pool,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import msgspec
 
@@ -11,6 +11,7 @@ from pondage.define.pond.calendar import checked_windows
 from pondage.define.pond.definition import (
     Coherence,
     FormatDefinition,
+    Reading,
     Retries,
     ScheduleDefinition,
     TideDefinition,
@@ -57,6 +58,9 @@ class PondSettings(msgspec.Struct, frozen=True, kw_only=True):
     pool: str | None
     labels: tuple[str, ...]
     publish: tuple[FormatDefinition, ...]
+    reading: Reading | None
+    """None leaves it to the project, as that of `wait_us` does."""
+    wait_us: int | None
 
 
 def checked_settings(
@@ -86,6 +90,8 @@ def checked_settings(
     pool: str | None,
     labels: Iterable[str],
     publish: Formats,
+    reading: Reading | None,
+    wait: str | None,
     place: str,
 ) -> PondSettings:
     """Answer the settings, or raise `DefinitionError` for the first that is wrong."""
@@ -126,7 +132,26 @@ def checked_settings(
         pool=None if pool is None else checked_name(pool, what="pool", place=place),
         labels=_texts(labels, "labels", place),
         publish=checked_formats(publish, place),
+        reading=checked_reading(reading, place),
+        wait_us=checked_wait(wait, place),
     )
+
+
+def checked_reading(reading: object, place: str) -> Reading | None:
+    """Answer what a read asks for; raises `DefinitionError` for what is none of the three."""
+    if reading is None:
+        return None
+    for known in get_args(Reading):
+        if reading == known:
+            return cast(Reading, known)
+    raise _refused(f"reading is {reading!r}", 'choose "none", "tap" or "pulse"', place)
+
+
+def checked_wait(wait: str | None, place: str) -> int | None:
+    """Answer how long a reader waits at most, in microseconds: a duration, or `"0"` for not at all."""
+    if wait is None:
+        return None
+    return 0 if wait == "0" else parsed_duration(wait, what="wait", place=place)
 
 
 def checked_coherence(coherent: object, place: str) -> Coherence | None:

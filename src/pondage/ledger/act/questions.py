@@ -6,14 +6,16 @@ import re
 
 import msgspec
 
-from pondage.ledger.act import shown_tables
+from pondage.ledger.act import readers, shown_tables
 from pondage.ledger.act.as_of import AsOf, missed
-from pondage.ledger.act.shown_tables import Reader
+from pondage.ledger.act.readers import Wait
+from pondage.ledger.act.shown_tables import Reader, ShownTable
 from pondage.ledger.data.inputs import QueryInputs
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.queue.queues import QueueKey
+from pondage.ledger.tables import awaited
 from pondage.ledger.tables.environments import environment_id
 from pondage.work.failure import Failure
 from pondage.work.snapshot import BAD_TABLE
@@ -51,19 +53,39 @@ def submit(
         identity = environment_id(tx, environment)
         words = words_of(sql) if tables is None else tables
         shown = shown_tables.shown(tx, ledger, identity, words, as_of, has_bad=BAD_TABLE in sql.lower())
-        if reader is not None:
-            # What was only a word in a text that nobody could take apart is no read.
-            shown_tables.note(tx, ledger, identity, shown if tables is not None else (), reader)
+        waits: list[Wait] = []
+        # What was only a word in a text that nobody could take apart is no read.
+        if reader is not None and tables is not None:
+            shown_tables.note(tx, ledger, identity, shown, reader)
+            # The past is there already: whoever reads it asks for nothing.
+            waits = [] if as_of is not None else readers.ask(tx, ledger, identity, {one.pond: one.run for one in shown})
         inputs = QueryInputs(
             sql=sql,
             limit=limit,
             views={each.name: each.snapshot for each in shown},
             fused=_fused(tx, ledger, identity, words),
+            newest=_awaited(shown, waits),
         )
         queue = ledger.queue(tx, QueueKey(code="", role="questions"))
-        return executions.ask(
-            tx, environment=identity, kind="query", node="query", queue=queue, inputs=inputs, timeout_s=timeout_s
+        asked = executions.ask(
+            tx,
+            environment=identity,
+            kind="query",
+            node="query",
+            queue=queue,
+            inputs=inputs,
+            timeout_s=timeout_s,
+            delay_us=max((wait.wait_us for wait in waits), default=0),
         )
+        for wait in waits:
+            awaited.put(tx, dispatch=asked, pond=wait.pond, moment=wait.moment, until=tx.now + wait.wait_us)
+        return asked
+
+
+def _awaited(shown: list[ShownTable], waits: list[Wait]) -> dict[str, tuple[int, str]]:
+    """Answer the tables that are to be those of a newer Run, when one comes while the question waits."""
+    ponds = {wait.key: wait.pond for wait in waits}
+    return {each.name: (ponds[each.pond], each.ripple) for each in shown if each.pond in ponds}
 
 
 def words_of(sql: str) -> frozenset[str]:

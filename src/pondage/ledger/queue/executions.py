@@ -49,6 +49,7 @@ def ask(
     queue: int,
     inputs: msgspec.Struct,
     timeout_s: float | None,
+    delay_us: int = 0,
 ) -> int:
     """Write a dispatch whose answer somebody waits for: it goes first, and after a crash they ask again themselves."""
     text = msgspec.json.encode(inputs).decode()
@@ -56,7 +57,7 @@ def ask(
         environment=environment, kind=kind, node=node, number=1, queue=queue, inputs=text, priority=0,
         timeout_s=timeout_s, crash_budget=0,
     )  # fmt: skip
-    return dispatch(tx, work)
+    return dispatch(tx, work, delay_us=delay_us)
 
 
 def dispatch_done(tx: Transaction, work: Dispatch, *, outcome: Outcome) -> int:

@@ -27,9 +27,9 @@ from pondage.ledger.step import fed_runs, job_ripples, reactor_ponds, runs
 from pondage.ledger.step.actor import ActorKind, Happening, put_event
 from pondage.ledger.step.ponds import LedgerPonds
 from pondage.ledger.step.runs import Finishing, RunRow
-from pondage.ledger.tables import actors, backfills, environments, history
+from pondage.ledger.tables import actors, awaited, backfills, environments, history
 from pondage.ledger.tables.actors import ActorRow, PondRow, SignalRow
-from pondage.ledger.tables.backfills import CancelBackfill, ChunkOver, PauseBackfill
+from pondage.ledger.tables.backfills import CancelBackfill, ChunkOver, PondDeployed
 from pondage.ledger.tables.pins import Chosen, Last, Wanted, choose, disagreeing, last, seen_splices
 
 _events = msgspec.json.Decoder(Event)
@@ -88,6 +88,11 @@ class Catchment:
             events = self._answers
         return Settled(rounds=tuple(rounds), touched=tuple(touched), effects=tuple(carried))
 
+    def _tell_backfills(self, effect: does.Deployed) -> None:
+        code = backfills.code_of(self._ledger.definition(self._tx, int(effect.definition)))
+        pond = self.ponds.known(effect.pond)
+        self.told.extend(backfills.tell_all_of(self._tx, pond.id, PondDeployed(code=code)))
+
     def _end_backfills(self, key: PondKey) -> None:
         """Cancel those that are paused, too: their Pond is gone."""
         pond = self.ponds.removed(key)
@@ -123,9 +128,7 @@ class Catchment:
             case does.Failed() | does.Recovered() | does.Blocked() | does.Unblocked() | does.Deployed():
                 if isinstance(effect, does.Deployed):
                     self.ponds.deployed(effect.pond)
-                    # Whoever started a backfill meant the code that was there: he says whether this one goes on.
-                    pause = PauseBackfill(reason="deployed")
-                    self.told.extend(backfills.tell_all_of(self._tx, self.ponds.known(effect.pond).id, pause))
+                    self._tell_backfills(effect)
                 self._record(effect)
 
     def _start_run(self, effect: does.StartRun) -> None:
@@ -375,6 +378,9 @@ class Catchment:
             runs.end(self._tx, self._run(pond.id, subsumed).id, state="subsumed")
         if definition.borrowed:
             return
+        state = self.ponds.state(effect.pond)
+        if definition.reading.asks == "pulse" or (state is not None and state.following):
+            awaited.hasten(self._tx, pond=pond.id, freshness=effect.freshness)
         if run.is_borrowed:
             environments.tell_borrowers(self._tx, pond.id, effect.pond, is_fresher=effect.is_fresher)
         history.put_outbox(

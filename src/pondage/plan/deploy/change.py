@@ -13,7 +13,7 @@ from pondage.plan.deploy.values import PondChange, Rebound, RippleChange
 Bump = Literal["major", "minor", "patch"]
 _PLAIN = (
     "sources", "windows", "retries", "triggers", "mode", "keys", "partition", "coherent", "fuse", "keep", "publish",
-    "pool", "labels", "description", "owner", "tags", "entry", "version",
+    "pool", "reading", "labels", "description", "owner", "tags", "entry", "version",
 )  # fmt: skip
 
 

@@ -142,6 +142,8 @@ CREATE TABLE backfills (
     state text NOT NULL CHECK (state IN ('running', 'paused', 'completed', 'failed', 'cancelled')),
     -- Why it is paused, or was cancelled.
     reason text NOT NULL DEFAULT '',
+    -- What decides what its chunks give: a deploy of other code lets it wait until somebody says that it goes on.
+    code text NOT NULL,
     -- The columns that its partitions are by.
     columns text NOT NULL,
     -- What was asked for, as words of the command line.
@@ -655,6 +657,21 @@ CREATE TABLE profiles (
     last_read bigint NOT NULL,
     PRIMARY KEY (pond, "trigger")
 );
+
+-- The Run of a Pond with `reading="tap"` that was asked for more last: the first reader of each asks, and no other.
+CREATE TABLE tapped (
+    pond bigint PRIMARY KEY REFERENCES ponds,
+    run bigint NOT NULL
+);
+-- Questions that wait for a Run as fresh as `moment`; each is answered `until` then at the latest, with what is there.
+CREATE TABLE awaited (
+    dispatch bigint NOT NULL,
+    pond bigint NOT NULL,
+    moment bigint NOT NULL,
+    until bigint NOT NULL,
+    PRIMARY KEY (pond, dispatch)
+);
+CREATE INDEX awaited_by ON awaited (dispatch);
 
 -- The read log: who read which Pond, in which minute (since 1970), through which door; `age` is the sum of the ages.
 -- It never has the text of a question. After a week a quarter of an hour is one row.

@@ -139,6 +139,8 @@ CREATE TABLE backfills (
     state TEXT NOT NULL CHECK (state IN ('running', 'paused', 'completed', 'failed', 'cancelled')),
     -- Why it is paused, or was cancelled.
     reason TEXT NOT NULL DEFAULT '',
+    -- What decides what its chunks give: a deploy of other code lets it wait until somebody says that it goes on.
+    code TEXT NOT NULL,
     -- The columns that its partitions are by.
     columns TEXT NOT NULL,
     -- What was asked for, as words of the command line.
@@ -652,6 +654,21 @@ CREATE TABLE profiles (
     last_read INTEGER NOT NULL,
     PRIMARY KEY (pond, "trigger")
 ) WITHOUT ROWID;
+
+-- The Run of a Pond with `reading="tap"` that was asked for more last: the first reader of each asks, and no other.
+CREATE TABLE tapped (
+    pond INTEGER PRIMARY KEY REFERENCES ponds,
+    run INTEGER NOT NULL
+);
+-- Questions that wait for a Run as fresh as `moment`; each is answered `until` then at the latest, with what is there.
+CREATE TABLE awaited (
+    dispatch INTEGER NOT NULL,
+    pond INTEGER NOT NULL,
+    moment INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (pond, dispatch)
+) WITHOUT ROWID;
+CREATE INDEX awaited_by ON awaited (dispatch);
 
 -- The read log: who read which Pond, in which minute (since 1970), through which door; `age` is the sum of the ages.
 -- It never has the text of a question. After a week a quarter of an hour is one row.
