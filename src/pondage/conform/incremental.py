@@ -14,7 +14,8 @@ from pondage.conform.incremental_scenario import Change, IncrementalCase, Row, i
 from pondage.conform.verdict import Mismatch, Report, Verdict
 from pondage.plan.incremental.algebra import Sign
 from pondage.spark.incremental.catalyst import Catalyst, marked
-from pondage.spark.incremental.maintained import Outcome, Previous, Table, maintain
+from pondage.spark.incremental.maintained import Outcome, Previous, maintain
+from pondage.spark.incremental.substituted import Table
 from pondage.spark.jvm.settings import SparkSettings
 from pondage.spark.session.driver import SparkDriver
 

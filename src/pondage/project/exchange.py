@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from pondage.define.job.component import ComponentDefinition
@@ -21,7 +23,7 @@ class SchemaCall(msgspec.Struct, frozen=True, kw_only=True):
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Which files, relative to which root, to import.
 
-    `types` are those that the project gives a name, `coherent` is for Ponds that say nothing of it.
+    `types` are those that the project gives a name, `coherent` and `mode` are for Ponds that say nothing of it.
 
     With a `call` only that is answered.
     """
@@ -30,6 +32,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     modules: tuple[str, ...]
     types: dict[str, TypeEntry] = {}
     coherent: Coherence = True
+    mode: Literal["replace", "auto"] = "replace"
     call: SchemaCall | None = None
 
 

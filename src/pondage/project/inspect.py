@@ -25,6 +25,7 @@ from pondage.define.pond.declarations import declared_ponds
 from pondage.define.pond.definition import ExpectationDefinition, PondDefinition, ReadDefinition, RippleDefinition
 from pondage.define.pond.pond import Pond
 from pondage.define.pond.ripple import Ripple, SqlInputs
+from pondage.define.pond.verification import DEFAULT, parsed_verification
 from pondage.define.reactor.reaction import ReactorDefinition
 from pondage.define.types.type_registry import TypeRegistry
 from pondage.define.values.suggestion import nearest
@@ -67,6 +68,9 @@ def inspected(request: Request) -> Answer:
             found_pond = _definition(pond, entry, root, Digests(files, sys.modules), components, request.types)
             if pond.settings.coherent is None:
                 found_pond = msgspec.structs.replace(found_pond, coherent=request.coherent)
+            if pond.settings.is_mode_open and request.mode == "auto" and _may_be_automatic(found_pond):
+                verify = pond.settings.verify or parsed_verification(DEFAULT, pond.place)
+                found_pond = msgspec.structs.replace(found_pond, mode="auto", verify=verify)
             ponds.append(found_pond)
         except PondageError as error:
             problems.append(_problem(error, root))
@@ -90,6 +94,13 @@ def inspected(request: Request) -> Answer:
         problems=tuple(problems),
         schemas=tuple(definition.name for definition, function in components if schema_of(function) is not None),
     )
+
+
+def _may_be_automatic(pond: PondDefinition) -> bool:
+    """Answer whether what the project says of modes is meant for this Pond: it reads others, and by no other means."""
+    reads = [read for ripple in pond.ripples for read in ripple.reads]
+    is_plain = all(ripple.kind in ("function", "sql") for ripple in pond.ripples)
+    return bool(pond.sources) and is_plain and not any(read.by_changes for read in reads)
 
 
 def _called(call: SchemaCall, modules: list[ModuleType], problems: list[Problem]) -> Answer:

@@ -55,8 +55,9 @@ def read_declared(project: Project, *, timeout_s: float = TIMEOUT_S) -> Declared
             code="NO_MODULES",
         )  # fmt: skip
     request = Request(
-        root=str(project.root), modules=project.modules, types=project.types, coherent=project.ponds.coherent
-    )
+        root=str(project.root), modules=project.modules, types=project.types, coherent=project.ponds.coherent,
+        mode=project.ponds.mode,
+    )  # fmt: skip
     answer = _ask(request, timeout_s)
     errors = [_error(problem) for problem in answer.problems]
     errors += doubles(answer.ponds)

@@ -67,8 +67,9 @@ class Pond:
         tide: Tides = (),
         schedule: Schedules = (),
         retries: Retries | None = None,
-        mode: Mode = "replace",
+        mode: Mode | None = None,
         keys: Iterable[str] = (),
+        verify: str | None = None,
         by: Iterable[str] = (),
         null: Nulls = "refuse",
         within: str | None = None,
@@ -86,8 +87,8 @@ class Pond:
         self.name = checked_name(name, what="Pond", place=self.place)
         self.settings: PondSettings = checked_settings(
             version=version, description=description, owner=owner, tags=tags, window=window, wave=wave, pacing=pacing,
-            tide=tide, schedule=schedule, retries=retries, mode=mode, keys=keys, by=by, null=null, within=within,
-            late=late, expected=expected, coherent=coherent, fuse=fuse,
+            tide=tide, schedule=schedule, retries=retries, mode=mode, keys=keys, verify=verify, by=by, null=null,
+            within=within, late=late, expected=expected, coherent=coherent, fuse=fuse,
             timeout=timeout, progress_lease=progress_lease, pool=pool, labels=labels, publish=publish, place=self.place,
         )  # fmt: skip
         self.ripples: dict[str, Ripple] = {}
@@ -320,6 +321,7 @@ class Pond:
             triggers=settings.triggers,
             mode=settings.mode,
             keys=settings.keys,
+            verify=settings.verify if settings.mode == "auto" else None,
             partition=settings.partition,
             coherent=True if settings.coherent is None else settings.coherent,
             fuse=settings.fuse,

@@ -60,7 +60,7 @@ class Catalyst:
         try:
             left = marked(self._session.range(1).selectExpr("id", "id % 2 as half"), "probe")
             plan = self.normalised(left.groupBy("half").sum("id"))
-            self.text(plan), self.rounding(plan)
+            self.text(plan), self.rounding(plan), self.constants(plan)
             child = self.at(plan, (0,))
             keys = self._session.range(1).toDF("key")
             kept = self.matching(child, [(1, self.analysed(keys), 0)])
@@ -95,6 +95,11 @@ class Catalyst:
     def text(self, plan: Plan) -> str:
         """Answer the plan as JSON."""
         return str(plan.toJSON())
+
+    def constants(self, plan: Plan) -> str:
+        """Answer the rows that a program put into the plan, which its JSON does not show."""
+        leaves = [each for each in self._each(plan.collectLeaves()) if each.nodeName() == "LocalRelation"]
+        return "\n".join(str(each.data().mkString("|")) for each in leaves)
 
     def at(self, plan: Plan, path: Path) -> Plan:
         """Answer the node that a path leads to."""
