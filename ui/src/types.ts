@@ -809,8 +809,9 @@ export interface PondDefinition {
   windows: WindowDefinition[];
   retries: Retries;
   triggers: Triggers;
-  mode: "append" | "merge" | "partition" | "replace";
+  mode: "append" | "auto" | "merge" | "partition" | "replace";
   keys: string[];
+  verify: Verification | null;
   partition: PartitionDefinition | null;
   coherent: boolean | "required";
   fuse: boolean;
@@ -975,6 +976,7 @@ export interface PublishedView {
   link: string | null;
   columns: ColumnView[];
   expectations: ExpectationResult[];
+  upkeep: UpkeepView | null;
 }
 
 export interface QueryView {
@@ -1534,6 +1536,16 @@ export interface Trouble {
   affected: string[];
 }
 
+export interface UpkeepView {
+  how: string;
+  said: string;
+  changed: number | null;
+  of: number | null;
+  rows: number | null;
+  is_verified: boolean;
+  differing: string[];
+}
+
 export interface VacuumReport {
   dry_run: boolean;
   tombstoned: string[];
@@ -1545,6 +1557,11 @@ export interface VacuumReport {
   logs: number;
   bytes: number;
   runs: number;
+}
+
+export interface Verification {
+  first: number;
+  every: number;
 }
 
 export interface WhyView {
@@ -1632,4 +1649,5 @@ export interface RunsOutputView {
   bytes: number;
   path: string;
   table_rows: number | null;
+  upkeep: UpkeepView | null;
 }

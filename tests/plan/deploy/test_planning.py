@@ -238,6 +238,15 @@ def test_a_long_chain_needs_no_recursion():
     assert len(catchments(made.ponds)) == 1
 
 
+def test_to_be_kept_up_to_date_is_the_same_contract_and_runs_nothing():
+    whole = a_pond("raw")
+    kept = msgspec.structs.replace(whole, mode="auto", verify=Verification(first=3, every=50))
+    for before, after in ((whole, kept), (kept, whole)):
+        (changed,) = plan(after, on=deployed(plan(before))).changed
+        assert (changed.bump, changed.runs, changed.what) == (None, False, ("mode", "verify"))
+    assert plan_view(plan(kept, on=deployed(plan(whole)))).ponds[0].what[0] == "mode replace -> auto"
+
+
 def test_a_plan_says_by_what_a_table_is_in_partitions_and_that_other_ones_are_another_contract():
     by = [PartitionDefinition(by=(PartitionColumn(column=name),)) for name in ("day", "region")]
     day, region = (msgspec.structs.replace(a_pond("raw"), mode="partition", partition=each) for each in by)

@@ -16,11 +16,12 @@ from pondage.ledger.kinds.ripple import RippleTask
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.claims import Claim
 from pondage.ledger.step.bases import Base
+from pondage.work.changed import Changed
 from pondage.work.snapshot import Increment, SnapshotContent
 from pondage.work.upkeep import Upkeep
 
 if TYPE_CHECKING:
-    from pondage.spark.ripple.automatic import Automatic, Changed
+    from pondage.spark.ripple.automatic import Automatic
 
 
 class AutomaticTable:
@@ -36,10 +37,10 @@ class AutomaticTable:
         from pondage.spark.ripple.automatic import Automatic
 
         return Automatic(
-            inputs=self._inputs,
-            base=lambda: None if self._table is None else self._table.content,
-            before=lambda: self._before,
-            why_full=self._why_full,
+            inputs=self.inputs,
+            base=lambda: None if self.table is None else self.table.content,
+            before=lambda: self.before,
+            why_full=self.why_full,
             code=_code(self._task),
             verification=self._task.definition.verify or Verification(),
         )
@@ -56,7 +57,7 @@ class AutomaticTable:
             increment=msgspec.structs.replace(
                 made,
                 base=self._base.snapshot if goes_on and self._base is not None else None,
-                manifest=self._table.manifest if goes_on and self._table is not None else None,
+                manifest=self.table.manifest if goes_on and self.table is not None else None,
                 cursors={table: pin for table, pin in pins.items() if pin is not None},
             ),
         )
@@ -66,14 +67,17 @@ class AutomaticTable:
         return self._increments.base()
 
     @cached_property
-    def _table(self) -> BaseTable | None:
+    def table(self) -> BaseTable | None:
+        """Answer the table as it was, None when there is none or retention has taken files of it."""
         return None if self._base is None else self._increments.whole_table(self._base.snapshot)
 
     @property
-    def _before(self) -> Upkeep | None:
+    def before(self) -> Upkeep | None:
+        """Answer what the Run that made it left for this one."""
         return None if self._base is None else self._base.content.upkeep
 
-    def _why_full(self) -> str:
+    def why_full(self) -> str:
+        """Answer what speaks against going on from it, empty when nothing does. Asked after the author's call."""
         if self._increments.is_asked_full:
             return "somebody asked for it"
         if self._following.is_asked:
@@ -82,7 +86,7 @@ class AutomaticTable:
             return "it is the first Run"
         if self._base.content.upkeep is None:
             return 'the table was made without mode="auto"'
-        if self._table is None:
+        if self.table is None:
             return "retention has taken files of the table as it was"
         absent = sorted(
             read.parameter
@@ -95,9 +99,8 @@ class AutomaticTable:
         increment = None if self._base is None else self._base.content.increment
         return None if increment is None else increment.cursors.get(read.table(self._task.definition.name))
 
-    def _inputs(self) -> dict[str, Changed]:
-        from pondage.spark.ripple.automatic import Changed
-
+    def inputs(self) -> dict[str, Changed]:
+        """Answer what became of the inputs since it was made."""
         found: dict[str, Changed] = {}
         for read in self._task.ripple.tables:
             new, cursor, pin = (

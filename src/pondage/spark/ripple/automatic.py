@@ -32,6 +32,7 @@ from pondage.spark.ripple.merge import in_folder, inside, may_hold, touched_file
 from pondage.spark.rules.checked_write import write_checked
 from pondage.spark.session.connect import is_connect
 from pondage.spark.types.names import quoted
+from pondage.work.changed import Changed
 from pondage.work.snapshot import Changes, DataFile, Increment, SnapshotContent
 from pondage.work.upkeep import Upkeep
 
@@ -42,18 +43,6 @@ if TYPE_CHECKING:
 
 _BY_ROW = frozenset({"not_null", "between", "in_set", "check", "matches"})
 """Rules that judge each row by itself, so that rows which stay need not be judged again."""
-
-
-class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """An input: as it is, and what led there since the table was made.
-
-    `changes` is None when that is not known, `old` when the input as it was is not there any more.
-    """
-
-    new: SnapshotContent
-    changes: Changes | None
-    old: SnapshotContent | None
-    columns: tuple[str, ...] | None = None
 
 
 class Automatic(msgspec.Struct, frozen=True, kw_only=True):
