@@ -16,6 +16,7 @@ from pondage.define.pond.definition import (
     WindowDefinition,
 )
 from pondage.define.pond.partition import PartitionColumn, PartitionDefinition
+from pondage.define.pond.verification import Verification
 from pondage.plan.deploy.graph import catchments
 from pondage.plan.deploy.planner import PlanError, checked, make_plan
 from pondage.plan.deploy.values import Deployed, Plan

@@ -151,7 +151,7 @@ def record(
     increment = content.increment or Increment()
     base = None if increment.base is None else _base(tx, increment.base)
     # A batch of which every row was set aside belongs to the table of those.
-    own = (Member(snapshot),) if content.files or (kind == "append" and content.set_aside) else ()
+    own = (Member(snapshot),) if content.files or (kind in ("append", "auto") and content.set_aside) else ()
     parent, position = None, 1
     if base is not None:
         before, parent, position = base

@@ -112,6 +112,14 @@ def _against(rules: Sequence[ExpectationDefinition]) -> str:
     return ""
 
 
+class _KeysFailed(Exception):
+    """A Spark job failed, or was cancelled: that is no question of which rule holds, and ends the attempt."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class _Run:
     def __init__(self, writing: _Writing, frame: DataFrame, auto: Automatic, destination: str) -> None:
         self._writing = writing
@@ -163,10 +171,16 @@ class _Run:
         except NotUnderstood as error:
             return Part(how=How.FULL, reason=why_full or error.message)
         shape = "" if before is None else before.shape
-        return part(catalyst, self._frame, tables, before=shape, why_full=why_full, keep=self._keep)
+        try:
+            return part(catalyst, self._frame, tables, before=shape, why_full=why_full, keep=self._keep)
+        except _KeysFailed as failed:
+            raise failed.error from None
 
     def _keep(self, keys: DataFrame) -> DataFrame | None:
-        written = write_files(keys, inside(self._destination, f"keys{len(self._keys)}")).as_content()
+        try:
+            written = write_files(keys, inside(self._destination, f"keys{len(self._keys)}")).as_content()
+        except Exception as error:
+            raise _KeysFailed(error) from error
         if not written.rows:
             return None
         self._keys.append(written)
