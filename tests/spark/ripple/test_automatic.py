@@ -13,12 +13,18 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
+from pondage.define.project.alert import AlertRule
 from pondage.define.values.names import PondKey
 from pondage.engine.services.vacuum import vacuum
 from pondage.kernel.demand.events import Force
 from pondage.ledger.act import compaction, rollback
+from pondage.ledger.kinds.ripple import Written
 from pondage.spark.files.read import read_snapshot
 from pondage.spark.session.driver import SparkDriver
+from pondage.views.ponds.show import PondShow, show
+from pondage.views.ponds.troubles import facts, troubles
+from pondage.views.ponds.why import why
+from pondage.views.runs.runs import RunDetailView
 from pondage.work.upkeep import Upkeep
 from tests.spark.ripple.growing_shop import Fate, Shop
 
@@ -244,12 +250,42 @@ def test_rules_on_rows_judge_what_is_new_and_rules_on_tables_need_the_whole(kept
     kept.orders((5, 2, 70))
     kept.ask("totals")
     assert "breaks expectation" in kept.error("totals")
-    kept.declare(TOTALS.replace('verify="off"', 'verify="off", expect=[rows(minimum=1)]'))
+    kept.declare(TOTALS.replace('verify="off"', 'verify="off", expect=[rows(min=1)]'))
     kept.orders((6, 2, 1))
     kept.ask("totals")
     kept.orders((7, 2, 1))
     kept.ask("totals")
     assert "judges the whole table" in kept.upkeep("totals").said
+
+
+def test_the_sentence_of_a_run_is_wherever_people_look(kept: Kept) -> None:
+    kept.declare(TOTALS)
+    kept.ask("totals")
+    first = "everything was computed: it is the first Run"
+    with kept.ledger.reading() as tx:
+        explained = why(tx, kept.ledger, "main", "totals")
+    assert f"Of totals {first}." in [gate.text for gate in explained.gates]
+    kept.orders((4, 2, 7))
+    kept.ask("totals")
+    said = kept.upkeep("totals").said
+    with kept.ledger.reading() as tx:
+        pond = show(tx, "main", "totals")
+        run = show(tx, "main", "totals#2")
+        explained = why(tx, kept.ledger, "main", "totals")
+        older = show(tx, "main", "totals#1")
+    assert isinstance(pond, PondShow)
+    assert isinstance(run, RunDetailView)
+    assert isinstance(older, RunDetailView)
+    assert pond.mode == "auto"
+    published = pond.ripples[0].published
+    assert published is not None
+    assert published.upkeep == run.outputs[0].upkeep
+    assert run.outputs[0].upkeep is not None
+    assert (run.outputs[0].upkeep.said, run.outputs[0].upkeep.how) == (said, "keyed")
+    assert older.outputs[0].upkeep is not None
+    assert older.outputs[0].upkeep.said == first
+    assert not [gate for gate in explained.gates if "computed" in gate.text]
+    assert Written(kept.table("totals")).line.endswith(f": {said}"), "which is what a worker puts into the log"
 
 
 UDF = """
@@ -282,6 +318,12 @@ def test_a_verification_finds_what_no_plan_shows_publishes_the_whole_and_stays_w
     assert "append gave something else, first for" in found.said
     assert {row[3] - row[2] for row in kept.bag("t")} == {200}, "the full computation is what is published"
     assert len(found.differing) == 8
+    with kept.ledger.reading() as tx:
+        known = facts(tx, kept.ledger, "main", ("differing",))
+    rule = AlertRule(name="oncall", url="https://x", secret="s", on=("differing",))
+    (trouble,) = troubles(known, rule)
+    assert (trouble.kind, trouble.subject) == ("differing", "t@1")
+    assert found.differing[0] in trouble.text
     kept.orders((6, 2, 9))
     kept.ask("t")
     assert "a verification of this code found a difference" in kept.upkeep("t").said
