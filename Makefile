@@ -67,7 +67,7 @@ lock:
 	@$(PYTHON) scripts/lock.py $(ARGS)
 
 wheel:
-	@$(BOOTSTRAP) dev page
+	@$(BOOTSTRAP) build page
 	@$(BIN)/python -m hatchling build --target wheel
 
 clean:

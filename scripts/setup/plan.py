@@ -51,6 +51,11 @@ class Wanted:
         """Answer whether the web page is asked for."""
         return "page" in self.extras
 
+    @property
+    def is_for_building(self) -> bool:
+        """Answer whether only packages are to be built: that takes neither Spark nor Java, nor the checkout itself."""
+        return bool(self.extras) and set(self.extras) <= {"build", "page"}
+
 
 SETS = {
     "build": ("Build tools", "setuptools, wheel and hatchling", 0.05),
@@ -76,8 +81,7 @@ def is_ready(wanted: Wanted, stamp: Stamp | None) -> bool:
     """Tell whether the last set-up reached all of it, so that there is nothing to do."""
     return stamp is not None and _environment_fits(wanted, stamp) and not (
         stamp.unfinished
-        or stamp.java != wanted.java
-        or stamp.project != wanted.project
+        or not (wanted.is_for_building or (stamp.java == wanted.java and stamp.project == wanted.project))
         or not _page_fits(wanted, stamp)
         or _missing_sets(wanted, stamp, java_is_found=stamp.java_is_found, node_is_found=True)
     )  # fmt: skip
@@ -100,11 +104,11 @@ def plan(wanted: Wanted, stamp: Stamp | None, *, java_is_found: bool, node_is_fo
                 needed_bytes=int(gigabytes * GIGABYTE),
             )
         )
-    if stamp.project != wanted.project:
+    if not wanted.is_for_building and stamp.project != wanted.project:
         phases.append(Phase(kind=Kind.PROJECT, title="Pondage", detail="the checkout itself, editable"))
     if not _page_fits(wanted, stamp):
         phases.append(Phase(kind=Kind.PAGE, title="Page", detail="building the web page with npm (about 60 MB; once)"))
-    if stamp.warmed != warm_key(wanted, java_is_found=java_is_found):
+    if not wanted.is_for_building and stamp.warmed != warm_key(wanted, java_is_found=java_is_found):
         phases.append(Phase(kind=Kind.WARM_UP, title="Warm-up", detail="a class archive, so that Spark starts faster"))
     return phases
 
@@ -124,8 +128,8 @@ def _page_fits(wanted: Wanted, stamp: Stamp) -> bool:
 
 
 def _missing_sets(wanted: Wanted, stamp: Stamp, *, java_is_found: bool, node_is_found: bool) -> list[str]:
-    needed = {"build", "base", *wanted.extras}
-    if not java_is_found:
+    needed = {"build", *wanted.extras} | (set() if wanted.is_for_building else {"base"})
+    if not java_is_found and not wanted.is_for_building:
         needed.add("java")
     if node_is_found or _page_fits(wanted, stamp):
         needed.discard("page")

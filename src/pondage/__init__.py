@@ -15,6 +15,7 @@ from pondage.define.pond.publication import Delta, Iceberg
 from pondage.define.pond.ripple import Source
 from pondage.define.pond.run import Run
 from pondage.define.pond.table_rules import foreign_key, fresh, unique, volume
+from pondage.define.pond.trigger import Tide, Wave
 from pondage.define.pond.window import Schedule, Window, daily, hourly, weekly
 from pondage.errors import PondageError
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pondage.define.reactor.topology import Route
     from pondage.define.types.port import Port
     from pondage.reactors import Reactor
+    from pondage.reading import read
 
 # Reactors are imported when somebody asks for one: most projects have none.
 _LATER = {
@@ -46,6 +48,7 @@ _LATER = {
     "SnapshotRef": "pondage.define.reactor.boundary",
     "WrongInput": "pondage.define.job.component",
     "component": "pondage.define.job.component",
+    "read": "pondage.reading",
     "external_program": "pondage.define.job.program",
 }
 
@@ -70,6 +73,8 @@ __all__ = [
     "Schedule",
     "SnapshotRef",
     "Source",
+    "Tide",
+    "Wave",
     "Window",
     "WrongInput",
     "__version__",
@@ -86,6 +91,7 @@ __all__ = [
     "matches",
     "not_null",
     "pond",
+    "read",
     "rows",
     "unique",
     "volume",

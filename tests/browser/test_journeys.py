@@ -11,7 +11,7 @@ import pytest
 
 from pondage.cli.main import main
 from pondage.kernel.demand.events import Pulse
-from pondage.ledger.tables import api_tokens
+from pondage.ledger.tables import api_tokens, reactors
 from pondage.views.runs.runs import runs
 from tests.browser.conftest import SCREENS, Open
 from tests.browser.filled import commit
@@ -354,6 +354,28 @@ def test_a_reactor_is_paused_and_goes_on_and_a_dead_letter_is_sent_again(open_pa
     before = int(str(at.live.state()["fires"]))
     tab.get_by_role("button", name="Send again").click()
     wait_until(lambda: int(str(at.live.state()["fires"])) > before, what="the letter is never fired again")
+
+
+def test_what_a_live_reactor_cannot_go_on_with_is_said_with_the_time_and_what_to_type(
+    open_page: Open, at: Site
+) -> None:
+    with at.ledger.reading() as tx:
+        row = next(each for each in reactors.deployed(tx) if each.name == "quote")
+    lease = reactors.Lease(actor=row.actor, environment=row.environment, name=row.name, epoch=row.epoch, token="t")
+    tab = open_page("reactors", reactor="quote")
+    overview = open_page()
+    tab.get_by_role("button", name="Pause").wait_for()
+    try:
+        with at.ledger.transaction() as tx:
+            reactors.cannot_go_on(tx, lease, "publication@5", "no space left on the device")
+        tab.locator(".pick .tag", has_text="stuck").wait_for()
+        tab.get_by_text("publication@5 does not go on since 2").wait_for()
+        tab.get_by_text("pondage reactor skip quote publication@5").first.wait_for()
+        overview.get_by_text("publication@5 does not go on since 2").wait_for()
+    finally:
+        with at.ledger.transaction() as tx:
+            reactors.goes_on(tx, row.actor)
+    tab.locator(".pick .tag", has_text="stuck").wait_for(state="detached")
 
 
 def test_a_simulation_stands_beside_what_really_happened(

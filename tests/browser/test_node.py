@@ -50,6 +50,45 @@ def test_a_standing_trigger_is_set_and_taken_away(open_page: Open, at: Site) -> 
     tab.get_by_text("Its Tide asks for new data").wait_for(state="detached")
 
 
+def test_a_standing_trigger_is_paused_is_seen_so_and_goes_on(open_page: Open, at: Site) -> None:
+    tab = open_page("node", env="trial", pond="reef@1")
+    tab.get_by_role("button", name="Tide", exact=True).click()
+    tab.get_by_label("Never older than").fill("6h")
+    tab.get_by_role("button", name="Tide reef", exact=True).click()
+    commit_ripple(at, "reef")
+    tab.get_by_text("Its Tide asks for new data").wait_for()
+    tab.get_by_role("button", name="Pause", exact=True).click()
+    tab.get_by_role("button", name="Pause reef", exact=True).click()
+    tab.get_by_text("Its Tide asks for new data").wait_for(state="detached")
+    tab.get_by_role("button", name="paused", exact=True).click()
+    tab.get_by_role("button", name="Resume reef", exact=True).click()
+    tab.get_by_text("Its Tide asks for new data").wait_for()
+    tab.get_by_role("button", name="paused", exact=True).wait_for(state="detached")
+    tab.get_by_role("button", name="Calm", exact=True).click()
+    tab.get_by_role("button", name="Calm reef", exact=True).click()
+    tab.get_by_text("Its Tide asks for new data").wait_for(state="detached")
+
+
+def test_a_run_below_a_spliced_one_says_from_which_run_it_comes(open_page: Open, at: Site) -> None:
+    with at.ledger.reading() as tx:
+        run, public = tx.one(
+            """SELECT r.id AS id, r.public_id AS public_id FROM runs r JOIN environments e ON e.id = r.environment
+               WHERE e.name = 'main' AND r.state = 'completed' ORDER BY r.id DESC LIMIT 1""",
+            tuple[int, str],
+        )
+
+    def mark(above: str) -> None:
+        with at.ledger.transaction() as tx:
+            tx.change("UPDATE runs SET spliced_from = :above WHERE id = :run", above=above, run=run)
+
+    mark('["board@1#31"]')
+    try:
+        open_page("run", run=public).get_by_text("stands on board@1#31, spliced").wait_for()
+        open_page("runs", view="list").get_by_text("stands on board@1#31, spliced").wait_for()
+    finally:
+        mark("[]")
+
+
 def test_a_token_that_may_ask_may_not_kill(open_page: Open) -> None:
     tab = open_page("node", level="demand", env="trial", pond="reef@1")
     tab.get_by_role("button", name="Pulse", exact=True).click()

@@ -15,9 +15,11 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
+from unittest.mock import patch
 
 import psycopg
 
+from pondage.define.project import durability
 from pondage.engine.services.vacuum import vacuum
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Event, Pulse
@@ -197,7 +199,8 @@ class Arena:
         """Write the author's project; another time to work is other code."""
         head = f'[project]\nname = "chaos"\nledger = "{self.url}"\nwarehouse = "{self.warehouse}"\n'
         ponds = self._ponds.replace("{work_s}", str(work_s)).replace("{mark}", str(self.folder / "mark"))
-        return write_project(self.folder / "author", ponds, head + self.settings)
+        with patch.object(durability, "LEAST_LEASE_S", 0.0):  # as in the processes: they have no Spark
+            return write_project(self.folder / "author", ponds, head + self.settings)
 
     def deploy(self) -> None:
         deployed_into(self.ledger, self.project)

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from pondage.cli.client.settings import Settings, typed
 from tests.cli.conftest import Call
 from tests.cli.workers import FakeWorkers
 
@@ -69,6 +70,27 @@ def test_one_pond_is_changed_below_and_promoted(shop: Path, call: Call) -> None:
     assert "sales@1#1 of dev: main shows it now" in promoted.out
     assert "shows dev sales#1" in call("runs", "sales").out
     assert "which was promoted" in call("why", "sales").out
+
+
+def test_a_command_that_is_proposed_means_the_environment_that_was_asked_about(
+    shop: Path, workers: FakeWorkers, call: Call
+) -> None:
+    call("deploy", "sales", "--env", "dev")
+    workers.failing.add("sales")
+    failed = call("run", "sales", "--env", "dev")
+    assert "try: pondage --env dev logs sales, and when it is mended: pondage --env dev deploy && pondage" in failed.err
+    assert "try: pondage --env dev logs sales\n" in call("why", "sales", "--env", "dev").out
+    status = " ".join(call("--env", "dev", "status", "--once").out.split())
+    assert "look: pondage --env dev logs sales; then: pondage --env dev clear sales" in status
+    text = "pondage env list, or: pondage dev, or: pondage run sales"
+    assert typed(text, given("dev")) == "pondage env list, or: pondage dev, or: pondage --env dev run sales"
+    assert typed("pondage run sales --env main", given("dev")) == "pondage run sales --env main"
+
+
+def given(environment: str) -> Settings:
+    settings = Settings()
+    settings.environment = environment
+    return settings
 
 
 def schema(*columns: str) -> str:

@@ -104,9 +104,7 @@ def test_a_flow_is_killed_by_its_own_verb_and_by_kill_and_resumed(file: Path, ca
 def test_cleaning_up_lets_tables_go_but_not_what_can_be_extracted(file: Path, call: Call, workers: FakeWorkers) -> None:
     run = call("flow", "submit", str(file), "--wait", "--json").json["flow"]["run"]["id"]  # type: ignore[index]
     said = call("flow", "cleanup", run).out
-    assert said.startswith(
-        "2 table(s) and 0 stream(s) between nodes are given up; their files go with the first vacuum "
-    )
+    assert said.startswith("2 tables and 0 streams between nodes are given up; their files go with the first vacuum ")
     again = call("flow", "cleanup", run, "--json").json
     assert (again["tables"], again["streams"]) == (0, 0)  # type: ignore[index]
     assert again["files_go_at"] > time.time() * 1e6, "not at once: somebody may be reading them"  # type: ignore[index]
@@ -133,3 +131,26 @@ def test_an_extract_is_fetched_as_bytes_from_any_offset(
     assert [each.name for each in file.parent.glob("rows*")] == ["rows.ndjson"]
     waiting = str(call("flow", "submit", str(file), "--json").json["run"])
     assert "EXTRACT_WAITS" in call("flow", "extract", waiting, "rows", "--no-wait").err
+
+
+def test_a_constant_that_nobody_has_stored_is_refused_by_check_and_by_submit(file: Path, call: Call) -> None:
+    def write(ref: str) -> None:
+        constant = {"type": "Bytes<text/csv>", "ref": ref}
+        nodes = {"c": {"const": constant}, "l": {"prog": "lines"}, "s": {"prog": "sink"}}
+        edges = [["c.out", "l.in"], ["l.out", "s.in"]]
+        file.write_text(json.dumps({"version": 1, "nodes": nodes, "edges": edges}), encoding="utf-8")
+
+    write("sha256:" + "ab" * 32)
+    unknown = call("flow", "check", str(file))
+    assert "is not known: there is no ledger here" in unknown.err
+    data = file.with_suffix(".csv")
+    data.write_text("id\n1\n")
+    ref = str(call("flow", "store", str(data), "--json").json["ref"])
+    for verb in ("check", "submit"):
+        refused = call("flow", verb, str(file))
+        assert refused.code == 4
+        assert "/nodes/c/const/ref: c: nobody has stored this constant" in refused.out
+        assert "[UNKNOWN_REF]" in refused.out
+    write(ref)
+    said = call("flow", "check", str(file))
+    assert said.code == 0, said.err

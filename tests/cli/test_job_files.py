@@ -48,7 +48,7 @@ def call(*arguments: object) -> Result:
 
 
 def test_a_good_job_is_ok_and_a_bad_one_shows_all_its_problems(file: Path, tmp_path: Path) -> None:
-    assert call("validate", file).output.startswith("ok: 4 components, 1 sub-jobs")
+    assert call("validate", file).output.startswith("ok: 4 components, 1 sub-job, ")
     bad = tmp_path / "bad.yaml"
     bad.write_text(TEXT.replace("transform}", "nope}").replace("(error)", "(oops)"), encoding="utf-8")
     result = call("validate", bad)

@@ -8,9 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from pondage.cli.client.session import open_ledger
 from pondage.cli.follow.job_run import Lines
 from pondage.cli.printing.jobs import component_rows
 from pondage.conform.control_registry import TEST_REGISTRY
+from pondage.project.project import load_project
 from pondage.views.jobs.jobs import JobRunDetail
 from pondage.views.runs.active import Progress
 from tests.cli.conftest import Call
@@ -170,6 +172,10 @@ def test_a_failed_job_has_exit_code_1_and_is_resumed_when_it_is_mended(
     assert "RESUME_PLAN_MISMATCH" in refused.err
     assert refused.code == 4
     assert "(changed sub-jobs: after)" in call("job", "resume", failed, "--file", str(file), "--json").err
+    again = call("job", "resume", failed, "--file", str(file), "--yes")
+    assert [line.split("  ")[1:] for line in again.out.splitlines() if "  OK" in line] == [
+        ["read", "OK", "from the run before"], ["load", "OK", "from the run before"], ["after", "OK"],
+    ]  # fmt: skip
     said = call("job", "resume", failed, "--file", str(file), "--yes", "--json")
     assert said.code == 0, said.err
     restored = [one["name"] for one in said.json["components"] if one["is_restored"]]  # type: ignore[attr-defined]
@@ -235,6 +241,7 @@ def test_deploy_puts_the_jobs_of_a_project_into_the_ledger(file: Path, call: Cal
     said = call("deploy")
     assert said.code == 0, said.err
     assert "+ job nightly added" in said.out
+    assert "deployed to main; next: pondage dev (in another terminal), then pondage job run nightly\n" in said.out
     assert "part" not in said.out
     assert "nothing to deploy" in call("deploy").out
     file.write_text(NIGHTLY.replace("monday", "sunday"))
@@ -246,3 +253,23 @@ def test_deploy_puts_the_jobs_of_a_project_into_the_ledger(file: Path, call: Cal
     file.unlink()
     assert "- job nightly removed" in call("deploy").out
     assert call("job", "run", "nightly").code == 1
+
+
+def test_a_job_whose_file_was_not_touched_is_unchanged_and_goes_along_with_the_code(
+    file: Path, project: Path, call: Call, workers: FakeWorkers
+) -> None:
+    ponds = project / "ponds.py"
+    ponds.write_text("from pondage import pond\n\n@pond\ndef numbers(spark):\n    return spark.range(3)\n")
+    assert "+ job nightly added" in call("deploy").out
+    ponds.write_text(ponds.read_text() + "\n\ndef unused():\n    return 1\n")
+    said = call("plan")
+    assert "job nightly changed" not in said.out
+    assert "nothing to deploy" in said.out
+    ponds.write_text(ponds.read_text().replace("range(3)", "range(4)"))
+    assert "job nightly changed" not in call("deploy").out
+    ledger = open_ledger(load_project(project))
+    with ledger.reading() as tx:
+        (newest,) = tx.rows("SELECT archive FROM deployments ORDER BY id DESC LIMIT 1", str)
+        assert tx.one("SELECT archive FROM jobs", str) == newest, "one worker with one code serves all of the project"
+    ledger.close()
+    assert call("job", "run", "nightly").code == 0

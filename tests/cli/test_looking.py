@@ -1,5 +1,6 @@
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import msgspec
 import pytest
 
 import pondage
+from pondage.cli.printing.ponds import process_text, ripple_text
 from pondage.kernel.demand.events import Pulse
 from pondage.kernel.demand.shape import PondKey
 from pondage.ledger.upkeep import reap
@@ -62,7 +64,7 @@ def test_json_is_exactly_the_view(world: World, call: Call) -> None:
 def test_why_prints_sentences_and_what_to_type(world: World, call: Call) -> None:
     assert call("why", "reports").out.splitlines() == [
         "reports@1 is idle; it has never run.",
-        "  - Nobody asks for it: no pull, no target, no Sink that wants more.",
+        "  - Nobody asks for it now: no pull, no target, no Sink that wants more.",
         "    try: pondage pulse reports",
     ]
 
@@ -201,6 +203,51 @@ def test_logs_print_the_lines_of_a_ripple(world: World, project: Path, call: Cal
     ]
     assert len(call("logs", "sales", "--ripple", "clean").out.splitlines()) == 1
     assert len(call("logs").out.splitlines()) == 3
+
+
+def test_logs_of_a_pond_say_which_run_they_are_of_and_how_to_see_others(
+    world: World, project: Path, call: Call
+) -> None:
+    for _ in range(2):
+        world.send(Pulse(pond=PondKey("orders@1")))
+        world.worker().drain()
+    for file in msgspec.json.decode(call("logs", "--json").out, type=LogsView).files:
+        path = project / ".pondage/warehouse" / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("2026-11-15T17:40:01.123Z INFO a line\n")
+    said = "these are the lines of orders@1#2, its newest Run; the one before: pondage logs orders@1#1\n"
+    assert call("logs", "orders").err == said
+    assert call("logs", "orders@1").err == said
+    assert call("logs", "orders#1").err == ""
+    assert call("logs").err == "", "of several, each line says of which"
+    call("rollback", "orders", "--to", "1")
+    said = "no Ripple of orders@1#3 has been executed on a worker; try: pondage show orders@1#3\n"
+    assert call("logs", "orders").err == said
+
+
+def test_a_shown_pond_names_its_current_run_by_its_number(world: World, call: Call) -> None:
+    world.send(Pulse(pond=PondKey("orders@1")))
+    world.worker().drain()
+    assert re.search(r"current run +#1 \(r\w+\)\n", call("show", "orders").out)
+    assert re.search(r"orders@1.orders +#1 +\d", call("lineage", "orders").out)
+
+
+def test_the_line_of_processes_says_what_is_unusual_and_nothing_that_slots_say(world: World, call: Call) -> None:
+    worker = world.worker()
+    world.send(Pulse(pond=PondKey("orders@1")))
+    assert worker.claim() is not None
+
+    view = msgspec.json.decode(call("status", "--once", "--json").out, type=StatusView)
+
+    def shown(state: str) -> tuple[str, str]:
+        (process,) = [msgspec.structs.replace(each, state=state, is_silent=False) for each in view.processes]
+        (run,) = next(pond for pond in view.ponds if pond.key == "orders@1").active
+        (ripple,) = [msgspec.structs.replace(each, process_state=state) for each in run.ripples]
+        return ripple_text(ripple), process_text(msgspec.structs.replace(view, processes=(process,)))
+
+    for state in ("busy 1/4", "idle"):
+        assert shown(state) == ("orders", "1 process, 1 of 1 slot busy")
+    assert shown("draining") == ("orders (draining)", "1 process, 1 of 1 slot busy, draining")
 
 
 def test_logs_before_anything_ran_say_what_to_type(world: World, call: Call) -> None:

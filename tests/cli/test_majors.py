@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from pondage.cli.client.session import open_ledger
+from pondage.ledger.step.reactor_ponds import followed
+from pondage.ledger.tables import actors, reactors
 from pondage.project.project import load_project
 from tests.cli.conftest import Call
 from tests.cli.workers import FakeWorkers
@@ -73,6 +75,10 @@ def test_a_major_that_left_the_files_stays_deployed_with_its_own_code(shop: Path
     ended = call("deploy", "--remove", "by_kind@1")
     assert ended.code == 0, ended.err
     assert "- by_kind@1 removed" in ended.out
+    why = call("why", "board").out
+    assert "It is blocked: by_kind@1 above it is not deployed." in why, "its name alone means by_kind@2 now"
+    assert "try: pondage plan" in why, "which says how to move"
+    assert "blocked by by_kind@1" in " ".join(call("status", "--once").out.split())
 
 
 def test_a_reader_that_moves_is_shown_and_takes_the_older_major_along(shop: Path, call: Call) -> None:
@@ -90,6 +96,69 @@ def test_a_major_is_kept_for_a_trigger_that_somebody_set(shop: Path, call: Call)
     call("tide", "by_kind", "1h")
     write(shop, "2.0.0", given='(sources={"by_kind": ">=2"})')
     assert "by_kind@1 kept for its tide (" in call("plan").out
+
+
+def test_a_major_is_kept_for_what_was_promoted(shop: Path, call: Call) -> None:
+    source = shop / "ponds" / "by_kind_1.py"
+    source.write_text(source.read_text().replace("return events", "return events.limit(5)"))
+    assert call("deploy", "by_kind", "--env", "dev").code == 0
+    assert call("run", "by_kind", "--env", "dev").code == 0
+    promoted = call("promote", "by_kind", "--env", "dev", "--deploy")
+    assert promoted.code == 0, promoted.err
+    write(shop, "2.0.0", given='(sources={"by_kind": ">=2"})')
+    assert "by_kind@1 kept for what dev promoted" in call("plan").out
+
+
+REACTOR = """
+from pondage import Accumulator, Fire, Reactor, SnapshotRef, Source
+
+heard = Accumulator.pond("heard", Source("by_kind"{minimum}))
+quote = Reactor("quote", sources=[heard])
+
+
+@quote.graph
+def note(heard: SnapshotRef | None, fire: Fire) -> None:
+    pass
+"""
+
+
+def test_a_reactor_stays_on_the_major_that_it_heard_of_when_it_was_deployed(shop: Path, call: Call) -> None:
+    def heard() -> list[str]:
+        ledger = open_ledger(load_project(shop))
+        with ledger.reading() as tx:
+            identity = actors.environment(tx, "main")
+            assert identity is not None
+            row = reactors.find(tx, identity, "quote")
+            assert row is not None
+            (source,) = followed(tx, identity, row.declaration, {})
+        ledger.close()
+        return [run.id for run in source.runs]
+
+    def declare(minimum: str = "") -> None:
+        write(shop, "2.0.0", given='(sources={"by_kind": ">=2"})')
+        (shop / "ponds" / "quote.py").write_text(REACTOR.format(minimum=minimum))
+
+    (shop / "ponds" / "quote.py").write_text(REACTOR.format(minimum=""))
+    assert call("deploy").code == 0
+    before = heard()
+    assert len(before) == 1
+    declare()
+    said = call("deploy")
+    assert said.code == 0, said.err
+    assert "by_kind@1 kept for reactor quote" in said.out
+    assert 'reactor quote reads by_kind@1; @2 exists: write `Source("by_kind", ">=2")`' in said.out
+    assert "is removed" not in said.out
+    assert call("run", "by_kind@2").code == 0
+    assert heard() == before, "what another major publishes is not what it reads"
+    declare(', ">=2"')
+    said = call("deploy")
+    assert "reactor quote 1.0.0 changed (reads by_kind@1 → @2)" in said.out
+    assert "- by_kind@1 removed" in said.out
+    assert len(heard()) == 1
+    assert heard() != before
+    said = call("rollback")
+    assert "reactor quote 1.0.0 changed (reads by_kind@2 → @1)" in said.out
+    assert heard() == [], "by_kind@1 begins anew"
 
 
 def test_a_major_is_kept_for_a_reader_in_an_environment_below(shop: Path, call: Call) -> None:

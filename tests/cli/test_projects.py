@@ -203,6 +203,22 @@ def test_a_plan_says_what_computes_anew_and_what_is_not_known(project: Path, wor
     assert [each.state for pond in view.ponds for each in pond.schemas] == ["unknown"]
 
 
+def test_of_a_table_that_grows_a_plan_says_that_it_takes_its_next_batch(
+    project: Path, workers: FakeWorkers, call: Call
+) -> None:
+    shop(project, 1, options='(mode="append")')
+    assert "compute anew, in this order: orders@1, sales@1, reports@1" in call("deploy").out
+    call("run", "reports")
+    shop(project, 2, options='(mode="append")')
+    said = call("deploy", "--run")
+    assert said.code == 0, said.err
+    assert "sales@1 changed (sales: code; its next batch is by the new code)" in said.out
+    assert "these keep their rows and take their next batch: sales@1 (all: pondage force --full sales)" in said.out
+    assert "compute anew, in this order: reports@1" in said.out
+    assert "computed anew: reports@1\n" in said.out
+    assert "took the next batch: sales@1\n" in said.out
+
+
 def test_an_analysis_shows_columns_and_proposes_the_version(project: Path, workers: FakeWorkers, call: Call) -> None:
     shop(project, 1)
     call("deploy")

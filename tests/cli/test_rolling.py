@@ -31,6 +31,23 @@ def test_a_pond_shows_an_older_run_again(world: World, workers: FakeWorkers, cal
     assert "It shows Run #1 again" in call("why", "sales").out
 
 
+@pytest.mark.parametrize("run", ["1", "#1", "sales#1"])
+def test_a_run_of_the_pond_that_is_meant_anyway_is_given_by_its_number(
+    world: World, workers: FakeWorkers, call: Call, run: str
+) -> None:
+    call("run", "sales")
+    call("run", "sales")
+    said = call("diff", "sales", "--against", run)
+    assert said.code == 0, said.err
+    assert "(#1) to main run" in said.out
+    assert call("rollback", "sales", "--to", run).code == 0
+    assert "back to #1" in call("show", "sales#3").out
+    unknown = call("show", "#1")
+    assert unknown.code == 1
+    assert "'#1' does not say of which Pond" in unknown.err
+    assert "write sales#1" in unknown.err
+
+
 def test_a_wave_is_said_to_replace_it(world: World, workers: FakeWorkers, call: Call) -> None:
     call("run", "orders")
     call("run", "orders")
@@ -75,3 +92,23 @@ def test_a_project_goes_back_to_what_it_had_deployed_before(project: Path, worke
     again = call("rollback")
     assert again.code == 1
     assert "has no older deployment" in again.err
+
+
+def test_a_newer_code_that_only_failed_has_nothing_to_be_shown_instead_of(
+    project: Path, workers: FakeWorkers, call: Call
+) -> None:
+    (project / "ponds.py").write_text(POND.format(count=3))
+    call("deploy")
+    call("run", "numbers")
+    (project / "ponds.py").write_text(POND.format(count=4))
+    call("deploy")
+    workers.failing.add("numbers")
+    assert call("run", "numbers").code == 1
+    said = call("rollback")
+    assert said.code == 0, said.err
+    assert "still shows" not in said.out
+    workers.failing.clear()
+    call("clear", "numbers")
+    call("deploy")
+    assert call("run", "numbers").code == 0
+    assert "numbers@1 still shows what the newer code made" in call("rollback").out

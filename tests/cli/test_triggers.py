@@ -1,3 +1,4 @@
+import json
 import time
 from pathlib import Path
 
@@ -41,6 +42,40 @@ def test_what_was_sent_is_in_the_machine(world: World, call: Call) -> None:
     call("calm", "reports", "--name", "wave")
     assert state(world, "reports@1")["wave"] is None
     assert state(world, "reports@1")["tides"] == {"fast": 60_000_000}
+
+
+def test_a_tide_that_follows_its_readers_is_shown_and_explained(world: World, call: Call) -> None:
+    given = call("tide", "reports", "15m", "--while-read", "--tz", "Europe/Berlin", "--sure", "0.5", "--resting")
+    assert "has Tide 'tide' of 15 min while it is read" in given.out
+    following = state(world, "reports@1")["following"]["tide"]
+    assert (following.tz, following.sure) == ("Europe/Berlin", 32_768)
+    assert "tide 15 min (resting" in call("status", "--once").out
+    ponds = json.loads(call("status", "--once", "--json").out)["ponds"]
+    (awake,) = [each["triggers"][0]["awake"] for each in ponds if each["name"] == "reports"]
+    assert awake == {"is_awake": False, "until": None, "expected": None, "tz": "Europe/Berlin"}
+    why = call("why", "reports").out
+    assert "Its tide is resting: nobody has read it on " in why
+    assert "it wakes as soon as somebody reads" in why
+    call("wave", "reports", "--while-read")
+    assert "wave (awake until " in call("status", "--once").out.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--tz", "Europe/Berlin"], "BAD_OPTION"),
+        (["--resting"], "BAD_OPTION"),
+        (["--while-read", "--tz", "Moon/Crater"], "BAD_ZONE"),
+        (["--while-read", "--sure", "0"], "BAD_SETTING"),
+        (["--while-read", "--sure", "1.5"], "BAD_SETTING"),
+    ],
+)
+def test_what_is_said_of_readers_is_checked(world: World, call: Call, options: list[str], code: str) -> None:
+    for verb in (["tide", "reports", "15m"], ["wave", "reports"]):
+        said = call(*verb, *options)
+        assert said.code == 1
+        assert f"error[{code}]" in said.err
+    assert state(world, "reports@1")["following"] == {}
 
 
 def test_several_ponds_are_told_at_once_or_none(world: World, call: Call) -> None:

@@ -136,6 +136,53 @@ def test_a_digest_follows_what_the_ripple_uses(
     assert {name for name in unchanged if unchanged[name] != after[name]} == changed
 
 
+NAMING = {
+    "pondage.toml": '[project]\nname = "shop"\ncode = ["lists/*.csv"]\n',
+    "ponds.py": """\
+from pathlib import Path
+from pondage import Pond
+
+shop = Pond("shop")
+RATES = "rates.json"
+
+@shop.ripple
+def named(spark):
+    return Path(RATES).read_text()
+
+@shop.ripple
+def listed(spark):
+    return list((Path(__file__).parent / "lists").glob("*.csv"))
+
+@shop.ripple
+def written(spark):
+    'rates.json'
+    return Path("out/rows.json")
+""",
+    "rates.json": "1",
+    "other.json": "1",
+    "lists/a.csv": "1",
+    "out/rows.json": "1",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "changed"),
+    [
+        ("rates.json", {"named"}),
+        ("lists/a.csv", {"listed"}),
+        ("lists/new.csv", {"listed"}),
+        ("out/rows.json", set()),
+        ("other.json", set()),
+    ],
+)
+def test_a_file_that_the_code_names_and_that_is_packed_with_it_decides_as_much_as_code(
+    project_of: Write, file: str, changed: set[str]
+):
+    before = digests(project_of, NAMING)
+    after = digests(project_of, {**NAMING, file: "2"})
+    assert {name for name in before if before[name] != after[name]} == changed
+
+
 def test_reading_another_ripple_under_the_same_parameter_is_a_change(project_of: Write):
     text = (
         "from pondage import Pond\np = Pond('p')\n@p.ripple\ndef a(spark): ...\n@p.ripple\ndef b(spark): ...\n"

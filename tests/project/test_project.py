@@ -168,6 +168,17 @@ def test_progress_is_told_with_the_heartbeats(tmp_path: Path):
     assert "progress_lease_s ≥ 3 × heartbeat_s = 15 must hold" in error.message
 
 
+@pytest.mark.parametrize(("margin", "reap"), [(0, 0.05), (0, 2.9), (10, 12), (1, 3.5)])
+def test_a_busy_process_must_be_able_to_be_silent_for_a_while(tmp_path: Path, margin: float, reap: float):
+    """With a lease of 0.05 s every supervisor ended at once, and what was asked for was never done."""
+    text = f"[durability]\nheartbeat_s = 0.01\nchild_margin_s = {margin}\nreap_after_s = {reap}"
+    (error,) = refused(tmp_path, text)
+    assert error.place == "pondage.toml: durability.reap_after_s"
+    assert f"is {reap:g}, and reap_after_s ≥ child_margin_s + 3 = {margin + 3} must hold" in error.message
+    text = "[durability]\nheartbeat_s = 0.01\nprogress_lease_s = 5"
+    assert "progress_lease_s ≥ 30 must hold" in refused(tmp_path, text)[0].message
+
+
 @pytest.mark.parametrize("line", ["drain_s = nan", "reap_after_s = inf", "retention_days = 1e300", "poll_s = -inf"])
 def test_no_setting_is_endless(tmp_path: Path, line: str):
     (error,) = refused(tmp_path, f"[durability]\n{line}")
@@ -192,6 +203,7 @@ def test_settings_are_refused_or_let_processes_live(given: dict[str, float]):
         except ProjectError:
             return
     assert durability.heartbeat_s > 0
+    assert durability.fence_after_s >= 3
     assert 2 * durability.heartbeat_s < durability.fence_after_s <= durability.reap_after_s
     assert int(durability.reap_after_s * 1e6) < 2**62
     assert durability.progress_lease_s is None or durability.progress_lease_s > 2 * durability.heartbeat_s

@@ -96,6 +96,35 @@ def test_a_question_says_which_majors_it_reads() -> None:
     }
 
 
+HOSTILE = [
+    "select " + "date(" * 13 + "1" + ")" * 13,
+    "select 1" + (",decimal(" + "struct(" * 7 + "1" + ")" * 8) * 60,
+    "select cast(1 as " + "array<" * 90 + "int" + ">" * 90 + ")",
+    "select 1" + " union select 1" * 2_000,
+    "select " + "(" * 3_000 + "1" + ")" * 3_000,
+    "select * from " + "t join " * 1_500 + "t",
+    "select " + "not " * 4_000 + "true",
+    "select " + "map(" * 8 + "1, 1" + ")" * 8,
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:24])
+def test_what_is_not_parsed_soon_or_not_at_all_is_left_to_spark_s_own_parser(text: str) -> None:
+    """Of `date(date(date(…`, 20 deep, the parser of a server had for a minute to do, and twice that 21 deep."""
+    assert tables_or_none(text) is None
+
+
+def test_a_long_question_that_somebody_means_is_parsed() -> None:
+    columns = ", ".join(f"round(sum(if(coalesce(a{n}, 0) > 1, cast(b as decimal(10, 2)), 0)), 2)" for n in range(99))
+    assert tables_or_none(f"select {columns} from sales where " + "(" * 9 + "x" + ")" * 9) == {"sales"}
+
+
+def test_a_sql_ripple_that_is_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(DefinitionError, match="nested too deeply") as refused:
+        parsed_sql("select " + "not " * 4_000 + "true", place="ponds.py:1")
+    assert refused.value.code == "BAD_SQL"
+
+
 def test_a_sql_ripple_names_no_major() -> None:
     with pytest.raises(DefinitionError, match="is not a Ripple"):
         parsed_sql("select * from `by_kind@1`.clean", place="ponds.py:1")

@@ -30,6 +30,7 @@ from pondage.project.project import load_project
 from pondage.server.app import make_app
 from pondage.server.call import Service
 from tests.ledger.harness import World, pond
+from tests.project.test_sql import HOSTILE
 from tests.server.client import Client, scope_of
 from tests.server.conftest import As, token_of
 from tests.server.test_changing import upload
@@ -156,3 +157,9 @@ def test_every_change_leaves_who_made_it_and_why(world: World, tmp_path: Path) -
             assert row["note"] == "why", path
     assert "hunter2" not in str(world.rows("SELECT * FROM audit"))
     assert base64.b64encode(b"hunter2").decode() not in str(world.rows("SELECT * FROM secrets"))
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:24])
+def test_a_question_that_no_parser_gets_through_is_left_to_its_own_process(client: As, text: str) -> None:
+    """The server took such texts apart for the read log: some were a 500, some kept a thread for hours."""
+    assert client("demand").post("/v1/queries", {"sql": text}).status == 202

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from starlette.types import ASGIApp
 
+from pondage.define.values.names import PondKey
 from pondage.kernel.demand.events import Clear, Kill, Pulse
 from pondage.ledger.act.branching import deployed
 from pondage.ledger.tables import api_tokens
@@ -203,6 +204,10 @@ def test_metrics_are_the_text_that_prometheus_reads(app: ASGIApp, world: World) 
     world.send(Pulse(pond="sales@1"))
     world.worker().drain()
     world.send(Pulse(pond="reports@1"))
+    world.ledger.reads.note(
+        environment=1, pond=PondKey("sales@1"), run=1, door="sql", reader="bi", at=0, age=5, size=30
+    )
+    world.ledger.reads.flush()
     asking = Client(app, token_of(world, "read"))
     asking.get("/v1/status")
     answer = asking.get("/metrics")
@@ -213,6 +218,8 @@ def test_metrics_are_the_text_that_prometheus_reads(app: ASGIApp, world: World) 
     assert 'pondage_staleness_seconds{pond="sales@1",kind="pond"}' in samples
     assert samples['pondage_http_requests_total{method="GET",route="/v1/status",status="200"}'] == "1"
     assert int(samples["pondage_queue_waiting"]) == 1
+    assert samples['pondage_reads_total{pond="sales@1",door="sql"}'] == "1"
+    assert samples['pondage_read_bytes_total{pond="sales@1",door="sql"}'] == "30"
     named = {line.split()[2] for line in lines if line.startswith("# TYPE")}
     assert {name.partition("{")[0] for name in samples} <= named
 

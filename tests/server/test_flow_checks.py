@@ -42,6 +42,21 @@ def test_what_is_wrong_is_told_with_the_pointer_to_its_place(client: As) -> None
     assert [each["code"] for each in broken["problems"]] == ["JSON_SYNTAX"]
 
 
+def test_a_constant_is_a_problem_until_somebody_has_stored_it(client: As) -> None:
+    asking = client("operate")
+    ref = "sha256:" + "ab" * 32
+    nodes = {"c": {"const": {"type": "Bytes<text/csv>", "ref": ref}}, "rest": {"prog": "void_sink@1"}}
+    given = {"text": text(nodes=nodes, edges=[["c.out", "rest.input"]], extract={})}
+    said = asking.post("/v1/flows/check", given).json
+    assert ("UNKNOWN_REF", "/nodes/c/const/ref") in {(each["code"], each["pointer"]) for each in said["problems"]}
+    assert asking.get(f"/v1/flows/constants/{ref}").status == 404
+    stored = asking.post("/v1/flows/constants", {"data": "aWQKMQo="}).json["ref"]
+    assert asking.get(f"/v1/flows/constants/{stored}").json == {"ref": stored}
+    nodes["c"]["const"]["ref"] = stored
+    given = {"text": text(nodes=nodes, edges=[["c.out", "rest.input"]], extract={})}
+    assert "UNKNOWN_REF" not in {each["code"] for each in asking.post("/v1/flows/check", given).json["problems"]}
+
+
 def test_the_plan_of_a_flow_that_runs_has_the_types_that_were_inferred(client: As) -> None:
     asking = client("operate")
     run = asking.post("/v1/flows", {"tree": TREE}).json["run"]

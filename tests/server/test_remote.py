@@ -188,7 +188,7 @@ def test_a_flow_is_submitted_stopped_and_its_bytes_are_fetched_from_any_offset(
     assert "was asked to stop everything" in far("flow", "stop", run).out
     for _ in range(2):
         far("job", "kill", run)
-    assert far("flow", "watch", run).code == 1
+    assert far("flow", "watch", run).code == 1, "it was asked to stop, but nobody had begun it when it was killed"
     assert far("flow", "cleanup", run).code == 0
     assert far("flow", "resume", run).code == 0
 

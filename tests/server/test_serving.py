@@ -83,6 +83,28 @@ def test_the_feed_goes_over_a_real_websocket_and_only_with_a_token(
     assert errors == [], "who is refused fills no log"
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"no request at all\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: b\r\n\r\n",
+        b"POST /v1/queries HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: +5\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: upgrade, close\r\nUpgrade: h2c\r\n\r\n",
+    ],
+)
+def test_what_is_no_request_is_refused_and_fills_no_log(
+    service: Service, caplog: pytest.LogCaptureFixture, sent: bytes
+) -> None:
+    with served(service) as port:
+        logging.getLogger("uvicorn.error").addHandler(caplog.handler)
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as opened:
+            opened.sendall(sent)
+            assert opened.recv(4096).startswith(b"HTTP/1.1 ")
+        assert ask(port, "/healthz")[0] == 200
+    logging.getLogger("uvicorn.error").removeHandler(caplog.handler)
+    assert [each.getMessage() for each in caplog.records if each.name.startswith("uvicorn")] == []
+
+
 def test_a_port_that_is_taken_is_an_error_before_anything_starts() -> None:
     with bound(ServeOptions(port=0)) as first, pytest.raises(PondageError) as raised:
         bound(ServeOptions(port=first.getsockname()[1]))

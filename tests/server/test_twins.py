@@ -78,6 +78,7 @@ READING = {
     "type show": ["type show Tool", "type show Table"],
     "reactor list": ["reactor list"],
     "alert list": ["alert list", "alert list --open -n 1"],
+    "readers": ["readers", "readers sales --days 1"],
     "token list": ["token list"],
     "secret list": ["secret list"],
     "doctor": ["doctor", "doctor --replay"],
@@ -133,8 +134,9 @@ GUESSED = {
 }
 TYPES = {"guess": {"outputs": {"out": "Table<{m: bigint}>"}}, "puzzle": {"why": "it reads the global 'day'"}}
 """What workers answer: one type, which is kept, and one that nobody can tell, so that each call asks for it."""
-ELSEWHERE = {"reactor state", "reactor dead", "reactor history", "reactor watch", "flow extract", "files"}
-"""What needs a live host is compared in test_remote_reactors, what gives bytes in test_remote. No Pond takes files."""
+ELSEWHERE = {"reactor state", "reactor dead", "reactor history", "reactor watch", "flow extract", "files", "read"}
+"""What needs a live host is compared in test_remote_reactors, what gives bytes in test_remote or test_reading; no Pond
+takes files."""
 CHANGING = {
     "deploy", "rollback", "promote", "env remove", "run", "tap", "pulse", "wave", "tide", "calm", "clear", "kill",
     "sleep", "wake", "force", "compact", "vacuum", "job run", "job resume", "job kill", "secret set", "secret remove",
@@ -146,7 +148,7 @@ CHANGING = {
 }  # fmt: skip
 """What changes something: tested in test_remote."""
 OF_FILES = {
-    "init", "import-sdp", "test", "warmup", "job graph", "job trace", "job validate", "component manifest",
+    "error", "init", "import-sdp", "test", "warmup", "job graph", "job trace", "job validate", "component manifest",
     "conform control", "conform demand", "conform incremental", "conform reaction",
     "mailbox close", "mailbox health", "mailbox panic",
     "mailbox pop", "mailbox put", "mailbox take", "mailbox wait-stop",

@@ -13,8 +13,11 @@ from tests.ledger.data.test_checks import *  # noqa: F403
 from tests.ledger.database.test_mapping import *  # noqa: F403
 from tests.ledger.database.test_values import *  # noqa: F403
 from tests.ledger.queue.test_pools import *  # noqa: F403
+from tests.ledger.step.test_backfills import *  # noqa: F403
 from tests.ledger.step.test_coherence import *  # noqa: F403
 from tests.ledger.step.test_reactors import *  # noqa: F403
+from tests.ledger.tables.test_read_leases import *  # noqa: F403
+from tests.ledger.tables.test_reads import *  # noqa: F403
 from tests.ledger.tables.test_schedules import *  # noqa: F403
 from tests.ledger.test_faults import *  # noqa: F403
 from tests.ledger.test_found_by_simulation import *  # noqa: F403

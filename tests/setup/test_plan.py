@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from scripts.setup.plan import SETS, Kind, Wanted, is_ready, plan, warm_key
 from scripts.setup.stamp import Stamp
@@ -121,3 +122,15 @@ def test_a_page_that_is_built_needs_no_node_until_its_files_change() -> None:
     assert is_ready(wanted, there)
     assert titles(there, wanted=wanted, node_is_found=False) == ["This machine"]
     assert titles(there, wanted=replace(wanted, page="another"), node_is_found=True) == ["This machine", "Page"]
+
+
+def test_building_the_wheel_needs_no_spark_and_starts_none() -> None:
+    wanted = replace(WANTED, extras=("build", "page"))
+    assert titles(None, wanted=wanted, java_is_found=False) == ["This machine", "Environment", "Build tools", "Page"]
+    there = reached("build")
+    there.page, there.project, there.warmed = "digest of the page", "", ""
+    assert is_ready(wanted, there)
+    assert not is_ready(WANTED, there), "whoever wants more has it set up"
+    assert titles(there) == ["This machine", "Spark", "Demo", "Pondage", "Warm-up"]
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text(encoding="utf-8")
+    assert "wheel:\n\t@$(BOOTSTRAP) build page\n" in makefile

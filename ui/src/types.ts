@@ -73,6 +73,13 @@ export interface AuditView {
   has_more: boolean;
 }
 
+export interface AwakeView {
+  is_awake: boolean;
+  until: number | null;
+  expected: number | null;
+  tz: string;
+}
+
 export interface Breaking {
   table: string;
   run: string;
@@ -208,6 +215,13 @@ export interface DeploymentsView {
 export interface DoctorView {
   ok: boolean;
   checks: CheckView[];
+}
+
+export interface DoorReader {
+  reader: string;
+  door: "api" | "page" | "query" | "read" | "sql";
+  reads: number;
+  last_at: number;
 }
 
 export interface EditedView {
@@ -384,6 +398,12 @@ export interface FolderView {
   files: FileView[];
 }
 
+export interface FollowDefinition {
+  tz: string;
+  sure: number;
+  is_resting: boolean;
+}
+
 export interface Forgotten {
   pond: string;
   paths: string[];
@@ -467,6 +487,14 @@ export interface GraphView {
 export interface HealthView {
   ok: boolean;
   at: number;
+}
+
+export interface HeldFiles {
+  table: string;
+  run: string;
+  schema: string;
+  files: string[];
+  held_until: number;
 }
 
 export interface HistoryLine {
@@ -629,6 +657,7 @@ export interface LineageTable {
   is_deployed: boolean;
   snapshot: string | null;
   run: string | null;
+  number: number | null;
   freshness: number | null;
   delay: number;
   is_spliced: boolean;
@@ -677,6 +706,7 @@ export interface LogsView {
   files: LogFile[];
   lines: LogLine[];
   reactor: string | null;
+  runs: string[];
 }
 
 export interface MadeToken {
@@ -766,6 +796,7 @@ export interface PlanView {
   problems: ValuesProblem[];
   digest: string;
   recomputes: string[];
+  goes_on: string[];
   asking: string[];
   reactors: ReactorChange[];
   is_analyzed: boolean;
@@ -809,9 +840,8 @@ export interface PondDefinition {
   windows: WindowDefinition[];
   retries: Retries;
   triggers: Triggers;
-  mode: "append" | "auto" | "merge" | "partition" | "replace";
+  mode: "append" | "merge" | "partition" | "replace";
   keys: string[];
-  verify: Verification | null;
   partition: PartitionDefinition | null;
   coherent: boolean | "required";
   fuse: boolean;
@@ -826,6 +856,16 @@ export interface PondDefinition {
   place: string;
   borrowed: string;
   feed: FeedDefinition | null;
+}
+
+export interface PondReaders {
+  pond: string;
+  reads: number;
+  bytes: number;
+  age_us: number;
+  last_at: number;
+  week: number[];
+  readers: DoorReader[];
 }
 
 export interface PondReference {
@@ -872,6 +912,7 @@ export interface PondShow {
   freshness: number | null;
   delay: number | null;
   current_run: string | null;
+  current_number: number | null;
   ripples: RippleShow[];
   read_from: string | null;
   is_spliced: boolean;
@@ -976,7 +1017,6 @@ export interface PublishedView {
   link: string | null;
   columns: ColumnView[];
   expectations: ExpectationResult[];
-  upkeep: UpkeepView | null;
 }
 
 export interface QueryView {
@@ -1013,6 +1053,7 @@ export interface ReactorChange {
   version_from: string | null;
   version_to: string | null;
   is_rebound: boolean;
+  rebound: string[];
 }
 
 export interface ReactorView {
@@ -1060,12 +1101,32 @@ export interface ReadPondView {
   run: string | null;
 }
 
+export interface ReadRow {
+  pond: string;
+  minute: number;
+  door: "api" | "page" | "query" | "read" | "sql";
+  reader: string;
+  count: number;
+  bytes: number;
+  age: number;
+}
+
 export interface ReaderView {
   component: string;
   port: string;
   read: number;
   waits: "" | "reader" | "writer";
   error: string | null;
+}
+
+export interface ReadersView {
+  environment: string;
+  at: number;
+  since: number;
+  week_from: number;
+  ponds: PondReaders[];
+  unread: UnreadRuns[];
+  reads: ReadRow[];
 }
 
 export interface Reason {
@@ -1461,6 +1522,7 @@ export interface Ticket {
 export interface TideDefinition {
   limit_us: number;
   name: string;
+  follow: FollowDefinition | null;
 }
 
 export interface TimelineView {
@@ -1518,12 +1580,14 @@ export interface TriggerView {
   tz: string | null;
   next_at: number | null;
   paused_by: "kill" | "pause" | "sleep" | null;
+  awake: AwakeView | null;
 }
 
 export interface Triggers {
   wave: boolean;
   pacing: "eager" | "just_in_time";
   tides: TideDefinition[];
+  wave_follow: FollowDefinition | null;
   schedules: ScheduleDefinition[];
 }
 
@@ -1536,14 +1600,12 @@ export interface Trouble {
   affected: string[];
 }
 
-export interface UpkeepView {
-  how: string;
-  said: string;
-  changed: number | null;
-  of: number | null;
-  rows: number | null;
-  is_verified: boolean;
-  differing: string[];
+export interface UnreadRuns {
+  pond: string;
+  runs: number;
+  unread: number;
+  spent_us: number;
+  unread_us: number;
 }
 
 export interface VacuumReport {
@@ -1557,11 +1619,6 @@ export interface VacuumReport {
   logs: number;
   bytes: number;
   runs: number;
-}
-
-export interface Verification {
-  first: number;
-  every: number;
 }
 
 export interface WhyView {
@@ -1649,5 +1706,4 @@ export interface RunsOutputView {
   bytes: number;
   path: string;
   table_rows: number | null;
-  upkeep: UpkeepView | null;
 }

@@ -1,6 +1,6 @@
 // Times, durations, sizes and counts in plain words, the way the command line says them (views/words.py).
 
-import type { TriggerView } from "./types";
+import type { AwakeView, TriggerView } from "./types";
 
 const SECOND = 1_000_000;
 const UNITS: readonly (readonly [number, string])[] = [
@@ -113,7 +113,20 @@ export function splicedText(above: readonly string[]): string {
 
 /** `Tide 10 min`, or the cron expression of a schedule; of one that asks for nothing that it is paused. */
 export function triggerText(trigger: TriggerView): string {
-  return trigger.paused_by === null ? askingText(trigger) : `${askingText(trigger)} (paused)`;
+  if (trigger.paused_by !== null) {
+    return `${askingText(trigger)} (paused)`;
+  }
+  return trigger.awake === null ? askingText(trigger) : `${askingText(trigger)} (${awakeText(trigger.awake)})`;
+}
+
+/** `awake until 18:15`, or `resting until 08:21`, by the clock of the zone in which its readers are expected. */
+function awakeText(awake: AwakeView): string {
+  const word = awake.is_awake ? "awake" : "resting";
+  if (awake.until === null) {
+    return `${word} until somebody reads`;
+  }
+  const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: awake.tz } as const;
+  return `${word} until ${new Intl.DateTimeFormat("en-GB", clock).format(awake.until / 1000)}`;
 }
 
 function askingText(trigger: TriggerView): string {

@@ -27,6 +27,7 @@ const tide: TriggerView = {
   tz: null,
   next_at: null,
   paused_by: null,
+  awake: null,
 };
 
 function deployed(ponds: PondView[], ripples: Record<string, GraphRipple[]> = {}): GraphView {

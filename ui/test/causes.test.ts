@@ -13,6 +13,7 @@ const tide = (limit: number): TriggerView => ({
   tz: null,
   next_at: null,
   paused_by: null,
+  awake: null,
 });
 
 test("what is blocked is told under what blocks it in the end", () => {
@@ -51,6 +52,14 @@ test("the gravest comes first, then what blocks most", () => {
   assert.deepEqual(
     causesOf(world(ponds, { reactors }), 0).map((cause) => cause.name),
     ["e@1", "c@1", "b@1", "a@1", "r"],
+  );
+});
+
+test("a reactor that is live and cannot go on is a cause", () => {
+  const reactors = [reactor("quote", { state: "Live", stuck: "publication@5", stuck_at: 7 }), reactor("well")];
+  assert.deepEqual(
+    causesOf(world([], { reactors }), 0).map((cause) => cause.name),
+    ["quote"],
   );
 });
 

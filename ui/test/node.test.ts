@@ -51,8 +51,19 @@ test("a trigger that is paused says so", () => {
     limit_us: null,
     pacing: null,
   } as const;
-  assert.equal(triggerText({ ...night, next_at: 5, paused_by: null }), "0 2 * * *");
-  assert.equal(triggerText({ ...night, next_at: null, paused_by: "sleep" }), "0 2 * * * (paused)");
+  assert.equal(triggerText({ ...night, next_at: 5, paused_by: null, awake: null }), "0 2 * * *");
+  assert.equal(triggerText({ ...night, next_at: null, paused_by: "sleep", awake: null }), "0 2 * * * (paused)");
+});
+
+test("a trigger that follows its readers says until when it is awake or rests", () => {
+  const tide = { kind: "tide", name: "tide", cron: null, tz: null, limit_us: 900_000_000, pacing: null } as const;
+  const at = Date.UTC(2026, 2, 16, 7, 21) * 1000;
+  const awake = { is_awake: false, until: at, expected: at, tz: "Europe/Berlin" };
+  const shown = { ...tide, next_at: at, paused_by: null };
+  assert.equal(triggerText({ ...shown, awake }), "Tide 15 min (resting until 08:21)");
+  assert.equal(triggerText({ ...shown, awake: { ...awake, is_awake: true } }), "Tide 15 min (awake until 08:21)");
+  const nobody = { ...awake, until: null, expected: null };
+  assert.equal(triggerText({ ...shown, awake: nobody }), "Tide 15 min (resting until somebody reads)");
 });
 
 test("the body has what was filled in, and no more", () => {

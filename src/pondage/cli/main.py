@@ -37,6 +37,7 @@ VERBS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         (
             ("run", "Pulse a Pond, follow it, print its rows."),
             ("query", "Ask the published tables something in SQL."),
+            ("read", "Write all rows of a table into a file."),
             ("tap", "Pull once: take what the Sources have."),
             ("pulse", "Push once: be as fresh as now."),
             ("wave", "Pull again and again, until calmed."),
@@ -51,6 +52,7 @@ VERBS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
             ("status", "Every Pond: live until Ctrl-C, once with --once."),
             ("why", "Why a Pond runs, or does not."),
             ("runs", "The newest Runs."),
+            ("readers", "Who reads which Pond, and the Runs that nobody read."),
             ("logs", "What the Ripples of a Pond or a Run logged, or the streams of a reactor."),
             ("show", "A Pond, a Run or a snapshot in full."),
             ("files", "Which files a Pond has taken, which wait or were set aside."),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -91,9 +90,9 @@ def log_globals(input: object = None, *, params: Mapping[str, Any], run: Compone
     globals=(),
 )
 def sleep(input: object = None, *, params: Mapping[str, Any], run: ComponentRun) -> None:  # noqa: A002 - the port
-    """Wait for some seconds."""
-    del input, run
-    time.sleep(params["seconds"])
+    """Wait for some seconds, or until it is asked to stop."""
+    del input
+    run.wait_stop(params["seconds"])
 
 
 @component(

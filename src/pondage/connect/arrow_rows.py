@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -47,6 +48,13 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     columns = [(field.name, field.type, batch.column(at).to_pylist()) for at, field in enumerate(batch.schema)]
     for number in range(batch.num_rows):
         yield {name: _value(values[number], kind) for name, kind, values in columns}
+
+
+def plain_rows(batch: pa.RecordBatch) -> Iterator[list[Any]]:
+    """Give each row by position, as JSON can carry it: a number that JSON does not know is a text."""
+    named = batch.rename_columns([str(number) for number in range(batch.num_columns)])
+    for row in rows_of(named):
+        yield [str(each) if isinstance(each, float) and not isfinite(each) else each for each in row.values()]
 
 
 def _value(value: Any, kind: pa.DataType) -> Any:

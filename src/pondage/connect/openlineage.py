@@ -14,7 +14,7 @@ from pondage.ledger.data.lineage import RunFacts, TableFacts
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import InputDataset, OutputDataset, RunEvent
-    from openlineage.client.facet_v2 import DatasetFacet
+    from openlineage.client.facet_v2 import DatasetFacet, JobFacet
     from openlineage.client.transport import Transport
 
 PRODUCER = f"pondage/{__version__}"
@@ -70,6 +70,7 @@ def events(facts: RunFacts, namespace: str) -> tuple[RunEvent, RunEvent]:
             "jobType": facet_v2.job_type_job.JobTypeJobFacet(
                 processingType="BATCH", integration="PONDAGE", jobType="POND"
             ),
+            "tags": _reads(facts),
             "documentation": facet_v2.documentation_job.DocumentationJobFacet(description=facts.description),
         },
     )
@@ -97,6 +98,16 @@ def events(facts: RunFacts, namespace: str) -> tuple[RunEvent, RunEvent]:
         producer=PRODUCER,
     )
     return start, end
+
+
+def _reads(facts: RunFacts) -> JobFacet:
+    """Answer how often the Pond was read, and how many bytes: tags, because the protocol has no facet for readers."""
+    from openlineage.client.facet_v2 import tags_job
+
+    counted = {"pondage.reads": facts.reads, "pondage.read_bytes": facts.read_bytes}
+    return tags_job.TagsJobFacet(
+        tags=[tags_job.TagsJobFacetFields(key, str(value), "PONDAGE") for key, value in counted.items()]
+    )
 
 
 def _input(each: TableFacts, facts: RunFacts, namespace: str) -> InputDataset:

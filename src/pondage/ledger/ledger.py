@@ -23,6 +23,8 @@ from pondage.ledger.tables import actors, environments, job_plans
 from pondage.ledger.tables.catchment_memory import KeptCatchments
 from pondage.ledger.tables.job_plans import JobVersion
 from pondage.ledger.tables.pond_shape import shape_of
+from pondage.ledger.tables.read_leases import ReadLeases
+from pondage.ledger.tables.read_log import ReadLog
 
 Found = TypeVar("Found")
 
@@ -53,6 +55,10 @@ class Ledger:
         self.is_reusing = is_reusing
         self.is_advancing = is_advancing
         self.kept = KeptCatchments()
+        self.reads = ReadLog(self.transaction)
+        self.leases = ReadLeases(
+            self.transaction, every_s=self.durability.heartbeat_s, lasts_s=self.durability.reap_after_s
+        )
         self._known: dict[tuple[str, object], object] = {}
 
     @classmethod
@@ -136,7 +142,9 @@ class Ledger:
         return cast(Found, found)
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Write what was read, and give the connections back."""
+        self.reads.close()
+        self.leases.close()
         self.driver.close()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pondage.define.pond.definition import FollowDefinition
+from pondage.define.pond.trigger import checked_follow
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.names import PondKey, checked_name
 from pondage.errors import NotFound
@@ -11,6 +13,7 @@ from pondage.kernel.demand import events
 from pondage.kernel.demand.events import Event
 from pondage.kernel.demand.state import Pacing
 from pondage.ledger.act.verbs import send
+from pondage.ledger.tables.pond_shape import follow_of
 from pondage.operations.operation import Context, Level, Moment, NotedRequest, operation
 from pondage.views import find
 from pondage.views.ponds.status import StatusView
@@ -30,14 +33,34 @@ class PulseRequest(PondRequest, frozen=True, kw_only=True):
     at: Moment | None = None
 
 
-class WaveRequest(PondRequest, frozen=True, kw_only=True):
-    """How a Wave paces its Inlets."""
+class FollowRequest(PondRequest, frozen=True, kw_only=True):
+    """Whether a trigger asks only `while_read`, on the clock of `tz`: while somebody reads or is expected.
+
+    One is expected who came in a share of at least `sure` of the weeks. It is awake for its first week, unless
+    `resting`.
+    """
+
+    while_read: bool = False
+    tz: str = "UTC"
+    sure: float = 0.3
+    resting: bool = False
+
+    @property
+    def follow(self) -> events.Follow | None:
+        """Answer how the machine is told; raises `DefinitionError` for a zone or a share that is none."""
+        if not self.while_read:
+            return None
+        return follow_of(checked_follow(FollowDefinition(tz=self.tz, sure=self.sure, is_resting=self.resting)))
+
+
+class WaveRequest(FollowRequest, frozen=True, kw_only=True):
+    """How a Wave paces its Inlets, and whether it follows its readers."""
 
     pacing: Literal["eager", "just-in-time"] = "eager"
 
 
-class TideRequest(PondRequest, frozen=True, kw_only=True):
-    """The limit (`15m`) and the name of a Tide."""
+class TideRequest(FollowRequest, frozen=True, kw_only=True):
+    """The limit (`15m`) and the name of a Tide, and whether it follows its readers."""
 
     limit: str
     name: str = "tide"
@@ -109,7 +132,7 @@ def pulse(context: Context, asked: PulseRequest) -> StatusView:
 def wave(context: Context, asked: WaveRequest) -> StatusView:
     """Pull again and again, until calmed."""
     pacing = Pacing.EAGER if asked.pacing == "eager" else Pacing.JUST_IN_TIME
-    return _told(context, events.Wave(pond=_key(context, asked.pond), pacing=pacing))
+    return _told(context, events.Wave(pond=_key(context, asked.pond), pacing=pacing, follow=asked.follow))
 
 
 @operation("POST /v1/ponds/{pond}/tide", Level.DEMAND, TideRequest)
@@ -117,7 +140,8 @@ def tide(context: Context, asked: TideRequest) -> StatusView:
     """Never be staler than a limit, until calmed."""
     pond = _key(context, asked.pond)
     limit = parsed_duration(asked.limit, what="limit")
-    return _told(context, events.Tide(pond=pond, limit=limit, name=checked_name(asked.name, what="Tide")))
+    name = checked_name(asked.name, what="Tide")
+    return _told(context, events.Tide(pond=pond, limit=limit, name=name, follow=asked.follow))
 
 
 @operation("POST /v1/ponds/{pond}/calm", Level.DEMAND, CalmRequest)

@@ -125,7 +125,8 @@ def deploy(context: Context, asked: DeployRequest) -> PlanView:
         pool_sizes=asked.pools,
         parent=made.parent or None,
         exposed=asked.exposed if is_exposed or _has_own(context, asked) else None,
-        jobs=asked.jobs if has_jobs else None,
+        # Unchanged jobs take the new archive too, as Ponds do; a deploy of some Ponds by name says nothing of jobs.
+        jobs=None if _has_names(asked) else asked.jobs,
         by=context.by,
     )
     return view

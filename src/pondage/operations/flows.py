@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Annotated
 
 import msgspec
 
 from pondage.engine.services.vacuum import orphan_grace_s
+from pondage.errors import NotFound
 from pondage.ledger.act import extracts, flow_constants, flows, jobs
 from pondage.ledger.tables import job_runs
 from pondage.operations.jobs import KillRequest, Started
-from pondage.operations.operation import Context, Level, LimitRequest, Moment, NotedRequest, operation
+from pondage.operations.operation import Context, Level, LimitRequest, Moment, NotedRequest, Request, operation
 from pondage.operations.runs import RunRequest
 from pondage.operations.trees import planned_tree
 from pondage.plan.job.stored_job import stored_job
@@ -23,6 +25,12 @@ class FlowsRequest(LimitRequest, frozen=True, kw_only=True):
     """Which flows."""
 
     name: str | None = None
+
+
+class RefRequest(Request, frozen=True, kw_only=True):
+    """What a tree calls a stored constant: `sha256:…`."""
+
+    ref: Annotated[str, msgspec.Meta(max_length=200)]
 
 
 class ConstantRequest(NotedRequest, frozen=True, kw_only=True):
@@ -65,6 +73,15 @@ def flow_store(context: Context, asked: ConstantRequest) -> StoredConstant:
     """Keep a constant of at most 8 MiB, and answer what a tree calls it."""
     ref = flow_constants.store(context.ledger, context.environment, asked.data, by=context.by)
     return StoredConstant(ref=ref)
+
+
+@operation("GET /v1/flows/constants/{ref}", Level.READ, RefRequest)
+def flow_constant(context: Context, asked: RefRequest) -> StoredConstant:
+    """Is this constant stored? Raises `NotFound` (UNKNOWN_REF)."""
+    with context.ledger.reading() as tx:
+        if flow_constants.data_of(tx, asked.ref) is None:
+            raise NotFound("nobody has stored this constant", hint="pondage flow store FILE", code="UNKNOWN_REF")
+    return StoredConstant(ref=asked.ref)
 
 
 @operation("GET /v1/flows", Level.READ, FlowsRequest)

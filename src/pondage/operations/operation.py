@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, Literal, ParamSpec, TypeVa
 import msgspec
 
 from pondage.errors import PondageError
+from pondage.ledger.act.shown_tables import Reader
 from pondage.ledger.database.driver import LedgerUnavailable
 from pondage.ledger.tables import actors, history
 from pondage.project.questions import QuestionsTable
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from pondage.ledger.database.driver import Transaction
     from pondage.ledger.ledger import Ledger
     from pondage.ledger.tables.history import Caller
+    from pondage.ledger.tables.reads import Door
+    from pondage.operations.reading import Engine
     from pondage.project.project import Project
 
 Given = ParamSpec("Given")
@@ -82,6 +85,14 @@ class Context:
     by: Caller
     project: Project | None = None
     level: Level = Level.ADMIN
+    token: str = ""
+    """The name of the token, where one was needed."""
+    engine: Engine | None = None
+    """Who answers questions without a worker; None: this process."""
+
+    def reader(self, door: Door) -> Reader:
+        """Answer who reads, as the read log knows him."""
+        return Reader(self.token or self.by.who, door)
 
     @property
     def question_s(self) -> float:

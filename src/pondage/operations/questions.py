@@ -9,15 +9,15 @@ import msgspec
 
 from pondage.errors import NotFound
 from pondage.ledger.act import compaction, questions
-from pondage.ledger.act.as_of import AsOf, as_of_run
 from pondage.ledger.act.inspections import submit_breaks, submit_diff
 from pondage.ledger.act.plan_basis import planned
 from pondage.ledger.act.trials import submit_sample
 from pondage.ledger.data import snapshots
-from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables.environments import environment_id, resolve_pond
 from pondage.operations.demand import PondRequest
 from pondage.operations.operation import Context, Level, Moment, NotedRequest, Request, operation
+from pondage.operations.past import as_of
+from pondage.operations.reading import selected
 from pondage.operations.uploads import Upload
 from pondage.plan.deploy.planner import checked
 from pondage.project.sql import tables_or_none
@@ -29,11 +29,14 @@ from pondage.views.problems import Problem
 
 ASKED = ("query", "sample", "infer")
 """What is done for nobody but who asked it."""
+AskingDoor = Literal["query", "api", "page"]
+"""Through which door a question comes, for the read log: the command line, a program, the page."""
 State = Literal["no worker", "waiting", "starting spark", "running", "done", "failed"]
 
 
 class AnswerView(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a question is; `result` when it is done: rows of a query, tables of a sample."""
+    """How far a question is; `result` when it is done: rows of a query, tables of a sample. What was answered at once
+    has no id."""
 
     id: str
     kind: str
@@ -46,11 +49,16 @@ class AnswerView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueryRequest(NotedRequest, frozen=True, kw_only=True):
-    """A question in SQL; `as_of` reads the past: a moment in microseconds, or a Run."""
+    """A question in SQL; `as_of` reads the past: a moment in microseconds, or a Run. The read log names the `door`.
+
+    `duckdb` is the embedded engine, in its own SQL, which answers at once; `spark` is a worker.
+    """
 
     sql: Annotated[str, msgspec.Meta(min_length=1, max_length=50_000)]
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
     as_of: Moment | str | None = None
+    door: AskingDoor = "api"
+    engine: Literal["spark", "duckdb"] = "spark"
 
 
 class SampleRequest(Upload, frozen=True, kw_only=True):
@@ -146,28 +154,13 @@ def number_of(answer: str) -> int:
     return int(digits)
 
 
-def as_of(ledger: Ledger, environment: str, given: int | str) -> AsOf:
-    """Answer what a question about the past sees: a moment, or a Run by its id; raises `NotFound`."""
-    if isinstance(given, int):
-        return AsOf(at=given)
-    with ledger.reading() as tx:
-        run = find.run_id(tx, find.environment_id(tx, environment), given)
-        if run is None:
-            pond, _, number = given.partition("#")
-            if number.isdecimal():
-                raise NotFound(f"there is no Run {given[:63]!r}", hint=f"pondage runs {pond[:63]}", code="NO_RUN")
-            raise NotFound(
-                f"{given[:63]!r} is neither a time nor a Run",
-                hint="write 2h, 2026-05-04T06:00, sales#12 or the id of a Run (pondage runs)",
-                code="NO_RUN",
-            )
-        return as_of_run(tx, run)
-
-
 @operation("POST /v1/queries", Level.DEMAND, QueryRequest, status=202, kind="ask")
 def query(context: Context, asked: QueryRequest) -> AnswerView:
     """Ask the published tables something in SQL."""
     seen = None if asked.as_of is None else as_of(context.ledger, context.environment, asked.as_of)
+    if asked.engine == "duckdb":
+        rows = selected(context, asked.sql, limit=asked.limit, door=asked.door, then=seen)
+        return AnswerView(id="", kind="query", state="done", result=msgspec.Raw(msgspec.json.encode(rows)))
     tables = tables_or_none(asked.sql)
     work = questions.submit(
         context.ledger,
@@ -177,6 +170,7 @@ def query(context: Context, asked: QueryRequest) -> AnswerView:
         as_of=seen,
         tables=tables,
         timeout_s=context.question_s,
+        reader=context.reader(asked.door),
     )
     notes = questions.major_notes(context.ledger, context.environment, tables, as_of=seen)
     return AnswerView(id=known_as(work), kind="query", state="waiting", notes=notes)

@@ -16,7 +16,7 @@ from pondage.ledger.act.exposed import NOTHING, of_projects
 from pondage.ledger.act.plan_basis import ground_of, rebinding_problems_of
 from pondage.ledger.act.promotion import CannotPromote, Promoted, definition_of
 from pondage.ledger.act.reactor_deploy import deployed_reactors, fed_schemas
-from pondage.ledger.act.rollback import newest_run_of, previous_deployment, roll_back_pond
+from pondage.ledger.act.rollback import is_made_by, newest_run_of, previous_deployment, roll_back_pond
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, environments
 from pondage.ledger.tables.archives import stored_archive
@@ -96,8 +96,7 @@ def rollback_pond(context: Context, asked: PondBackRequest) -> PondBack:
     with ledger.reading() as tx:
         found = find.environment_id(tx, environment)
         key = find.pond(tx, found, asked.pond).key
-        wanted = f"{key}#{given}" if given.isascii() and given.isdecimal() else given
-        identity = find.run_id(tx, found, wanted)
+        identity = find.run_id(tx, found, given, of=key)
         if identity is None:
             raise NotFound(f"there is no Run {given!r}", hint=f"pondage runs {asked.pond}", code="NO_RUN")
         older = detail(tx, environment, identity)
@@ -176,7 +175,8 @@ def _older_runs(ledger: Ledger, environment: str, view: PlanView) -> dict[str, i
         for pond in view.ponds:
             row = actors.pond(tx, identity, PondKey(pond.key)) if pond.change == "changed" and pond.runs else None
             run = None if row is None else newest_run_of(tx, row, row.definition)
-            if run is not None:
+            # A newer code whose Run failed has made nothing: readers see what is deployed again, and nothing is told.
+            if run is not None and row is not None and not is_made_by(tx, row, row.definition):
                 found[pond.key] = run
     return found
 

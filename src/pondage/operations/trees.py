@@ -15,6 +15,7 @@ from pondage.define.job.flow import MAX_DOCUMENT, FlowRefused
 from pondage.define.job.job import JobProblem
 from pondage.define.types.type_registry import BUILT_IN
 from pondage.define.values.names import checked_name
+from pondage.ledger.act import flow_constants
 from pondage.ledger.act.exposed import given
 from pondage.ledger.tables import inferred_types
 from pondage.operations.operation import Context, Level, Request, operation
@@ -130,7 +131,10 @@ def planned_tree(context: Context, document: bytes, name: str) -> tuple[PlannedF
         with context.ledger.reading() as tx:
             return inferred_types.known(tx, context.environment, [one.key for one in questions])
 
-    return planned_with_answers(plan, known), registry, code
+    planned = planned_with_answers(plan, known)
+    with context.ledger.reading() as tx:
+        flow_constants.require_stored(tx, planned.plan)
+    return planned, registry, code
 
 
 def _drafted(context: Context, document: bytes, port: str) -> Draft:

@@ -162,6 +162,14 @@ def _checked_name(info: zipfile.ZipInfo) -> PurePosixPath:
     return name
 
 
+def data_files(project: Project) -> tuple[str, ...]:
+    """Answer the packed files that are no modules, by their names from the root; what cannot be packed is left out."""
+    try:
+        return tuple(path.relative_to(project.root).as_posix() for path in _code_files(project) if path.suffix != ".py")
+    except ProjectError:
+        return ()  # whoever packs it says why
+
+
 def _code_files(project: Project) -> Iterator[Path]:
     asked = {path for pattern in project.code for path in project.root.glob(pattern) if not path.is_dir()}
     asked |= {project.root / name for name in _SETTINGS}

@@ -121,6 +121,8 @@ class _Walk:
         value = self._value(file, name)
         if value is not None and not any(isinstance(each, (ast.Import, ast.ImportFrom)) for each in bindings):
             self.add(f"{file.name}.{name}", value)
+            for each in bindings:
+                self._named_files(file, each)
             return
         for index, statement in enumerate(bindings):
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -136,13 +138,24 @@ class _Walk:
         self._statement(file, f"module {file.name}", file.tree)
 
     def _statement(self, file: SourceFile, key: str, node: ast.AST) -> None:
-        self.add(key, ast.unparse(without_docstrings(node)))
+        plain = without_docstrings(node)
+        self.add(key, ast.unparse(plain))
+        self._named_files(file, plain)
         for name in sorted(file.names_used(node)):
             self.name(file, name)
         for each in ast.walk(node):
             if isinstance(each, (ast.Import, ast.ImportFrom)):
                 for alias in each.names:
                     self._import(file, each, alias.asname or alias.name.partition(".")[0])
+
+    def _named_files(self, file: SourceFile, node: ast.AST) -> None:
+        """Take in the files that a piece of code names: they are packed with it, and decide as much as it does."""
+        texts = {
+            each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)
+        }
+        for text in sorted(texts):
+            for name, data in self._files.named_by(file, text):
+                self.add(f"file {name}", hashlib.sha256(data).hexdigest())
 
     def _import(self, file: SourceFile, statement: ast.Import | ast.ImportFrom, name: str) -> None:
         for alias in statement.names:

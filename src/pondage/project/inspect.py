@@ -58,7 +58,7 @@ def inspected(request: Request) -> Answer:
                 problems.append(_authors_problem(error, file, root))
     if request.call is not None:
         return _called(request.call, modules, problems)
-    files = SourceFiles(root)
+    files = SourceFiles(root, request.data)
     components = _with_digests_of(_found_components(modules), Digests(files, sys.modules), root, problems)
     ponds: list[PondDefinition] = []
     found_ponds = _found_ponds(modules)

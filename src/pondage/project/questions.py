@@ -12,17 +12,17 @@ from pondage.errors import PondageError, ProjectError
 
 LEAST_HEAP = 512
 """With less, Spark does not start."""
-ASKERS = ("demand", "operate", "admin")
+ASKERS = ("read", "demand", "operate", "admin")
 """The levels that may ask something of the data."""
 
 
 class QuestionsTable(msgspec.Struct, frozen=True, kw_only=True):
     """`[questions]`: what somebody may cost who only asks: a query, a sample, an analysis, a difference.
 
-    `timeout_s` is how long one may run, `timeouts` the same for a level (`demand`, `operate`, `admin`). The rest is of
-    the process that answers them, which is started when a question comes and ends when none has come for `idle_s`:
-    `slots` side by side, the heap, the cores that they share (None: half of the machine's), how many bytes an answer
-    has at most, and variables of the environment that its Spark needs to read the warehouse.
+    `timeout_s` is how long one may run, `timeouts` the same for a level (`read`, `demand`, `operate`, `admin`). The
+    rest is of the process that answers them, which is started when a question comes and ends when none has come for
+    `idle_s`: `slots` side by side, the heap, the cores that they share (None: half of the machine's), how many bytes an
+    answer has at most, and variables of the environment that its Spark needs to read the warehouse.
     """
 
     timeout_s: float = 60.0

@@ -18,6 +18,7 @@ from pondage.define.pond.definition import PondDefinition
 from pondage.define.reactor.reaction import ReactorDefinition
 from pondage.define.values.names import pond_key
 from pondage.errors import DefinitionError, PondageError, ProjectError
+from pondage.project.archive import data_files
 from pondage.project.exchange import Answer, Problem, Request, SchemaCall
 from pondage.project.problems import raise_all
 from pondage.project.project import Project
@@ -55,9 +56,18 @@ def read_declared(project: Project, *, timeout_s: float = TIMEOUT_S) -> Declared
             code="NO_MODULES",
         )  # fmt: skip
     request = Request(
+<<<<<<< HEAD
         root=str(project.root), modules=project.modules, types=project.types, coherent=project.ponds.coherent,
         mode=project.ponds.mode,
     )  # fmt: skip
+=======
+        root=str(project.root),
+        modules=project.modules,
+        types=project.types,
+        coherent=project.ponds.coherent,
+        data=data_files(project),
+    )
+>>>>>>> main
     answer = _ask(request, timeout_s)
     errors = [_error(problem) for problem in answer.problems]
     errors += doubles(answer.ponds)

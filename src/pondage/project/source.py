@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import symtable
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -81,8 +81,9 @@ class SourceFile:
 class SourceFiles:
     """All modules under a project's root, parsed when they are asked for."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, data: Collection[str] = ()) -> None:
         self._root = root
+        self._data = data
         self._known: dict[str, SourceFile | None] = {}
 
     def of_module(self, name: str) -> SourceFile | None:
@@ -98,6 +99,20 @@ class SourceFiles:
         except ValueError:
             return None
         return self.of_module(module_name(relative))
+
+    def named_by(self, file: SourceFile, text: str) -> Iterator[tuple[str, bytes]]:
+        """Give the packed files that a text of a module names, and what is in them.
+
+        It may be a path from the module's folder or from the root, of a file or of a folder of such files.
+        """
+        plain = text.lstrip("./").rstrip("/")
+        if not plain or not self._data:
+            return
+        here = file.path.parent.relative_to(self._root)
+        names = {plain, (here / plain).as_posix()}
+        for each in self._data:
+            if any(each == name or each.startswith(f"{name}/") for name in names):
+                yield each, (self._root / each).read_bytes()
 
     def _read(self, name: str) -> SourceFile | None:
         parts = name.split(".")

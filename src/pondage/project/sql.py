@@ -11,14 +11,21 @@ import re
 from pathlib import Path
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.errors import SqlglotError
+from sqlglot.parser import Parser
 
 from pondage.define.pond.ripple import SqlInputs
 from pondage.errors import DefinitionError
 
 _DIALECT = "spark"
 _MAJOR = re.compile(r"@[0-9]+\Z")
+MOST_CHARACTERS = 20_000
+MOST_WORK = 8_192
+"""So much may there be to parse in a question of anybody's, each bracket counted by what it doubles: about a second.
+
+The parser tries `date(…` as a type and as a function, so `date(date(date(…` takes twice as long with each.
+"""
 
 
 def read_sql_file(path: Path, *, place: str) -> SqlInputs:
@@ -58,13 +65,38 @@ def _is_bare_name(text: str, start: int, end: int) -> bool:
 def tables_or_none(text: str) -> frozenset[str] | None:
     """Answer the Ponds that a question reads, `by_kind@1` where it says so.
 
-    None when that cannot be told without Spark's own parser.
+    None when that cannot be told without Spark's own parser, or not soon: servers ask this, of what anybody sends.
     """
     try:
+        if not _is_parsed_soon(text):
+            return None
         found = parsed_sql(text, place="the query", has_majors=True).tables.values()
     except DefinitionError:
         return None
+    except Exception:  # noqa: BLE001 - whatever their parser stumbles over: Spark's own decides about the question
+        return None
     return frozenset(table.partition(".")[0] for table in found)
+
+
+def _is_parsed_soon(text: str) -> bool:
+    if len(text) > MOST_CHARACTERS:
+        return False
+    brackets: list[bool] = []  # of those that are open, whether a type stands before it
+    types = angles = work = 0
+    before: Token | None = None
+    for token in sqlglot.tokenize(text, read=_DIALECT):
+        if token.token_type is TokenType.L_PAREN:
+            brackets.append(before is not None and before.token_type in Parser.TYPE_TOKENS)
+            types += brackets[-1]
+            work += 2 ** min(types, 32)
+        elif token.token_type is TokenType.R_PAREN:
+            angles = 0
+            types -= brackets.pop() if brackets else 0
+        elif token.token_type is TokenType.LT and before is not None and before.token_type in Parser.TYPE_TOKENS:
+            angles += 1
+            work += 4 * angles
+        before = token
+    return work <= MOST_WORK
 
 
 def parsed_sql(text: str, *, place: str, has_majors: bool = False) -> SqlInputs:
@@ -115,6 +147,11 @@ def _one_query(text: str, place: str) -> exp.Query:
     log.setLevel(logging.ERROR)  # it would warn of a command that is refused below
     try:
         statements = [each for each in sqlglot.parse(text, dialect=_DIALECT) if each is not None]
+    except RecursionError:
+        raise DefinitionError(
+            "the SQL cannot be parsed: it is nested too deeply", hint="write it as several Ripples",
+            place=place, code="BAD_SQL",
+        ) from None  # fmt: skip
     except SqlglotError as error:
         first = getattr(error, "errors", None) or [{}]
         line = first[0].get("line")

@@ -15,6 +15,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables.api_tokens import TokenRow
 from pondage.ledger.tables.history import Caller
 from pondage.operations.operation import Context, Level, Operation
+from pondage.operations.reading import Engine
 from pondage.project.project import Project
 from pondage.server.fence.shares import SMALL, Bodies
 from pondage.server.fence.visitors import Visitors
@@ -36,6 +37,8 @@ class Service:
     environment: str
     warehouse: Path
     project: Project | None = None
+    engine: Engine | None = None
+    """The processes apart that answer questions; None: the server itself does."""
     tickets: Tickets = field(default_factory=Tickets)
     feeds: Feeds = field(default_factory=Feeds)
     visitors: Visitors = field(default_factory=Visitors)
@@ -84,6 +87,8 @@ class Call:
             warehouse=service.warehouse,
             by=Caller("nobody" if self.token is None else f"token {self.token.name} ({self.token.id})"),
             project=service.project,
+            token="" if self.token is None else self.token.name,
+            engine=service.engine,
             level=Level.OPEN if self.token is None else Level.named(self.token.level),
         )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from pondage.ledger.database.driver import Transaction
-from pondage.ledger.tables import actors
+from pondage.ledger.tables import actors, reads
 from pondage.operations.operation import Level
 from pondage.server.call import Call, Route
 from pondage.server.job_metrics import of_jobs
@@ -32,7 +32,12 @@ def _metrics(call: Call) -> str:
     with call.ledger.reading() as tx:
         view = status(tx, call.ledger, call.environment)
         identity = actors.environment(tx, call.environment)
-        found = [*_of_ponds(view), *_of_work(tx, identity), *of_jobs(tx, call.ledger, identity)]
+        found = [
+            *_of_ponds(view),
+            *_of_work(tx, identity),
+            *_of_reads(tx, identity),
+            *of_jobs(tx, call.ledger, identity),
+        ]
     return written([*found, *_of_server(call)])
 
 
@@ -100,6 +105,13 @@ def _of_work(tx: Transaction, environment: int | None) -> Iterator[Metric]:
         environment=environment,
     )
     yield Metric("actors_halted", "Actors that have stopped themselves.", "gauge", (({}, halted),))
+
+
+def _of_reads(tx: Transaction, environment: int | None) -> Iterator[Metric]:
+    rows = [] if environment is None else reads.totals(tx, environment)
+    for name, what, column in (("reads_total", "Reads of Ponds", 2), ("read_bytes_total", "Bytes of what was read", 3)):
+        values = tuple(({"pond": row[0], "door": row[1]}, int(row[column])) for row in rows)
+        yield Metric(name, f"{what}, by door, as far as the read log goes back.", "counter", values)
 
 
 def _of_server(call: Call) -> Iterator[Metric]:

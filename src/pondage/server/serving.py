@@ -147,9 +147,18 @@ def server_of(app: ASGIApp, options: ServeOptions, visitors: Visitors) -> Fenced
     return FencedServer(config, visitors)
 
 
+OF_CLIENTS = (
+    "ASGI callable returned without completing handshake",
+    "Invalid HTTP request received.",
+    "Unsupported upgrade request.",
+    "Invalid UTF-8 sequence received from client.",
+)
+"""What uvicorn says of a WebSocket that we refuse, and of what is no request."""
+
+
 def _is_worth_saying(record: logging.LogRecord) -> bool:
-    """Leave out what uvicorn says as an error of every WebSocket that we refuse: anybody could fill the log with it."""
-    return not str(record.msg).startswith("ASGI callable returned without completing handshake")
+    """Leave out what uvicorn says of what a client sent: anybody could fill the log with it."""
+    return not str(record.msg).startswith(OF_CLIENTS)
 
 
 def serve(service: Service, options: ServeOptions, listening: socket.socket) -> None:

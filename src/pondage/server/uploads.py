@@ -9,6 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from pondage.components.registry import built_in
 from pondage.define.job.exposed import Exposed, check_exposed
 from pondage.define.pond.definition import PondDefinition, RippleDefinition
+from pondage.define.pond.trigger import checked_follow
 from pondage.define.pond.window import check_schedule, check_window
 from pondage.define.reactor.reaction import ReactorDefinition, problems_of
 from pondage.define.values.duration import LONGEST_US
@@ -51,6 +52,9 @@ def check_pond(pond: PondDefinition, place: str) -> None:
     for tide in pond.triggers.tides:
         checked_name(tide.name, what="Tide", place=f"{place}.triggers.tides")
         _check_length(tide.limit_us, f"{place}.triggers.tides", least=1)
+    for follow in (pond.triggers.wave_follow, *(tide.follow for tide in pond.triggers.tides)):
+        if follow is not None:
+            checked_follow(follow, place=f"{place}.triggers")
     if pond.feed is not None:
         _check_length(pond.feed.period_us, f"{place}.feed")
     for ripple in pond.ripples:

@@ -54,7 +54,7 @@ class VirtualRuns:
         pairs = zip(offers, taken, strict=True)
         pins = {offer.source: run.run for offer, run in pairs if run is not None}
         self.pins[effect.pond, effect.number] = pins
-        if effect.taken:
+        if effect.taken and effect.chunk is None:  # what a chunk reads is no hint for others
             self._latest[effect.pond] = pins
         self._started[effect.pond, effect.number] = Candidate(
             run=effect.number,

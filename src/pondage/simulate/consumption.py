@@ -71,31 +71,53 @@ def answers(
     completed: Mapping[PondKey, Sequence[RunRecord]],
     *,
     can_ask: bool,
+    woken: Mapping[PondKey, Sequence[int]] | None = None,
+    patience: Mapping[PondKey, int] | None = None,
 ) -> list[Answer | None]:
     """Give what each consumer got, and mark the Runs that were read as useful.
 
     `trace` has absolute times. Where nobody can ask (`can_ask` is False) a pulse is a read. None: there was no answer
-    before the end.
+    before the end. `woken` are the times at which a reader ended the rest of a Pond's trigger: whoever reads until the
+    Run that this asked for has ended waits for it, for as long as `patience` says, and then takes what is there.
     """
     ends = {pond: [_end(run) for run in runs] for pond, runs in completed.items()}
     freshest: dict[PondKey, list[int]] = {}
     found: list[Answer | None] = []
     for at, pond, verb in trace:
         runs = completed[pond]
+        if pond not in freshest:
+            freshest[pond] = [run.freshness for run in runs]
+        asked_until = at
         if verb == "pulse" and can_ask:
-            if pond not in freshest:
-                freshest[pond] = [run.freshness for run in runs]
             place = bisect_left(freshest[pond], at)
         else:
-            place = max(bisect_right(ends[pond], at) - 1, 0)
+            asked_until = _waits_until(at, pond, ends[pond], freshest[pond], woken or {}, patience or {})
+            place = max(bisect_right(ends[pond], asked_until) - 1, 0)
         if place >= len(runs):
             found.append(None)
             continue
         run = runs[place]
         run.is_useful = True
-        handed_over = max(at, _end(run))
+        handed_over = max(asked_until, _end(run))
         found.append(Answer(age_us=handed_over - run.data_at, wait_us=handed_over - at))
     return found
+
+
+def _waits_until(
+    at: int,
+    pond: PondKey,
+    ends: Sequence[int],
+    freshest: Sequence[int],
+    woken: Mapping[PondKey, Sequence[int]],
+    patience: Mapping[PondKey, int],
+) -> int:
+    wakes = woken.get(pond, ())
+    latest = bisect_right(wakes, at) - 1
+    if latest < 0:
+        return at
+    place = bisect_left(freshest, wakes[latest])
+    answered = ends[place] if place < len(ends) else at + patience.get(pond, 0)
+    return max(at, min(answered, at + patience.get(pond, 0)))
 
 
 def _end(run: RunRecord) -> int:

@@ -5,7 +5,7 @@ as its Sources are done (nobody guesses offsets), and what comes while it is bus
 """
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pondage.kernel.demand import NEVER, Effect, Gate, PondKey, PondShape, PondState, Reason
@@ -201,11 +201,13 @@ class _PolicyHost:
 class CronHost(_PolicyHost):
     """Every Pond once in an interval: the Inlets at the time itself, each Sink when all its Sources are through."""
 
-    def __init__(self, interval: int) -> None:
+    def __init__(self, interval: int, *, within: Callable[[int], bool] = lambda _: True) -> None:
+        """`within` says at which moments there are rounds: a crontab may have them in office hours only."""
         super().__init__()
         if interval < 1:
             raise ValueError("the interval must be above zero")
         self._interval = interval
+        self._within = within
         self._next = 0
         self._round = 0
 
@@ -218,8 +220,8 @@ class CronHost(_PolicyHost):
 
     def _fire(self, now: int) -> None:
         while self._next <= now:
+            self._round += self._within(self._next)
             self._next += self._interval
-            self._round += 1
         for line in self._inlets():
             if line.wanted < self._round:
                 self._want(line, self._round)

@@ -16,7 +16,7 @@ from pondage.kernel.demand import (
     step,
 )
 from pondage.kernel.demand.effects import Deployed, Timer
-from pondage.kernel.demand.events import Deploy, Report, Tick, Verb
+from pondage.kernel.demand.events import Deploy, Read, Report, Tick, Verb
 from pondage.simulate.agreement import VirtualRuns
 
 
@@ -27,6 +27,8 @@ class VirtualHost:
         self.ponds = ponds or MemoryPonds()
         self._timers: dict[PondKey, int] = {}
         self._queue: list[tuple[int, PondKey]] = []
+        self.woken: dict[PondKey, list[int]] = {}
+        """When somebody who read ended the rest of a trigger, for each Pond."""
         self.runs: VirtualRuns | None = None
         """Only where a Pond asks whether its Sources agree: every other simulation does without."""
 
@@ -68,7 +70,16 @@ class VirtualHost:
 
     def advance(self, now: int, events: Sequence[Event]) -> Step:
         """Call the machine; a place for tests to look at each step."""
-        return step(self.ponds, events, now)
+        read = {event.pond: self._resting(event.pond) for event in events if isinstance(event, Read)}
+        done = step(self.ponds, events, now)
+        for pond, resting in read.items():
+            if resting - self._resting(pond):
+                self.woken.setdefault(pond, []).append(now)
+        return done
+
+    def _resting(self, pond: PondKey) -> set[str]:
+        state = self.ponds.states.get(pond)
+        return set() if state is None else {name for name, each in state.following.items() if each.is_resting}
 
     def next_timer(self) -> int | None:
         """Give the time of the earliest timer."""

@@ -1,10 +1,10 @@
 """A what-if: one pipeline under Pondage, under cron at three intervals, and under runs on every change."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pondage.kernel.demand import PondKey
-from pondage.kernel.demand.events import Pulse, Tap, Verb
+from pondage.kernel.demand.events import Pulse, Read, Tap, Tide, Verb, Wave
 from pondage.simulate.consumption import ConsumptionVerb, answers
 from pondage.simulate.drive import Simulation
 from pondage.simulate.host import Host
@@ -22,6 +22,9 @@ NICE = (
     *(n * _HOUR for n in (1, 2, 4, 6, 12, 24)),
 )
 """Intervals that somebody would write into a crontab."""
+
+WAIT_LEADS = 2
+"""Whoever reads while a trigger rests waits for at most so many times the lead."""
 
 _SLICES = 50
 
@@ -55,6 +58,8 @@ class Played:
 
     figures: Figures
     recorder: Recorder
+    woken: Mapping[PondKey, Sequence[int]]
+    """When a reader ended the rest of a trigger, for each Pond."""
     conditions: Mapping[PondKey, str]
     """The Ponds that were not well at the end (failed, blocked, killed), and how."""
 
@@ -85,17 +90,33 @@ def play(
         conditions = {key: state.condition.value for key, state in host.states().items() if state.condition != "ok"}
     finally:
         host.close()
+    woken = host.woken if isinstance(host, VirtualHost) else {}
     got = None
     if question.trace is not None:
-        got = answers(question.trace, recorder.completed, can_ask=isinstance(host, VirtualHost))
+        can_ask = isinstance(host, VirtualHost)
+        patience = {key: WAIT_LEADS * lead for key, lead in pipeline.leads.items()}
+        got = answers(question.trace, recorder.completed, can_ask=can_ask, woken=woken, patience=patience)
     figures = measure(name, pipeline, recorder, start=question.start, end=question.end, answers=got)
-    return Played(figures=figures, recorder=recorder, conditions=conditions)
+    return Played(figures=figures, recorder=recorder, woken=woken, conditions=conditions)
 
 
 def play_pondage(question: Question, *, name: str = "pondage", progress: Progress = _silent) -> Played:
     """Simulate the demand machine with the question's actions and what its consumers ask for."""
     asked = [(at, _verb(pond, verb)) for at, pond, verb in question.trace or () if verb != "read"]
+    followed = {verb.pond for _, verb in question.actions if isinstance(verb, Tide | Wave) and verb.follow is not None}
+    asked += reads(question.trace or (), followed)
     return play(name, question, VirtualHost(), actions=[*question.actions, *asked], progress=progress)
+
+
+def reads(trace: Trace, followed: Collection[PondKey]) -> list[tuple[int, Verb]]:
+    """Give the readers that Ponds hear of: those whose triggers follow them, each at most once a minute."""
+    found: list[tuple[int, Verb]] = []
+    told: dict[PondKey, int] = {}
+    for at, pond, _ in sorted(trace):
+        if pond in followed and at // _MINUTE > told.get(pond, -1):
+            told[pond] = at // _MINUTE
+            found.append((at, Read(pond=pond, at=at)))
+    return found
 
 
 def play_cron(question: Question, interval: int, *, name: str, progress: Progress = _silent) -> Played:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from pondage.define.values.names import pond_key
+from pondage.define.values.names import PondKey, pond_key
 from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 from pondage.ledger.database.driver import Transaction
@@ -86,10 +86,17 @@ def _unknown_pond(tx: Transaction, environment: int, name: str, majors: list[int
     return NotFound(f"there is no Pond {name!r}{meant}", hint="pondage status --once", code="NO_POND")
 
 
-def run_id(tx: Transaction, environment: int, given: str) -> int | None:
-    """Answer the row of a Run given as its id, the beginning of it, or `sales#12`; None when there is none."""
-    name, has_number, digits = given.partition("#")
+def run_id(tx: Transaction, environment: int, given: str, *, of: PondKey | None = None) -> int | None:
+    """Answer the row of a Run given as its id, the beginning of it, or `sales#12`; None when there is none.
+
+    Where only a Run `of` one Pond can be meant, `#12` and `12` are its Runs, too.
+    """
+    name, has_number, digits = f"#{given}".rpartition("#") if of and _NUMBER.match(given) else given.partition("#")
     if has_number and _NUMBER.match(digits):
+        if not name.strip("#"):
+            if of is None:
+                raise NotFound(f"{given!r} does not say of which Pond", hint=f"write sales#{digits}", code="NO_RUN")
+            name = of
         return tx.row(
             "SELECT id FROM runs WHERE pond = :pond AND number = :number",
             int,

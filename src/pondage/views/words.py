@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo
 
 _UNITS = ((86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"))
 
@@ -47,6 +48,17 @@ def moment_text(at: int, zone: tzinfo | None = None) -> str:
     """Answer a moment as ISO 8601 in a time zone, or in that of this machine."""
     moment = datetime.fromtimestamp(at // 1_000_000, tz=UTC).astimezone(zone)
     return moment.isoformat(sep=" ")
+
+
+def clock_text(at: int, tz: str) -> str:
+    """Answer what the clock of a zone shows at a moment: `08:30`."""
+    return datetime.fromtimestamp(at // 1_000_000, tz=ZoneInfo(tz)).strftime("%H:%M")
+
+
+def weekday_text(at: int, tz: str) -> str:
+    """Answer which weekday it is in a zone at a moment: `Monday`."""
+    names = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+    return names[datetime.fromtimestamp(at // 1_000_000, tz=ZoneInfo(tz)).weekday()]
 
 
 def size_text(size: int) -> str:

@@ -132,7 +132,7 @@ def test_status_show_and_query_know_what_is_fused(shop: Shop):
     held = shop._claim()
     assert held is not None
     assert isinstance(held.task, QueryTask)
-    assert held.task.fused == {"shop.clean": "daily"}
+    assert held.task.fused == {"shop.clean": "daily", "shop@1.clean": "daily"}
     assert set(held.task.views) == {"shop", "shop.daily"}
 
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from pondage.engine.live.client import NoLiveHost
 from pondage.engine.live.socket import LiveSocket
 from pondage.kernel.reaction.effects import Fired
 from pondage.ledger.tables import reactors
@@ -150,6 +151,9 @@ def test_code_that_cannot_be_imported_is_told_and_tried_again(world: Hosting) ->
     world.start()
     world.until(lambda: len(world.history("reactor not started")) == 1, what="nobody was told")
     assert "is no Reactor" in str(world.history("reactor not started")[0]["error"])
+    with pytest.raises(NoLiveHost, match=r"cannot be reached: it could not be started: .* is no Reactor") as refused:
+        world.client(patience_s=0).ask(op="state")
+    assert refused.value.hint == "pondage why quote", "another host would not start it either"
 
 
 def test_sigterm_drains_and_nothing_of_the_queue_is_lost(world: Hosting) -> None:

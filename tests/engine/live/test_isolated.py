@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator
+from decimal import Decimal
 from pathlib import Path
 
 import msgspec
@@ -12,10 +13,13 @@ import pytest
 
 from pondage import Accumulator, Reactor
 from pondage.define.reactor.accumulator import Arrived
+from pondage.define.reactor.boundary import BoundaryType, InvalidBoundary
 from pondage.define.reactor.reactor import Publish
 from pondage.engine.live import journal as journal_module
 from pondage.engine.live.owned import OwnedReactor
 from pondage.engine.live.publishing import Publisher
+from pondage.engine.live.socket import line_of
+from pondage.engine.live.table import Table
 from pondage.errors import LedgerError, PondageError
 from pondage.kernel.reaction import living
 from pondage.kernel.reaction.events import Flush, Polled
@@ -28,7 +32,27 @@ from tests.engine.live.test_owned import Desk
 from tests.operations.calling import Here
 from tests.patience import PATIENCE_S
 
-BAD = [10**30, -(2**63) - 1, 2**63, "half a pair \ud800", math.nan, math.inf, {"\ud800": 1}, [[10**20]]]
+
+def nested(depth: int) -> object:
+    value: object = 1
+    for number in range(depth):
+        value = [value] if number % 2 else {"a": value}
+    return value
+
+
+BAD = [
+    10**30,
+    -(2**63) - 1,
+    2**63,
+    "half a pair \ud800",
+    math.nan,
+    math.inf,
+    {"\ud800": 1},
+    [[10**20]],
+    nested(201),
+    nested(985),
+    nested(5_000),
+]
 """What JSON or 64 bits do not hold."""
 
 
@@ -63,7 +87,36 @@ def first(kind: object = object) -> Accumulator:  # type: ignore[type-arg]
     return Accumulator("first", kind)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("value", BAD, ids=repr)
+def told(value: object) -> str:
+    try:
+        return repr(value)[:30]
+    except RecursionError:
+        return "nested deeper than Python looks"
+
+
+@pytest.mark.parametrize("value", BAD, ids=told)
+def test_a_push_that_cannot_be_kept_or_shown_is_refused_and_what_is_just_kept_is_shown(
+    tmp_path: Path, value: object
+) -> None:
+    """A list 985 deep was taken in, and nobody could be told the state of its reactor any more, in no later life."""
+    desk = Desk(tmp_path, "process")
+    seen = declared(desk, first())
+    deepest = nested(200)
+
+    async def play(owned: OwnedReactor) -> None:
+        refused = await owned.push("first", value)
+        assert (refused.accepted, refused.error) == (False, "invalid")
+        assert (await owned.push("first", deepest)).accepted
+        await owned.idle()
+        shown = msgspec.json.decode(line_of({"id": 1, "state": owned.state()}))
+        assert shown["state"]["sources"]["first"]["value"] == deepest
+        assert line_of({"id": 2, "dead": owned.dead()})
+
+    played(desk, play)
+    assert seen == [deepest]
+
+
+@pytest.mark.parametrize("value", BAD, ids=told)
 def test_a_fire_with_values_that_cannot_be_kept_is_refused_at_the_door(tmp_path: Path, value: object) -> None:
     desk = Desk(tmp_path, "process")
     seen = declared(desk, first())
@@ -80,7 +133,7 @@ def test_a_fire_with_values_that_cannot_be_kept_is_refused_at_the_door(tmp_path:
     assert seen == [1]
 
 
-@pytest.mark.parametrize("value", BAD, ids=repr)
+@pytest.mark.parametrize("value", BAD, ids=told)
 def test_a_poll_that_brings_what_cannot_be_kept_has_failed_and_the_next_one_is_taken(
     tmp_path: Path, value: object
 ) -> None:
@@ -113,7 +166,7 @@ def test_a_poll_that_brings_what_cannot_be_kept_has_failed_and_the_next_one_is_t
     assert seen == [7]
 
 
-@pytest.mark.parametrize("value", BAD, ids=repr)
+@pytest.mark.parametrize("value", BAD, ids=told)
 def test_a_batch_whose_reduction_cannot_be_kept_is_a_dead_letter_with_its_items_and_the_next_goes_on(
     tmp_path: Path, value: object
 ) -> None:
@@ -165,7 +218,7 @@ class Stream:
         await asyncio.Event().wait()
 
 
-@pytest.mark.parametrize("value", BAD, ids=repr)
+@pytest.mark.parametrize("value", BAD, ids=told)
 def test_an_event_of_a_stream_that_cannot_be_kept_is_a_dead_letter_and_reading_goes_on(
     tmp_path: Path, value: object
 ) -> None:
@@ -305,6 +358,22 @@ def test_results_that_do_not_fit_the_table_any_more_are_letters_and_the_others_a
         assert [each.id for each in letters.every(tx, desk.actor)] == ["result@2.g", "result@3.g"]
         assert tx.rows("SELECT fire FROM reactor_publications", int) == []
     desk.ledger.close()
+
+
+class Amount(msgspec.Struct):
+    parts: list[Decimal | None]
+
+
+@pytest.mark.parametrize("text", ["1e100", "1e-100", "1e1000000", "1e-100000000", "9" * 77, "NaN", "sNaN", "-Infinity"])
+def test_a_decimal_that_arrow_would_read_foreign_memory_for_fails_its_fire_before_arrow_sees_it(text: str) -> None:
+    """A push of `1e-1000000` ended the live host with SIGSEGV, and all its reactors."""
+    table = Table(BoundaryType(Amount))
+    for number in ("1", "-0.5", "1e19", "1.50", "9" * 20, "0e-18"):
+        table.require_fit([Amount([Decimal(number), None])])
+    with pytest.raises(InvalidBoundary, match=r"no decimal number|more digits than decimal\(38,18\)"):
+        table.require_fit([Amount([None, Decimal(text)])])
+    kept = msgspec.json.encode([Amount([Decimal(text)])]).decode()
+    assert "does not fit" in str(table.refusal(kept))
 
 
 def test_a_publication_that_cannot_be_written_is_said_with_the_time_and_what_to_type_and_fires_go_on(

@@ -87,6 +87,22 @@ def test_a_halted_actor_is_named_with_its_reason(project: Project) -> None:
     assert found(project, "actors").detail == "orders: broken"
 
 
+def test_what_lets_a_halted_actor_go_on_is_a_command_for_just_that(project: Project) -> None:
+    for statement in (
+        "INSERT INTO environments (id, name) VALUES (1, 'main'), (2, 'dev')",
+        """INSERT INTO actors (id, environment, kind, key, halted)
+           VALUES (1, 2, 'catchment', 'orders', 'broken'), (2, 1, 'run', 'x', 'broken')""",
+        "INSERT INTO definitions (id, digest, body) VALUES (1, 'd', '{}')",
+        """INSERT INTO ponds (environment, name, major, project, definition, actor, state)
+           VALUES (2, 'orders', 1, 'p', 1, 1, '{}')""",
+        """INSERT INTO job_runs (public_id, environment, actor, job, definition, archive, context, state, reason,
+                                 started_at) VALUES ('j1', 1, 2, 'nightly', 1, '', '{}', '{}', 'user', 1)""",
+    ):
+        execute(project, statement)
+    hint = found(project, "actors").hint
+    assert hint == "once the cause is gone: pondage clear orders --env dev; pondage job kill j1"
+
+
 def test_a_clock_that_was_set_back_is_noticed(project: Project) -> None:
     execute(
         project,

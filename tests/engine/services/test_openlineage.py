@@ -97,6 +97,10 @@ def test_a_completed_run_tells_what_it_read_what_it_made_and_its_columns(
         assert row is not None
         found = ColumnLineage(columns={"n": (Origin("orders", "n"),)}, rows=(Origin("orders", "n"),))
         lineage.keep(tx, dispatch=number(row, "id"), key="k", lineage=found)
+    world.ledger.reads.note(
+        environment=1, pond=PondKey("sales@1"), run=2, door="sql", reader="bi", at=0, age=0, size=30
+    )
+    world.ledger.reads.flush()
     outbox(world, tmp_path, openlineage=receiver.url, namespace="shop", key="env:LINEAGE_KEY").run_once()
     assert [(each["eventType"], each["job"]["name"]) for each in receiver.events] == [
         ("START", "main.orders@1"),
@@ -113,6 +117,8 @@ def test_a_completed_run_tells_what_it_read_what_it_made_and_its_columns(
     assert [each["name"] for each in made["facets"]["schema"]["fields"]] == ["n"]
     (origin,) = made["facets"]["columnLineage"]["fields"]["n"]["inputFields"]
     assert (origin["name"], origin["field"]) == ("main.orders@1.orders", "n")
+    counted = {tag["key"]: tag["value"] for tag in end["job"]["facets"]["tags"]["tags"]}
+    assert counted == {"pondage.reads": "1", "pondage.read_bytes": "30"}
     assert made["outputFacets"]["outputStatistics"]["rowCount"] >= 0
 
 

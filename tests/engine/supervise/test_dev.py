@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from pondage.engine.supervise.dev import AlreadyRunning, attached, is_served, ru
 from pondage.errors import PondageError
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
+from pondage.ledger.upkeep.reap import reap_process
 from pondage.project.project import Project
 from tests.engine.projects import write_project
 from tests.patience import PATIENCE_S
@@ -143,3 +145,22 @@ def test_only_a_fresh_supervisor_counts(project: Project) -> None:
         tx.change("UPDATE processes SET heartbeat_at = heartbeat_at - 21000000")
     assert standing_supervisor(ledger) is None
     ledger.close()
+
+
+def test_a_supervisor_of_a_command_that_others_took_for_dead_comes_back_while_the_command_waits(
+    project: Project,
+) -> None:
+    """A laptop that was closed during `pondage run` had nobody who works when it was opened again."""
+    config = config_of(project)
+    with attached(project):
+        (first,) = supervisors(config)
+        ledger = config.open_ledger()
+        changes = ledger.driver.changes()
+        reap_process(ledger, first, reason="it was silent")
+        deadline_s = time.monotonic() + PATIENCE_S
+        while not (found := supervisors(config)):
+            assert time.monotonic() < deadline_s, "nobody came back"
+            changes.wait(1.0)
+        ledger.close()
+    assert [(row.id == first.id, row.labels) for row in found] == [(False, "attached")]
+    assert supervisors(config) == [], "and it ends with the command"

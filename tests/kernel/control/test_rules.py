@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pondage.define.job.component import ComponentDefinition
 from pondage.define.types.port import Port
 from pondage.kernel.control import Index, JobState, State, collect, difference
@@ -351,6 +353,22 @@ def test_what_a_kill_cut_short_is_not_finished_and_a_resume_executes_it_again() 
     _, again = run(plan, host=host, is_resumed=True)
     assert [effect.instance for _, effect in again.effects if isinstance(effect, Run)] == ["a", "b"]
     assert again.state is JobState.OK
+
+
+@pytest.mark.parametrize(
+    ("ended", "result"),
+    [(Settled(instance="a", attempt=1, is_cut=True), State.OK), (Settled(instance="a", attempt=1, is_left=True), None)],
+)
+def test_what_was_asked_to_stop_before_a_kill_is_over_only_if_somebody_ended_it(
+    ended: Settled, result: State | None
+) -> None:
+    host = VirtualControlHost()
+    host.start(plan_of(job("a:task b:task", ["a (ok) b"])), Start(second=1), 0)
+    host.apply(1, [Stop(instance="a")])
+    host.apply(2, [Kill()])
+    host.apply(3, [ended])
+    assert host.states()["a"] is (result or State.RUNNING)
+    assert host.result() == (JobState.ABORTED, "KILLED")
 
 
 def test_what_is_over_in_a_killed_run_is_counted_once_however_often_it_is_told() -> None:

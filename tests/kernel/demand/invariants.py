@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import msgspec
 
 from pondage.kernel.demand import NEVER, NONE, Effect, MemoryPonds, PondKey
-from pondage.kernel.demand.effects import RunDropped, RunFinished, StartRipple, StartRun
+from pondage.kernel.demand.effects import ChunkEnded, RunDropped, RunFinished, StartRipple, StartRun
 from pondage.kernel.demand.goal import aim, count_behind, source_f
-from pondage.kernel.demand.running import _startable
+from pondage.kernel.demand.running import _can_start, _startable
+from pondage.kernel.demand.state import PondState
 from pondage.kernel.demand.work import Pond
 
 
@@ -19,13 +20,14 @@ class Watcher:
         self.completed: dict[PondKey, set[int]] = {}
         self.open: dict[tuple[PondKey, int], StartRun] = {}
         self.violations: list[str] = []
+        self.ended_chunks: list[tuple[PondKey, str]] = []
 
     def __call__(self, ponds: MemoryPonds, now: int, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            self._check_effect(ponds, now, effect)
         for key in [key for key in self.end_f if key not in ponds.states]:  # removed: its past is over
             del self.end_f[key]
             self.completed.pop(key, None)
-        for effect in effects:
-            self._check_effect(ponds, now, effect)
         for key, state in ponds.states.items():
             problems = [*self._pond(ponds, key), *_unstarted(Pond(state, ponds.shapes[key]), now)]
             self.violations += [f"{now} {key}: {problem}" for problem in problems]
@@ -39,14 +41,14 @@ class Watcher:
                 shape = ponds.shapes[key]
                 # What a removed Source had published is still there to be drained.
                 published = [ponds.states[source].end_f for source in shape.required if source in ponds.states]
-                if published and effect.rollback is None and effect.freshness > min(published):
+                if published and effect.rollback is None and effect.chunk is None and effect.freshness > min(published):
                     self.violations.append(f"{now} {key}: started {effect.freshness} above its sources {published}")
             case RunFinished():
                 start = self.open.pop((key, effect.number))
                 for number in effect.subsumed:
                     del self.open[key, number]
                 known = self.completed.setdefault(key, set())
-                is_repeated = start.is_forced or start.rollback is not None
+                is_repeated = start.is_forced or start.rollback is not None or start.chunk is not None
                 if effect.freshness in known and not is_repeated:
                     self.violations.append(f"{now} {key}: completed {effect.freshness} a second time")
                 if effect.is_fresher == (effect.freshness in known):
@@ -55,6 +57,8 @@ class Watcher:
             case RunDropped():
                 for number in effect.numbers:
                     del self.open[key, number]
+            case ChunkEnded():
+                self.ended_chunks.append((key, effect.chunk))
             case StartRipple():
                 if (key, effect.number) not in self.open:
                     self.violations.append(f"{now} {key}: started {effect.ripple} for run {effect.number}, not active")
@@ -70,6 +74,7 @@ class Watcher:
             found.append(f"met target kept: {state.targets} at {state.end_f}")
         if state.targets != sorted(set(state.targets)):
             found.append("targets out of order")
+        found += _chunk(state)
         freshnesses = [run.freshness for run in state.active]
         if freshnesses != sorted(set(freshnesses)) or any(run.left <= 0 for run in state.active):
             found.append(f"active runs {state.active}")
@@ -78,7 +83,8 @@ class Watcher:
             for run in state.active
             if run.left != sum(ripple.end_f < run.freshness for ripple in state.ripples.values())
         ]
-        if {number for pond, number in self.open if pond == key} != {run.number for run in state.active}:
+        chunk = set() if state.chunk is None else {state.chunk.number}
+        if {number for pond, number in self.open if pond == key} != {run.number for run in state.active} | chunk:
             found.append("effects and active runs disagree")
         found += _caches(Pond(state, shape))
         for source, known in state.sources.items():
@@ -94,6 +100,19 @@ class Watcher:
             ):
                 found.append(f"heard something else of {source} than it is")
         return found
+
+
+def _chunk(state: PondState) -> list[str]:
+    """A chunk runs alone, at what is published, and each of its Ripples is done, or busy, or waits for one that is."""
+    chunk, busy = state.chunk, {name for name, ripple in state.ripples.items() if ripple.is_busy}
+    if chunk is None:
+        return []
+    found = [f"runs {state.active} beside a chunk"] if state.active else []
+    if not chunk.left or not busy or not busy <= set(chunk.left):
+        found.append(f"a chunk waits for {chunk.left} while {busy} is busy")
+    if chunk.freshness != state.end_f or chunk.chunk in state.chunks or state.is_killed:
+        found.append(f"{chunk} at {state.end_f}")
+    return found
 
 
 def _caches(pond: Pond) -> list[str]:
@@ -123,11 +142,13 @@ def _unstarted(pond: Pond, now: int) -> list[str]:
     """Nothing that can start is left when a step ends."""
     state = pond.state
     found = []
-    if state.is_woken:
+    if state.is_woken and not state.is_for_chunk:
         found.append("a Wake was held")
-    can_start = not state.is_killed and not state.busy_roots and state.deploying is None
+    can_start = _can_start(pond)
     if can_start and state.goal != NONE and source_f(pond, now) >= state.goal:
         found.append(f"a run at {state.goal} was not started")
+    if state.chunks and not (state.chunk or state.active or state.busy or state.is_comparing):
+        found.append(f"chunks {state.chunks} were not started")
     for name, ripple in state.ripples.items():
         if not ripple.is_busy and _startable(pond, name, msgspec.structs.replace(ripple)) != NONE:
             found.append(f"ripple {name} was not started")

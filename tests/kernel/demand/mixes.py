@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pondage.kernel.demand import MemoryPonds, PondKey, PondShape
 from pondage.kernel.demand.events import (
+    Backfill,
     Calm,
     Clear,
     Deploy,
@@ -20,6 +21,7 @@ from pondage.kernel.demand.events import (
     Verb,
     Wake,
     Wave,
+    Withdraw,
 )
 from pondage.simulate.drive import Execution, Simulation
 from pondage.simulate.virtual import VirtualHost
@@ -28,6 +30,7 @@ from tests.kernel.demand.invariants import Watcher
 
 FAULTS_END = 30 * SECOND
 TIMES = (0, 1000, 2000, 3500, 7000, 10000, 12500, 15000, 20000)
+CHUNK_TIMES = (1000, 2000, 4000, 5500, 8000, 8500, 12500, 17000, 22000)
 ASKING: tuple[Callable[[random.Random, PondKey], Verb], ...] = (
     lambda _, key: Tap(pond=key),
     lambda _, key: Pulse(pond=key),
@@ -37,6 +40,12 @@ ASKING: tuple[Callable[[random.Random, PondKey], Verb], ...] = (
     lambda _, key: Clear(pond=key),
     lambda _, key: Wake(pond=key),
     lambda _, key: Force(pond=key),
+)
+CHUNKS: tuple[Callable[[random.Random, PondKey], Verb], ...] = (
+    lambda rng, key: Backfill(pond=key, chunk=rng.choice("abcde")),
+    lambda rng, key: Backfill(pond=key, chunk=rng.choice("abcde")),
+    lambda rng, key: Backfill(pond=key, chunk=rng.choice("abcde")),
+    lambda rng, key: Withdraw(pond=key, chunk=rng.choice("abcde"), stop=rng.random() < 0.5),
 )
 DROPPING: tuple[Callable[[random.Random, PondKey], Verb], ...] = (
     lambda _, key: Kill(pond=key),
@@ -83,7 +92,7 @@ class Started:
         return Outcome(trace=self.simulation.trace, states=self.play.ponds.states)
 
 
-def random_mix(seed: int, *, deploys: bool = False) -> Mix:
+def random_mix(seed: int, *, deploys: bool = False, backfills: bool = False) -> Mix:
     rng = random.Random(seed)
     drops_demand = rng.random() < 0.5
     verbs = ASKING + DROPPING if drops_demand else ASKING
@@ -109,6 +118,9 @@ def random_mix(seed: int, *, deploys: bool = False) -> Mix:
         elif deploys and luck < 0.5:
             verb = Rollback(pond=key, run="7")
         mix.actions.append((at, verb))
+    if backfills:
+        for _ in range(rng.randint(3, 25)):
+            mix.actions.append((rng.choice(CHUNK_TIMES), rng.choice(CHUNKS)(rng, rng.choice(graph.keys))))
     # A Pond removed and deployed again in one instant is a new one: its history would look like a fall to the watcher.
     mix.actions = [
         (at, verb) for at, verb in mix.actions if not (isinstance(verb, Deploy) and (at, verb.pond) in removed)

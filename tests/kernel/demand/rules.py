@@ -9,12 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pondage.kernel.demand import NEVER, NONE, Effect, PondKey, PondShape, PondState
 from pondage.kernel.demand.effects import Reason, RunFinished, StartRipple
 from pondage.kernel.demand.events import (
+    Backfill,
     Calm,
     Clear,
     Done,
+    Follow,
     Force,
     Kill,
     Pulse,
+    Read,
     Report,
     Sleep,
     Tap,
@@ -22,10 +25,12 @@ from pondage.kernel.demand.events import (
     Verb,
     Wake,
     Wave,
+    Withdraw,
 )
 from pondage.kernel.demand.gates import Gate
 from pondage.kernel.demand.state import Pacing
-from tests.kernel.demand.rules_state import Pond, Ripple, Run, Source
+from tests.kernel.demand.rules_readers import QUARTER, Follower, hold_of
+from tests.kernel.demand.rules_state import Chunk, Pond, Ripple, Run, Source
 
 
 class RulesHost:
@@ -56,12 +61,19 @@ class RulesHost:
         for verb in actions:
             if verb.pond in self._ponds:
                 self._verb(self._ponds[verb.pond], verb)
+        for pond in self._ponds.values():
+            for name, follower in pond.followers.items():
+                if follower.look_at is not None and follower.look_at <= now:
+                    self._look(pond, name)
         self._settle()
         while due := [pond for pond in self._ponds.values() if pond.is_due(self._now)]:
             for pond in due:
                 pond.skip = 0
                 self._target(pond, now)
             self._settle()
+        for pond in self._ponds.values():
+            if pond.chunks and not pond.chunk and not pond.active and not self._is_busy(pond):
+                self._start_chunk(pond)
         return self._effects
 
     def next_timer(self) -> int | None:
@@ -70,6 +82,7 @@ class RulesHost:
             due, goal, calendar = pond.due_at, pond.goal, pond.shape.calendar
             if due is not None and pond.has_room:
                 found.append(max(due, self._now + 1))
+            found += [each.look_at for each in pond.followers.values() if each.look_at is not None]
             if not pond.sources and goal is not None and not pond.is_killed and pond.source_f(self._now) < goal:
                 opens = calendar.next_start(self._now) if calendar else max(goal, self._now + 1)
                 found += [opens] if opens is not None else []
@@ -168,7 +181,7 @@ class RulesHost:
         if not is_blocked:
             for key in pond.sources:
                 self._resend(pond, key)
-            if pond.wave is Pacing.EAGER:
+            if pond.asking_wave is Pacing.EAGER:
                 self._tap(pond)
 
     def _on_blocked(self, sink: Pond, source: Source) -> None:
@@ -185,26 +198,75 @@ class RulesHost:
     def _evaluate(self, pond: Pond) -> bool:
         """Start what can start; True when something did."""
         has_started = self._start_ripples(pond)
-        if pond.is_forced and not pond.active:
+        if pond.is_forced and not pond.active and not pond.chunk:
             self._clear(pond)
             if self._start_forced(pond):
                 return True
         goal, f = pond.goal, pond.source_f(self._now)
+        if pond.waits_for_chunk:
+            return has_started
         pond.is_woken = False
         if goal is not None and f >= goal and not pond.is_killed and not pond.roots_busy:
             self._start_run(pond, f)
             return True
         return has_started
 
+    def _is_busy(self, pond: Pond) -> bool:
+        return any(ripple.is_busy for ripple in pond.ripples.values())
+
+    def _start_chunk(self, pond: Pond) -> None:
+        pond.chunk = Chunk(pond.chunks.pop(0), pond.shape.retries.immediately, set(pond.ripples))
+        pond.since_chunk = 0
+        for name in pond.shape.roots:
+            self._execute_for_chunk(pond, name)
+
+    def _execute_for_chunk(self, pond: Pond, name: str) -> None:
+        ripple = pond.ripples[name]
+        started, ripple.start_f = ripple.start_f, pond.end_f
+        self._execute(pond, name)
+        ripple.start_f = started
+
+    def _report_to_chunk(self, pond: Pond, chunk: Chunk, report: Report) -> None:
+        if isinstance(report, Done):
+            chunk.left.remove(report.ripple)
+            for name, ripple in pond.ripples.items():
+                if report.ripple in ripple.parents and not chunk.left.intersection(ripple.parents):
+                    self._execute_for_chunk(pond, name)
+            if not chunk.left:
+                self._publish_chunk(pond)
+        elif chunk.immediate_left > 0:
+            chunk.immediate_left -= 1
+            self._execute_for_chunk(pond, report.ripple)
+        else:
+            self._stop_chunk(pond)
+
+    def _publish_chunk(self, pond: Pond) -> None:
+        pond.chunk = None
+        for ripple in pond.ripples.values():
+            if ripple.end_f > pond.end_f:  # left behind by a Run that failed, it does not have what the chunk made
+                ripple.start_f = ripple.end_f = pond.end_f
+                ripple.prev = min(ripple.prev, pond.end_f)
+        self._effects.append(
+            RunFinished(
+                pond=pond.shape.key, reason=Reason.BACKFILL, number=0, freshness=pond.end_f, delay=pond.end_delay
+            )
+        )
+
+    def _stop_chunk(self, pond: Pond) -> None:
+        if pond.chunk is not None:
+            pond.chunk = None
+            for ripple in pond.ripples.values():
+                ripple.is_busy = False
+
     def _start_forced(self, pond: Pond) -> bool:
         f = pond.source_f(self._now)
-        if pond.roots_busy:
+        if pond.roots_busy or pond.waits_for_chunk:
             return False
         if f <= pond.start_f:
             if pond.end_f == NEVER:
                 pond.is_forced = False
                 return False
-            if any(ripple.is_busy for ripple in pond.ripples.values()):
+            if self._is_busy(pond):
                 return False
             for ripple in pond.ripples.values():
                 ripple.prev = ripple.start_f = ripple.end_f = min(ripple.prev, pond.end_f - 1)
@@ -223,6 +285,8 @@ class RulesHost:
         for source in pond.sources.values():
             source.taken = source.end_f
         pond.start_f = f
+        if pond.since_chunk is not None:
+            pond.since_chunk += 1
         is_new, pond.top_f = f > pond.top_f, max(pond.top_f, f)
         left = sum(is_new or ripple.end_f < f for ripple in pond.ripples.values())
         pond.active.append(Run(f, pond.delay, left, pond.shape.retries.immediately))
@@ -266,6 +330,9 @@ class RulesHost:
         if not ripple.is_busy or ripple.attempt != report.attempt:
             return
         ripple.is_busy = False
+        if pond.chunk is not None:
+            self._report_to_chunk(pond, pond.chunk, report)
+            return
         reached = [run for run in pond.active if ripple.end_f < run.f <= ripple.start_f]
         if isinstance(report, Done):
             took = self._now - ripple.since
@@ -301,7 +368,7 @@ class RulesHost:
         if pond.is_failed and pond.end_f > pond.failed_f:
             pond.is_failed, pond.failures, pond.failed_f = False, 0, NEVER
             self._set_blocked(pond)
-        if pond.wave is Pacing.EAGER:
+        if pond.asking_wave is Pacing.EAGER:
             self._tap(pond)
 
     def _publish(self, pond: Pond) -> None:
@@ -319,18 +386,21 @@ class RulesHost:
             pond.start_f = max([pond.end_f, *(run.f for run in pond.active)])
             pond.delay = pond.active[-1].delay if pond.active else pond.end_delay
             for ripple in pond.ripples.values():
-                if not ripple.is_busy:
+                if not ripple.is_busy or pond.chunk:
                     ripple.roll_back()
             self._set_blocked(pond)
 
     def _drop(self, pond: Pond) -> None:
         pond.want, pond.targets, pond.wave, pond.tide, pond.skip = NONE, [], None, None, 0
+        pond.followers = {}
         pond.is_woken = pond.is_forced = False
         for ripple in pond.ripples.values():
             ripple.want, ripple.told = NONE, dict.fromkeys(ripple.parents, NONE)
         self._tell_sinks(pond, lambda _, source: setattr(source, "told", NONE))
 
     def _kill(self, pond: Pond) -> None:
+        self._stop_chunk(pond)
+        pond.chunks = []
         for ripple in pond.ripples.values():
             ripple.is_busy = False
             ripple.roll_back()
@@ -347,6 +417,34 @@ class RulesHost:
             for key in pond.sources:
                 self._send(key, lambda source, _: self._slumber(source, seen), NONE)
 
+    def _follow(self, pond: Pond, name: str, given: Follow | None) -> None:
+        if given is None:
+            pond.followers.pop(name, None)
+            return
+        if name not in pond.followers:
+            new_until = None if given.is_resting else self._now + 672 * QUARTER
+            pond.followers[name] = Follower(given.tz, given.sure, self._now, new_until)
+        pond.followers[name].sure = given.sure
+        self._look(pond, name)
+
+    def _look(self, pond: Pond, name: str) -> None:
+        follower = pond.followers[name]
+        was_resting = follower.is_resting
+        limit = pond.period if name == "wave" else pond.tide
+        follower.look(self._now, hold_of(limit or 0), pond.lead)
+        if was_resting and name == "wave" and pond.asking_wave is Pacing.EAGER:
+            self._tap(pond)
+
+    def _read(self, pond: Pond, at: int) -> None:
+        is_woken = False
+        for name, follower in pond.followers.items():
+            was_resting = follower.is_resting
+            follower.read(at)
+            self._look(pond, name)
+            is_woken |= was_resting and not follower.is_resting
+        if is_woken:
+            self._target(pond, self._now)
+
     def _verb(self, pond: Pond, verb: Verb) -> None:
         match verb:
             case Tap():
@@ -355,12 +453,17 @@ class RulesHost:
                 self._target(pond, self._now)
             case Wave(pacing=pacing):
                 pond.wave = pacing
-                if pacing is Pacing.EAGER:
+                self._follow(pond, "wave", verb.follow)
+                if pond.asking_wave is Pacing.EAGER:
                     self._tap(pond)
             case Tide(limit=limit):
                 pond.tide = limit
+                self._follow(pond, "tide", verb.follow)
+            case Read(at=at):
+                self._read(pond, min(at, self._now))
             case Calm():
                 pond.wave = pond.tide = None
+                pond.followers = {}
             case Sleep(upstream=True):
                 self._slumber(pond, set())
                 self._deliver()
@@ -368,9 +471,22 @@ class RulesHost:
                 self._drop(pond)
             case Kill():
                 self._kill(pond)
+            case Backfill() | Withdraw():
+                self._verb_of_chunks(pond, verb)
             case Clear() | Wake() | Force():
                 self._clear(pond)
                 pond.is_woken |= isinstance(verb, Wake)
                 pond.is_forced |= isinstance(verb, Force)
             case _:
                 raise NotImplementedError(verb)
+
+    def _verb_of_chunks(self, pond: Pond, verb: Backfill | Withdraw) -> None:
+        name, running = verb.chunk, pond.chunk is not None and pond.chunk.name == verb.chunk
+        if isinstance(verb, Withdraw):
+            if name in pond.chunks:
+                pond.chunks.remove(name)
+            elif verb.stop and running:
+                self._stop_chunk(pond)
+        elif name not in pond.chunks and not running and not pond.is_killed and pond.end_f != NEVER:
+            pond.chunks.append(name)
+            pond.since_chunk = pond.since_chunk or 0

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from pondage.kernel.demand import NEVER, NONE, PondKey, PondShape
 from pondage.kernel.demand.state import Pacing
+from tests.kernel.demand.rules_readers import Follower
 
 
 @dataclass
@@ -46,6 +47,13 @@ class Run:
 
 
 @dataclass
+class Chunk:
+    name: str
+    immediate_left: int
+    left: set[str]
+
+
+@dataclass
 class Pond:
     shape: PondShape
     ripples: dict[str, Ripple]
@@ -65,6 +73,7 @@ class Pond:
     failures: int = 0
     wave: Pacing | None = None
     tide: int | None = None
+    followers: dict[str, Follower] = field(default_factory=dict)
     is_woken: bool = False
     is_forced: bool = False
     arrived_at: int = 0
@@ -72,6 +81,13 @@ class Pond:
     skip: int = 0
     corrected_at: int = NEVER
     has_run: bool = False
+    chunks: list[str] = field(default_factory=list)
+    chunk: Chunk | None = None
+    since_chunk: int | None = None
+
+    @property
+    def waits_for_chunk(self) -> bool:
+        return self.chunk is not None or bool(self.chunks and self.since_chunk is not None and self.since_chunk >= 10)
 
     @property
     def has_pull(self) -> bool:
@@ -92,9 +108,18 @@ class Pond:
             return self.start_f + 1
         return None if self.is_failed else next((each for each in self.targets if each > self.start_f), None)
 
+    def rests(self, name: str) -> bool:
+        return name in self.followers and self.followers[name].is_resting
+
+    @property
+    def asking_wave(self) -> Pacing | None:
+        return None if self.rests("wave") else self.wave
+
     @property
     def limit(self) -> int | None:
-        return 0 if self.wave is Pacing.JUST_IN_TIME else self.tide
+        if self.asking_wave is Pacing.JUST_IN_TIME:
+            return 0
+        return None if self.rests("tide") else self.tide
 
     def pace(self, part: int) -> int:
         return max((source.pace[part] for source in self.gating.values()), default=0)

@@ -82,14 +82,17 @@ def clear_and_wait(mix: Mix, started: Started) -> None:
     simulation.run_until(400 * SECOND)
 
 
+@pytest.mark.parametrize("backfills", [False, True], ids=["", "backfills"])
 @pytest.mark.parametrize("deploys", [False, True], ids=["verbs", "verbs and deploys"])
 @pytest.mark.parametrize("chunk", CHUNKS)
-def test_any_mix_of_verbs_faults_and_windows_keeps_every_invariant_in_any_order(chunk: int, deploys: bool) -> None:
+def test_any_mix_of_verbs_faults_and_windows_keeps_every_invariant_in_any_order(
+    chunk: int, deploys: bool, backfills: bool
+) -> None:
     """After each step: end_f never falls, end_f <= start_f, no Run above its Sources, no second completed Run at one
     freshness, no met target kept, nothing startable left, every cache true. Whatever the order, the same outcome.
     """
     for seed in seeds(chunk, 300):
-        mix = random_mix(seed, deploys=deploys)
+        mix = random_mix(seed, deploys=deploys, backfills=backfills)
         outcomes = []
         for order in range(3):
             started = mix.start(order)
@@ -100,11 +103,12 @@ def test_any_mix_of_verbs_faults_and_windows_keeps_every_invariant_in_any_order(
         assert outcomes[2] == outcomes[0], seed
 
 
+@pytest.mark.parametrize("backfills", [False, True], ids=["", "backfills"])
 @pytest.mark.parametrize("deploys", [False, True], ids=["verbs", "verbs and deploys"])
 @pytest.mark.parametrize("chunk", CHUNKS)
-def test_nothing_is_stranded_after_faults_are_cleared(chunk: int, deploys: bool) -> None:
+def test_nothing_is_stranded_after_faults_are_cleared(chunk: int, deploys: bool, backfills: bool) -> None:
     for seed in seeds(chunk + 10, 300):
-        mix = random_mix(seed, deploys=deploys)
+        mix = random_mix(seed, deploys=deploys, backfills=backfills)
         started = mix.start()
         clear_and_wait(mix, started)
         assert started.watcher.violations == [], seed
@@ -112,6 +116,8 @@ def test_nothing_is_stranded_after_faults_are_cleared(chunk: int, deploys: bool)
         for key, state in started.play.ponds.states.items():
             assert not state.targets, (seed, key)
             assert not state.active, (seed, key)
+            assert not state.chunks, (seed, key)
+            assert state.chunk is None, (seed, key)
             assert state.condition.value == "ok", (seed, key)
             assert mix.drops_demand or not state.has_pull, (seed, key)
         before = started.outcome().runs()
@@ -140,10 +146,11 @@ class ForgetfulHost(VirtualHost):
         return result
 
 
+@pytest.mark.parametrize("backfills", [False, True], ids=["", "backfills"])
 @pytest.mark.parametrize("deploys", [False, True], ids=["verbs", "verbs and deploys"])
-def test_storing_only_what_changed_as_json_after_every_step_changes_nothing(deploys: bool) -> None:
+def test_storing_only_what_changed_as_json_after_every_step_changes_nothing(deploys: bool, backfills: bool) -> None:
     for seed in range(150):
-        mix = random_mix(seed, deploys=deploys)
+        mix = random_mix(seed, deploys=deploys, backfills=backfills)
         plain, forgetful = mix.start(), mix.start(make_host=ForgetfulHost)
         for started in (plain, forgetful):
             started.simulation.run_until(60 * SECOND)
@@ -179,6 +186,8 @@ def random_garbage(rng: random.Random, keys: list[PondKey]) -> Event:
                 {"event": "calm", "pond": pond, "name": ripple},
                 {"event": "deploy", "pond": pond, "definition": rng.choice(["1", "2", "?"])},
                 {"event": "rollback", "pond": pond, "run": ripple},
+                {"event": "backfill", "pond": pond, "chunk": ripple},
+                {"event": "withdraw", "pond": pond, "chunk": ripple, "stop": rng.random() < 0.5},
                 {"event": "sleep", "pond": pond, "upstream": rng.random() < 0.5},
                 *(
                     {"event": kind, "pond": pond}

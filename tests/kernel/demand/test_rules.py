@@ -27,10 +27,11 @@ def test_the_rules_as_written_down_pass_the_scenarios(scenario: Scenario) -> Non
     assert check(scenario, RulesHost).mismatches == []
 
 
+@pytest.mark.parametrize("backfills", [False, True], ids=["demand", "demand and backfills"])
 @pytest.mark.parametrize("delivery", list(Delivery))
-def test_the_machine_does_what_the_rules_as_written_down_do(delivery: Delivery) -> None:
+def test_the_machine_does_what_the_rules_as_written_down_do(delivery: Delivery, backfills: bool) -> None:
     for seed in range(SEEDS):
-        mix = random_mix(seed)
+        mix = random_mix(seed, backfills=backfills)
         assert played(mix, VirtualHost(), delivery) == played(mix, RulesHost(), delivery), f"seed {seed}"
 
 

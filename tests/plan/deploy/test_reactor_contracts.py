@@ -45,8 +45,9 @@ def test_a_reactor_of_another_project_that_is_fine_today_may_not_be_broken():
 
 
 def test_a_pond_that_a_reactor_reads_and_that_is_not_there_is_said():
-    (absent,) = reactor_messages([reads()], [], before={}, after=world("2.0.0"))
+    absent, newer = reactor_messages([reads()], [], before={}, after=world("2.0.0"))
     assert (absent.kind, absent.pond) == ("not_deployed", "orders@1")
+    assert newer.text == 'reactor quote reads orders@1; @2 exists: write `Source("orders", ">=2")`'
     (gone,) = reactor_messages([], [runs()], before=world("1.2.0"), after=world("2.0.0"))
     assert (gone.kind, gone.text) == (
         "removed_source", "reactor quote reads orders@1, which is removed: it hears nothing of it any more"

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from pondage.define.pond.definition import SourceDefinition
+from pondage.define.pond.definition import PondDefinition, SourceDefinition
 from pondage.plan.deploy.graph import in_order, key_of
 from pondage.plan.deploy.planner import make_plan
 from pondage.plan.deploy.schemas import Column, analysed, column_changes, larger, schema_bump
@@ -73,6 +73,26 @@ def test_what_changed_and_everything_below_computes_anew_in_order(shop: Plan):
     assert changed(shop, "sales").recomputes == ("sales@1", "aaa@1")
     assert changed(shop, "rates").recomputes == ("rates@1", "sales@1", "aaa@1")
     assert make_plan(shop.ponds, deployed(shop), project="shop").recomputes == ()
+
+
+def test_a_table_that_grows_goes_on_with_its_next_batch_unless_what_it_reads_begins_anew():
+    def growing(name: str, *sources: str) -> PondDefinition:
+        return msgspec.structs.replace(a_pond(name, *sources), mode="append")
+
+    ponds = [
+        growing("raw"),
+        growing("clean", "raw"),
+        a_pond("board", "clean"),
+        a_pond("rates"),
+        growing("rows", "rates"),
+    ]
+    first = make_plan(ponds, [], project="shop")
+    assert first.goes_on == ()
+    again = changed(first, "raw")
+    assert (again.recomputes, again.goes_on) == (("raw@1", "clean@1", "board@1"), ("raw@1", "clean@1"))
+    assert changed(first, "rates").goes_on == ()
+    replaced = [msgspec.structs.replace(pond, mode="replace") if pond.name == "raw" else pond for pond in first.ponds]
+    assert make_plan(replaced, deployed(first), project="shop").goes_on == ()
 
 
 def test_ponds_of_other_projects_below_compute_anew_too(shop: Plan):

@@ -31,6 +31,8 @@ MARKS = [
     "${spark.app.id}",
     "${sparkconf:spark.app.id}",
     "${hiveconf:spark.app.id}",
+    "${env.HOME}",  # the last two are as Hadoop writes them
+    "${java.home}",
 ]
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from pondage.define.pond.definition import ScheduleDefinition, Triggers
 from pondage.errors import NotFound
-from pondage.kernel.demand.events import Kill, Pulse
+from pondage.kernel.demand.events import Clear, Kill, Pulse
 from pondage.kernel.demand.shape import PondKey
 from pondage.ledger.act.branching import deployed
 from pondage.ledger.act.deploy import deploy
@@ -76,6 +76,19 @@ def test_a_failed_pond_explains_itself_and_the_pond_below_names_it(world: World)
     assert blocked.hint == "pondage why orders"
 
 
+def test_a_pond_that_failed_in_its_first_run_has_no_data_that_would_stay(world: World) -> None:
+    worker = world.worker()
+    for is_first in (True, False):
+        world.send(Pulse(pond=PondKey("orders@1")))
+        held = worker.claim()
+        assert held is not None
+        worker.fail(held)
+        assert ("The last good data stays published." in ask(world, "orders").gates[0].text) is not is_first
+        world.send(Clear(pond=PondKey("orders@1")))
+        world.send(Pulse(pond=PondKey("orders@1")))
+        worker.drain()
+
+
 def test_nothing_that_would_be_refused_is_proposed_for_a_blocked_pond(world: World) -> None:
     world.send(Kill(pond=PondKey("orders@1")))
     assert gates(world, "reports") == ["blocked", "no demand"]
@@ -138,6 +151,13 @@ def test_another_major_is_not_found_but_the_one_that_is_there_is_named(world: Wo
         ("window", {"opens": 120 * SECOND}, "opens in 1 min"),
         ("window", {"opens": None}, "unknown time"),
         ("ripple busy", {"ripples": ["clean"]}, "clean still runs"),
+        ("backfill", {"ripples": ["clean"], "waiting": 2, "is_first": True}, "at clean, and 2 chunks wait behind it"),
+        (
+            "backfill",
+            {"ripples": [], "waiting": 1, "is_first": True},
+            "1 chunk of a backfill waits and goes before any",
+        ),
+        ("backfill", {"ripples": [], "waiting": 1}, "1 chunk of a backfill waits until no other Run is active"),
         ("deploying", {"definition": "7"}, "A new definition"),
         ("not deployed", {"source": "fx@1"}, "fx@1 is not deployed"),
         ("pool", {"name": "gpu", "size": 2}, "all 2 slots"),

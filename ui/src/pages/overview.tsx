@@ -9,7 +9,7 @@ import { Age, Command, Elapsed, Empty, PageHead, Panel, StateChip } from "../par
 import { Link, PondLink } from "../parts/link";
 import { Word } from "../parts/word";
 import type { PondView, ProcessView, RhythmView } from "../types";
-import { countText, durationText, listText, machineText, numberText, shortName } from "../words";
+import { countText, durationText, listText, machineText, momentText, numberText, shortName } from "../words";
 import type { Page } from "./page";
 
 const MOST = 8;
@@ -194,7 +194,10 @@ function reason(cause: Cause): ReactNode {
     case "missing":
       return "It is read by others, and is not deployed.";
     case "reactor":
-      return reactor?.error ?? `It is ${(reactor?.state ?? "").toLowerCase()}.`;
+      if (reactor?.error != null) return reactor.error;
+      return reactor?.stuck == null
+        ? `It is ${(reactor?.state ?? "").toLowerCase()}.`
+        : `${reactor.stuck} does not go on since ${momentText(reactor.stuck_at ?? 0)}.`;
     case "stale": {
       const limit = Math.min(...(pond?.triggers ?? []).flatMap((trigger) => trigger.limit_us ?? []));
       return `It is older than its Tide of ${durationText(limit)} allows.`;

@@ -114,6 +114,8 @@ function Changes({ deployment, waiting }: { deployment: DeploymentView; waiting:
   const plan = isPlan(deployment.plan) ? deployment.plan : null;
   const changed = useMemo(() => (plan?.ponds ?? []).filter((pond) => pond.change !== "unchanged"), [plan]);
   const same = (plan?.ponds.length ?? 0) - changed.length;
+  const growing = plan?.goes_on ?? [];
+  const anew = (plan?.recomputes ?? []).filter((key) => !growing.includes(key));
   return (
     <div className="stack">
       <Panel
@@ -148,8 +150,11 @@ function Changes({ deployment, waiting }: { deployment: DeploymentView; waiting:
             {plan.messages.map((message) => (
               <li key={message.text}>{message.text}</li>
             ))}
-            {plan.recomputes.length === 0 ? null : (
-              <li>These compute anew when somebody wants them next: {listText(plan.recomputes.map(shortName))}.</li>
+            {anew.length === 0 ? null : (
+              <li>These compute anew when somebody wants them next: {listText(anew.map(shortName))}.</li>
+            )}
+            {growing.length === 0 ? null : (
+              <li>These keep their rows and take their next batch: {listText(growing.map(shortName))}.</li>
             )}
           </ul>
         </Panel>

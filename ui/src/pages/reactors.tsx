@@ -36,7 +36,8 @@ function Reactors() {
               {reactors.map((each) => (
                 <li key={each.name}>
                   <Link params={{ reactor: each.name }} current={each === chosen} className="pick">
-                    <strong>{each.name}</strong> <StateChip state={each.state} />
+                    <strong>{each.name}</strong> <StateChip state={each.state} />{" "}
+                    {each.stuck === null ? null : <Tag>stuck</Tag>}
                     <br />
                     <span className="faint">{each.sources.join(", ")}</span>
                   </Link>
@@ -66,7 +67,7 @@ function Reactor({ reactor }: { reactor: ReactorView }) {
   const why = useGet<ReactorWhyView>(
     `why/${encodeURIComponent(reactor.name)}`,
     {},
-    `${reactor.state}/${known?.fires ?? 0}/${known?.hold ?? ""}`,
+    `${reactor.state}/${reactor.stuck ?? ""}/${known?.fires ?? 0}/${known?.hold ?? ""}`,
   );
   const dead = useGet<Letter[]>(reactor.is_owned ? `${at}/dead` : null, {}, known?.dead.length ?? 0);
   const history = useGet<HistoryLine[]>(

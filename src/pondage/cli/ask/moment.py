@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from pondage.define.values.duration import parsed_duration
 from pondage.errors import PondageError
+
+if TYPE_CHECKING:
+    from pondage.cli.client.desk import Desk
 
 _AGO = re.compile(r"(?P<long>(?:\d+\s*(?:ms|[smhd])\s*)+)(?:ago)?\Z")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -43,3 +47,11 @@ def required_moment(text: str, now: int, *, option: str) -> int:
             code="BAD_MOMENT",
         )
     return at
+
+
+def as_of(opened: Desk, then: str) -> int | str:
+    """Answer a moment, or else what must be a Run: whoever answers knows."""
+    from pondage.operations import installation
+
+    at = parsed_moment(then, opened.ask(installation.about).at)
+    return then if at is None else at

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
+from typing import Literal
 
 import click
 
-from pondage.cli.ask.moment import parsed_moment
+from pondage.cli.ask.moment import as_of
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.answer import ask, print_answer
@@ -14,7 +16,7 @@ from pondage.cli.follow.ponds import pulse_and_follow
 from pondage.cli.printing.output import print_view
 from pondage.define.values.names import split_key
 from pondage.ledger.act.questions import words_of
-from pondage.operations import demand, installation, ponds
+from pondage.operations import demand, ponds
 
 
 @verb
@@ -29,6 +31,13 @@ from pondage.operations import demand, installation, ponds
     metavar="WHEN",
     help="Read the past: a freshness (2h is two hours ago, 2026-05-04T06:00) or a Run (its id, or sales#12).",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["spark", "duckdb"]),
+    default="spark",
+    show_default=True,
+    help="Who answers: Spark on a worker, or DuckDB here and at once, in its own SQL.",
+)
 @click.option("--limit", "-n", type=click.IntRange(1, 100_000), default=100, show_default=True, help="Rows at most.")
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), default=300.0, show_default=True)
 @settings_and_json
@@ -38,6 +47,7 @@ def query(
     is_tap: bool,
     is_pulse: bool,
     then: str | None,
+    engine: Literal["spark", "duckdb"],
     limit: int,
     timeout_s: float,
     is_json: bool,
@@ -50,22 +60,26 @@ def query(
 
     With --as-of a time it sees the newest data that is not fresher than that; with --as-of a Run that Run, what it read
     of its Sources, and everything else as fresh as it was. Only what is still retained can be read.
+
+    With --engine duckdb no worker is needed; a Ripple is one quoted name there: `SELECT * FROM "sales.clean"`.
     """
     from pondage.project.sql import tables_or_none, with_majors_quoted
 
     if sum((is_tap, is_pulse, then is not None)) > 1:
         raise click.UsageError("give only one of --tap, --pulse and --as-of")
-    text = with_majors_quoted(sys.stdin.read() if sql == "-" else sql)
+    text = sys.stdin.read() if sql == "-" else sql
+    text = text if engine == "duckdb" else with_majors_quoted(text)
     tables = tables_or_none(text)
-    with desk(settings) as opened, opened.workers():
-        as_of = None if then is None else _as_of(opened, then)
+    needs_workers = engine == "spark" or is_pulse
+    with desk(settings) as opened, opened.workers() if needs_workers else nullcontext():
+        moment = None if then is None else as_of(opened, then)
         if is_tap or is_pulse:
             keys = _ponds(opened, text, tables)
             if is_tap:
                 _tap(opened, keys)
             elif keys:
                 pulse_and_follow(settings, opened, *keys, timeout_s=timeout_s, is_quiet=is_json)
-        answer = ask(opened, text, limit=limit, timeout_s=timeout_s, as_of=as_of)
+        answer = ask(opened, text, limit=limit, timeout_s=timeout_s, as_of=moment, engine=engine)
     print_view(answer, lambda: print_answer(settings, answer), is_json=is_json)
 
 
@@ -83,9 +97,3 @@ def _tap(opened: Desk, keys: list[str]) -> None:
     for key in keys:
         opened.ask(demand.tap, pond=key)
         click.echo(f"{key} was tapped; the rows here are those of before", err=True)
-
-
-def _as_of(opened: Desk, then: str) -> int | str:
-    """Answer a moment, or else what must be a Run: whoever answers knows."""
-    at = parsed_moment(then, opened.ask(installation.about).at)
-    return then if at is None else at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,21 @@ class Settings:
         self.token: str | None = None
         self.is_traced = False
         self.is_colorless = False
+
+
+_OF_AN_ENVIRONMENT = re.compile(r"\bpondage (?!(?:dev|env|error|init|live|serve|warmup|worker)\b)(?=[a-z])")
+
+
+def typed(text: str, settings: Settings | None = None) -> str:
+    """Answer a text with its commands as they must be typed to mean the environment of this call.
+
+    A call without --env means that of the project file, and so do the commands; a text that names one is right already.
+    """
+    context = click.get_current_context(silent=True)
+    given = settings or (None if context is None else context.find_object(Settings))
+    if given is None or given.environment is None or "--env" in text:
+        return text
+    return _OF_AN_ENVIRONMENT.sub(f"pondage --env {given.environment} ", text)
 
 
 def _remember(name: str) -> Callable[[click.Context, click.Parameter, object], None]:

@@ -93,8 +93,8 @@ def not_of_library(components: Iterable[ComponentDefinition]) -> tuple[Component
 
 def listed_components() -> list[KnownComponent]:
     """Answer every component by name. What the files of this folder say comes before what is deployed."""
-    with _opened() as opened:
-        asked = [] if opened is None else opened.ask(components.component_list)
+    with opened() as somebody:
+        asked = [] if somebody is None else somebody.ask(components.component_list)
     found = {one.name: one for one in asked}
     project = this_project()
     for name, one in known_components().items():
@@ -107,33 +107,33 @@ def listed_components() -> list[KnownComponent]:
 
 def listed_types() -> list[KnownType]:
     """Answer every type, those that are built in first. What this folder declares comes before what is deployed."""
-    with _opened() as opened:
-        found = {one.key: one for one in ([] if opened is None else opened.ask(components.type_list))}
+    with opened() as somebody:
+        found = {one.key: one for one in ([] if somebody is None else somebody.ask(components.type_list))}
     project = this_project()
     for key, one in known_types().items():
         found[key] = known_type(one, "" if project is None or one.is_built_in else project.name)
     return sorted(found.values(), key=lambda one: not one.is_built_in)
 
 
-def deployed(opened: Desk | None = None) -> tuple[Registry, TypeRegistry] | None:
+def deployed(of: Desk | None = None) -> tuple[Registry, TypeRegistry] | None:
     """Answer the components and types that are deployed; None when there is nobody to ask."""
-    if opened is None:
-        with _opened() as other:
+    if of is None:
+        with opened() as other:
             return None if other is None else deployed(other)
-    found = {one.name: one.definition for one in opened.ask(components.component_list) if one.archive}
-    return found, {one.key: one for one in opened.ask(components.type_list) if not one.is_built_in}
+    found = {one.name: one.definition for one in of.ask(components.component_list) if one.archive}
+    return found, {one.key: one for one in of.ask(components.type_list) if not one.is_built_in}
 
 
 @contextmanager
-def _opened() -> Iterator[Desk | None]:
+def opened() -> Iterator[Desk | None]:
     """Open what can be asked: the server that the call names, or a ledger that is there already; None without one."""
     context = click.get_current_context(silent=True)
     settings = context.find_object(Settings) if context is not None else None
     if settings is None or not (settings.server is not None or _has_ledger()):
         yield None
         return
-    with desk(settings) as opened:
-        yield opened
+    with desk(settings) as found:
+        yield found
 
 
 def _has_ledger() -> bool:

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
+import click
+
 from pondage.cli.client.desk import Desk
 from pondage.cli.files import registry
 from pondage.cli.files.inference import Asker
@@ -14,6 +16,9 @@ from pondage.define.job.component import Registry
 from pondage.define.job.flow import MAX_DOCUMENT, FlowRefused, Tree
 from pondage.define.job.job import JobProblem
 from pondage.define.types.type_registry import TypeRegistry
+from pondage.errors import NotFound
+from pondage.ledger.act import flow_constants
+from pondage.operations import flows
 from pondage.plan.flow.code import code_of
 from pondage.plan.flow.planner import PlannedFlow, plan_flow
 from pondage.plan.job.inference import Inference
@@ -33,7 +38,31 @@ def planned_tree(
     """Load and plan a tree with the library, the project's files and what is deployed; raises FlowRefused with
     everything that is wrong. Nobody is asked what is deployed when the tree fits without it.
     """
-    return _planned(file, name, opened, inferring)[0]
+    planned = _planned(file, name, opened, inferring)[0]
+    _require_stored(planned, opened)
+    return planned
+
+
+def _require_stored(planned: PlannedFlow, opened: Desk | None) -> None:
+    """Refuse a tree that names constants which nobody has stored, as far as somebody can be asked."""
+    named = flow_constants.refs(planned.plan)
+    if not named:
+        return
+    if opened is None:
+        with registry.opened() as other:
+            if other is not None:
+                _require_stored(planned, other)
+            else:
+                click.echo("whether its constants are stored is not known: there is no ledger here", err=True)
+            return
+    problems = []
+    for node, ref in named.items():
+        try:
+            opened.ask(flows.flow_constant, ref=ref)
+        except NotFound:
+            problems.append(flow_constants.missing(node))
+    if problems:
+        raise FlowRefused(problems)
 
 
 def _planned(

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import click
 import msgspec
@@ -24,11 +24,24 @@ from pondage.views.words import count_text
 Answer = TypeVar("Answer")
 
 
-def ask(opened: Desk, sql: str, *, limit: int, timeout_s: float = 300.0, as_of: int | str | None = None) -> QueryView:
-    """Let a worker answer a question; raises what the worker said, or `TookTooLong`. Ctrl-C withdraws it."""
+def ask(
+    opened: Desk,
+    sql: str,
+    *,
+    limit: int,
+    timeout_s: float = 300.0,
+    as_of: int | str | None = None,
+    engine: Literal["spark", "duckdb"] = "spark",
+) -> QueryView:
+    """Let a worker, or the embedded engine, answer a question; raises what that said, or `TookTooLong`.
+
+    Ctrl-C withdraws it.
+    """
     from pondage.operations import questions
 
-    asked = opened.ask(questions.query, sql=sql, limit=limit, as_of=as_of)
+    asked = opened.ask(questions.query, sql=sql, limit=limit, as_of=as_of, door="query", engine=engine)
+    if asked.state == "done":
+        return msgspec.json.decode(asked.result, type=QueryView)
     try:
         answer = answer_of(opened, asked.id, QueryView, timeout_s=timeout_s, hint="pondage show POND")
         return msgspec.structs.replace(answer, notes=asked.notes)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import click
 
 from pondage.cli.client.desk import Desk, desk
-from pondage.cli.client.settings import Settings
+from pondage.cli.client.settings import Settings, typed
 from pondage.cli.printing.output import print_json
 from pondage.operations import ponds
 from pondage.views.ponds.status import PondView, StatusView
@@ -66,7 +66,7 @@ def what_follows(view: StatusView, pond: PondView) -> str:
     text = f"it is {pond.state}: {pond.next.text}{when}"
     if not heard_of(view.processes):
         return f"{text} (no process of Pondage runs; start one: pondage dev)"
-    return f"{text} (more: pondage why {pond.name})"
+    return typed(f"{text} (more: pondage why {pond.key})")
 
 
 def if_taken(pond: PondView, done: str) -> str:

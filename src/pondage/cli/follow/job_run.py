@@ -16,7 +16,7 @@ from pondage.cli.printing.jobs import COMPONENT_COLUMNS, component_rows, crash_t
 from pondage.cli.printing.output import console, is_terminal, print_view, rich_table
 from pondage.operations import jobs
 from pondage.views.jobs.jobs import ComponentView, JobRunDetail
-from pondage.views.words import moment_text
+from pondage.views.words import count_text, moment_text
 
 Show = Callable[[JobRunDetail], None]
 
@@ -132,7 +132,8 @@ class Lines:
         crashed = crash_text(one, now) if deaths != seen[2] else ""
         if looks[0] == seen[0] and not crashed and (not looks[1] or looks[1] == seen[1]):
             return ""
-        return "  ".join(filter(None, [one.name, one.state, one.cause, crashed, looks[1]]))
+        whence = "from the run before" if one.is_restored else ""
+        return "  ".join(filter(None, [one.name, one.state, whence, one.cause, crashed, looks[1]]))
 
 
 def _changed_at(one: ComponentView, now: int) -> int:
@@ -147,5 +148,5 @@ def killed_text(view: JobRunDetail) -> str:
     run = view.run
     noun, verb = ("node", "flow") if run.is_flow else ("component", "job")
     running = run.counts.get("RUNNING", 0)
-    rest = f"; {running} {noun}(s) may end within 30 s" if run.ended_at is None else ""
+    rest = f"; {count_text(running, noun)} may end within 30 s" if run.ended_at is None else ""
     return f"{run.id} is {run.state}{rest}; to go on later: pondage {verb} resume {run.id}"

@@ -70,7 +70,7 @@ def _name(each: LineageTable) -> str:
 
 
 def _run(each: LineageTable) -> str:
-    return each.run or ("-" if each.is_deployed else "not deployed")
+    return f"#{each.number}" if each.number is not None else ("-" if each.is_deployed else "not deployed")
 
 
 def _age(each: LineageTable, now: int) -> str:

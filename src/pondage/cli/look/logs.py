@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, settings_and_json, verb
+from pondage.cli.client.settings import Settings, settings_and_json, typed, verb
 from pondage.cli.follow.screen import Quietly
 from pondage.cli.printing.output import print_json, styled
 from pondage.operations import runs
 from pondage.views.runs.logs import LogLine, LogsView
-from pondage.views.words import moment_text
+from pondage.views.words import list_text, moment_text
 
 
 @verb
@@ -38,12 +38,24 @@ def logs(settings: Settings, subject: str | None, follow: bool, ripple: str | No
         for line in view.lines:
             print_line(settings, line)
         if not view.lines:
-            click.echo(_nothing(view, subject), err=True)
+            click.echo(typed(_nothing(view, subject)), err=True)
+        elif len(view.runs) == 1 and subject in (view.runs[0].partition("@")[0], view.runs[0].partition("#")[0]):
+            click.echo(typed(_one_run(view.runs[0])), err=True)
+
+
+def _one_run(run: str) -> str:
+    pond, _, number = run.partition("#")
+    earlier = f"; the one before: pondage logs {pond}#{int(number) - 1}" if int(number) > 1 else ""
+    return f"these are the lines of {run}, its newest Run{earlier}"
 
 
 def _nothing(view: LogsView, subject: str | None) -> str:
     if view.files:
         return "nothing was logged"
+    if view.runs:
+        return (
+            f"no Ripple of {list_text(view.runs[:3])} has been executed on a worker; try: pondage show {view.runs[0]}"
+        )
     if view.reactor is not None:
         return f"no worker has done anything for reactor {view.reactor} yet; try: pondage why {view.reactor}"
     return f"nothing has run yet; try: pondage run {subject or 'POND'}"

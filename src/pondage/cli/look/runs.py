@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from pondage.cli.client.desk import asked
-from pondage.cli.client.settings import Settings, settings_and_json, verb
+from pondage.cli.client.settings import Settings, settings_and_json, typed, verb
 from pondage.cli.printing.output import print_json, print_table
 from pondage.cli.printing.ponds import RUNS_COLUMNS, run_row
 from pondage.operations.runs import runs as newest
@@ -26,9 +26,9 @@ def runs(settings: Settings, pond: str | None, state: str | None, limit: int, is
         print_json(view)
         return
     if not view.runs:
-        click.echo(f"no Runs; try: pondage run {pond or 'POND'}")
+        click.echo(typed(f"no Runs; try: pondage run {pond or 'POND'}"))
         return
     print_table(settings, RUNS_COLUMNS, [run_row(run, view.at) for run in view.runs], numbers=("TOOK",))
     if view.has_more:
         again = ["pondage runs", *([pond] if pond else []), *([f"--state {state}"] if state else [])]
-        click.echo(f"older ones are left out; try: {' '.join(again)} -n {min(1000, limit * 5)}")
+        click.echo(typed(f"older ones are left out; try: {' '.join(again)} -n {min(1000, limit * 5)}"))

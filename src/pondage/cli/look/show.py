@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pondage.cli.client.desk import desk
-from pondage.cli.client.settings import Settings, settings_and_json, verb
+from pondage.cli.client.settings import Settings, settings_and_json, typed, verb
 from pondage.cli.printing.layout import Cell, Row, unbroken
 from pondage.cli.printing.output import print_json, print_pairs, print_table, print_title, state_cell
 from pondage.cli.printing.ponds import run_notes
@@ -79,7 +79,7 @@ def _print_pond(settings: Settings, view: PondShow, warehouse: Path) -> None:
             ("mode", view.mode),
             ("freshness", _freshness(view)),
             ("rolled back", _rolled_back(view)),
-            ("current run", (view.current_run or "") + (f" (from {view.read_from})" if view.read_from else "")),
+            ("current run", _current(view)),
             ("spliced", _spliced(view)),
             ("code", view.archive[:12]),
         ],
@@ -87,7 +87,14 @@ def _print_pond(settings: Settings, view: PondShow, warehouse: Path) -> None:
     for ripple in view.ripples:
         _print_ripple(settings, view, ripple, warehouse)
     if view.current_run is None:
-        click.echo(f"\nits schema is known after the first Run; try: pondage run {view.name}")
+        click.echo(typed(f"\nits schema is known after the first Run; try: pondage run {view.name}"))
+
+
+def _current(view: PondShow) -> str:
+    if view.current_run is None:
+        return ""
+    above = f" (from {view.read_from})" if view.read_from else ""
+    return f"#{view.current_number} ({view.current_run}){above}"
 
 
 def _freshness(view: PondShow) -> str:

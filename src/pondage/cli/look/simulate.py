@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from pondage.cli.client.desk import Desk, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
@@ -18,14 +20,15 @@ from pondage.cli.printing.output import print_json
 from pondage.cli.printing.simulation import print_tables
 from pondage.cli.printing.target import replace_text
 from pondage.define.pond.definition import PondDefinition
+from pondage.define.pond.window import checked_zone
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.names import PondKey
 from pondage.errors import NotFound
 from pondage.kernel.demand import events
-from pondage.kernel.demand.events import Tide, Wave
+from pondage.kernel.demand.events import Follow, Tide, Wave
 from pondage.ledger.act.branching import with_foreign
 from pondage.ledger.tables.pond_shape import shape_of
-from pondage.operations import simulations
+from pondage.operations import readers, simulations
 from pondage.plan.deploy.planner import checked, make_plan
 from pondage.plan.deploy.reactors import reactor_changes
 from pondage.project.reader import read_declared
@@ -33,6 +36,7 @@ from pondage.simulate import whatif
 from pondage.simulate.measure import Figures, slowest
 from pondage.simulate.pipeline import Pipeline
 from pondage.simulate.plot import svg
+from pondage.simulate.reads import ReadLine, as_trace, following, ignoring, is_following, read_log
 from pondage.simulate.whatif import Played, Progress, Question
 from pondage.views.plans.saved_simulations import kept_of
 from pondage.views.plans.simulation import (
@@ -44,6 +48,9 @@ from pondage.views.plans.simulation import (
     standing_actions,
 )
 from pondage.views.words import count_text, duration_text
+
+KEPT_DAYS = 120
+"""How far back the log is asked for: for so long it is kept, unless the project says otherwise."""
 
 
 class SimulateVerb(Verb):
@@ -81,6 +88,16 @@ class _Found:
     "--just-in-time", "paced", multiple=True, metavar="POND[@TIME]", help="… a Wave with just-in-time pacing."
 )
 @click.option("--tide", "tides", multiple=True, metavar="POND=TIME", help="Put a Tide on it.")
+@click.option("--while-read", "followers", multiple=True, metavar="POND=TIME", help="… one that follows its readers.")
+@click.option("--tz", default="UTC", show_default=True, metavar="ZONE", help="On whose clock readers are expected.")
+@click.option(
+    "--reads",
+    "reads_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Who reads what: as `pondage readers --json` writes it.",
+)
+@click.option("--from-log", is_flag=True, help="… the reads that this ledger has logged: what would it have saved?")
 @click.option("--fail", "failures", multiple=True, metavar="POND.RIPPLE:N", help="Let the N-th execution fail.")
 @click.option(
     "--trace",
@@ -108,6 +125,10 @@ def simulate(
     waves: tuple[str, ...],
     paced: tuple[str, ...],
     tides: tuple[str, ...],
+    followers: tuple[str, ...],
+    tz: str,
+    reads_file: Path | None,
+    from_log: bool,
     failures: tuple[str, ...],
     trace_file: Path | None,
     crons: tuple[str, ...],
@@ -119,15 +140,23 @@ def simulate(
     """Play the deployed Ponds in virtual time: how often each runs, how stale the Outlets are, what is wasted.
 
     Spark is not started and nothing is changed. Without triggers, the standing ones of the Ponds are used. Durations
-    come from the recorded executions. The same pipeline is then played under cron and with Runs on every change.
+    come from the recorded executions. The same pipeline is then played under cron and with Runs on every change. With
+    --reads or --from-log the standing triggers follow the readers, and stand beside themselves as they are now, beside
+    cron of 15 minutes, one hour and four, and a change each five minutes.
     """
     with desk(settings) as opened:
         found = _local(opened) if is_local else _deployed(opened)
+        lines = _read_lines(opened, reads_file, from_log=from_log)
     # What arrives at a reactor is not known: its Pond is simulated as an Inlet that has news whenever it is asked.
     shapes = [shape_of(msgspec.structs.replace(definition, feed=None)) for definition in found.definitions]
     names = options.Names(shapes)
     begin = found.now // 1_000_000 * 1_000_000 if start is None else options.moment(start)
     span = parsed_duration(length, what="time")
+    read = as_trace(lines, {shape.key: shape for shape in shapes})
+    if read and start is None:
+        begin = read[0][0]
+        is_default = click.get_current_context().get_parameter_source("length") is ParameterSource.DEFAULT
+        span = read[-1][0] - begin + 60_000_000 if is_default else span
     pipeline = Pipeline(
         shapes=shapes,
         timings=options.timings(shapes, names, found.recorded, given=durations, default=default, jitter=jitter),
@@ -135,15 +164,23 @@ def simulate(
         failing=options.failing(names, failures),
     )
     given = options.actions(names, begin, taps=taps, pulses=pulses, waves=waves, just_in_time=paced, tides=tides)
+    given += options.followers(names, begin, followers, tz=checked_zone(tz))
     trace = None if trace_file is None else options.consumption(names, trace_file, begin)
+    if lines:
+        trace = sorted([*(trace or ()), *(each for each in read if begin <= each[0] < begin + span)])
     notes: list[str] = []
-    if not given and trace is None:
+    if not given and (trace is None or read):
         given = standing_actions(found.definitions, found.standing, start=begin, end=begin + span)
         if not given:
             given = [(begin, _wave(outlet)) for outlet in pipeline.outlets]
             has_schedule = any(definition.triggers.schedules for definition in found.definitions)
             why = f"no Schedule comes within {length}" if has_schedule else "there are no standing triggers"
             notes.append(f"{why}: a Wave is put on each Outlet")
+        if read:
+            given = following(given, Follow(tz=checked_zone(tz)))
+    if read:
+        # Days and weeks: nobody compares them with what runs each second.
+        crons, changes = crons or ("15m", "1h", "4h"), changes or "5m"
     every = None if changes is None else parsed_duration(changes, what="changes")
     question = Question(
         pipeline=pipeline,
@@ -168,6 +205,17 @@ def simulate(
             click.echo(f"\ndrawn: {plot}")
         if save_as is not None:
             click.echo(f"\nkept as {save_as}: the page shows it on its timeline")
+
+
+def _read_lines(opened: Desk, path: Path | None, *, from_log: bool) -> tuple[ReadLine, ...]:
+    if path is not None:
+        return read_log(path)
+    if not from_log:
+        return ()
+    logged = opened.ask(readers.readers, days=KEPT_DAYS, rows=True).reads
+    if not logged:
+        raise NotFound("nobody has read anything yet by a door that is seen", hint="pondage readers", code="NO_READS")
+    return tuple(ReadLine(pond=each.pond, minute=each.minute, count=each.count) for each in logged)
 
 
 def _deployed(opened: Desk) -> _Found:
@@ -216,11 +264,14 @@ def _wave(outlet: PondKey) -> events.Verb:
 
 def _play(question: Question, intervals: list[int]) -> tuple[Played, list[Figures]]:
     chosen = intervals or whatif.cron_intervals(question.pipeline)
-    with _progress(2 + len(chosen)) as progress:
+    with _progress(2 + len(chosen) + is_following(question.actions)) as progress:
         ours = whatif.play_pondage(question, progress=progress)
         others = [
             whatif.play_cron(question, each, name=f"cron {duration_text(each)}", progress=progress) for each in chosen
         ]
+        if is_following(question.actions):
+            always = dataclasses.replace(question, actions=ignoring(question.actions))
+            others.insert(0, whatif.play_pondage(always, name="never at rest", progress=progress))
         others.append(whatif.play_eager(question, progress=progress))
     return ours, [played.figures for played in others]
 
@@ -290,6 +341,8 @@ def _asked(question: Question) -> tuple[str, ...]:
             words += f" {duration_text(verb.limit)}"
         if isinstance(verb, Wave) and verb.pacing != "eager":
             words += ", just in time"
+        if isinstance(verb, Tide | Wave) and verb.follow is not None:
+            words += ", while it is read"
         found[words] = found.get(words, 0) + 1
     said = [words if count == 1 else f"{words} ({count} times)" for words, count in found.items()]
     if question.trace is not None:

@@ -13,7 +13,7 @@ from pondage.define.values.names import PondKey
 from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.demand import PondShape
-from pondage.kernel.demand.events import Pulse, Tap, Tide, Verb, Wave
+from pondage.kernel.demand.events import Follow, Pulse, Tap, Tide, Verb, Wave
 from pondage.kernel.demand.state import Pacing
 from pondage.simulate.consumption import ConsumptionVerb, read_trace
 from pondage.simulate.pipeline import Place, Timing
@@ -123,6 +123,18 @@ def actions(
         if not is_given:
             raise _refused("Tide", text, "--tide reports=1m")
         found.append((start, Tide(pond=names.pond(name), limit=parsed_duration(limit, what="limit"))))
+    return found
+
+
+def followers(names: Names, start: int, given: Sequence[str], *, tz: str) -> list[tuple[int, Verb]]:
+    """Answer the Tides that follow their readers: `reports=15m`."""
+    found: list[tuple[int, Verb]] = []
+    for text in given:
+        name, is_given, limit = text.partition("=")
+        if not is_given:
+            raise _refused("Tide", text, "--while-read reports=15m")
+        length = parsed_duration(limit, what="limit")
+        found.append((start, Tide(pond=names.pond(name), limit=length, follow=Follow(tz=tz))))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from pondage.cli.client.desk import asked
-from pondage.cli.client.settings import Settings, settings_and_json, verb
+from pondage.cli.client.settings import Settings, settings_and_json, typed, verb
 from pondage.cli.printing.output import print_view, styled
 from pondage.operations import ponds
 from pondage.views.ponds.why import WhyView
@@ -37,4 +37,4 @@ def print_why(settings: Settings, view: WhyView | ReactorWhyView) -> None:
     for reason in view.gates if isinstance(view, WhyView) else view.reasons:
         click.echo(f"  - {reason.text}")
         if reason.hint:
-            click.echo(styled(f"    try: {reason.hint}", settings, dim=True))
+            click.echo(styled(f"    try: {typed(reason.hint, settings)}", settings, dim=True))

@@ -54,7 +54,8 @@ def serve(
         click.echo(f"Pondage serves the page and the API of project {opened.project.name}:")
         click.echo(f"  {url_of(options, listening, token)}")
         click.echo(_where(opened.project, is_new=token is not None))
-        run(service_of(opened), options, listening)
+        with service_of(opened) as service:
+            run(service, options, listening)
 
 
 @contextmanager
@@ -79,24 +80,31 @@ def _started(settings: Settings, port: int) -> Iterator[str]:
     options = ServeOptions(port=port)
     with session(settings) as opened, bound(options) as listening:
         token = first_token(opened.ledger, opened.project.state, environment=opened.environment)
-        with serving(service_of(opened), options, listening):
+        with service_of(opened) as service, serving(service, options, listening):
             where = _where(opened.project, is_new=token is not None)
             yield f"Open {url_of(options, listening, token)}\n  ({where})"
 
 
-def service_of(opened: Session) -> Service:
-    """Answer what the server works with."""
+@contextmanager
+def service_of(opened: Session) -> Iterator[Service]:
+    """Give what the server works with: also processes apart, which answer questions and end with the block."""
+    from pondage.embedded.apart import Apart
     from pondage.server.call import Service
     from pondage.server.fence.visitors import Visitors
     from pondage.server.serving import limits_of
 
-    return Service(
-        ledger=opened.ledger,
-        environment=opened.environment,
-        warehouse=opened.warehouse,
-        project=opened.project,
-        visitors=Visitors(limits_of(opened.project.server)),
-    )
+    engine = Apart(at_once=opened.project.questions.slots)
+    try:
+        yield Service(
+            ledger=opened.ledger,
+            environment=opened.environment,
+            warehouse=opened.warehouse,
+            project=opened.project,
+            engine=engine,
+            visitors=Visitors(limits_of(opened.project.server)),
+        )
+    finally:
+        engine.close()
 
 
 def require_server() -> None:

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import click
 
-from pondage.cli.client.settings import Settings
+from pondage.cli.client.settings import Settings, typed
 from pondage.errors import PondageError
 
 USAGE_EXIT = 2
@@ -64,7 +64,7 @@ def _pondage(error: PondageError, settings: Settings, *, is_json: bool) -> None:
         if error.place:
             click.echo(f"  at: {error.place}", err=True)
         if error.hint:
-            click.echo(f"  try: {error.hint}", err=True)
+            click.echo(f"  try: {typed(error.hint, settings)}", err=True)
     if settings.is_traced:
         click.echo("".join(traceback.format_exception(error)), err=True)
 

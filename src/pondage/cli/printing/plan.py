@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pondage.cli.client.settings import Settings
+from pondage.cli.client.settings import Settings, typed
 from pondage.cli.printing.output import styled
 from pondage.views.plans.plan import PlannedPond, PlanView, SchemaView
 
@@ -21,7 +21,7 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
     """Print a plan: each Pond in one line, then what is worth reading, then what is wrong."""
     click.echo(f"project {view.project}, environment {view.environment}")
     for pond in view.ponds:
-        _print_change(settings, pond.change, _planned_text(pond))
+        _print_change(settings, pond.change, _planned_text(pond, goes_on=pond.key in view.goes_on))
         for line in _fusion_lines(pond):
             click.echo(f"      {line}")
         for schema in pond.schemas:
@@ -35,6 +35,7 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
     for reactor in view.reactors:
         version = reactor.version_to or reactor.version_from
         how = " (its graphs, while it runs)" if reactor.is_rebound else ""
+        how += f" (reads {', '.join(reactor.rebound)})" if reactor.rebound else ""
         _print_change(settings, reactor.change, f"reactor {reactor.name} {version} {reactor.change}{how}")
     for one in view.exposed:
         if one.change != "unchanged":
@@ -48,7 +49,7 @@ def print_plan(settings: Settings, view: PlanView, *, is_deployed: bool = False)
         place = f" at {problem.place}" if problem.place else ""
         click.echo(styled(f"  problem[{problem.code}]: {problem.message}{place}", settings, fg="red"))
         if problem.hint:
-            click.echo(f"    try: {problem.hint}")
+            click.echo(f"    try: {typed(problem.hint, settings)}")
     if view.is_empty and not view.problems:
         click.echo("nothing to deploy: everything is as it is in the project")
 
@@ -59,7 +60,7 @@ def _print_change(settings: Settings, change: str, text: str) -> None:
     click.echo(styled(f"  {sign} {text}", settings, fg=None if is_dim else color, dim=is_dim))
 
 
-def _planned_text(pond: PlannedPond) -> str:
+def _planned_text(pond: PlannedPond, *, goes_on: bool) -> str:
     if pond.change == "kept":
         return f"{pond.key} kept for {', '.join(pond.kept_for)} (pondage deploy --remove {pond.key} ends it)"
     words = [pond.key, pond.change]
@@ -71,7 +72,8 @@ def _planned_text(pond: PlannedPond) -> str:
     if pond.change != "unchanged":
         details += [f"reads {', '.join(pond.sources)}"] if pond.sources and pond.change == "added" else []
         details += pond.triggers
-        details += ["computes anew at its next Run"] if pond.runs and pond.change == "changed" else []
+        if pond.runs and pond.change == "changed":
+            details.append("its next batch is by the new code" if goes_on else "computes anew at its next Run")
     return " ".join(words) + (f" ({'; '.join(details)})" if details else "")
 
 
@@ -104,8 +106,11 @@ def _schema_lines(schema: SchemaView) -> list[str]:
 def _afterwards(view: PlanView, *, is_deployed: bool) -> list[str]:
     """Answer what happens after the deploy, and what is not known before it."""
     lines = []
-    if view.recomputes:
-        lines.append(f"at the next demand these compute anew, in this order: {', '.join(view.recomputes)}")
+    if anew := [key for key in view.recomputes if key not in view.goes_on]:
+        lines.append(f"at the next demand these compute anew, in this order: {', '.join(anew)}")
+    if view.goes_on:
+        all_of_it = f"pondage force --full {view.goes_on[0].partition('@')[0]}"
+        lines.append(f"these keep their rows and take their next batch: {', '.join(view.goes_on)} (all: {all_of_it})")
     if view.asking:
         lines.append(f"triggers of their own ask for it: {', '.join(view.asking)}")
     unknown = [f"{pond.key}.{each.ripple}" for pond in view.ponds for each in pond.schemas if each.state == "unknown"]

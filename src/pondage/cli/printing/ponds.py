@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pondage.cli.client.settings import typed
 from pondage.cli.printing.layout import Cell, Row, unbroken
 from pondage.cli.printing.output import state_cell
 from pondage.views.ponds.status import PondView, StatusView, TriggerView
 from pondage.views.runs.active import ActiveRunView, RippleView
 from pondage.views.runs.processes import heard_of
 from pondage.views.runs.runs import RunView
-from pondage.views.words import age_text, count_text, duration_text, list_text, old_text
+from pondage.views.words import age_text, clock_text, count_text, duration_text, list_text, old_text
 
 STATUS_COLUMNS = ("POND", "STATE", "DATA AGE", "ASKED FOR BY", "LAST RUN", "NOW")
 REACTOR_COLUMNS = ("REACTOR", "VERSION", "STATE", "WAITS FOR")
@@ -57,7 +58,13 @@ def asked_text(pond: PondView) -> str:
 
 def trigger_text(trigger: TriggerView) -> str:
     """Answer a standing trigger in a few words."""
-    return _asking_text(trigger) + (" (paused)" if trigger.paused_by is not None else "")
+    if trigger.paused_by is not None:
+        return f"{_asking_text(trigger)} (paused)"
+    awake = trigger.awake
+    if awake is None:
+        return _asking_text(trigger)
+    until = " until somebody reads" if awake.until is None else f" until {clock_text(awake.until, awake.tz)}"
+    return f"{_asking_text(trigger)} ({'awake' if awake.is_awake else 'resting'}{until})"
 
 
 def _asking_text(trigger: TriggerView) -> str:
@@ -75,8 +82,8 @@ def doing_text(pond: PondView, now: int) -> str:
     if pond.state == "running":
         return "; ".join(running_text(run) for run in pond.active if run.is_executing)
     if pond.state == "failed" and pond.last_run is not None and pond.last_run.error is not None:
-        return f"{_short(pond.last_run.error.message)}; {pond.next.text}"
-    return f"{pond.next.text} {age_text(pond.next.at, now)}" if pond.next.at is not None else pond.next.text
+        return f"{_short(pond.last_run.error.message)}; {typed(pond.next.text)}"
+    return typed(f"{pond.next.text} {age_text(pond.next.at, now)}" if pond.next.at is not None else pond.next.text)
 
 
 def running_text(run: ActiveRunView) -> str:
@@ -93,11 +100,16 @@ def ripple_text(ripple: RippleView) -> str:
         words.append(ripple.progress.phase)
         if ripple.progress.tasks_all:
             words.append(f"{ripple.progress.tasks_done}/{ripple.progress.tasks_all} tasks")
-    elif ripple.process_state:
-        words.append(f"({ripple.process_state})")
+    elif phase := _phase(ripple.process_state):
+        words.append(f"({phase})")
     if ripple.job_run is not None:
         words.append(f"(job run {ripple.job_run})")
     return " ".join(word for word in words if word)
+
+
+def _phase(state: str | None) -> str:
+    """Answer what a worker does beside working, which slots tell: `starting spark: starting the JVM`, `draining`."""
+    return "" if state is None or state.partition(" ")[0] in ("idle", "busy") else state
 
 
 def last_text(pond: PondView, now: int) -> str:
@@ -117,7 +129,7 @@ def process_text(view: StatusView) -> str:
         return f"no process of Pondage runs ({f'{quiet}; ' if quiet else ''}start: pondage dev)"
     workers = [process for process in heard if process.slots > 0]
     busy, slots = sum(each.busy for each in workers), sum(each.slots for each in workers)
-    states = {each.state for each in workers if each.state}
+    states = {phase for each in workers if (phase := _phase(each.state))}
     parts = [count_text(len(heard), "process")]
     if workers:
         parts.append(f"{busy} of {count_text(slots, 'slot')} busy")

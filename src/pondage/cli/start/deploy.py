@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from pondage.cli.client.desk import Desk, desk
-from pondage.cli.client.settings import Settings, settings_and_json, verb
+from pondage.cli.client.settings import Settings, settings_and_json, typed, verb
 from pondage.cli.files.project import chosen, read_project
 from pondage.cli.follow.ponds import failure_of, is_stuck, short_name
 from pondage.cli.follow.screen import follow, screen
@@ -65,9 +65,9 @@ def deploy(
             with opened.workers():
                 skipped = force_in_order(settings, opened, view.recomputes, is_quiet=is_json)
             if not is_json:
-                told(view.recomputes, skipped)
+                told(view.recomputes, skipped, goes_on=view.goes_on)
         elif not is_json:
-            click.echo(f"deployed to {opened.environment}; next: {_next_command(opened, view)}")
+            click.echo(typed(f"deployed to {opened.environment}; next: {_next_command(opened, view)}"))
 
 
 def deploy_project(opened: Desk, choice: Choice | None = None, *, is_dry: bool = False) -> PlanView:
@@ -88,6 +88,9 @@ def _next_command(opened: Desk, view: PlanView) -> str:
         return "pondage reactor list" if heard_of(found.processes) else "pondage dev (in another terminal)"
     if not found.ponds and view.exposed:
         return "pondage component list, or pondage flow submit FILE"
+    if not found.ponds and view.jobs:
+        job = f"pondage job run {view.jobs[0].name}"
+        return job if heard_of(found.processes) else f"pondage dev (in another terminal), then {job}"
     outlet = next((pond.name for pond in found.ponds if pond.kind == "outlet"), None)
     name = outlet or next((pond.key.partition("@")[0] for pond in view.ponds), "POND")
     return (
@@ -154,11 +157,12 @@ def _wait(settings: Settings, opened: Desk, before: StatusView, keys: list[str],
             raise failure_of(settings, opened, view, key)
 
 
-def told(keys: tuple[str, ...], skipped: tuple[str, ...]) -> None:
-    """Say what was computed anew, and what had nothing to compute with."""
+def told(keys: tuple[str, ...], skipped: tuple[str, ...], *, goes_on: tuple[str, ...] = ()) -> None:
+    """Say what was computed anew, what took its next batch, and what had nothing to compute with."""
     done = [key for key in keys if key not in skipped]
-    if done:
-        click.echo(f"computed anew: {', '.join(done)}")
+    for what, which in (("computed anew", set(done) - set(goes_on)), ("took the next batch", set(goes_on))):
+        if found := [key for key in done if key in which]:
+            click.echo(f"{what}: {', '.join(found)}")
     if skipped:
         names = " ".join(short_name(key) for key in skipped)
         click.echo(f"no input yet, so not run: {', '.join(skipped)} (pondage run {names.partition(' ')[0]} brings it)")

@@ -47,11 +47,20 @@ class ScheduleDefinition(msgspec.Struct, frozen=True, kw_only=True):
     name: str = "schedule"
 
 
+class FollowDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """A standing trigger asks only while somebody reads, or is expected with a share of `sure` on the clock of `tz`."""
+
+    tz: str = "UTC"
+    sure: float = 0.3
+    is_resting: bool = False
+
+
 class TideDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """A standing trigger that keeps the Pond no staler than `limit_us`."""
 
     limit_us: int
     name: str = "tide"
+    follow: FollowDefinition | None = None
 
 
 class Triggers(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +69,7 @@ class Triggers(msgspec.Struct, frozen=True, kw_only=True):
     wave: bool = False
     pacing: Literal["eager", "just_in_time"] = "eager"
     tides: tuple[TideDefinition, ...] = ()
+    wave_follow: FollowDefinition | None = None
     schedules: tuple[ScheduleDefinition, ...] = ()
 
 

@@ -14,7 +14,7 @@ from pondage.define.pond.partition import Expected, Late, Nulls
 from pondage.define.pond.pond import Pond
 from pondage.define.pond.publication import Formats
 from pondage.define.pond.ripple import RippleReference, Source
-from pondage.define.pond.settings import Mode, Pacing, Schedules, Tides, Windows
+from pondage.define.pond.settings import Mode, Pacing, Schedules, Tides, Waves, Windows
 from pondage.define.pond.signature import signature_of
 from pondage.define.values.place import place_of_function
 from pondage.errors import DefinitionError
@@ -50,7 +50,7 @@ def pond(
     owner: str = "",
     tags: Iterable[str] = (),
     window: Windows = (),
-    wave: bool = False,
+    wave: Waves = False,
     pacing: Pacing = "eager",
     tide: Tides = (),
     schedule: Schedules = (),
@@ -87,7 +87,7 @@ def pond(
     owner: str = "",
     tags: Iterable[str] = (),
     window: Windows = (),
-    wave: bool = False,
+    wave: Waves = False,
     pacing: Pacing = "eager",
     tide: Tides = (),
     schedule: Schedules = (),

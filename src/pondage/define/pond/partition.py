@@ -77,6 +77,18 @@ class PartitionDefinition(msgspec.Struct, frozen=True, kw_only=True):
         return column, moment.astimezone(ZoneInfo(column.tz)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
+class Chunk(msgspec.Struct, frozen=True, kw_only=True):
+    """The partitions that one Run of a backfill computes again. `by` are their columns, as an author writes them."""
+
+    by: tuple[str, ...]
+    partitions: tuple[Partition, ...]
+
+    def values(self, column: str) -> tuple[str | int | bool | None, ...]:
+        """Answer the values of one column, each once, in the order of the partitions; raises ValueError for another."""
+        place = self.by.index(column)
+        return tuple(dict.fromkeys(each[place] for each in self.partitions))
+
+
 def checked_partition(
     mode: str,
     by: Iterable[str],

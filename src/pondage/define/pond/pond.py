@@ -34,7 +34,7 @@ from pondage.define.pond.ripple import (
     refuse_for_job,
     source_text,
 )
-from pondage.define.pond.settings import Mode, Pacing, PondSettings, Schedules, Tides, Windows, checked_settings
+from pondage.define.pond.settings import Mode, Pacing, PondSettings, Schedules, Tides, Waves, Windows, checked_settings
 from pondage.define.pond.signature import signature_of
 from pondage.define.values.duration import parsed_seconds
 from pondage.define.values.names import checked_name
@@ -62,7 +62,7 @@ class Pond:
         owner: str = "",
         tags: Iterable[str] = (),
         window: Windows = (),
-        wave: bool = False,
+        wave: Waves = False,
         pacing: Pacing = "eager",
         tide: Tides = (),
         schedule: Schedules = (),

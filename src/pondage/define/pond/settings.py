@@ -19,7 +19,11 @@ from pondage.define.pond.definition import (
 )
 from pondage.define.pond.partition import Expected, Late, Nulls, PartitionDefinition, checked_partition
 from pondage.define.pond.publication import Formats, checked_formats
+<<<<<<< HEAD
 from pondage.define.pond.verification import DEFAULT, Verification, parsed_verification
+=======
+from pondage.define.pond.trigger import Tide, Wave
+>>>>>>> main
 from pondage.define.pond.window import Schedule, Window
 from pondage.define.values.duration import parsed_duration, parsed_seconds
 from pondage.define.values.names import checked_name, parsed_version
@@ -28,8 +32,9 @@ from pondage.errors import DefinitionError
 Mode = Literal["replace", "append", "merge", "partition", "auto"]
 Pacing = Literal["eager", "just_in_time"]
 Windows = Window | Iterable["Window | tuple[Window, ...]"]
-Tides = str | Mapping[str, str] | tuple[()]
-"""A limit such as `"1h"`, or several by name: `{"office": "15m", "night": "4h"}`."""
+Waves = bool | Wave
+Tides = str | Tide | Iterable[Tide] | Mapping[str, str] | tuple[()]
+"""A limit such as `"1h"`, several by name: `{"office": "15m", "night": "4h"}`, or one or more `Tide(…)`."""
 Schedules = Schedule | Iterable[Schedule]
 
 
@@ -66,7 +71,7 @@ def checked_settings(
     owner: str,
     tags: Iterable[str],
     window: Windows,
-    wave: bool,
+    wave: Waves,
     pacing: Pacing,
     tide: Tides,
     schedule: Schedules,
@@ -95,6 +100,10 @@ def checked_settings(
         raise _refused(f"mode is {mode!r}", 'choose "replace", "append", "merge", "partition" or "auto"', place)
     if pacing not in get_args(Pacing):
         raise _refused(f"pacing is {pacing!r}", 'choose "eager" or "just_in_time"', place)
+    if isinstance(wave, Wave):
+        if pacing != "eager":
+            raise _refused("pacing= is given with wave=Wave(…)", 'write wave=Wave("just_in_time")', place)
+        pacing = wave.pacing
     if pacing != "eager" and not wave:
         raise _refused("pacing= is given without wave=True", "pacing belongs to a Wave", place)
     schedules = _schedules(schedule, place)
@@ -104,7 +113,13 @@ def checked_settings(
         owner=owner,
         tags=_texts(tags, "tags", place),
         windows=checked_windows(_windows(window, place), place=place),
-        triggers=Triggers(wave=wave, pacing=pacing, tides=_tides(tide, place), schedules=schedules),
+        triggers=Triggers(
+            wave=bool(wave),
+            pacing=pacing,
+            tides=_tides(tide, place),
+            schedules=schedules,
+            wave_follow=wave.follow if isinstance(wave, Wave) else None,
+        ),
         retries=_retries(retries, place),
         mode=mode,
         is_mode_open=said is None,
@@ -178,9 +193,11 @@ def _tides(tide: object, place: str) -> tuple[TideDefinition, ...]:
             )
             for name, limit in tide.items()
         )
-    if tide:
-        raise _refused(f"tide= is {tide!r}", 'write tide="1h" or tide={"office": "15m"}', place)
-    return ()
+    given = (tide,) if isinstance(tide, Tide) else tuple(tide) if isinstance(tide, Iterable) else None
+    if given is None or not all(isinstance(each, Tide) for each in given):
+        raise _refused(f"tide= is {tide!r}", 'write tide="1h", tide={"office": "15m"} or tide=Tide("15m")', place)
+    _refuse_twice([each.definition.name for each in given], "Tide", place)
+    return tuple(each.definition for each in given)
 
 
 def _retries(retries: object, place: str) -> Retries:

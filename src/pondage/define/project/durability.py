@@ -10,6 +10,10 @@ MOST_SLOTS = 10_000
 """The largest pool: each slot is a row."""
 SHORTEST_S = 0.01
 """Nobody beats or looks more often: it would do nothing else."""
+LEAST_LEASE_S = 3.0
+"""So long may every process be silent: on a busy machine nobody beats in time who starts Spark, or waits for a lock."""
+LEAST_PROGRESS_S = 30.0
+"""So long may a Ripple finish no task: Spark plans before the first one, and the first Ripple of a worker starts it."""
 LONGEST_S = 10 * 365 * 86_400
 """No setting is longer than ten years: times are added up in microseconds of 64 bits."""
 
@@ -36,6 +40,8 @@ class Durability(msgspec.Struct, frozen=True, kw_only=True):
     """What may run only once (`restartable: false`) cannot be given back: so long a draining worker waits for it."""
     keep_runs: int = 5
     retention_days: float = 30.0
+    reads_keep: float = 120.0
+    """Days for which the read log says who read what."""
     progress_lease_s: float | None = None
     """Without a finished task for so long a Ripple fails; None, the default, leaves it its time."""
 
@@ -54,9 +60,22 @@ class Durability(msgspec.Struct, frozen=True, kw_only=True):
             )
             hint = "two beats may be missed before a supervisor ends a process: raise it, or lower one of the others"
             yield "reap_after_s", what, hint
-        if self.progress_lease_s is not None and self.progress_lease_s < beats_s:
-            what = f"is {self.progress_lease_s:g}, and progress_lease_s ≥ 3 × heartbeat_s = {beats_s:g} must hold"
+        elif self.fence_after_s < LEAST_LEASE_S:
+            must = f"reap_after_s ≥ child_margin_s + {LEAST_LEASE_S:g} = {self.child_margin_s + LEAST_LEASE_S:g}"
+            what = f"is {self.reap_after_s:g}, and {must} must hold"
+            yield "reap_after_s", what, "a process that is busy may be silent for so long: raise it, or lower the other"
+        yield from self._progress_contradictions(beats_s)
+
+    def _progress_contradictions(self, beats_s: float) -> Iterator[tuple[str, str, str]]:
+        lease_s = self.progress_lease_s
+        if lease_s is None or lease_s >= max(beats_s, LEAST_PROGRESS_S):
+            return
+        if lease_s < beats_s:
+            what = f"is {lease_s:g}, and progress_lease_s ≥ 3 × heartbeat_s = {beats_s:g} must hold"
             yield "progress_lease_s", what, "progress is told with the heartbeats: raise it"
+        else:
+            what = f"is {lease_s:g}, and progress_lease_s ≥ {LEAST_PROGRESS_S:g} must hold"
+            yield "progress_lease_s", what, "Spark plans before its first task: raise it, or give one Ripple its own"
 
     @property
     def silent_after_s(self) -> float:

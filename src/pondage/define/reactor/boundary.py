@@ -16,6 +16,9 @@ _PLACE = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?\Z", re.DOTALL)
 
 _SUSPECT = re.compile(rb"null|[0-9]{19}")
 """In the JSON of a value: what may have been NaN, and what may be too large. Anything else is kept as it is."""
+MOST_DEPTH = 200
+"""Lists and objects inside of each other. Whoever keeps or shows a value puts it into others, and JSON is read and
+written up to 1,000 deep only: what was taken in at 990 could be shown to nobody any more."""
 _MISSING = re.compile(r"Object missing required field `(?P<field>[^`]*)`\Z")
 
 
@@ -82,6 +85,8 @@ class BoundaryType(Generic[T]):
             return msgspec.convert(value, self.type)
         except msgspec.ValidationError as error:
             raise _invalid(error) from error
+        except RecursionError:
+            raise _too_deep("$") from None
 
     def described(self) -> str:
         """Give the type as a text: equal texts mean that values of one fit the other."""
@@ -96,15 +101,19 @@ class BoundaryType(Generic[T]):
             return self._decoder.decode(text)
         except msgspec.DecodeError as error:
             raise _invalid(error) from error
+        except RecursionError:
+            raise _too_deep("$") from None
 
 
 def require_kept(value: object) -> None:
     """Raise InvalidBoundary when a value cannot be kept as JSON and come back the same; its path says where.
 
-    That is an integer beyond 64 bits, a lone surrogate, NaN, an infinite number, or a value of a type without JSON.
+    That is an integer beyond 64 bits, a lone surrogate, NaN, an infinite number, what is nested too deeply, or a value
+    of a type without JSON.
     """
     try:
-        is_plain = _SUSPECT.search(msgspec.json.encode(value)) is None
+        text = msgspec.json.encode(value)
+        is_plain = _SUSPECT.search(text) is None and text.count(b"[") + text.count(b"{") <= MOST_DEPTH
     except (TypeError, ValueError, OverflowError, RecursionError):
         is_plain = False
     if not is_plain:
@@ -118,26 +127,35 @@ def kept_text(text: str) -> str:
 
 def _walk(value: object) -> None:
     try:
-        waiting = [("$", msgspec.to_builtins(value))]
-    except (TypeError, RecursionError) as error:
+        waiting = [("$", msgspec.to_builtins(value), 0)]
+    except RecursionError:
+        raise _too_deep("$") from None
+    except TypeError as error:
         raise InvalidBoundary("$", f"it cannot be written as JSON: {error}") from None
     while waiting:
-        path, one = waiting.pop()
+        path, one, depth = waiting.pop()
         match one:
             case bool() | None:
                 pass
+            case dict() | list() | tuple() if depth >= MOST_DEPTH:
+                raise _too_deep(path)
             case dict():
                 for key, inner in one.items():
                     _require_text(path, str(key))
-                    waiting.append((f"{path}.{key}", inner))
+                    waiting.append((f"{path}.{key}", inner, depth + 1))
             case list() | tuple():
-                waiting += [(f"{path}[{at}]", inner) for at, inner in enumerate(one)]
+                waiting += [(f"{path}[{at}]", inner, depth + 1) for at, inner in enumerate(one)]
             case int() if not -(2**63) <= one < 2**63:
                 raise InvalidBoundary(path, "an integer is kept with 64 bits, and this one needs more")
             case float() if not math.isfinite(one):
                 raise InvalidBoundary(path, f"JSON has no {one}")
             case str():
                 _require_text(path, one)
+
+
+def _too_deep(path: str) -> InvalidBoundary:
+    shown = path if len(path) <= 60 else path[:60] + "…"
+    return InvalidBoundary(shown, f"it is nested more than {MOST_DEPTH} deep")
 
 
 def _require_text(path: str, text: str) -> None:

@@ -35,8 +35,15 @@ class AccumulatorDeclaration(msgspec.Struct, frozen=True, kw_only=True):
     optional: bool = False
     pond: str | None = None
     minimum: str | None = None
+    major: int | None = None
+    """Of a Pond source without a minimum, once it is deployed: the major version that it reads and stays on."""
     is_spark: bool = False
     """A stream that Spark reads on a worker; `interval` is the time between two micro-batches."""
+
+    @property
+    def bound_major(self) -> int | None:
+        """Answer the major version that a Pond source reads; None while there is none to be bound to."""
+        return self.major if self.minimum is None else int(self.minimum.removeprefix(">=").partition(".")[0])
 
 
 class FailureDeclaration(msgspec.Struct, frozen=True, kw_only=True):

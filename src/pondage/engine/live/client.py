@@ -13,6 +13,7 @@ from pondage.errors import PondageError
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import reactors
 from pondage.ledger.tables.reactors import ReactorRow
+from pondage.views.reactors.reactors import why_reactor
 
 LOOK_AGAIN_S = 0.1
 CHUNK_BYTES = 64 * 1024
@@ -127,8 +128,10 @@ class LiveClient:
         try:
             number = next(self._numbers)
             connection.send({"id": number, **_named(row), **frame})
+            # One request for each connection: what was no frame to the host was this one.
             while (answer := _heard(connection, row, deadline_s)).pop("id", None) != number:
-                pass
+                if answer.get("error") == "bad_frame":
+                    break
         finally:
             connection.close()
         return answer
@@ -161,9 +164,14 @@ def _heard(connection: Connection, row: ReactorRow, deadline_s: float | None = N
 
 def _unreachable(row: ReactorRow, problem: str) -> NoLiveHost:
     where = f" (its live host is {row.where})" if row.where else ""
+    reasons = {each.gate: each for each in why_reactor(row, None).reasons}
+    reason = reasons.get("not started") or reasons.get("stuck")
+    if reason is not None:
+        # Another host would not change that.
+        return NoLiveHost(f"reactor {row.name} cannot be reached: {reason.text}{where}", hint=f"pondage why {row.name}")
     return NoLiveHost(
         f"reactor {row.name} cannot be reached: {problem}{where}",
-        hint="start a host with `pondage dev` or `pondage live`; `pondage why` says what is wrong",
+        hint=f"start a host with `pondage dev` or `pondage live`; `pondage why {row.name}` says what is wrong",
     )
 
 

@@ -50,7 +50,10 @@ _frames = msgspec.json.Decoder(Frame)
 
 def read_frame(line: bytes) -> Frame:
     """Give the frame of a line; raises msgspec.DecodeError."""
-    return _frames.decode(line)
+    try:
+        return _frames.decode(line)
+    except RecursionError:
+        raise msgspec.DecodeError("it is nested too deeply") from None
 
 
 def line_of(answer: dict[str, object]) -> bytes:

@@ -233,7 +233,7 @@ async def event_of(accumulator: AnyAccumulator, arrived: Arrived, cid: str | Non
             require_kept(value)
         else:
             value = await boundary_of(accumulator, raw)
-    except ValueError as error:  # what a decoder raises, InvalidBoundary too
+    except (ValueError, RecursionError) as error:  # what a decoder raises, InvalidBoundary too
         return UndecodableEvent(name, offset, kept_text(str(error)), cid, lane, _kept(raw))
     if value is NOTHING:
         return Skip(name, offset, cid, lane)
@@ -251,8 +251,10 @@ def _kept(raw: object) -> str:
     if not isinstance(raw, bytes):
         try:
             return msgspec.json.encode(raw, enc_hook=repr).decode()
-        except (ValueError, OverflowError, RecursionError):  # what JSON has no words for is kept as Python says it
+        except (ValueError, OverflowError):  # what JSON has no words for is kept as Python says it
             return kept_text(repr(raw))
+        except RecursionError:  # Python has none either
+            return f"{type(raw).__name__}, nested too deeply"
     try:
         return raw.decode()
     except UnicodeDecodeError:

@@ -17,6 +17,8 @@ from pondage.spark.files.footers import read_footers
 from pondage.spark.files.storage import local_path, secure
 from pondage.work.snapshot import SnapshotContent
 
+MOST_DIGITS = 76
+"""Beyond so many digits, before or behind the point, Arrow reads memory that is not its own, and the process ends."""
 MOST_BYTES = 64 << 20
 """A file is not longer than this, before it is compressed."""
 _PLAIN = {
@@ -39,6 +41,7 @@ class Table:
         self.schema = spark_schema(columns)
         self._type = schema.type
         self._arrow = pa.schema([_field(each) for each in columns])
+        self._has_decimals = any(_has_decimals(each) for each in columns)
 
     def require_fit(self, rows: Sequence[object]) -> None:
         """Raise InvalidBoundary for rows that are of the type and that no file can hold, such as too long decimals."""
@@ -57,6 +60,8 @@ class Table:
 
     def _made(self, rows: Sequence[object]) -> pa.Table:
         plain = msgspec.to_builtins(list(rows), builtin_types=(bytes, datetime, date, Decimal))
+        if self._has_decimals:
+            _check_decimals(plain)
         return pa.Table.from_pylist(plain, schema=self._arrow)
 
     def write(self, rows: Sequence[object], destination: str) -> SnapshotContent:
@@ -78,6 +83,27 @@ class Table:
             rows=sum(each.rows for each in files),
             bytes=sum(each.bytes for each in files),
         )
+
+
+def _has_decimals(column: Column) -> bool:
+    return column.type.startswith("decimal") or any(_has_decimals(each) for each in column.parts)
+
+
+def _check_decimals(value: object) -> None:
+    """Raise ValueError for a decimal that must not come near Arrow."""
+    match value:
+        case dict():
+            for inner in value.values():
+                _check_decimals(inner)
+        case list():
+            for inner in value:
+                _check_decimals(inner)
+        case Decimal():
+            _, digits, exponent = value.as_tuple()
+            if not isinstance(exponent, int):
+                raise ValueError(f"{value} is no decimal number")
+            if len(digits) > MOST_DIGITS or abs(exponent) > MOST_DIGITS:
+                raise ValueError(f"{str(value)[:MOST_DIGITS]} has more digits than decimal(38,18)")
 
 
 def _opened(destination: str) -> tuple[fs.FileSystem, str]:

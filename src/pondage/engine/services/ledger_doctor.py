@@ -108,13 +108,19 @@ def _work(ledger: Ledger) -> Finding:
 def _actors(ledger: Ledger) -> Finding:
     with ledger.reading() as tx:
         halted = health.halted_actors(tx)
-    names = sorted({each.pond or "POND" for each in halted})
     return Finding(
         check="actors",
         ok=not halted,
         detail="; ".join(f"{each.key}: {each.reason}" for each in halted) or "none is halted",
-        hint="once the cause is gone: " + "; ".join(f"pondage clear {name}" for name in names),
+        hint="once the cause is gone: " + "; ".join(sorted({_released(each) for each in halted})),
     )
+
+
+def _released(halted: health.HaltedActor) -> str:
+    """Answer the command that lets an actor go on, or ends it: only a Pond can be cleared."""
+    if halted.run is not None:
+        return f"pondage job kill {halted.run}"
+    return f"pondage why {halted.key}" if halted.pond is None else f"pondage clear {halted.pond}"
 
 
 def _outbox(ledger: Ledger) -> Finding:

@@ -414,14 +414,27 @@ def main() -> int:
     config, pipe = receive(SupervisorConfig)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     ledger = config.engine.open_ledger()
+    over = threading.Event()
+    made: list[Supervisor] = []
 
     def make() -> Supervisor:
-        supervisor = Supervisor(config.engine, ledger, is_standing=False)
-        parent = ParentWatch(config.parent, supervisor.drain)
-        parent.start(pipe)
-        return supervisor
+        made[:] = [Supervisor(config.engine, ledger, is_standing=False)]
+        return made[0]
 
-    code = supervise(make, until=lambda: os.getppid() != config.parent)
+    def end() -> None:
+        over.set()
+        for supervisor in made:
+            supervisor.drain()
+
+    def is_over() -> bool:
+        return over.is_set() or os.getppid() != config.parent
+
+    def serve() -> int:
+        return supervise(make, until=is_over, on_drain=lambda _: over.set())
+
+    ParentWatch(config.parent, end).start(pipe)
+    # The command waits for what somebody must do: a machine that slept for a while does it afterwards.
+    code = come_back(serve, is_over=is_over, say=_log.info)
     ledger.close()
     return code
 

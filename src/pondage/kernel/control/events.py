@@ -37,7 +37,9 @@ class Settled(_Event, frozen=True, kw_only=True):
     member: str = ""
     """Of a fused group: the inner member that failed. Those before it were built, those behind it never called."""
     is_cut: bool = False
-    """It is over because it was asked to stop, or was never begun: of a killed run it is not finished."""
+    """It is over because it was asked to stop: of a run that was killed first it is not finished."""
+    is_left: bool = False
+    """It was never begun, or nobody takes it up again: it gave nothing, also when it had been asked to stop before."""
 
 
 class Stop(_Event, frozen=True, kw_only=True):

@@ -120,7 +120,7 @@ def _on_settled(work: Work, event: Settled) -> None:
         return
     if row.is_left or is_inner(work, level, at):
         return
-    if event.is_cut and work.run.is_killed and not row.is_stopping:
+    if work.run.is_killed and (event.is_left or (event.is_cut and not row.is_stopping)):
         # What it gave is not all of it. It stays RUNNING, as after an abort, so that a resume executes it.
         work.touch(level, at).is_left = True
         work.touch_run().running -= 1

@@ -132,7 +132,7 @@ def forget_told(pond: Pond, key: PondKey) -> None:
     pond.state.has_told = False
 
 
-def drop_demand(pond: Pond, by: PausedBy) -> None:
+def drop_demand(work: Work, pond: Pond, by: PausedBy) -> None:
     """Forget all demand and every standing trigger; Schedules are the host's, and are paused.
 
     The Ripples' memory of what they told each other goes too: what was told is forgotten at the roots, so a later pull
@@ -143,6 +143,7 @@ def drop_demand(pond: Pond, by: PausedBy) -> None:
     state.targets.clear()
     state.wave = None
     state.tides.clear()
+    work.unfollow(pond, state.following)
     state.paused = {name: state.paused.get(name, by) for name in pond.shape.schedules}
     state.is_woken = state.is_forced = state.is_comparing = False
     state.older, state.catch_up_to = [], NONE
@@ -162,9 +163,10 @@ def standing_triggers(pond: Pond) -> list[str]:
     return list(dict.fromkeys([*wave, *state.tides, *pond.shape.schedules]))
 
 
-def prune_paused(pond: Pond) -> None:
-    """Forget that triggers were paused that are no more: another of the same name is not theirs."""
+def prune_triggers(work: Work, pond: Pond) -> None:
+    """Forget what was of triggers that are no more: another of the same name was not paused and has learned nothing."""
     standing = standing_triggers(pond)
+    work.unfollow(pond, [name for name in pond.state.following if name not in standing])
     pond.state.paused = {name: by for name, by in pond.state.paused.items() if name in standing}
 
 

@@ -1,8 +1,8 @@
 """Deploying over live state: a definition takes over when the Runs that started on the former one are finished."""
 
-from pondage.kernel.demand import pace
+from pondage.kernel.demand import chunks, pace
 from pondage.kernel.demand.agreeing import ask_anew
-from pondage.kernel.demand.asking import forget_told, prune_paused, resend
+from pondage.kernel.demand.asking import forget_told, prune_triggers, resend
 from pondage.kernel.demand.blocking import on_source_blocked, on_source_unblocked, set_blocked
 from pondage.kernel.demand.effects import Blocked, Deployed, Reason
 from pondage.kernel.demand.events import Deploy
@@ -22,6 +22,8 @@ def on_deploy(work: Work, event: Deploy) -> None:
     if pond is None:
         _create(work, shape, event.definition)
         return
+    # Whoever asked for chunks meant the code that was there; the one that runs is finished with it.
+    chunks.give_back(work, pond, Reason.DEPLOYED)
     pond.state.deploying = event.definition
     work.change(pond)
 
@@ -45,7 +47,7 @@ def adopt(work: Work, pond: Pond) -> None:
     state.has_told = False
     state.is_period_stale = state.is_pace_stale = True
     pond.shape = shape
-    prune_paused(pond)
+    prune_triggers(work, pond)
     ask_anew(work, pond)
     pond.candidates = {}
     work.ponds.put(state, shape)

@@ -16,6 +16,7 @@ class Reason(StrEnum):
     WAKE = "wake"
     FORCE = "force"
     ROLLBACK = "rollback"
+    BACKFILL = "backfill"
     RUN = "run"
     COMPLETED = "completed"
     FAILED = "failed"
@@ -28,6 +29,7 @@ class Reason(StrEnum):
     WINDOW = "window"
     TIDE = "tide"
     CLOCK = "clock"
+    READERS = "readers"
     VERB = "verb"
 
 
@@ -48,6 +50,8 @@ class StartRun(_Effect, frozen=True, kw_only=True):
     """It was asked to compute everything anew, not only what changed."""
     rollback: str | None = None
     """The older Run that this one repeats without executing anything."""
+    chunk: str | None = None
+    """The chunk of a backfill that it computes: nothing of it is reused, and what it reads is no hint for others."""
     is_fed: bool = False
     batch: str | None = None
     """What the reactor behind the Pond published; None in a fed Run: the same data, fresher."""
@@ -97,6 +101,13 @@ class RunDropped(_Effect, frozen=True, kw_only=True):
 
     numbers: tuple[int, ...]
     freshnesses: tuple[int, ...]
+
+
+class ChunkEnded(_Effect, frozen=True, kw_only=True):
+    """A chunk of a backfill is over: completed, or failed with `error`, or given back for any other reason."""
+
+    chunk: str
+    error: str = ""
 
 
 class Failed(_Effect, frozen=True, kw_only=True):
@@ -153,6 +164,7 @@ Effect = (
     | Cancel
     | RunFinished
     | RunDropped
+    | ChunkEnded
     | Failed
     | Recovered
     | Blocked

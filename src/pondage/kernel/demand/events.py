@@ -7,6 +7,7 @@ import msgspec
 
 from pondage.kernel.demand.shape import PondKey
 from pondage.kernel.demand.state import Pacing
+from pondage.kernel.reading.profile import SURE
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower, omit_defaults=True):
@@ -39,10 +40,22 @@ class Pulse(_Event, frozen=True, kw_only=True):
     at: int | None = None
 
 
+class Follow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a standing trigger follows its readers: on the clock of `tz`, sure of one from this share (1/65536) on.
+
+    It is awake for its first week, unless `is_resting`.
+    """
+
+    tz: str = "UTC"
+    sure: int = SURE
+    is_resting: bool = False
+
+
 class Wave(_Event, frozen=True, kw_only=True):
     """Pull for ever: a Tap now, at every completion and when the Pond is unblocked. Replaces the Wave that is there."""
 
     pacing: Pacing = Pacing.EAGER
+    follow: Follow | None = None
 
 
 class Tide(_Event, frozen=True, kw_only=True):
@@ -50,6 +63,13 @@ class Tide(_Event, frozen=True, kw_only=True):
 
     limit: int
     name: str = "tide"
+    follow: Follow | None = None
+
+
+class Read(_Event, frozen=True, kw_only=True):
+    """Somebody read the Pond at this time; of a Pond without triggers that follow their readers nothing changes."""
+
+    at: int
 
 
 class Calm(_Event, frozen=True, kw_only=True):
@@ -159,6 +179,19 @@ class Forgot(_Event, frozen=True, kw_only=True):
     """The reactor behind this Pond forgot what it was asked."""
 
 
+class Backfill(_Event, frozen=True, kw_only=True):
+    """Compute a part of what is published again: the host's chunk of that name, once. Makes no demand."""
+
+    chunk: str
+
+
+class Withdraw(_Event, frozen=True, kw_only=True):
+    """Give back a chunk that has not started. `stop`: also when it runs."""
+
+    chunk: str
+    stop: bool = False
+
+
 class Compared(_Event, frozen=True, kw_only=True):
     """The answer to `Compare`: the Sources that stand on older Runs than the others; none of them when all agree."""
 
@@ -168,7 +201,8 @@ class Compared(_Event, frozen=True, kw_only=True):
 
 Report = Done | Fail
 Standing = Wave | Tide | Calm | Due | Pause | Resume
-Verb = Tap | Pulse | Standing | Clear | Wake | Force | Kill | Sleep | Tick | Deploy | Remove | Rollback
+Again = Backfill | Withdraw
+Verb = Tap | Pulse | Read | Standing | Clear | Wake | Force | Kill | Sleep | Tick | Deploy | Remove | Rollback | Again
 Live = Asked | Fed | Stuck | Forgot
 Event = Report | Verb | Live | Compared
 

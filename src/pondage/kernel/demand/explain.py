@@ -1,7 +1,8 @@
 """`explain`: why does a Pond run, or not run? It reads the Pond and, when it is blocked, its blocked ancestors."""
 
-from pondage.kernel.demand import tide
+from pondage.kernel.demand import readers, tide
 from pondage.kernel.demand.gates import (
+    Backfilling,
     Deploying,
     Disagree,
     Gate,
@@ -32,7 +33,10 @@ def explain(ponds: Ponds, key: PondKey, now: int) -> list[Gate]:
         return []
     pond = Pond(state, shape)
     gates: list[Gate] = []
-    if state.active or state.busy:
+    if state.chunk is not None or state.chunks:
+        executing = [name for name, ripple in state.ripples.items() if ripple.is_busy and state.chunk is not None]
+        gates.append(Backfilling(executing, len(state.chunks), state.is_for_chunk))
+    if state.chunk is None and (state.active or state.busy):
         busy = [(name, ripple.start_f) for name, ripple in state.ripples.items() if ripple.is_busy]
         gates.append(Running(busy, [run.freshness for run in state.active]))
     if state.is_killed:
@@ -49,6 +53,7 @@ def explain(ponds: Ponds, key: PondKey, now: int) -> list[Gate]:
         gates.append(Disagree(list(state.older)))
     if state.paused:
         gates.append(Paused(sorted(state.paused.items())))
+    gates.extend(readers.resting(ponds, pond, now))
     gates.extend(NotDeployed(source) for source, known in state.sources.items() if not known.is_deployed)
     return gates
 
@@ -80,7 +85,7 @@ def _waiting(pond: Pond, now: int) -> list[Gate]:
     elif shape.is_inlet and source_f(pond, now) < state.goal:
         opens = opens_at(pond, now)
         gates.append(WaitsForWindow(None if opens == NONE else opens))
-    if state.busy_roots:
+    if state.busy_roots and state.chunk is None:
         gates.append(RippleBusy([name for name in shape.roots if state.ripples[name].is_busy]))
     return gates
 

@@ -13,6 +13,14 @@ class Running(msgspec.Struct, frozen=True, tag_field="gate", tag="running"):
     runs: list[int]
 
 
+class Backfilling(msgspec.Struct, frozen=True, tag_field="gate", tag="backfill"):
+    """Chunks of a backfill: the Ripples that compute one now, and how many wait. `is_first`: Runs wait for it."""
+
+    ripples: list[str]
+    waiting: int
+    is_first: bool
+
+
 class Killed(msgspec.Struct, frozen=True, tag_field="gate", tag="killed"):
     """Somebody killed it; Clear lets it go on."""
 
@@ -86,6 +94,26 @@ class Paused(msgspec.Struct, frozen=True, tag_field="gate", tag="paused"):
     triggers: list[tuple[str, PausedBy]]
 
 
+class Resting(msgspec.Struct, frozen=True, tag_field="gate", tag="resting"):
+    """This standing trigger asks for nothing, because nobody reads.
+
+    It wakes at `wakes` for a reader who is expected at `expected` (both None: when somebody reads), seen on `seen` of
+    the last `of` days of that kind. Nobody has read between the times of day `quiet` (minutes; None: never yet) on such
+    days of the last `weeks`. `missed`: readers who were expected did not come.
+    """
+
+    trigger: str
+    wakes: int | None
+    expected: int | None
+    seen: int = 0
+    of: int = 0
+    quiet: tuple[int, int] | None = None
+    is_workday: bool = True
+    weeks: int = 0
+    missed: bool = False
+    tz: str = "UTC"
+
+
 class NotDeployed(msgspec.Struct, frozen=True, tag_field="gate", tag="not deployed"):
     """It names a Source that is not deployed."""
 
@@ -94,6 +122,7 @@ class NotDeployed(msgspec.Struct, frozen=True, tag_field="gate", tag="not deploy
 
 Gate = (
     Running
+    | Backfilling
     | Killed
     | HasFailed
     | IsBlocked
@@ -106,5 +135,6 @@ Gate = (
     | WaitsForWindow
     | RippleBusy
     | Paused
+    | Resting
     | NotDeployed
 )

@@ -54,6 +54,11 @@ def source_lead(pond: Pond) -> int:
     return _source_pace(pond)[1]
 
 
+def lead(pond: Pond) -> int:
+    """Give the longest way from the outside through the Pond itself, when nothing waits; 0 before it was measured."""
+    return _critical_path(pond) + source_lead(pond)
+
+
 def total_wait(pond: Pond) -> int:
     """Give how long the latest input waited here and, at worst, in the gating Sources."""
     return pond.state.wait + _source_pace(pond)[2]
@@ -67,7 +72,7 @@ def published(pond: Pond) -> Updated:
         end_f=state.end_f,
         delay=state.end_delay,
         period=period(pond),
-        lead=_critical_path(pond) + source_lead(pond),
+        lead=lead(pond),
         wait=total_wait(pond),
     )
 

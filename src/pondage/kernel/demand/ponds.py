@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from pondage.define.values.week import Week, week_of
 from pondage.kernel.demand.shape import PondKey, PondShape
 from pondage.kernel.demand.state import PondState
+from pondage.kernel.reading.profile import Profile
 
 
 class Ponds(Protocol):
@@ -22,6 +24,15 @@ class Ponds(Protocol):
     def definition(self, key: PondKey, definition: str) -> PondShape | None:
         """Resolve the reference that a Deploy event carries; None when it is unknown (the event is then ignored)."""
 
+    def profile(self, key: PondKey, trigger: str) -> Profile:
+        """Give what a trigger that follows its readers has learned, to be changed in place."""
+
+    def begin_profile(self, key: PondKey, trigger: str, profile: Profile) -> None:
+        """Let this be what a new trigger has learned."""
+
+    def week(self, tz: str) -> Week:
+        """Give the wall clock of a zone."""
+
     def put(self, state: PondState, shape: PondShape) -> None:
         """Put this definition (`state.definition`) in force: `state`, `shape` and `sinks` answer by it from now on."""
 
@@ -37,6 +48,7 @@ class MemoryPonds:
         self.states: dict[PondKey, PondState] = {}
         self.shapes: dict[PondKey, PondShape] = {}
         self.definitions: dict[tuple[PondKey, str], PondShape] = {}
+        self.profiles: dict[tuple[PondKey, str], Profile] = {}
         self._sinks: dict[PondKey, dict[PondKey, None]] = {}
 
     def define(self, shape: PondShape, definition: str = "1") -> None:
@@ -58,6 +70,18 @@ class MemoryPonds:
     def definition(self, key: PondKey, definition: str) -> PondShape | None:
         """Resolve a reference made known by `define`."""
         return self.definitions.get((key, definition))
+
+    def profile(self, key: PondKey, trigger: str) -> Profile:
+        """Give what a trigger has learned."""
+        return self.profiles[key, trigger]
+
+    def begin_profile(self, key: PondKey, trigger: str, profile: Profile) -> None:
+        """Keep it, in place of what an earlier trigger of that name had learned."""
+        self.profiles[key, trigger] = profile
+
+    def week(self, tz: str) -> Week:
+        """Give the wall clock of a zone."""
+        return week_of(tz)
 
     def put(self, state: PondState, shape: PondShape) -> None:
         """Put a definition in force and keep the Sinks of its Sources right."""

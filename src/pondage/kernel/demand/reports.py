@@ -3,8 +3,7 @@
 from bisect import bisect_right
 
 from pondage.kernel.demand import pace
-from pondage.kernel.demand.blocking import set_blocked
-from pondage.kernel.demand.clearing import roll_back
+from pondage.kernel.demand.blocking import roll_back, set_blocked
 from pondage.kernel.demand.effects import Failed, Reason, RunDropped
 from pondage.kernel.demand.events import Done, Fail
 from pondage.kernel.demand.goal import aim

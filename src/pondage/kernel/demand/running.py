@@ -6,12 +6,11 @@ from operator import attrgetter
 from pondage.kernel.demand import pace, tide
 from pondage.kernel.demand.agreeing import may_read
 from pondage.kernel.demand.asking import pass_on, push_behind, tap, tell, want
-from pondage.kernel.demand.blocking import recover, set_blocked
-from pondage.kernel.demand.clearing import clear
+from pondage.kernel.demand.blocking import clear, recover, set_blocked
 from pondage.kernel.demand.effects import Reason, RunFinished, StartRipple, StartRun
 from pondage.kernel.demand.goal import aim, source_delay, source_f
 from pondage.kernel.demand.shape import NEVER, NONE
-from pondage.kernel.demand.state import Pacing, RippleState, RunState
+from pondage.kernel.demand.state import RUNS_BETWEEN_CHUNKS, Pacing, RippleState, RunState
 from pondage.kernel.demand.work import Pond, Work
 
 by_freshness = attrgetter("freshness")
@@ -30,7 +29,7 @@ def evaluate(work: Work, pond: Pond) -> None:
         freshness = source_f(pond, work.now)
         if freshness >= state.goal and may_read(work, pond, freshness, _reason(pond)):
             start_run(work, pond, freshness, _reason(pond))
-    if state.is_woken and not state.is_comparing:  # a Wake that could not start is not held
+    if state.is_woken and not state.is_comparing and not state.is_for_chunk:  # one that could not start is not held
         state.is_woken = False
         aim(pond)
         work.change(pond)
@@ -59,6 +58,8 @@ def start_run(work: Work, pond: Pond, freshness: int, reason: Reason) -> None:
         left = len(candidates)
     state.start_f = freshness
     state.number += 1
+    if state.since_chunk != NONE:
+        state.since_chunk = min(state.since_chunk + 1, RUNS_BETWEEN_CHUNKS)
     state.active.append(
         RunState(
             number=state.number,
@@ -218,7 +219,7 @@ def _start_ripple(work: Work, pond: Pond, name: str, freshness: int) -> None:
 
 def _can_start(pond: Pond) -> bool:
     state = pond.state
-    return not state.is_killed and state.busy_roots == 0 and state.deploying is None
+    return not state.is_killed and state.busy_roots == 0 and state.deploying is None and not state.is_for_chunk
 
 
 def _reason(pond: Pond) -> Reason:
@@ -232,7 +233,7 @@ def _reason(pond: Pond) -> Reason:
 
 def _start_forced(work: Work, pond: Pond) -> None:
     state = pond.state
-    if state.active:
+    if state.active or state.chunk is not None:
         return
     if state.is_failed:  # a Run that was active when the verb came failed meanwhile
         clear(work, pond)

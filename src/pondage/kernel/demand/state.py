@@ -14,6 +14,10 @@ WAVE = "wave"
 """What a Wave is called among the standing triggers of a Pond: it has one at most."""
 
 
+RUNS_BETWEEN_CHUNKS = 10
+"""So many Runs that are asked for go before a chunk of a backfill, at most: a Wave must not starve it."""
+
+
 class Pacing(StrEnum):
     """How a Wave repeats: at every completion, or as targets spaced by the bottleneck's period."""
 
@@ -49,6 +53,19 @@ class RunState(msgspec.Struct, kw_only=True, omit_defaults=True):
     immediate_left: int
     """How often a failing Ripple of this Run is executed again at once."""
     is_forced: bool = False
+
+
+class ChunkState(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A chunk of a backfill that runs. No other Run is active, and every Ripple that executes does so for it."""
+
+    chunk: str
+    """What the host calls it."""
+    number: int
+    """The number of its Run."""
+    freshness: int
+    immediate_left: int
+    left: list[str]
+    """The Ripples that are not done."""
 
 
 class SourceState(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -90,6 +107,26 @@ class RippleState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Moving average of the duration."""
 
 
+class Following(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A standing trigger that follows its readers, and what was decided when it was last looked at.
+
+    What it has learned of them lies beside the state (`profile`), so that a step that is not about readers reads none.
+    """
+
+    tz: str
+    sure: int
+    """The share of weeks, in 1/65536, from which on a reader is expected."""
+    new_until: int = NONE
+    """It was given lately and is awake until then; NONE when it was to rest from the beginning."""
+    is_resting: bool = False
+    until: int = NONE
+    """Awake: until then, if nobody reads. Resting: until then, for the reader `expected`; NONE until somebody reads."""
+    expected: int = NONE
+    """When the quarter hour of the last reader who keeps it awake, or of the next one it wakes for, begins."""
+    look_at: int = NONE
+    """When to decide again."""
+
+
 class PondState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Everything the machine remembers of one Pond."""
 
@@ -128,10 +165,18 @@ class PondState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The limit of each Tide by its name; the smallest rules."""
     paused: dict[str, PausedBy] = {}
     """The standing triggers that ask for nothing at the moment: ``wave``, Tides, and Schedules of the host."""
+    following: dict[str, Following] = {}
+    """The standing triggers that follow their readers."""
     is_woken: bool = False
     is_forced: bool = False
     is_full: bool = False
     """The forced Run is to compute everything anew."""
+    chunks: list[str] = []
+    """Chunks of backfills that wait to be computed, in their order."""
+    chunk: ChunkState | None = None
+    """The one that runs."""
+    since_chunk: int = NONE
+    """How many Runs have started since the last chunk, as far as that matters; NONE before the first was asked for."""
     rollback: str | None = None
     rollback_f: int = NONE
     """The freshness of a Run that was made elsewhere and is to be shown; NONE for one of the Pond's own."""
@@ -173,14 +218,22 @@ class PondState(msgspec.Struct, kw_only=True, omit_defaults=True):
         return self.want >= self.start_f
 
     @property
+    def is_for_chunk(self) -> bool:
+        """Has a Run to wait: for the chunk that runs, or for one that has let enough Runs go first?"""
+        return self.chunk is not None or (bool(self.chunks) and self.since_chunk >= RUNS_BETWEEN_CHUNKS)
+
+    @property
     def asking_wave(self) -> Pacing | None:
-        """The Wave, unless it is paused."""
-        return None if WAVE in self.paused else self.wave
+        """The Wave, unless it is paused or rests."""
+        return self.wave if self._is_asking(WAVE) else None
 
     @property
     def asking_tides(self) -> list[int]:
-        """The limits of the Tides that are not paused."""
-        return [limit for name, limit in self.tides.items() if name not in self.paused]
+        """The limits of the Tides that are neither paused nor at rest."""
+        return [limit for name, limit in self.tides.items() if self._is_asking(name)]
+
+    def _is_asking(self, name: str) -> bool:
+        return name not in self.paused and (name not in self.following or not self.following[name].is_resting)
 
     @property
     def condition(self) -> Condition:

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from pondage.kernel.demand import facts, feeding, pace, reports, tide, verbs
+from pondage.kernel.demand import chunks, facts, feeding, pace, readers, reports, tide, verbs
 from pondage.kernel.demand.agreeing import on_compared
 from pondage.kernel.demand.asking import on_target, on_want
 from pondage.kernel.demand.deploying import adopt, on_deploy
-from pondage.kernel.demand.effects import Effect
-from pondage.kernel.demand.events import Compared, Deploy, Done, Event, Fail, Live, Report, Sleep
+from pondage.kernel.demand.effects import ChunkEnded, Effect, Reason
+from pondage.kernel.demand.events import Backfill, Compared, Deploy, Done, Event, Fail, Live, Report, Sleep
 from pondage.kernel.demand.ponds import Ponds
 from pondage.kernel.demand.running import evaluate, finish
 from pondage.kernel.demand.shape import NONE, PondKey
@@ -27,6 +27,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     changed: tuple[PondKey, ...]
     effects: tuple[Effect, ...]
+    profiled: tuple[tuple[PondKey, str], ...] = ()
+    """The triggers whose profile may have changed: write these, too."""
 
 
 def step(ponds: Ponds, events: Iterable[Event], now: int) -> Step:
@@ -40,11 +42,12 @@ def step(ponds: Ponds, events: Iterable[Event], now: int) -> Step:
     _settle(work)
     while _emit_tides(work):
         _settle(work)
+    chunks.start_waiting(work)
     for key in list(work.touched):
         pond = work.load(key)
         if pond is not None:
             set_timer(work, pond)
-    return Step(changed=tuple(work.changed), effects=tuple(work.effects))
+    return Step(changed=tuple(work.changed), effects=tuple(work.effects), profiled=tuple(work.profiled))
 
 
 def _apply(work: Work, events: list[Event]) -> None:
@@ -53,7 +56,9 @@ def _apply(work: Work, events: list[Event]) -> None:
         pond = work.load(report.pond)
         if pond is not None:
             reported[report.pond] = pond
-            if isinstance(report, Done):
+            if chunks.is_of_chunk(pond, report):
+                _report_to_chunk(work, pond, report)
+            elif isinstance(report, Done):
                 reports.on_done(work, pond, report)
             else:
                 reports.on_fail(work, pond, report)
@@ -68,6 +73,8 @@ def _apply(work: Work, events: list[Event]) -> None:
             continue
         pond = work.load(event.pond)
         if pond is None:
+            if isinstance(event, Backfill):  # whoever holds the other chunks waits for the end of this one
+                work.emit(ChunkEnded(pond=event.pond, reason=Reason.REMOVED, chunk=event.chunk))
             continue
         if isinstance(event, Compared):
             on_compared(work, pond, event)
@@ -77,6 +84,13 @@ def _apply(work: Work, events: list[Event]) -> None:
             verbs.apply(work, pond, event, number)
             if isinstance(event, Sleep) and event.upstream:
                 _deliver(work)  # it reaches every Source before the verbs behind it, which may ask anew
+
+
+def _report_to_chunk(work: Work, pond: Pond, report: Report) -> None:
+    if isinstance(report, Done):
+        chunks.on_done(work, pond, report)
+    else:
+        chunks.on_fail(work, pond, report)
 
 
 def _reports(events: list[Event]) -> list[Report]:
@@ -89,6 +103,7 @@ def _reports(events: list[Event]) -> list[Report]:
 def _settle(work: Work) -> None:
     _deliver(work)
     while (pond := work.next_ready()) is not None:
+        readers.look_all(work, pond)
         adopt(work, pond)
         evaluate(work, pond)
         _deliver(work)

@@ -1,6 +1,6 @@
 """When a Pond must be looked at again although nothing happens to it. Timers are hints: a Tick too many is harmless."""
 
-from pondage.kernel.demand import tide
+from pondage.kernel.demand import readers, tide
 from pondage.kernel.demand.effects import Reason, Timer
 from pondage.kernel.demand.goal import source_f
 from pondage.kernel.demand.shape import NONE
@@ -15,6 +15,9 @@ def set_timer(work: Work, pond: Pond) -> None:
         due = tide.due_at(pond)
         if due > work.now and (at == NONE or due < at):
             at, reason = due, Reason.TIDE
+    looked_at = readers.next_look(pond)
+    if looked_at != NONE and (at == NONE or looked_at < at):
+        at, reason = looked_at, Reason.READERS
     if at != NONE and at != state.timer:
         state.timer = at
         work.changed[pond.key] = None

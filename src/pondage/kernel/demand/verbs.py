@@ -1,12 +1,13 @@
 """What operators and triggers do to a Pond."""
 
+from pondage.kernel.demand import chunks, readers
 from pondage.kernel.demand.agreeing import ask_anew
-from pondage.kernel.demand.asking import drop_demand, on_target, prune_paused, standing_triggers, tap
-from pondage.kernel.demand.blocking import set_blocked
-from pondage.kernel.demand.clearing import clear, roll_back
+from pondage.kernel.demand.asking import drop_demand, on_target, prune_triggers, standing_triggers, tap
+from pondage.kernel.demand.blocking import clear, roll_back, set_blocked
 from pondage.kernel.demand.deploying import on_remove
 from pondage.kernel.demand.effects import Cancel, Reason, RunDropped
 from pondage.kernel.demand.events import (
+    Backfill,
     Calm,
     Clear,
     Due,
@@ -14,6 +15,7 @@ from pondage.kernel.demand.events import (
     Kill,
     Pause,
     Pulse,
+    Read,
     Remove,
     Resume,
     Rollback,
@@ -24,6 +26,7 @@ from pondage.kernel.demand.events import (
     Verb,
     Wake,
     Wave,
+    Withdraw,
 )
 from pondage.kernel.demand.goal import aim
 from pondage.kernel.demand.running import release
@@ -41,12 +44,18 @@ def apply(work: Work, pond: Pond, event: Verb, number: int) -> None:
             tap(work, pond)
         case Pulse():
             on_target(work, pond, work.now if event.at is None else min(event.at, work.now))
+        case Read():
+            readers.on_read(work, pond, event)
         case Wave() | Tide() | Calm() | Due() | Pause() | Resume():
             _stand(work, pond, event)
         case Sleep():
             sleep(work, pond)
             if event.upstream:
                 on_slumber(work, pond, number)
+        case Backfill():
+            chunks.on_backfill(work, pond, event)
+        case Withdraw():
+            chunks.on_withdraw(work, pond, event)
         case Kill():
             kill(work, pond, Reason.KILLED)
         case Remove():
@@ -59,6 +68,7 @@ def apply(work: Work, pond: Pond, event: Verb, number: int) -> None:
 def kill(work: Work, pond: Pond, reason: Reason) -> None:
     """Cancel what runs, give up active Runs, forget demand and standing triggers, and block the Sinks until Clear."""
     state = pond.state
+    chunks.drop(work, pond, reason)
     for name, ripple in state.ripples.items():
         if ripple.is_busy:
             release(pond, name)
@@ -82,7 +92,7 @@ def kill(work: Work, pond: Pond, reason: Reason) -> None:
 
 def sleep(work: Work, pond: Pond, by: PausedBy = PausedBy.SLEEP) -> None:
     """Forget demand and standing triggers; started Runs complete. The Sinks ask again with their next demand."""
-    drop_demand(pond, by)
+    drop_demand(work, pond, by)
     work.send_down(pond, Dropped(pond.key))
     work.change(pond)
 
@@ -102,16 +112,18 @@ def _stand(work: Work, pond: Pond, event: Standing) -> None:
         case Wave():
             # Whoever gives a trigger wants it to ask, also when one of its name was paused.
             state.wave = event.pacing
+            readers.follow(work, pond, WAVE, event.follow)
             _resume(work, pond, [WAVE])
         case Tide():
             state.tides[event.name] = max(event.limit, 0)
+            readers.follow(work, pond, event.name, event.follow)
             _resume(work, pond, [event.name])
         case Calm():
             for name in _named(pond, event.name):
                 if name == WAVE:
                     state.wave = None
                 state.tides.pop(name, None)
-            prune_paused(pond)
+            prune_triggers(work, pond)
         case Pause():
             state.paused.update(dict.fromkeys(_named(pond, event.name), PausedBy.PAUSE))
         case Resume():

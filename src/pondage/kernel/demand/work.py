@@ -1,12 +1,14 @@
 """The working memory of one step: the Ponds that were loaded, the signals under way, what changed, what was decided."""
 
 from collections import deque
+from collections.abc import Iterable
 
 from pondage.kernel.demand.effects import Effect
 from pondage.kernel.demand.ponds import Ponds
 from pondage.kernel.demand.shape import PondKey, PondShape
 from pondage.kernel.demand.signals import Demand, Fact
 from pondage.kernel.demand.state import PondState
+from pondage.kernel.reading.profile import Profile
 
 
 class Pond:
@@ -35,6 +37,7 @@ class Work:
         "facts",
         "now",
         "ponds",
+        "profiled",
         "slept",
         "touched",
     )
@@ -48,6 +51,8 @@ class Work:
         self._queue: deque[PondKey] = deque()
         self.touched: dict[PondKey, None] = {}
         self.changed: dict[PondKey, None] = {}
+        self.profiled: dict[tuple[PondKey, str], None] = {}
+        """The triggers whose profile was looked at, and may have changed."""
         self.agreed: dict[PondKey, int] = {}
         """Ponds whose Sources were found to agree, for a Run at this freshness."""
         self.slept: set[tuple[PondKey, int]] = set()
@@ -75,6 +80,22 @@ class Work:
         self._ready.discard(key)
         self.touched.pop(key, None)
         self.changed.pop(key, None)
+
+    def profile(self, pond: Pond, trigger: str) -> Profile:
+        """Give what a trigger has learned, to be changed in place; the host writes it."""
+        self.profiled[pond.key, trigger] = None
+        return self.ponds.profile(pond.key, trigger)
+
+    def learn(self, pond: Pond, trigger: str, profile: Profile) -> None:
+        """Begin with a new profile."""
+        self.profiled[pond.key, trigger] = None
+        self.ponds.begin_profile(pond.key, trigger, profile)
+
+    def unfollow(self, pond: Pond, triggers: Iterable[str]) -> None:
+        """Let these triggers follow nobody any more; what they have learned is forgotten."""
+        for trigger in list(triggers):
+            if pond.state.following.pop(trigger, None) is not None:
+                self.profiled[pond.key, trigger] = None
 
     def look(self, pond: Pond) -> None:
         """Have the Pond looked at again before the step ends: can it start, is its Tide due?"""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from pondage.define.pond.definition import PondDefinition
 from pondage.define.reactor.reaction import ReactorDeclaration
-from pondage.define.values.names import PondKey, parsed_minimum, pond_key
+from pondage.define.values.names import PondKey, pond_key
 from pondage.kernel.demand.shape import NONE
 from pondage.kernel.demand.state import decode_state
 from pondage.ledger.data import lineage, snapshots
@@ -59,9 +59,9 @@ def _triggers(tx: Transaction, ledger: Ledger, row: PondRow) -> list[str]:
 
 def _heard(reactor: ReactorDeclaration) -> list[PondKey]:
     return [
-        pond_key(each.pond, parsed_minimum(each.minimum)[0])
+        pond_key(each.pond, each.bound_major)
         for each in reactor.accumulators
-        if each.kind == "pond" and each.pond is not None and each.minimum is not None
+        if each.kind == "pond" and each.pond is not None and each.bound_major is not None
     ]
 
 

@@ -27,6 +27,7 @@ from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import actors, environments, history, schedules
 from pondage.ledger.tables.history import Caller
 from pondage.ledger.tables.job_plans import StoredJob
+from pondage.ledger.tables.pond_shape import follow_of
 from pondage.plan.deploy.values import Deployed
 
 
@@ -81,7 +82,16 @@ def deploy(
         if jobs is not None:
             put_jobs(tx, environment, identity, project=project, jobs=jobs, archive=archive)
         if reactors is not None:
-            put_reactors(tx, reactors, environment=identity, environment_name=environment, project=project, code=digest)
+            put_reactors(
+                tx,
+                reactors,
+                environment=identity,
+                environment_name=environment,
+                project=project,
+                code=digest,
+                ponds=definitions,
+                others=[one.definition for one in before if one.key not in removed],
+            )
         former = {one.key: one.definition for one in before}
         stored: dict[PondKey, tuple[int, PondDefinition]] = {}
         for declared in definitions:
@@ -222,14 +232,17 @@ def _trigger_changes(key: PondKey, former: PondDefinition | None, declared: Trig
     """Answer what makes the standing triggers those of the code. Triggers that people set by hand stay."""
     before = Triggers() if former is None else former.triggers
     events: list[Event] = []
-    if declared.wave and (not before.wave or before.pacing != declared.pacing):
-        events.append(Wave(pond=key, pacing=Pacing(declared.pacing)))
+    is_other = before.pacing != declared.pacing or before.wave_follow != declared.wave_follow
+    if declared.wave and (not before.wave or is_other):
+        events.append(Wave(pond=key, pacing=Pacing(declared.pacing), follow=follow_of(declared.wave_follow)))
     elif before.wave and not declared.wave:
         events.append(Calm(pond=key, name="wave"))
     names = {tide.name for tide in declared.tides}
     events.extend(Calm(pond=key, name=tide.name) for tide in before.tides if tide.name not in names)
     events.extend(
-        Tide(pond=key, limit=tide.limit_us, name=tide.name) for tide in declared.tides if tide not in before.tides
+        Tide(pond=key, limit=tide.limit_us, name=tide.name, follow=follow_of(tide.follow))
+        for tide in declared.tides
+        if tide not in before.tides
     )
     # One that is paused stays so, unless it is another now.
     events.extend(Resume(pond=key, name=each.name) for each in declared.schedules if each not in before.schedules)

@@ -11,6 +11,7 @@ from pondage.define.job.flow import CONST, FlowRefused
 from pondage.define.job.job import JobProblem, Place
 from pondage.define.values.schema import pointed
 from pondage.errors import LedgerError
+from pondage.kernel.control import JobPlan
 from pondage.kernel.control.shape import PlanComponent
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
@@ -48,21 +49,34 @@ def store(ledger: Ledger, environment: str, data: bytes, *, by: Caller | None = 
 
 def resolved(tx: Transaction, job: StoredJob) -> StoredJob:
     """Answer a flow with the constants that it names in it; raises FlowRefused with those that nobody has stored."""
-    named = [one for one in job.plan.components if one.type == CONST.name and "ref" in one.params]
+    named = refs(job.plan)
     if not named:
         return job
-    found = {one.name: _found(tx, one) for one in named}
-    problems = [_missing(name) for name, data in found.items() if data is None]
-    if problems:
-        raise FlowRefused(problems)
+    require_stored(tx, job.plan)
+    found = {name: data_of(tx, ref) for name, ref in named.items()}
     components = tuple(
         one if found.get(one.name) is None else _with(one, found[one.name] or b"") for one in job.plan.components
     )
     return msgspec.structs.replace(job, plan=msgspec.structs.replace(job.plan, components=components))
 
 
-def _found(tx: Transaction, one: PlanComponent) -> bytes | None:
-    digest = str(one.params["ref"]).removeprefix("sha256:")
+def refs(plan: JobPlan) -> dict[str, str]:
+    """Answer what the nodes of a flow that are stored constants call them."""
+    return {
+        one.name: str(one.params["ref"]) for one in plan.components if one.type == CONST.name and "ref" in one.params
+    }
+
+
+def require_stored(tx: Transaction, plan: JobPlan) -> None:
+    """Refuse a flow that names a constant which nobody has stored; raises FlowRefused with all of those."""
+    problems = [missing(name) for name, ref in refs(plan).items() if data_of(tx, ref) is None]
+    if problems:
+        raise FlowRefused(problems)
+
+
+def data_of(tx: Transaction, ref: str) -> bytes | None:
+    """Answer the bytes of a constant; None when nobody has stored it, or it was long ago."""
+    digest = ref.removeprefix("sha256:")
     return tx.row("SELECT data FROM constants WHERE digest = :digest", bytes, digest=digest)
 
 
@@ -71,7 +85,8 @@ def _with(one: PlanComponent, data: bytes) -> PlanComponent:
     return msgspec.structs.replace(one, params={**params, "bytes": base64.b64encode(data).decode()})
 
 
-def _missing(node: str) -> JobProblem:
+def missing(node: str) -> JobProblem:
+    """Answer the problem of a node whose constant nobody has stored."""
     path = f"{pointed('/nodes', node)}/const/ref"
     return JobProblem(
         code="UNKNOWN_REF",

@@ -54,8 +54,8 @@ def submit_diff(
     before: Mapping[str, int],
     after: Mapping[str, int],
     keys: Mapping[str, tuple[str, ...]],
-    tolerance: float,
     limit: int,
+    tolerance: float = 0.0,
     timeout_s: float | None = None,
 ) -> int:
     """Ask what differs between two sets of snapshots, by the names of the Ripples; answer the id of the work."""

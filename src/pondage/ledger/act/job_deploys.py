@@ -24,19 +24,17 @@ def job_changes(
         if owner != project:
             raise LedgerError(f"job {name} belongs to project {owner}", hint="give it another name", code="FOREIGN_JOB")
     own = {name: definition for name, (owner, definition) in former.items() if owner == project}
-    now = {name: job_plans.find(tx, job) for name, job in jobs.items()}
     return tuple(
-        JobChange(name=name, change=_change(own.get(name), now.get(name), is_declared=name in now))
-        for name in sorted({*own, *now})
+        JobChange(name=name, change=_change(tx, own.get(name), jobs.get(name))) for name in sorted({*own, *jobs})
     )
 
 
-def _change(former: int | None, now: int | None, *, is_declared: bool) -> Change:
-    if not is_declared:
+def _change(tx: Transaction, former: int | None, now: StoredJob | None) -> Change:
+    if now is None:
         return "removed"
     if former is None:
         return "added"
-    return "unchanged" if former == now else "changed"
+    return "unchanged" if job_plans.is_like(tx, former, now) else "changed"
 
 
 def deploy_jobs(
@@ -70,7 +68,10 @@ def put_jobs(
     jobs: Mapping[str, StoredJob],
     archive: bytes,
 ) -> tuple[JobChange, ...]:
-    """Put the jobs of a project in force in an environment that is locked, and answer what changed."""
+    """Put the jobs of a project in force in an environment that is locked, and answer what changed.
+
+    Unchanged ones take the new archive too, so that one worker with one code serves all of the project.
+    """
     changes = job_changes(tx, environment, project=project, jobs=jobs)
     for change in changes:
         if change.change == "removed":
@@ -85,7 +86,7 @@ def put_jobs(
                 environment=identity,
                 name=change.name,
             )
-        elif change.change != "unchanged":
+        else:
             _put(tx, identity, project, change.name, jobs[change.name], archive)
     return changes
 

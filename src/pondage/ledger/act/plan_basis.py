@@ -9,7 +9,7 @@ from pondage.define.reactor.reaction import ReactorDefinition
 from pondage.define.values.names import PondKey
 from pondage.ledger.act.bindings import columns_read, gone, holders
 from pondage.ledger.act.branching import Choice, deployed, found_above, only_own, parent_of, with_foreign
-from pondage.ledger.act.reactor_deploy import deployed_reactors, fed_schemas
+from pondage.ledger.act.reactor_deploy import deployed_reactors, fed_schemas, former_reactors
 from pondage.ledger.act.trials import published_schemas
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
@@ -18,6 +18,7 @@ from pondage.plan.deploy.columns import has_columns
 from pondage.plan.deploy.graph import key_of
 from pondage.plan.deploy.majors import rebinding_problems
 from pondage.plan.deploy.planner import Ground, make_plan, with_problems
+from pondage.plan.deploy.reactor_binding import bound_reactors
 from pondage.plan.deploy.reactor_contracts import reactor_promises
 from pondage.plan.deploy.reactors import check_reactors, reactor_changes
 from pondage.plan.deploy.values import Deployed, Plan, Problem
@@ -43,6 +44,9 @@ def planned(
         running = deployed_reactors(tx, environment)
         schemas = published_schemas(tx, environment, parent) if has_columns(ponds) else {}
         fed = fed_schemas(tx, environment, ponds)
+        former = former_reactors(tx, environment, project=project, parent=parent)
+        there = [one.definition for one in found if one.environment == environment]
+        reactors = bound_reactors(reactors, former, ponds, there)
         ground = ground_of(tx, ledger, environment, found, project=project, ponds=ponds, reactors=reactors)
     ground = ground._replace(above={one.key: one.definition for one in above}, ended=choice.ended if choice else ())
     check_reactors(reactors, running, project=project, environment=environment)
@@ -55,7 +59,9 @@ def planned(
         environment=environment,
         reactors=reactor_changes(reactors, running, project=project),
         schemas=schemas,
-        promises=reactor_promises(ponds, reactors, project=project, here=here, running=running, fed=fed),
+        promises=reactor_promises(
+            ponds, reactors, project=project, here=here, running=running, fed=fed, ended=ground.ended
+        ),
         ground=ground,
     )
     made = with_problems(made, rebinding_problems_of(ledger, environment, parent, made, ground.above))

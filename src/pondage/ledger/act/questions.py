@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from contextlib import suppress
 
 import msgspec
 
-from pondage.define.values.names import split_key
-from pondage.ledger.act.as_of import AsOf, NotThere, run_then
-from pondage.ledger.data import snapshots
+from pondage.ledger.act import shown_tables
+from pondage.ledger.act.as_of import AsOf
+from pondage.ledger.act.shown_tables import Reader
 from pondage.ledger.data.inputs import QueryInputs
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.queue.executions import Dispatch
 from pondage.ledger.queue.queues import QueueKey
-from pondage.ledger.tables import actors, environments
-from pondage.ledger.tables.actors import PondRow
 from pondage.ledger.tables.environments import environment_id
 from pondage.work.failure import Failure
 from pondage.work.snapshot import BAD_TABLE
@@ -43,19 +39,24 @@ def submit(
     as_of: AsOf | None = None,
     tables: frozenset[str] | None = None,
     timeout_s: float | None = None,
+    reader: Reader | None = None,
 ) -> int:
     """Ask a question and answer its id. It may see the last completed Run of every Pond whose name occurs in it.
 
     `as_of` shows an older Run of each instead; `NotThere` is raised when one of the `tables` (names of Ponds that are
-    known to be read, when that is known) has none.
+    known to be read, when that is known) has none. The read log says that the `reader` has read them.
     """
     with ledger.transaction() as tx:
         identity = environment_id(tx, environment)
         words = words_of(sql) if tables is None else tables
+        shown = shown_tables.shown(tx, ledger, identity, words, as_of, has_bad=BAD_TABLE in sql.lower())
+        if reader is not None:
+            # What was only a word in a text that nobody could take apart is no read.
+            shown_tables.note(tx, ledger, identity, shown if tables is not None else (), reader)
         inputs = QueryInputs(
             sql=sql,
             limit=limit,
-            views=_views(tx, ledger, identity, words, as_of, has_bad=BAD_TABLE in sql.lower()),
+            views={each.name: each.snapshot for each in shown},
             fused=_fused(tx, ledger, identity, words),
         )
         return executions.dispatch(
@@ -82,7 +83,8 @@ def words_of(sql: str) -> frozenset[str]:
 
 def published_views(tx: Transaction, ledger: Ledger, environment: int, pond: str) -> dict[str, int]:
     """Answer the snapshots that readers see of a Pond, by the names that a query would call them."""
-    return _views(tx, ledger, environment, frozenset({pond}), None, has_bad=False)
+    found = shown_tables.shown(tx, ledger, environment, frozenset({pond}), None, has_bad=False)
+    return {each.name: each.snapshot for each in found}
 
 
 def major_notes(
@@ -93,110 +95,20 @@ def major_notes(
         return ()
     notes: list[str] = []
     with ledger.reading() as tx:
-        readable = _by_name(tx, environment_id(tx, environment), tables, as_of)
+        readable = shown_tables.by_name(tx, environment_id(tx, environment), tables, as_of)
         for name, rows in readable.items():
-            shown = [row.key for row in rows if _run(tx, row, as_of) is not None]
+            shown = [row.key for row in rows if shown_tables.run_of(tx, row, as_of) is not None]
             if len(shown) > 1 and {name, f"{name}{BAD_TABLE}"} & tables:
-                meant = _meant(tx, rows, as_of)[0].key
+                meant = shown_tables.meant(tx, rows, as_of)[0].key
                 others = " and ".join(f"`{key}`" for key in shown if key != meant)
                 notes.append(f"{name} is {meant} here; {others} can be asked for by that name")
     return tuple(notes)
 
 
-def _by_name(
-    tx: Transaction, environment: int, words: frozenset[str], as_of: AsOf | None = None
-) -> dict[str, list[PondRow]]:
-    """Answer the Ponds that a question may read, by their names; of each the newest major first.
-
-    What a Run of the past has read is among them also when that major was removed since.
-    """
-    found: dict[str, list[PondRow]] = {}
-    rows = {each.row.key: each.row for each in environments.readable(tx, environment)}
-    for key, run in as_of.runs.items() if as_of is not None else ():
-        if key not in rows and (row := actors.pond_of_run(tx, run)) is not None:
-            rows[key] = row
-    for row in rows.values():
-        name, _ = split_key(row.key)
-        if not words.isdisjoint({name, f"{name}{BAD_TABLE}", row.key, f"{row.key}{BAD_TABLE}"}):
-            found.setdefault(name, []).append(row)
-    return {name: sorted(rows, key=lambda row: -split_key(row.key)[1]) for name, rows in found.items()}
-
-
-def _run(tx: Transaction, row: PondRow, as_of: AsOf | None) -> int | None:
-    if as_of is None:
-        return snapshots.current_run(tx, row.id)
-    with suppress(NotThere):
-        return run_then(tx, row, as_of)
-    return None
-
-
-def _meant(tx: Transaction, rows: Sequence[PondRow], as_of: AsOf | None) -> tuple[PondRow, int | None]:
-    """Answer what a name without a major means: what the Run read whose past is asked for, else the newest published.
-
-    Raises `NotThere` when there was none then.
-    """
-    read = [row for row in rows if as_of is not None and row.key in as_of.runs]
-    for row in [*read, *rows]:
-        run = _run(tx, row, as_of)
-        if run is not None:
-            return row, run
-    return rows[0], None if as_of is None else run_then(tx, rows[0], as_of)
-
-
-def _views(
-    tx: Transaction,
-    ledger: Ledger,
-    environment: int,
-    words: frozenset[str],
-    as_of: AsOf | None,
-    *,
-    has_bad: bool,
-) -> dict[str, int]:
-    views: dict[str, int] = {}
-    for name, rows in _by_name(tx, environment, words, as_of).items():
-        named = [row for row in rows if not words.isdisjoint({row.key, f"{row.key}{BAD_TABLE}"})]
-        for row in named:
-            run = snapshots.current_run(tx, row.id) if as_of is None else run_then(tx, row, as_of)
-            _add_views(tx, ledger, views, row, row.key, run, has_bad=has_bad)
-        if not words.isdisjoint({name, f"{name}{BAD_TABLE}"}):
-            row, run = _meant(tx, rows, as_of)
-            _add_views(tx, ledger, views, row, name, run, has_bad=has_bad)
-    return views
-
-
-def _add_views(
-    tx: Transaction,
-    ledger: Ledger,
-    views: dict[str, int],
-    row: PondRow,
-    called: str,
-    run: int | None,
-    *,
-    has_bad: bool,
-) -> None:
-    """Add the tables of a Run, by the names that a question has for them: `sales`, `sales.clean`, `sales@1.clean`.
-
-    Rules and sources set rows aside; nobody knows before whether there will be any, so those are there when the
-    question `has_bad` in its text.
-    """
-    if run is None:
-        return
-    name, _ = split_key(row.key)
-    given = snapshots.outputs(tx, run)
-    leaves = ledger.shape(tx, row.definition).leaves
-    for ripple, output in given.items():
-        # `select * from sales` means the Ripple that has the Pond's name, or its only result.
-        is_main = ripple == name or (name not in given and leaves == (ripple,))
-        for table in (f"{called}.{ripple}", called) if is_main else (f"{called}.{ripple}",):
-            views[table] = output.snapshot
-            if has_bad:
-                views.setdefault(f"{table}{BAD_TABLE}", output.snapshot)
-
-
 def _fused(tx: Transaction, ledger: Ledger, environment: int, words: frozenset[str]) -> dict[str, str]:
     """Answer the Ripples that have no table, as a query would call them, and where their rows go."""
     found: dict[str, str] = {}
-    for name, rows in _by_name(tx, environment, words).items():
+    for name, rows in shown_tables.by_name(tx, environment, words).items():
         for row in reversed(rows):
             for ripple in ledger.definition(tx, row.definition).ripples:
                 for member in ripple.members:

@@ -8,11 +8,12 @@ import msgspec
 
 from pondage.define.pond.contract import require_contract
 from pondage.define.pond.definition import PondDefinition
-from pondage.define.reactor.reaction import ReactorDefinition
+from pondage.define.reactor.reaction import ReactorDeclaration, ReactorDefinition
 from pondage.define.values.names import PondKey, pond_key
 from pondage.ledger.data import snapshots
 from pondage.ledger.database.driver import Transaction
-from pondage.ledger.tables import actors, reactors
+from pondage.ledger.tables import actors, environments, reactors
+from pondage.plan.deploy.reactor_binding import bound_reactors
 from pondage.plan.deploy.reactors import DeployedReactor, check_reactors, is_same_but_for_graphs
 from pondage.plan.job.stored_job import StoredJob
 
@@ -29,6 +30,22 @@ def deployed_reactors(tx: Transaction, environment: str) -> list[DeployedReactor
     ]
 
 
+def former_reactors(
+    tx: Transaction, environment: str, *, project: str, parent: str | None = None
+) -> dict[str, ReactorDeclaration]:
+    """Answer what the sources of a project's reactors are bound by: as they are deployed here, else above."""
+    identity = actors.environment(tx, environment)
+    row = None if identity is None else environments.find(tx, environment)
+    above = parent if row is None or row.parent is None else actors.environment_name(tx, row.parent)
+    return {
+        each.declaration.name: each.declaration
+        for name in (above, environment)
+        if name is not None
+        for each in deployed_reactors(tx, name)
+        if each.project == project
+    }
+
+
 def put_reactors(
     tx: Transaction,
     definitions: Sequence[ReactorDefinition],
@@ -37,12 +54,16 @@ def put_reactors(
     environment_name: str,
     project: str,
     code: str,
+    ponds: Sequence[PondDefinition] = (),
+    others: Sequence[PondDefinition] = (),
 ) -> None:
     """Put a project's reactors in force, inside the transaction of a deploy; raises RegistryError.
 
     One whose functions and declaration are as they were keeps its code, and goes on undisturbed. One of which only the
-    graphs are others stays with its live host, which binds them while it runs.
+    graphs are others stays with its live host, which binds them while it runs. Sources are bound to the majors of the
+    project's `ponds` and the `others` that are deployed.
     """
+    definitions = bound_reactors(definitions, former_reactors(tx, environment_name, project=project), ponds, others)
     check_reactors(definitions, deployed_reactors(tx, environment_name), project=project, environment=environment_name)
     before = {row.name: row for row in reactors.deployed(tx, environment) if row.project == project}
     for each in definitions:

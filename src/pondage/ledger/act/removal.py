@@ -126,6 +126,7 @@ def _end_the_rest(tx: Transaction, environment: int) -> None:
     for dispatch in tx.rows(statement, int, id=environment):
         executions.cancel(tx, dispatch)
     tx.change("DELETE FROM schedules WHERE pond IN (SELECT id FROM ponds WHERE environment = :id)", id=environment)
+    tx.change("DELETE FROM profiles WHERE pond IN (SELECT id FROM ponds WHERE environment = :id)", id=environment)
     tx.change("DELETE FROM schedules WHERE job IN (SELECT id FROM jobs WHERE environment = :id)", id=environment)
     tx.change("DELETE FROM jobs WHERE environment = :id", id=environment)
     tx.change("DELETE FROM secrets WHERE environment = :id", id=environment)

@@ -136,6 +136,18 @@ def _newest(tx: Transaction, environment: int, project: str, *, before: int | No
     )
 
 
+def is_made_by(tx: Transaction, pond: PondRow, definition: int) -> bool:
+    """Answer whether readers see what a definition made, also where that is shown again."""
+    current = tx.row(
+        """SELECT coalesce(o.definition, r.definition) AS definition
+           FROM runs r LEFT JOIN runs o ON o.id = r.rollback_of
+           WHERE r.pond = :pond AND r.state = 'completed' ORDER BY r.id DESC LIMIT 1""",
+        int,
+        pond=pond.id,
+    )
+    return current == definition
+
+
 def newest_run_of(tx: Transaction, pond: PondRow, definition: int) -> int | None:
     """Answer the number of the newest completed Run that a definition made and that can be shown again, or None."""
     return tx.row(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.pond.definition import ExpectationDefinition
+from pondage.define.pond.partition import Chunk
 from pondage.define.values.names import PondKey
 from pondage.ledger.data.pages import Member
 from pondage.work.snapshot import SnapshotContent
@@ -23,9 +24,14 @@ class RippleInputs(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: dict[str, int | None]
     is_forced: bool = False
     is_full: bool = False
+<<<<<<< HEAD
     going_on: tuple[int, ...] = ()
     """What it goes on from beside what it reads: the table that it keeps up to date, its old inputs, and the batches in
     between. Named here so that they stay while it works."""
+=======
+    chunk: Chunk | None = None
+    """What a chunk of a backfill computes again; None for every other Run."""
+>>>>>>> main
 
 
 class Breaks(msgspec.Struct, frozen=True, kw_only=True):

@@ -101,6 +101,9 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: int
     inputs: tuple[TableFacts, ...]
     outputs: tuple[TableFacts, ...]
+    reads: int = 0
+    """How often the Pond was read, as far as the read log goes back; and how many bytes that were."""
+    read_bytes: int = 0
 
 
 _TABLES = """SELECT s.public_id AS snapshot, s.content AS content, s.dataset AS dataset, t.ripple AS ripple,
@@ -150,7 +153,16 @@ def run_facts(tx: Transaction, run: str) -> RunFacts | None:
         for each in tx.rows(_TABLES, _Table, run=source_run)
         if (split_key(source)[0], each.ripple) in read
     ]
+    reads, size = tx.one(
+        """SELECT CAST(coalesce(sum(l.count), 0) AS BIGINT) AS reads, CAST(coalesce(sum(l.bytes), 0) AS BIGINT) AS bytes
+           FROM reads l JOIN environments e ON e.id = l.environment WHERE e.name = :environment AND l.pond = :pond""",
+        tuple[int, int],
+        environment=row.environment,
+        pond=row.pond,
+    )
     return RunFacts(
+        reads=reads,
+        read_bytes=size,
         environment=row.environment,
         pond=row.pond,
         run=run,

@@ -128,4 +128,4 @@ class ComponentKind(Kind):
 
     def left(self, dispatched: Dispatched) -> Settled:
         """Answer that nobody executes it any more: its run was killed."""
-        return Settled(instance=dispatched.node, attempt=dispatched.number, is_cut=True)
+        return Settled(instance=dispatched.node, attempt=dispatched.number, is_left=True)

@@ -97,7 +97,7 @@ class Written(Ending, frozen=True):
             kind=kind,
             content=self.content,
             inputs=msgspec.json.encode(inputs.snapshots).decode(),
-            digest=claim.digest or "",
+            digest=_digest(tx, claim, inputs),
         )
         if self.content.lists:
             landed.keep(tx, snapshots.written_by(tx, claim.execution), self.content.lists)
@@ -200,6 +200,12 @@ def _last_snapshot(tx: Transaction, work: Work, inputs: RippleInputs) -> int | N
     return None if newest is None else newest.id
 
 
+def _digest(tx: Transaction, claim: Claim, inputs: RippleInputs) -> str:
+    """Answer what the next Run is judged by: after a chunk of a backfill the same as if there had been none."""
+    before = None if inputs.chunk is None else bases.base(tx, claim, inputs)
+    return (claim.digest or "") if before is None else before.digest
+
+
 def _last_probe(tx: Transaction, claim: Claim, inputs: RippleInputs, mode: str) -> str | None:
     if mode != "replace":
         base = None if inputs.is_forced else bases.base(tx, claim, inputs)
@@ -212,5 +218,7 @@ def _last_probe(tx: Transaction, claim: Claim, inputs: RippleInputs, mode: str) 
 
 def _idempotency_key(claim: Claim, inputs: RippleInputs) -> str:
     """Answer a key that retries, crashes and resumes of the same work share, and no other work has."""
-    place = [claim.environment, inputs.pond, claim.node, claim.digest, claim.freshness]
+    place: list[object] = [claim.environment, inputs.pond, claim.node, claim.digest, claim.freshness]
+    if inputs.chunk is not None:  # one freshness has many of them
+        place.append(inputs.run_id)
     return hashlib.sha256(msgspec.json.encode(place)).hexdigest()

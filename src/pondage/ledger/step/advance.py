@@ -11,6 +11,7 @@ from pondage.ledger.database.driver import LedgerUnavailable, Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import job_schedules
 from pondage.ledger.step.actor import ActorKind, Happening, Settled, put_event
+from pondage.ledger.step.backfill_actor import BackfillActor
 from pondage.ledger.step.catchment import CatchmentActor
 from pondage.ledger.step.job_advance import RunActor
 from pondage.ledger.step.reactor_actor import ReactorActor
@@ -18,7 +19,9 @@ from pondage.ledger.tables import actors, schedules
 from pondage.ledger.tables.actors import ActorRow, SignalRow
 from pondage.tracing import span
 
-ACTORS: dict[str, ActorKind] = {kind.name: kind for kind in (CatchmentActor(), RunActor(), ReactorActor())}
+ACTORS: dict[str, ActorKind] = {
+    kind.name: kind for kind in (CatchmentActor(), RunActor(), ReactorActor(), BackfillActor())
+}
 """All kinds of actors by their names."""
 
 

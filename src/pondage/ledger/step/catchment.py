@@ -28,12 +28,13 @@ from pondage.ledger.step.actor import ActorKind, Happening, put_event
 from pondage.ledger.step.going_on import going_on
 from pondage.ledger.step.ponds import LedgerPonds
 from pondage.ledger.step.runs import Finishing, RunRow
-from pondage.ledger.tables import actors, environments, history
+from pondage.ledger.tables import actors, backfills, environments, history
 from pondage.ledger.tables.actors import ActorRow, PondRow, SignalRow
+from pondage.ledger.tables.backfills import CancelBackfill, ChunkOver, PauseBackfill
 from pondage.ledger.tables.pins import Chosen, Last, Wanted, choose, disagreeing, last, seen_splices
 
 _events = msgspec.json.Decoder(Event)
-_ENDED_AS = {Reason.FAILED: "failed", Reason.KILLED: "killed", Reason.REMOVED: "removed"}
+_ENDED_AS = {Reason.FAILED: "failed", Reason.KILLED: "killed", Reason.REMOVED: "removed", Reason.VERB: "killed"}
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,16 +75,25 @@ class Catchment:
             rounds.append(tuple(events))
             self._errors.update({event.pond: event.error for event in events if isinstance(event, happens.Fail)})
             done = step(self.ponds, events, self._tx.now)
-            self.ponds.save(done.changed)
+            self.ponds.save(done.changed, done.profiled)
             touched.update(dict.fromkeys(done.changed))
             # One that is removed has no state to be written, but whoever watches must hear of it.
-            touched.update({event.pond: None for event in events if isinstance(event, happens.Remove)})
+            removed = {event.pond: None for event in events if isinstance(event, happens.Remove)}
+            touched.update(removed)
+            for key in removed:
+                self._end_backfills(key)
             self._answers = []
             for effect in done.effects:
                 self._carry_out(effect)
             carried.extend(done.effects)
             events = self._answers
         return Settled(rounds=tuple(rounds), touched=tuple(touched), effects=tuple(carried))
+
+    def _end_backfills(self, key: PondKey) -> None:
+        """Cancel those that are paused, too: their Pond is gone."""
+        pond = self.ponds.removed(key)
+        if pond is not None:
+            self.told.extend(backfills.tell_all_of(self._tx, pond.id, CancelBackfill(reason="removed")))
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:
@@ -99,6 +109,9 @@ class Catchment:
                 self._finish_run(effect)
             case does.RunDropped():
                 self._drop_runs(effect)
+            case does.ChunkEnded():
+                over = ChunkOver(chunk=int(effect.chunk), reason=effect.reason.value, error=effect.error)
+                self.told.append(backfills.tell_chunk_over(self._tx, over))
             case does.Timer():
                 tick = msgspec.json.encode(happens.Tick(pond=effect.pond)).decode()
                 actors.put_timer(self._tx, actor=self._actor, pond=effect.pond, at=effect.at, payload=tick)
@@ -111,6 +124,9 @@ class Catchment:
             case does.Failed() | does.Recovered() | does.Blocked() | does.Unblocked() | does.Deployed():
                 if isinstance(effect, does.Deployed):
                     self.ponds.deployed(effect.pond)
+                    # Whoever started a backfill meant the code that was there: he says whether this one goes on.
+                    pause = PauseBackfill(reason="deployed")
+                    self.told.extend(backfills.tell_all_of(self._tx, self.ponds.known(effect.pond).id, pause))
                 self._record(effect)
 
     def _start_run(self, effect: does.StartRun) -> None:
@@ -131,6 +147,7 @@ class Catchment:
             is_full=effect.is_full,
             rollback_of=older,
             origin=origin,
+            chunk=None if effect.chunk is None else int(effect.chunk),
             reason=effect.reason.value if origin is None else "borrow" if pond.borrows is not None else "promote",
         )
         self._runs[pond.id, effect.number] = run
@@ -162,7 +179,20 @@ class Catchment:
             return Chosen()
         if effect.pond in self._agreed:
             return self._agreed.pop(effect.pond)
-        return self._chosen(pond, effect.freshness)
+        chosen = self._chosen(pond, effect.freshness)
+        return chosen if effect.chunk is None else self._beside(pond, chosen)
+
+    def _beside(self, pond: PondRow, chosen: Chosen) -> Chosen:
+        """Answer what a chunk reads: the rest of its table stands on what it stood on, and a diamond sees both."""
+        shown, shape = runs.shown_chosen(self._tx, pond.id), self.ponds.shape(pond.key)
+        if chosen.is_spliced and shape is not None and shape.must_agree:
+            return shown
+        standing = {
+            ancestor: tuple(dict.fromkeys((*shown.standing.get(ancestor, ()), *chosen.standing.get(ancestor, ()))))
+            for ancestor in {**shown.standing, **chosen.standing}
+        }
+        above = tuple(dict.fromkeys((*shown.spliced_from, *chosen.spliced_from)))
+        return msgspec.structs.replace(chosen, standing=standing, spliced_from=above)
 
     def _compare(self, effect: does.Compare) -> None:
         """Answer whether the Sources of a Pond that reads nothing spliced agree, and keep what a Run would read."""
@@ -234,6 +264,7 @@ class Catchment:
             },
             is_forced=run.is_forced,
             is_full=run.is_full,
+            chunk=None if run.chunk is None else backfills.chunk(self._tx, run.chunk).named,
         )
         if definition.mode == "auto" and not run.is_full:
             found = going_on(self._tx, ripple, inputs, environment=self._environment, run=run.id, pond=definition.name)
@@ -294,7 +325,7 @@ class Catchment:
     def _reusable(self, key: PondKey, run: RunRow, ripple: RippleDefinition, dataset: int, digest: str) -> int | None:
         """Answer the snapshot that serves again: same code, same parameters, same inputs."""
         # A Ripple that reads nothing brings data in from outside: equal code says nothing about it.
-        if not self._ledger.is_reusing or run.is_forced or ripple.always or not ripple.tables:
+        if not self._ledger.is_reusing or run.is_forced or run.chunk is not None or ripple.always or not ripple.tables:
             return None
         reused = snapshots.reusable(self._tx, dataset, digest)
         return self._reusable_above(key, ripple, dataset, digest) if reused is None else reused
@@ -370,7 +401,7 @@ class Catchment:
         for run_number in effect.numbers:
             run = self._run(pond.id, run_number)
             runs.end(self._tx, run.id, state=ended_as, error=error)
-            if ended_as == "failed":
+            if ended_as == "failed" and run.chunk is None:
                 history.put_outbox(
                     self._tx, environment=self._environment, kind="failed", payload={"run": run.public_id}
                 )

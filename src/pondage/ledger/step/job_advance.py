@@ -168,7 +168,7 @@ class JobHost:
         )
         if is_over:
             # Nobody had begun, or it waited for its next try: a run that was killed does not wait for that.
-            self._left.append(Settled(instance=effect.instance, attempt=effect.attempt, is_cut=True))
+            self._left.append(Settled(instance=effect.instance, attempt=effect.attempt, is_left=True))
 
     def _cancel(self, effect: does.Cancel) -> None:
         for dispatch in self._tx.rows(

@@ -8,11 +8,13 @@ from dataclasses import replace
 import msgspec
 
 from pondage.define.values.names import PondKey
+from pondage.define.values.week import Week, week_of
 from pondage.kernel.demand.shape import PondShape
 from pondage.kernel.demand.state import PondState, decode_state, encode_state
+from pondage.kernel.reading.profile import Profile
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.tables import actors, environments
+from pondage.ledger.tables import actors, environments, profiles
 from pondage.ledger.tables.actors import PondRow
 from pondage.ledger.tables.catchment_memory import KeptPonds
 from pondage.ledger.tables.environments import Shown
@@ -40,6 +42,7 @@ class LedgerPonds:
         self._states: dict[PondKey, PondState] = {}
         self._saved: dict[PondKey, PondState] = {}
         """Those that are as they were written: the only ones that the next step may go on with."""
+        self._profiles: dict[tuple[PondKey, str], Profile] = {}
         self._removed: dict[PondKey, PondRow] = {}
         self._sinks: dict[PondKey, list[PondKey]] = {}
         self._shown: dict[int, Shown | None] = {}
@@ -105,6 +108,20 @@ class LedgerPonds:
             self._rows.setdefault(row.key, row)
         self._sinks[key] = [row.key for row in rows]
 
+    def profile(self, key: PondKey, trigger: str) -> Profile:
+        """Give what a trigger has learned of its readers: read when somebody asks, and within a transaction once."""
+        if (key, trigger) not in self._profiles:
+            self._profiles[key, trigger] = profiles.load(self._tx, self.known(key).id, trigger)
+        return self._profiles[key, trigger]
+
+    def begin_profile(self, key: PondKey, trigger: str, profile: Profile) -> None:
+        """Let this be what a new trigger has learned."""
+        self._profiles[key, trigger] = profile
+
+    def week(self, tz: str) -> Week:
+        """Give the wall clock of a zone."""
+        return week_of(tz)
+
     def definition(self, key: PondKey, definition: str) -> PondShape | None:
         """Resolve the reference that a Deploy event carries: the id of a stored definition."""
         shape = self._ledger.shape(self._tx, int(definition))
@@ -158,12 +175,16 @@ class LedgerPonds:
         self._states.pop(key, None)
         self._saved.pop(key, None)
 
+    def removed(self, key: PondKey) -> PondRow | None:
+        """Answer the row of a Pond that was removed in this step."""
+        return self._removed.get(key)
+
     def deployed(self, key: PondKey) -> None:
         """Note that what the machine says of this Pond from now on is not about one that was removed before."""
         self._removed.pop(key, None)
 
-    def save(self, changed: Sequence[PondKey]) -> None:
-        """Write the states that a step changed."""
+    def save(self, changed: Sequence[PondKey], profiled: Sequence[tuple[PondKey, str]] = ()) -> None:
+        """Write the states that a step changed, and what it learned of readers."""
         for key in changed:
             row = self.row(key)
             if row is not None:
@@ -171,6 +192,16 @@ class LedgerPonds:
                 encoded = encode_state(state).decode()
                 actors.save_state(self._tx, row.id, encoded)
                 self._rows[key] = msgspec.structs.replace(row, state=encoded)
+
+        for key, trigger in profiled:
+            row = self.row(key)
+            if row is None:
+                continue
+            if trigger in self._states[key].following:
+                profiles.save(self._tx, row.id, trigger, self._profiles[key, trigger])
+            else:
+                self._profiles.pop((key, trigger), None)
+                profiles.forget(self._tx, row.id, trigger)
 
     def _forget(self) -> None:
         """Read anew who is deployed and who reads whom. Nobody of another catchment reads a Pond of this one."""

@@ -10,7 +10,7 @@ import msgspec
 
 from pondage.define.pond.definition import PondDefinition
 from pondage.define.reactor.boundary import SnapshotRef
-from pondage.define.reactor.reaction import ReactorDeclaration
+from pondage.define.reactor.reaction import AccumulatorDeclaration, ReactorDeclaration
 from pondage.define.values.names import PondKey, pond_key
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Asked, Event, Fed, Forgot, Stuck
@@ -236,7 +236,7 @@ def followed(
     """Answer what the Pond sources of a reactor have beyond these offsets; with Latest only the newest Run of each."""
     found = []
     for each in declaration.accumulators:
-        row = None if each.kind != "pond" else _pond(tx, environment, each.pond or "", each.minimum)
+        row = None if each.kind != "pond" else _pond(tx, environment, each)
         if row is None:
             continue
         limit = " LIMIT 1" if declaration.strategy == "latest" else ""
@@ -270,7 +270,7 @@ def _ask(tx: Transaction, lease: Lease, said: _Said, *, is_target: bool) -> None
     declared = reactors.find(tx, lease.environment, lease.name)
     sources = [] if declared is None else declared.declaration.accumulators
     source = next((each for each in sources if each.name == said.source), None)
-    row = None if source is None else _pond(tx, lease.environment, source.pond or "", source.minimum)
+    row = None if source is None else _pond(tx, lease.environment, source)
     if row is not None:
         asked = Asked(pond=row.key, target=said.f) if is_target else Asked(pond=row.key, want=said.f)
         _put(tx, lease.environment, asked)
@@ -293,14 +293,15 @@ def _put(tx: Transaction, environment: int, event: Event) -> None:
         )
 
 
-def _pond(tx: Transaction, environment: int, name: str, minimum: str | None) -> actors.PondRow | None:
-    """Answer the Pond that a source reads: of the major version that it asks for, or the newest."""
+def _pond(tx: Transaction, environment: int, source: AccumulatorDeclaration) -> actors.PondRow | None:
+    """Answer the Pond that a source reads: of the major version that it is bound to, else the newest."""
+    name = source.pond or ""
     major = tx.row(
         """SELECT max(major) AS major FROM ponds WHERE environment = :environment AND name = :name
            AND removed_at IS NULL AND (:major < 0 OR major = :major)""",
         int,
         environment=environment,
         name=name,
-        major=-1 if minimum is None else int(minimum.removeprefix(">=").partition(".")[0]),
+        major=-1 if source.bound_major is None else source.bound_major,
     )
     return None if major is None else actors.pond(tx, environment, pond_key(name, major))

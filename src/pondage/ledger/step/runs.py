@@ -22,6 +22,8 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     pins: dict[str, int | None]
     is_forced: bool
     is_full: bool
+    chunk: int | None = None
+    """The chunk of a backfill that it computes."""
 
 
 class Finishing(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +42,7 @@ class Finishing(msgspec.Struct, frozen=True, kw_only=True):
     spliced_from: tuple[str, ...]
 
 
-_COLUMNS = "id, public_id, number, freshness, definition, pins, is_forced, is_full"
+_COLUMNS = "id, public_id, number, freshness, definition, pins, is_forced, is_full, chunk"
 _FINISHING = """SELECT r.id AS id, r.public_id AS public_id, r.number AS number,
                         r.freshness AS freshness, r.definition AS definition,
                         coalesce(r.rollback_of, r.origin) AS shows,
@@ -67,16 +69,17 @@ def insert(
     is_full: bool,
     rollback_of: int | None,
     origin: int | None,
+    chunk: int | None,
     reason: str,
 ) -> RunRow:
     """Write a Run that starts, with its pins."""
     identity = tx.insert(
         """INSERT INTO runs (public_id, environment, actor, pond, number, freshness, delay, definition, pins,
-                             ancestry, is_spliced, spliced_from, is_forced, is_full, rollback_of, origin, state, reason,
-                             started_at)
+                             ancestry, is_spliced, spliced_from, is_forced, is_full, rollback_of, origin, chunk, state,
+                             reason, started_at)
            VALUES (:public_id, :environment, :actor, :pond, :number, :freshness, :delay, :definition, :pins,
-                   :ancestry, :is_spliced, :spliced_from, :is_forced, :is_full, :rollback_of, :origin, 'running',
-                   :reason, :now)""",
+                   :ancestry, :is_spliced, :spliced_from, :is_forced, :is_full, :rollback_of, :origin, :chunk,
+                   'running', :reason, :now)""",
         public_id=public_id,
         environment=environment,
         actor=actor,
@@ -93,6 +96,7 @@ def insert(
         is_full=int(is_full),
         rollback_of=rollback_of,
         origin=origin,
+        chunk=chunk,
         reason=reason,
     )
     return RunRow(
@@ -104,6 +108,7 @@ def insert(
         pins=chosen.pins,
         is_forced=is_forced,
         is_full=is_full,
+        chunk=chunk,
     )
 
 
@@ -139,15 +144,25 @@ def by_number(tx: Transaction, pond: int, run_number: int) -> RunRow:
 def latest_pins(tx: Transaction, pond: int) -> dict[str, int | None]:
     """Answer the pins of the Pond's latest started Run: a new Run never goes back behind them.
 
-    A rollback read nothing itself, so it moves nothing back.
+    A rollback read nothing itself, so it moves nothing back; and a chunk of a backfill reads for itself alone.
     """
     pins = tx.row(
-        """SELECT pins FROM runs WHERE pond = :pond AND rollback_of IS NULL AND origin IS NULL
+        """SELECT pins FROM runs WHERE pond = :pond AND rollback_of IS NULL AND origin IS NULL AND chunk IS NULL
            ORDER BY number DESC LIMIT 1""",
         dict[str, int | None],
         pond=pond,
     )
     return pins or {}
+
+
+def shown_chosen(tx: Transaction, pond: int) -> Chosen:
+    """Answer what the Run was made from that readers of a Pond see."""
+    return tx.one(
+        """SELECT pins, ancestry AS standing, is_spliced, spliced_from FROM runs
+           WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT 1""",
+        Chosen,
+        pond=pond,
+    )
 
 
 def chosen_by(tx: Transaction, public_id: str) -> Chosen:

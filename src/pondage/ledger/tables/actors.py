@@ -308,6 +308,7 @@ def save_tracks(tx: Transaction, environment_id: int, tracks: Mapping[PondKey, S
 def remove_pond(tx: Transaction, pond_id: int) -> None:
     """Take a Pond out of the deployment; its Runs and data stay for history and retention."""
     tx.write("UPDATE ponds SET removed_at = :now WHERE id = :id", id=pond_id)
+    tx.write("DELETE FROM profiles WHERE pond = :id", id=pond_id)
 
 
 def move_pond(tx: Transaction, pond_id: int, actor: int) -> None:

@@ -121,6 +121,21 @@ def find(tx: Transaction, job: StoredJob) -> int | None:
     return tx.row("SELECT id FROM definitions WHERE digest = :digest", int, digest=_digest(job))
 
 
+def is_like(tx: Transaction, identity: int, job: StoredJob) -> bool:
+    """Answer whether a stored job does the same as another one: all is equal but the archive that its code is in.
+
+    Each component has a digest of its own code, so another archive alone means that other files of the project changed.
+    """
+    body = tx.one("SELECT body FROM definitions WHERE id = :id", str, id=identity)
+    return _without_archive(body.encode()) == _without_archive(msgspec.json.encode(job))
+
+
+def _without_archive(body: bytes) -> bytes:
+    found = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    found.pop("archive", None)
+    return msgspec.json.encode(found)
+
+
 def store(tx: Transaction, job: StoredJob) -> int:
     """Write a job once and answer its id."""
     found = find(tx, job)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pondage.define.pond.calendar import Calendar
-from pondage.define.pond.definition import PondDefinition
+from pondage.define.pond.definition import FollowDefinition, PondDefinition
 from pondage.define.values.names import pond_key
+from pondage.kernel.demand.events import Follow
 from pondage.kernel.demand.shape import Occurrences, PondShape, Retries
+from pondage.kernel.reading.profile import ONE
 
 BORROWED = "published"
 """The only Ripple that the machine sees of a borrowed Pond; its Runs show whatever the Run above shows."""
@@ -29,3 +31,10 @@ def shape_of(definition: PondDefinition) -> PondShape:
         schedules=[schedule.name for schedule in definition.triggers.schedules],
         feed_period=definition.feed.period_us if definition.feed is not None else None,
     )
+
+
+def follow_of(declared: FollowDefinition | None) -> Follow | None:
+    """Answer how the machine is told that a trigger follows its readers."""
+    if declared is None:
+        return None
+    return Follow(tz=declared.tz, sure=round(declared.sure * ONE), is_resting=declared.is_resting)

@@ -10,6 +10,12 @@ MOST = 20
 """So many of a kind are named; whoever has more has one cause."""
 
 
+# How a command names a Pond: with its environment, where that is not the one that is meant without saying so.
+_TYPED = """{pond} || coalesce((SELECT ' --env ' || e.name FROM environments e
+                               WHERE e.id = {environment} AND e.name <> 'main'), '')"""
+_POND = _TYPED.format(pond="o.name", environment="o.environment")
+
+
 class LeakedClaim(msgspec.Struct, frozen=True, kw_only=True):
     """An execution that is held by a process that was declared dead: nobody will ever end it."""
 
@@ -20,7 +26,7 @@ class LeakedClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StuckWork(msgspec.Struct, frozen=True, kw_only=True):
-    """Work that nobody can do or end, and why; `pond` is the Pond to kill and clear, where there is one."""
+    """Work that nobody can do or end, and why; `pond` is what to kill and force, as it is typed, where there is one."""
 
     node: str
     reason: str
@@ -30,8 +36,8 @@ class StuckWork(msgspec.Struct, frozen=True, kw_only=True):
 def leaked_claims(tx: Transaction) -> list[LeakedClaim]:
     """Answer claims that no reaper gave back. There should be none, ever."""
     return tx.rows(
-        """SELECT d.node AS node, e.token AS token, coalesce(p.public_id, 'of an unknown process') AS process,
-                  o.name AS pond
+        f"""SELECT d.node AS node, e.token AS token, coalesce(p.public_id, 'of an unknown process') AS process,
+                  {_POND} AS pond
            FROM executions e JOIN dispatches d ON d.id = e.dispatch LEFT JOIN processes p ON p.id = e.process
            LEFT JOIN runs r ON r.id = d.run LEFT JOIN ponds o ON o.id = r.pond
            WHERE e.completed_at IS NULL AND e.token IS NOT NULL AND (p.id IS NULL OR p.dead_at IS NOT NULL)
@@ -46,22 +52,22 @@ _OPEN = """FROM dispatches d LEFT JOIN runs r ON r.id = d.run LEFT JOIN ponds o 
 
 _STUCK = {
     "it can neither be claimed nor is it claimed": f"""
-        SELECT d.node AS node, o.name AS pond {_OPEN} AND EXISTS (
+        SELECT d.node AS node, {_POND} AS pond {_OPEN} AND EXISTS (
             SELECT 1 FROM executions e WHERE e.dispatch = d.id AND e.completed_at IS NULL AND e.token IS NULL
             AND NOT EXISTS (SELECT 1 FROM availabilities a WHERE a.execution = e.id))
         ORDER BY d.id LIMIT :most""",
     "nothing of it is open though it has not ended": f"""
-        SELECT d.node AS node, o.name AS pond {_OPEN} AND NOT EXISTS (
+        SELECT d.node AS node, {_POND} AS pond {_OPEN} AND NOT EXISTS (
             SELECT 1 FROM executions e WHERE e.dispatch = d.id AND e.completed_at IS NULL)
             AND NOT EXISTS (SELECT 1 FROM job_runs j WHERE j.dispatch = d.id AND j.ended_at IS NULL)
         ORDER BY d.id LIMIT :most""",
-    "it can be claimed though it has ended": """
-        SELECT d.node AS node, o.name AS pond
+    "it can be claimed though it has ended": f"""
+        SELECT d.node AS node, {_POND} AS pond
         FROM availabilities a JOIN executions e ON e.id = a.execution JOIN dispatches d ON d.id = e.dispatch
         LEFT JOIN runs r ON r.id = d.run LEFT JOIN ponds o ON o.id = r.pond
         WHERE e.completed_at IS NOT NULL ORDER BY a.execution LIMIT :most""",
-    "it has ended and still holds a slot of its pool": """
-        SELECT d.node AS node, o.name AS pond
+    "it has ended and still holds a slot of its pool": f"""
+        SELECT d.node AS node, {_POND} AS pond
         FROM pool_slots s JOIN executions e ON e.id = s.execution JOIN dispatches d ON d.id = e.dispatch
         LEFT JOIN runs r ON r.id = d.run LEFT JOIN ponds o ON o.id = r.pond
         WHERE e.completed_at IS NOT NULL ORDER BY s.pool, s.n LIMIT :most""",
@@ -78,19 +84,27 @@ def stuck_work(tx: Transaction) -> list[StuckWork]:
 
 
 class HaltedActor(msgspec.Struct, frozen=True, kw_only=True):
-    """An actor that does not step any more, one of its Ponds, and the reason."""
+    """An actor that does not step any more, one of its Ponds or its run of a job as it is typed, and the reason."""
 
     key: str
     pond: str | None
+    run: str | None
     reason: str
+
+
+_OF_ACTOR = "(SELECT min({name}) FROM {table} o WHERE o.actor = a.id{condition})"
+_HALTED_POND = _OF_ACTOR.format(name="o.name", table="ponds", condition=" AND o.removed_at IS NULL")
+_HALTED_RUN = _OF_ACTOR.format(name="o.public_id", table="job_runs", condition="")
+_HALTED = f"""SELECT a.key AS key, a.halted AS reason,
+                     {_TYPED.format(pond=_HALTED_POND, environment="a.environment")} AS pond,
+                     {_TYPED.format(pond=_HALTED_RUN, environment="a.environment")} AS run
+              FROM actors a WHERE a.halted IS NOT NULL ORDER BY a.id LIMIT :most"""
 
 
 def halted_actors(tx: Transaction) -> list[HaltedActor]:
     """Answer the actors that do not step any more."""
     return tx.rows(
-        """SELECT a.key AS key, a.halted AS reason,
-                  (SELECT min(p.name) FROM ponds p WHERE p.actor = a.id AND p.removed_at IS NULL) AS pond
-           FROM actors a WHERE a.halted IS NOT NULL ORDER BY a.id LIMIT :most""",
+        _HALTED,
         HaltedActor,
         most=MOST,
     )

@@ -9,7 +9,7 @@ from pondage.ledger.data import pages
 from pondage.ledger.data.pages import PageRef
 from pondage.ledger.database.driver import Transaction, numbered
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.tables import history
+from pondage.ledger.tables import history, reads
 
 BATCH = 200
 
@@ -91,6 +91,8 @@ def prune(ledger: Ledger, *, dry_run: bool = False) -> int:
             break
         after = page.after
     while not dry_run and _delete_old(ledger):
+        pass
+    while not dry_run and _age_reads(ledger):
         pass
     return pruned
 
@@ -178,3 +180,10 @@ def _delete_old(ledger: Ledger) -> bool:
         limit = _limit(tx, ledger)
         deleted = [tx.change(statement, limit=limit, batch=BATCH) for statement in _OLD]
     return any(count >= BATCH for count in deleted)
+
+
+def _age_reads(ledger: Ledger) -> bool:
+    """Put old minutes of the read log together, and delete what is too old; answer whether there may be more."""
+    with ledger.transaction() as tx:
+        has_coarsened = reads.coarsen(tx)
+        return reads.forget(tx, keep_days=ledger.durability.reads_keep) or has_coarsened

@@ -14,7 +14,7 @@ from pondage.ledger.queue.executions import Held
 from pondage.ledger.queue.processes import ProcessRow
 from pondage.ledger.step import advance
 from pondage.ledger.step.actor import put_event
-from pondage.ledger.tables import reactors
+from pondage.ledger.tables import reactors, read_leases
 from pondage.work.failure import Failure
 
 
@@ -38,11 +38,15 @@ def reap_stale(ledger: Ledger, *, process: int | None) -> list[Reaped]:
     limit = int(durability.reap_after_s * 1_000_000)
     suspicious = int(durability.silent_after_s * 1_000_000)
     with ledger.reading() as tx:
+        has_dead_readers = read_leases.has_dead(tx)
         silent = processes.stale(tx, older_than_us=suspicious, not_id=process)
         age = tx.server_age_us() if silent else None
         if age is not None and age < limit:
             return []
         now, boot = tx.beat, tx.boot
+    if has_dead_readers:
+        with ledger.transaction() as tx:
+            read_leases.reap(tx)
     reaped: list[Reaped | None] = []
     for row in silent:
         if now - row.heartbeat_at > limit or row.boot != boot:

@@ -16,7 +16,7 @@ from pondage.kernel.demand.effects import Effect, StartRun
 from pondage.kernel.demand.events import Event
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.tables import actors
+from pondage.ledger.tables import actors, profiles
 from pondage.ledger.tables.environments import Shown
 from pondage.ledger.tables.pins import Chosen
 from pondage.ledger.tables.pond_shape import BORROWED
@@ -97,6 +97,11 @@ def replay(tx: Transaction, ledger: Ledger, environment: int) -> Replayed:
     # What an older program wrote may be spelled otherwise.
     stored = {row.key: encode_state(decode_state(row.state)).decode() for row in actors.ponds(tx, environment)}
     replayed = {key: encode_state(state).decode() for key, state in ponds.states.items()}
+    for (key, trigger), body in profiles.all_of(tx, environment).items():
+        stored[key] += _learned(trigger, body)
+        state, learned = ponds.states.get(key), ponds.profiles.get((key, trigger))
+        if state is not None and trigger in state.following and learned is not None:
+            replayed[key] += _learned(trigger, msgspec.json.encode(learned).decode())
     return Replayed(
         advancements=len(rows) + jobs.advancements,
         is_complete=True,
@@ -107,3 +112,7 @@ def replay(tx: Transaction, ledger: Ledger, environment: int) -> Replayed:
             if stored.get(key) != replayed.get(key)
         ),
     )
+
+
+def _learned(trigger: str, body: str) -> str:
+    return f"\n{trigger}: {body}"

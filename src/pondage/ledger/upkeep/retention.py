@@ -11,6 +11,7 @@ from pondage.ledger.data import landed, manifests, snapshots
 from pondage.ledger.data.inputs import compact_inputs, query_inputs, ripple_inputs
 from pondage.ledger.database.driver import Transaction, batches, numbered
 from pondage.ledger.kinds.sample import SampleInputs
+from pondage.ledger.tables import read_leases
 from pondage.work.snapshot import SnapshotContent
 
 BATCH = 500
@@ -222,7 +223,7 @@ def going_back_to(state: str) -> str | None:
 
 
 def being_read(tx: Transaction) -> set[int]:
-    """Answer the snapshots that an active Run reads or may still read, and those of work that is under way."""
+    """Answer the snapshots that an active Run reads or may still read, of work that is under way, and of readers."""
     # A dropped Run's pins stay while an older Run of the same Pond is active: it may take them over. Each Pond is asked
     # alone: there are few with open Runs, and a planner that expects many would read all Runs that ever were.
     active = tx.rows(
@@ -250,6 +251,8 @@ def being_read(tx: Transaction) -> set[int]:
         pinned.update(tx.rows(f"SELECT snapshot FROM run_outputs WHERE run IN ({marks})", int, **values))
     for kind, inputs in tx.rows("SELECT kind, inputs FROM dispatches WHERE outcome IS NULL", tuple[str, str]):
         pinned.update(one for one in _reads(kind, inputs) if one is not None)
+    # Readers outside of the queue have a lease.
+    pinned |= read_leases.leased(tx)
     # Work that was claimed before a compaction reads the files of an older manifest.
     return pinned | manifests.members_of(tx, pinned)
 

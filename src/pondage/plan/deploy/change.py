@@ -48,6 +48,13 @@ def change_of(old: PondDefinition, new: PondDefinition) -> PondChange | None:
     )
 
 
+def goes_on(old: PondDefinition, new: PondDefinition) -> bool:
+    """Answer whether a table that grows keeps its rows over this change: new code gets the next batches only."""
+    if new.mode == "replace" or _rows(old) != _rows(new) or _rebound(old, new):
+        return False
+    return all(each.change == "changed" and "inputs" not in each.what for each in _ripple_changes(old, new))
+
+
 def _rebound(old: PondDefinition, new: PondDefinition) -> tuple[Rebound, ...]:
     before = {source.pond: source.major for source in old.sources}
     return tuple(

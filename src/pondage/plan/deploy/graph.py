@@ -36,7 +36,7 @@ def catchments(definitions: Iterable[PondDefinition]) -> list[tuple[PondKey, ...
         key = key_of(pond)
         present.append(key)
         find(key)
-        for source in _source_keys(pond):
+        for source in source_keys(pond):
             root[find(source)] = find(key)
     groups: dict[PondKey, list[PondKey]] = {}
     for key in sorted(present):
@@ -46,7 +46,7 @@ def catchments(definitions: Iterable[PondDefinition]) -> list[tuple[PondKey, ...
 
 def pond_cycle(world: Mapping[PondKey, PondDefinition]) -> list[str]:
     """Answer one cycle between Ponds as a path in the direction of the data, or []."""
-    return found_cycle({key: [each for each in _source_keys(pond) if each in world] for key, pond in world.items()})
+    return found_cycle({key: [each for each in source_keys(pond) if each in world] for key, pond in world.items()})
 
 
 def downstream(world: Mapping[PondKey, PondDefinition], start: Iterable[PondKey]) -> tuple[PondKey, ...]:
@@ -57,14 +57,14 @@ def downstream(world: Mapping[PondKey, PondDefinition], start: Iterable[PondKey]
     reached = set(start)
     order = in_order(world)
     for key in order:
-        if any(source in reached for source in _source_keys(world[key])):
+        if any(source in reached for source in source_keys(world[key])):
             reached.add(key)
     return tuple(key for key in order if key in reached)
 
 
 def in_order(world: Mapping[PondKey, PondDefinition]) -> tuple[PondKey, ...]:
     """Answer the Ponds so that each stands behind its Sources, by name where that leaves a choice."""
-    behind = {key: {each for each in _source_keys(pond) if each in world} for key, pond in world.items()}
+    behind = {key: {each for each in source_keys(pond) if each in world} for key, pond in world.items()}
     sinks: dict[PondKey, list[PondKey]] = {}
     for key, sources in behind.items():
         for source in sources:
@@ -82,5 +82,6 @@ def in_order(world: Mapping[PondKey, PondDefinition]) -> tuple[PondKey, ...]:
     return tuple(done)
 
 
-def _source_keys(pond: PondDefinition) -> list[PondKey]:
+def source_keys(pond: PondDefinition) -> list[PondKey]:
+    """Answer the Ponds that a Pond is bound to."""
     return [pond_key(source.pond, source.major) for source in pond.sources if source.major is not None]

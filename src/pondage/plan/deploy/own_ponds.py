@@ -45,6 +45,7 @@ def narrowed(plan: Plan, own: Collection[PondKey], *, parent: str) -> Plan:
         ponds=tuple(pond for pond in plan.ponds if key_of(pond) in own),
         added=tuple(key for key in plan.added if key in own),
         recomputes=tuple(key for key in plan.recomputes if key in own),
+        goes_on=tuple(key for key in plan.goes_on if key in own),
         parent=parent,
         borrowed=tuple(key_of(pond) for pond in plan.ponds if key_of(pond) not in own),
     )

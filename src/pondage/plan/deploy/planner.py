@@ -12,10 +12,10 @@ from pondage.define.pond.definition import PondDefinition
 from pondage.define.values.names import PondKey, parsed_version
 from pondage.errors import PondageError
 from pondage.plan.deploy.binding import bound, source_messages, source_problems
-from pondage.plan.deploy.change import change_of
+from pondage.plan.deploy.change import change_of, goes_on
 from pondage.plan.deploy.columns import column_problems
 from pondage.plan.deploy.fusion import Fused, fused, outside_readers
-from pondage.plan.deploy.graph import downstream, key_of, pond_cycle
+from pondage.plan.deploy.graph import downstream, key_of, pond_cycle, source_keys
 from pondage.plan.deploy.majors import kept_majors, newer_majors, require_ended
 from pondage.plan.deploy.reactor_contracts import Promises
 from pondage.plan.deploy.reactors import ReactorChange
@@ -102,6 +102,7 @@ def make_plan(
         kept=kept,
         unchanged=tuple(sorted(key for key in own if key in mine and key not in {each.key for each in changed})),
         recomputes=recomputes,
+        goes_on=_going_on(recomputes, world, {**ground.above, **others, **mine}),
         fusions=tuple(decision for key in sorted(made) for decision in made[key].decisions),
         messages=(
             *_messages(own, world, changed, removed),
@@ -119,6 +120,18 @@ def make_plan(
         base=_digest(sorted((each.key, each.project, each.definition) for each in here)),
     )
     return msgspec.structs.replace(plan, digest=_digest(plan))
+
+
+def _going_on(
+    recomputes: Sequence[PondKey], world: Mapping[PondKey, PondDefinition], before: Mapping[PondKey, PondDefinition]
+) -> tuple[PondKey, ...]:
+    """Answer those whose tables grow and only take their next batch: nothing that they read begins anew either."""
+    found: list[PondKey] = []
+    for key in recomputes:
+        is_fed_anew = any(source in recomputes and source not in found for source in source_keys(world[key]))
+        if key in before and not is_fed_anew and goes_on(before[key], world[key]):
+            found.append(key)
+    return tuple(found)
 
 
 def _bound_to(

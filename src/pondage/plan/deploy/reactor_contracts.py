@@ -6,7 +6,7 @@ by the version alone; the rows of a Pond that a reactor publishes are checked he
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pondage.define.pond.contract import check_contract
@@ -36,6 +36,7 @@ class _Read(NamedTuple):
     key: PondKey
     minimum: tuple[int, int, int] | None
     place: str | None
+    is_bound: bool
 
 
 def reactor_promises(
@@ -46,15 +47,20 @@ def reactor_promises(
     here: Sequence[Deployed],
     running: Sequence[DeployedReactor],
     fed: Mapping[PondKey, str],
+    ended: Collection[str] = (),
 ) -> Promises:
     """Look at everything that Ponds and reactors promise each other, were these the project's in this environment.
 
-    `here` and `running` are what is deployed there, of every project; `fed` what Ponds of reactors have published.
+    `here` and `running` are what is deployed there, of every project; `fed` what Ponds of reactors have published;
+    `ended` are majors that are taken away although somebody is bound to them.
     """
     others = [each for each in running if each.project != project]
     before = {each.key: each.definition for each in here}
     after = {each.key: each.definition for each in here if each.project != project}
     after |= {key_of(pond): pond for pond in ponds}
+    names = {pond.name for pond in ponds}
+    # A major that left the files while another one stays is kept for whoever reads it.
+    after = {key: pond for key, pond in before.items() if pond.name in names and key not in ended} | after
     return Promises(
         problems=[*reactor_problems(declared, others, before=before, after=after), *fed_problems(ponds, fed)],
         messages=reactor_messages(declared, others, before=before, after=after),
@@ -100,7 +106,24 @@ def reactor_messages(
         for read in _reads(declaration, before)
         if read.key in before and not _is_there(read, after)
     ]
-    return [*absent, *gone]
+    return [*absent, *gone, *_newer(declared, after)]
+
+
+def _newer(declared: Sequence[ReactorDefinition], after: World) -> list[Message]:
+    """Answer which reactors of the project read an older major than there is, and what to write to move."""
+    return [
+        Message(
+            kind="newer_major",
+            text=f"reactor {read.reactor} reads {read.key}; @{newest} exists: "
+            f'write `Source("{read.pond}", ">={newest}")`',
+            pond=read.key,
+        )
+        for each in declared
+        for read in _reads(each.declaration, after)
+        if read.is_bound
+        and (newest := max((pond.major for pond in after.values() if pond.name == read.pond), default=0))
+        > int(read.key.rpartition("@")[2])
+    ]
 
 
 def fed_problems(ponds: Sequence[PondDefinition], schemas: Mapping[PondKey, str]) -> list[Problem]:
@@ -125,13 +148,14 @@ def _reads(declaration: ReactorDeclaration, world: World, place: str = "") -> It
         if each.kind == "pond" and each.pond is not None:
             minimum = None if each.minimum is None else parsed_minimum(each.minimum, place=place)
             majors = [pond.major for pond in world.values() if pond.name == each.pond]
-            major = max(majors or [1]) if minimum is None else minimum[0]
-            yield _Read(declaration.name, each.pond, pond_key(each.pond, major), minimum, place or None)
+            major = each.bound_major or max(majors or [1])
+            is_bound = each.bound_major is not None
+            yield _Read(declaration.name, each.pond, pond_key(each.pond, major), minimum, place or None, is_bound)
 
 
 def _is_there(read: _Read, world: World) -> bool:
-    """Answer whether the Pond that a source is bound to is there; without a minimum any major version will do."""
-    if read.minimum is None:
+    """Answer whether the Pond that a source is bound to is there; one that is not bound yet takes any major version."""
+    if not read.is_bound:
         return any(pond.name == read.pond for pond in world.values())
     return read.key in world
 

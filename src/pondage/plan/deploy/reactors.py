@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from pondage.define.reactor.reaction import ReactorDeclaration, ReactorDefinition
+from pondage.plan.deploy.reactor_binding import rebound_texts
 from pondage.plan.deploy.reactor_registry import ReactorRegistry, RegistryError
 
 
@@ -31,6 +32,8 @@ class ReactorChange(msgspec.Struct, frozen=True, kw_only=True):
     version_from: str | None = None
     version_to: str | None = None
     is_rebound: bool = False
+    rebound: tuple[str, ...] = ()
+    """Ponds that it reads in another major version than before: `by_kind@1 → @2`."""
 
 
 def reactor_changes(
@@ -78,6 +81,7 @@ def _change(declared: ReactorDefinition, before: DeployedReactor | None) -> Reac
         version_from=before.declaration.version,
         version_to=version,
         is_rebound=not is_same and is_same_but_for_graphs(before.basis, declared.basis),
+        rebound=rebound_texts(before.declaration, declared.declaration),
     )
 
 

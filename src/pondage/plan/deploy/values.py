@@ -129,6 +129,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     unchanged: tuple[PondKey, ...] = ()
     recomputes: tuple[PondKey, ...] = ()
     """What computes anew when it is wanted next, each behind its Sources: new and changed Ponds, and those below."""
+    goes_on: tuple[PondKey, ...] = ()
+    """Those of them whose tables grow: they keep their rows, and the new code gets the next batches."""
     fusions: tuple[Fusion, ...] = ()
     messages: tuple[Message, ...] = ()
     problems: tuple[Problem, ...] = ()

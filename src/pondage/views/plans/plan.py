@@ -71,9 +71,10 @@ class PlannedPond(msgspec.Struct, frozen=True, kw_only=True):
 class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     """What `pondage deploy` would do. With problems it is refused as a whole.
 
-    `recomputes` are the Ponds that compute anew when they are wanted next, each behind its Sources; `asking` are those
-    of them, or below them, whose code has a standing trigger: they want it by themselves. `borrowed` are the project's
-    Ponds that are read from the environment `parent`; `exposed` are the components and types that trees may use.
+    `recomputes` are the Ponds that compute anew when they are wanted next, each behind its Sources; those of them in
+    `goes_on` have tables that grow, and only take their next batch. `asking` are those of them, or below them, whose
+    code has a standing trigger: they want it by themselves. `borrowed` are the project's Ponds that are read from the
+    environment `parent`; `exposed` are the components and types that trees may use.
     """
 
     project: str
@@ -84,6 +85,7 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...]
     digest: str
     recomputes: tuple[str, ...] = ()
+    goes_on: tuple[str, ...] = ()
     asking: tuple[str, ...] = ()
     reactors: tuple[ReactorChange, ...] = ()
     is_analyzed: bool = False
@@ -114,6 +116,7 @@ def plan_view(plan: Plan) -> PlanView:
         problems=plan.problems,
         digest=plan.digest,
         recomputes=tuple(plan.recomputes),
+        goes_on=tuple(plan.goes_on),
         asking=tuple(key for key in plan.recomputes if key in definitions and trigger_texts(definitions[key].triggers)),
         reactors=plan.reactors,
         parent=plan.parent or None,

@@ -132,7 +132,8 @@ def unchanged(found: Comparison, rows: Mapping[int, int]) -> DiffView:
 
 
 def _against(tx: Transaction, environment: int, name: str, row: PondRow, against: str) -> int:
-    run = find.run_id(tx, environment, against) if "#" in against or actors.environment(tx, against) is None else None
+    is_run = "#" in against or actors.environment(tx, against) is None
+    run = find.run_id(tx, environment, against, of=row.key) if is_run else None
     if run is None and actors.environment(tx, against) is not None:
         return inspections.published_run(tx, against, name)
     if run is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from pondage.views.pond_names import PondNames
+from pondage.views.ponds.resting import RestingFields, resting_text
 from pondage.views.runs.again import crash_text, wait_text
 from pondage.views.words import age_text, count_text, duration_text, list_text
 
@@ -37,7 +38,11 @@ def gate_view(pond: str, gate: str, fields: Fields, *, now: int, called: PondNam
 def _named(gate: str, fields: Fields, called: PondNames) -> Fields:
     if gate == "source":
         return {**fields, "source": called(str(fields.get("source", "any")))}
-    return {**fields, "by": [called(str(each)) for each in _list(fields, "by")]} if gate == "blocked" else fields
+    if gate == "not deployed":
+        return {**fields, "is_another": "@" in called(str(fields.get("source")))}
+    if gate != "blocked":
+        return fields
+    return {**fields, **{name: [called(str(each)) for each in _list(fields, name)] for name in ("by", "missing")}}
 
 
 Sentence = tuple[str, str | None]
@@ -48,6 +53,17 @@ def _running(_pond: str, fields: Fields, _now: int) -> Sentence:
     runs = len(_list(fields, "runs"))
     under_way = "1 Run has started" if runs == 1 else f"{runs} Runs have started"
     return f"{under_way} and {'is' if runs == 1 else 'are'} at {list_text(names) or 'the end'}.", None
+
+
+def _backfill(_pond: str, fields: Fields, _now: int) -> Sentence:
+    names, waiting = [str(each) for each in _list(fields, "ripples")], _number(fields, "waiting")
+    chunks = count_text(waiting, "chunk")
+    if names:
+        after = f", and {chunks} {'waits' if waiting == 1 else 'wait'} behind it" if waiting else ""
+        return f"A chunk of a backfill is at {list_text(names)}{after}; other Runs start when it is done.", None
+    is_first = bool(fields.get("is_first"))
+    until = "and goes before any other Run now" if is_first else "until no other Run is active or can start"
+    return f"{chunks} of a backfill {'waits' if waiting == 1 else 'wait'} {until}.", None
 
 
 def _killed(pond: str, _fields: Fields, _now: int) -> Sentence:
@@ -66,14 +82,18 @@ def _failed(pond: str, fields: Fields, now: int) -> Sentence:
     label = f" for the data of {age_text(data, now)}" if data > 0 else ""
     error, place = fields.get("error"), fields.get("place")
     said = f" It said: {str(error).rstrip('.')}{f' (at {place})' if place else ''}." if error else ""
-    return f"It failed{label}{after}.{said} {retry} The last good data stays published.", f"pondage logs {pond}"
+    stays = " The last good data stays published." if fields.get("has_data", True) else ""
+    return f"It failed{label}{after}.{said} {retry}{stays}", f"pondage logs {pond}"
 
 
 def _blocked(_pond: str, fields: Fields, _now: int) -> Sentence:
-    ponds = [str(each) for each in _list(fields, "by")]
+    ponds, missing = ([str(each) for each in _list(fields, name)] for name in ("by", "missing"))
     if not ponds:
         return "It is blocked by a Source.", None
-    return f"It is blocked: {list_text(ponds)} above it failed, was killed or is missing.", f"pondage why {ponds[0]}"
+    if len(missing) == len(ponds):
+        return f"It is blocked: {list_text(ponds)} above it {'is' if len(ponds) == 1 else 'are'} not deployed.", None
+    there = next(each for each in ponds if each not in missing)
+    return f"It is blocked: {list_text(ponds)} above it failed, was killed or is missing.", f"pondage why {there}"
 
 
 def _held(pond: str, fields: Fields, _now: int) -> Sentence:
@@ -88,7 +108,7 @@ def _asked(fields: Fields) -> str:
 
 
 def _no_demand(pond: str, _fields: Fields, _now: int) -> Sentence:
-    return "Nobody asks for it: no pull, no target, no Sink that wants more.", f"pondage pulse {pond}"
+    return "Nobody asks for it now: no pull, no target, no Sink that wants more.", f"pondage pulse {pond}"
 
 
 def _tide(_pond: str, fields: Fields, now: int) -> Sentence:
@@ -130,6 +150,11 @@ def _deploying(_pond: str, _fields: Fields, _now: int) -> Sentence:
     return "A new definition takes over as soon as the active Runs are finished; none starts before.", None
 
 
+def _resting(pond: str, fields: Fields, now: int) -> Sentence:
+    text = resting_text(msgspec.convert(dict(fields), RestingFields), now)
+    return text, None if fields.get("wakes") is not None else f"pondage pulse {pond}"
+
+
 def _paused(pond: str, fields: Fields, _now: int) -> Sentence:
     by = {str(each[0]): str(each[1]) for each in _list(fields, "triggers") if isinstance(each, list | tuple)}
     names, paused = list_text(by), set(by.values())
@@ -140,7 +165,10 @@ def _paused(pond: str, fields: Fields, _now: int) -> Sentence:
 
 
 def _not_deployed(_pond: str, fields: Fields, _now: int) -> Sentence:
-    return f"Its Source {fields.get('source')} is not deployed.", "pondage deploy"
+    # Of a major that left, while another one is there, the plan says how to move.
+    return f"Its Source {fields.get('source')} is not deployed.", "pondage plan" if fields.get(
+        "is_another"
+    ) else "pondage deploy"
 
 
 def _halted(pond: str, fields: Fields, _now: int) -> Sentence:
@@ -240,6 +268,7 @@ def _computed_whole(pond: str, fields: Fields, _now: int) -> Sentence:
 
 _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "running": _running,
+    "backfill": _backfill,
     "killed": _killed,
     "failed": _failed,
     "blocked": _blocked,
@@ -252,6 +281,7 @@ _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "ripple busy": _busy,
     "deploying": _deploying,
     "paused": _paused,
+    "resting": _resting,
     "not deployed": _not_deployed,
     "halted": _halted,
     "queue": _queue,

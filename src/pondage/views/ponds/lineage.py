@@ -81,6 +81,7 @@ def _table_lineage(
 
 class _Shown(msgspec.Struct, frozen=True, kw_only=True):
     run: str
+    number: int
     is_spliced: bool
     delay: int
     freshness: int
@@ -203,8 +204,8 @@ class _Graph:
         if found is None:
             return plain
         row = self._tx.row(
-            """SELECT r.public_id AS run, r.is_spliced AS is_spliced, r.delay AS delay, o.freshness AS freshness,
-                      s.public_id AS snapshot
+            """SELECT r.public_id AS run, r.number AS number, r.is_spliced AS is_spliced, r.delay AS delay,
+                      o.freshness AS freshness, s.public_id AS snapshot
                FROM run_outputs o JOIN runs r ON r.id = o.run JOIN snapshots s ON s.id = o.snapshot
                WHERE o.node = :ripple AND o.run =
                      (SELECT id FROM runs WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT 1)

@@ -20,7 +20,8 @@ MOST_TABLES = 2_000
 class LineageTable(msgspec.Struct, frozen=True, kw_only=True):
     """A table of the graph. `distance` counts steps from what was asked for, negative for the way up.
 
-    `snapshot` and `run` are what readers see now, or, for the lineage of a Run or a snapshot, what was really read.
+    `snapshot`, `run` and its `number` are what readers see now, or, for the lineage of a Run or a snapshot, what was
+    really read.
     """
 
     table: str
@@ -30,6 +31,7 @@ class LineageTable(msgspec.Struct, frozen=True, kw_only=True):
     is_deployed: bool = True
     snapshot: str | None = None
     run: str | None = None
+    number: int | None = None
     freshness: int | None = None
     delay: int = 0
     is_spliced: bool = False
@@ -73,6 +75,7 @@ class LineageView(msgspec.Struct, frozen=True, kw_only=True):
 Found = tuple[list[LineageTable], set[LineageEdge], bool]
 
 _READ = """SELECT s.public_id AS snapshot, s.inputs AS inputs, s.freshness AS freshness, r.public_id AS run,
+                  r.number AS number,
                   r.delay AS delay, r.is_spliced AS is_spliced, t.ripple AS ripple,
                   p.name || '@' || p.major AS pond
            FROM snapshots s JOIN runs r ON r.id = s.run JOIN datasets t ON t.id = s.dataset
@@ -94,6 +97,7 @@ class _Read(msgspec.Struct, frozen=True, kw_only=True):
     inputs: dict[str, int | None]
     freshness: int
     run: str
+    number: int
     delay: int
     is_spliced: bool
     ripple: str

@@ -120,6 +120,7 @@ class PondShow(msgspec.Struct, frozen=True, kw_only=True):
     freshness: int | None
     delay: int | None
     current_run: str | None
+    current_number: int | None
     ripples: tuple[RippleShow, ...]
     read_from: str | None = None
     """The environment whose current Run readers see, when it is not this one's."""
@@ -196,9 +197,9 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
     found = find.environment_id(tx, environment)
     origin = environments.read_from(tx, found, row)
     current = tx.row(
-        """SELECT id, public_id, is_spliced, spliced_from FROM runs
+        """SELECT id, public_id, number, is_spliced, spliced_from FROM runs
            WHERE pond = :pond AND state = 'completed' ORDER BY id DESC LIMIT 1""",
-        tuple[int, str, bool, tuple[str, ...]],
+        tuple[int, str, int, bool, tuple[str, ...]],
         pond=origin.row.id,
     )
     older = None if current is None else tx.row(_OLDER, OlderRun, run=current[0])
@@ -221,8 +222,9 @@ def show_pond(tx: Transaction, environment: str, row: PondRow) -> PondShow:
         freshness=state.end_f if state.end_f >= 0 else None,
         delay=state.end_delay if state.end_f >= 0 else None,
         current_run=None if current is None else current[1],
-        is_spliced=current is not None and current[2],
-        spliced_from=() if current is None else current[3],
+        current_number=None if current is None else current[2],
+        is_spliced=current is not None and current[3],
+        spliced_from=() if current is None else current[4],
         ripples=_ripples(
             tx,
             origin.environment,

@@ -39,10 +39,23 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
         return self.pull or bool(self.targets)
 
 
+class AwakeView(msgspec.Struct, frozen=True, kw_only=True):
+    """A trigger that follows its readers: awake `until` then if nobody reads, or at rest until then.
+
+    It wakes for a reader who is `expected` at that time; null where it rests until somebody reads.
+    """
+
+    is_awake: bool
+    until: int | None
+    expected: int | None
+    tz: str
+
+
 class TriggerView(msgspec.Struct, frozen=True, kw_only=True):
     """A standing trigger: what asks again and again, until `pondage calm`.
 
-    One that is paused asks for nothing until it is resumed: `paused_by` says what paused it.
+    One that is paused asks for nothing until it is resumed: `paused_by` says what paused it. `awake` is of one that
+    follows its readers; at rest it asks for nothing, too.
     """
 
     kind: Literal["wave", "tide", "schedule"]
@@ -53,6 +66,7 @@ class TriggerView(msgspec.Struct, frozen=True, kw_only=True):
     tz: str | None = None
     next_at: int | None = None
     paused_by: Literal["pause", "sleep", "kill"] | None = None
+    awake: AwakeView | None = None
 
 
 class LastRunView(msgspec.Struct, frozen=True, kw_only=True):
@@ -287,7 +301,21 @@ def _triggers(state: PondState, schedules: list[TriggerView]) -> tuple[TriggerVi
     found += [
         TriggerView(kind="tide", name=name, limit_us=limit, next_at=due) for name, limit in sorted(state.tides.items())
     ]
-    return tuple(_paused(each, state) for each in [*found, *schedules])
+    return tuple(_paused(_awake(each, state), state) for each in [*found, *schedules])
+
+
+def _awake(trigger: TriggerView, state: PondState) -> TriggerView:
+    known = state.following.get(trigger.name)
+    if known is None:
+        return trigger
+    awake = AwakeView(
+        is_awake=not known.is_resting,
+        until=None if known.until == NONE else known.until,
+        expected=None if known.expected == NONE else known.expected,
+        tz=known.tz,
+    )
+    next_at = awake.until if known.is_resting else trigger.next_at
+    return msgspec.structs.replace(trigger, awake=awake, next_at=next_at)
 
 
 def _paused(trigger: TriggerView, state: PondState) -> TriggerView:

@@ -11,6 +11,7 @@ from pondage.ledger.data import landed
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.step.ponds import LedgerPonds
+from pondage.ledger.tables import actors
 from pondage.ledger.tables.actors import PondRow
 from pondage.views import find
 from pondage.views.pond_names import PondNames, pond_names
@@ -52,7 +53,11 @@ def why(tx: Transaction, ledger: Ledger, environment: str, name: str) -> WhyView
     for gate in reasons:
         fields = dict(msgspec.to_builtins(gate))
         kind = str(fields.pop("gate"))
-        gates.append((kind, fields | _last_failure(tx, row.id) if kind == "failed" else fields))
+        if kind == "failed":
+            fields |= {**_last_failure(tx, row.id), "has_data": state.end_f >= 0}
+        if kind == "blocked":
+            fields["missing"] = [key for key in blockers if actors.pond(tx, found, key) is None]
+        gates.append((kind, fields))
     gates += _host_gates(tx, ledger, row, state)
     has_run = state.end_f >= 0
     return WhyView(

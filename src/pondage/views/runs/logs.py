@@ -68,6 +68,8 @@ class LogsView(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[LogLine, ...] = ()
     reactor: str | None = None
     """The reactor whose logs these are."""
+    runs: tuple[str, ...] = ()
+    """The Runs of Ponds whose logs these are, the newest first: `sales@1#12`."""
 
 
 _FILES = """SELECT r.public_id AS run, r.number AS run_number, p.name || '@' || p.major AS pond, d.id AS dispatch,
@@ -102,17 +104,19 @@ def locate(tx: Transaction, environment: str, subject: str | None = None, *, rip
     found = actors.environment(tx, environment) if subject is None else find.environment_id(tx, environment)
     reactor = None if found is None or subject is None else named_reactor(tx, found, subject)
     files = None if found is None or subject is None else _of_job(tx, found, subject)
+    runs: list[_Looked] = []
     if files is None and reactor is not None:
         files = _of_reactor(tx, reactor)
     elif files is None:
         runs = [] if found is None else _runs(tx, found, subject)
-        files = [_file(row) for run in runs for row in tx.rows(_FILES, _Try, run=run)]
+        files = [_file(row) for run in runs for row in tx.rows(_FILES, _Try, run=run.id)]
     chosen = [each for each in files if ripple is None or each.ripple == ripple]
     return LogsView(
         environment=environment,
         at=tx.now,
         files=tuple(sorted(chosen, key=lambda each: (each.claimed_at, each.path))),
         reactor=None if reactor is None else reactor.name,
+        runs=tuple(run.name for run in runs),
     )
 
 
@@ -151,26 +155,27 @@ def _of_reactor(tx: Transaction, row: ReactorRow) -> list[LogFile]:
     return [_file(msgspec.structs.replace(each, run=row.name, pond=row.name), folder="reactors") for each in tries]
 
 
-def _runs(tx: Transaction, environment: int, subject: str | None) -> list[int]:
+class _Looked(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    name: str
+    is_open: bool
+
+
+_LOOKED = """SELECT r.id AS id, p.name || '@' || p.major || '#' || r.number AS name, r.ended_at IS NULL AS is_open
+             FROM runs r JOIN ponds p ON p.id = r.pond"""
+_NEWEST = f"{_LOOKED} WHERE r.environment = :environment ORDER BY r.id DESC LIMIT :limit"
+_NEWEST_OF_POND = f"{_LOOKED} WHERE r.pond = :pond ORDER BY r.number DESC LIMIT :limit"
+
+
+def _runs(tx: Transaction, environment: int, subject: str | None) -> list[_Looked]:
     if subject is None:
-        return tx.rows(
-            "SELECT id FROM runs WHERE environment = :environment ORDER BY id DESC LIMIT :limit",
-            int,
-            environment=environment,
-            limit=NEWEST_RUNS,
-        )
+        return tx.rows(_NEWEST, _Looked, environment=environment, limit=NEWEST_RUNS)
     run = find.run_id(tx, environment, subject)
     if run is not None:
-        return [run]
-    rows = tx.rows(
-        "SELECT id, ended_at FROM runs WHERE pond = :pond ORDER BY number DESC LIMIT :limit",
-        tuple[int, int | None],
-        pond=find.pond(tx, environment, subject).id,
-        limit=NEWEST_RUNS,
-    )
+        return tx.rows(f"{_LOOKED} WHERE r.id = :run", _Looked, run=run)
+    rows = tx.rows(_NEWEST_OF_POND, _Looked, pond=find.pond(tx, environment, subject).id, limit=NEWEST_RUNS)
     # Several Runs of a Pond may be open at once: all of those, or the newest when none is.
-    still_open = [run for run, ended_at in rows if ended_at is None]
-    return still_open or [run for run, _ in rows[:1]]
+    return [run for run in rows if run.is_open] or rows[:1]
 
 
 def _file(row: _Try, folder: str = "") -> LogFile:

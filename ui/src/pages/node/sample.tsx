@@ -6,7 +6,21 @@ import type { AnswerView, QueryView } from "../../types";
 
 const ROWS = 20;
 
-/** Some published rows. A worker reads them, so they are asked for, and waited for. */
+/** What is not for the embedded engine: then a worker reads the rows. */
+const FOR_WORKERS = ["MISSING_EXTRA", "NOT_LOCAL"];
+
+async function asked(table: string): Promise<AnswerView> {
+  const given = { limit: ROWS, door: "page" };
+  try {
+    const sql = `select * from "${table}" limit ${ROWS}`;
+    return await post<AnswerView>("queries", { ...given, sql, engine: "duckdb" });
+  } catch (error) {
+    if (!(error instanceof Refusal) || !FOR_WORKERS.includes(error.problem.code)) throw error;
+    return post<AnswerView>("queries", { ...given, sql: `select * from ${table} limit ${ROWS}` });
+  }
+}
+
+/** Some published rows. The embedded engine reads them at once; where it cannot, a worker does, and is waited for. */
 export function SampleRows({ table, isThere }: { table: string; isThere: boolean }) {
   const [answer, setAnswer] = useState<AnswerView | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
@@ -21,7 +35,7 @@ export function SampleRows({ table, isThere }: { table: string; isThere: boolean
   const ask = async () => {
     setRefusal(null);
     try {
-      let found = await post<AnswerView>("queries", { sql, limit: ROWS });
+      let found = await asked(table);
       setAnswer(found);
       while (found.state !== "done" && found.state !== "failed" && !isGone.current) {
         found = await get<AnswerView>(`answers/${found.id}`, { wait: 5 });
@@ -41,7 +55,7 @@ export function SampleRows({ table, isThere }: { table: string; isThere: boolean
           <p className="soft">
             {isWaiting
               ? `A worker reads them: ${answer.state} …`
-              : "A worker reads them from the files; nothing is computed."}
+              : "They are read from the files; nothing is computed."}
           </p>
           <Command text={`pondage query "${sql}"`} />
           <button type="button" disabled={!isThere || isWaiting || !may("demand")} onClick={() => void ask()}>

@@ -77,7 +77,8 @@ export function isStale(pond: PondView, now: number): boolean {
 }
 
 function isSick(reactor: ReactorView): boolean {
-  return reactor.error !== null || reactor.state === "Failed" || reactor.state === "Degraded";
+  const isWell = reactor.error === null && reactor.stuck === null;
+  return !isWell || reactor.state === "Failed" || reactor.state === "Degraded";
 }
 
 function sick(reactor: ReactorView): Cause {

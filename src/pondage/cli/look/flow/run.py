@@ -20,7 +20,7 @@ from pondage.define.values.names import checked_name
 from pondage.ledger.act.flow_constants import MAX_BYTES
 from pondage.operations import flows, jobs
 from pondage.views.jobs.flows import FlowDetail
-from pondage.views.words import moment_text
+from pondage.views.words import count_text, moment_text
 
 _WAIT = click.option("--wait", "is_followed", is_flag=True, help="Wait for its end and show how it goes.")
 _RUN = click.argument("run_id", metavar="RUN")
@@ -150,7 +150,8 @@ def cleanup(settings: Settings, run_id: str, is_json: bool) -> None:
     still be reading them, an hour later; it also runs by itself wherever Pondage works.
     """
     done = asked(settings, flows.flow_cleanup, run=run_id)
-    what = f"{done.tables} table(s) and {done.streams} stream(s) between nodes are given up"
+    given_up = f"{count_text(done.tables, 'table')} and {count_text(done.streams, 'stream')}"
+    what = f"{given_up} between nodes {'is' if done.tables + done.streams == 1 else 'are'} given up"
     when = f"their files go with the first vacuum after {moment_text(done.files_go_at)[:19]}"
     print_view(done, f"{what}; {when}; what can be extracted stays", is_json=is_json)
 
@@ -178,7 +179,7 @@ def _print_end(settings: Settings, view: FlowDetail, *, is_json: bool) -> None:
                 click.echo(panic.detail, err=True)
         for one in view.extracts:
             if one.state == "ready":
-                click.echo(f"  fetch {one.rows:,} row(s): pondage flow extract {run.id} {one.name}")
+                click.echo(f"  fetch {count_text(one.rows or 0, 'row')}: pondage flow extract {run.id} {one.name}")
     if run.state != "OK":
         click.get_current_context().exit(1)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from pondage.cli.client.desk import Desk, desk
-from pondage.cli.client.settings import Settings, Verb, settings_and_json
+from pondage.cli.client.settings import Settings, Verb, settings_and_json, typed
 from pondage.cli.files.inference import asking_first
 from pondage.cli.files.job import stored_file
 from pondage.cli.follow.job_run import started_run
@@ -115,4 +115,4 @@ def _print_end(settings: Settings, view: JobRunDetail, file: Path | None) -> Non
     if view.run.state != "OK":
         mended = f" --file {file}" if file is not None and view.run.state != "ABORTED" else ""
         again = "go on" if view.run.state == "ABORTED" else "go on after mending it"
-        click.echo(f"  more: pondage job show {view.run.id}; {again}: pondage job resume {view.run.id}{mended}")
+        click.echo(typed(f"  more: pondage job show {view.run.id}; {again}: pondage job resume {view.run.id}{mended}"))

@@ -14,6 +14,7 @@ from pondage.cli.look.job.options import file_argument
 from pondage.cli.printing.errors import refuse
 from pondage.cli.printing.output import print_json
 from pondage.define.job.job import JobRefused
+from pondage.views.words import count_text
 
 
 @click.command("validate", cls=Verb)
@@ -53,4 +54,5 @@ def validate(settings: Settings, file: Path, is_inferred: bool, is_json: bool) -
     for port in planned.unresolved:
         click.echo(unresolved_line(port, planned.reasons))
     plan = planned.plan
-    click.echo(f"ok: {len(plan.components)} components, {len(plan.subs)} sub-jobs, plan {plan.hash[:12]}")
+    parts = f"{count_text(len(plan.components), 'component')}, {count_text(len(plan.subs), 'sub-job')}"
+    click.echo(f"ok: {parts}, plan {plan.hash[:12]}")

@@ -58,7 +58,7 @@ CREATE INDEX deployments_newest ON deployments (environment, project, id);
 CREATE TABLE actors (
     id INTEGER PRIMARY KEY,
     environment INTEGER NOT NULL REFERENCES environments,
-    kind TEXT NOT NULL CHECK (kind IN ('catchment', 'run', 'reactor')),
+    kind TEXT NOT NULL CHECK (kind IN ('catchment', 'run', 'reactor', 'backfill')),
     key TEXT NOT NULL,
     version INTEGER NOT NULL DEFAULT 0,
     -- How often something of its Ponds was written outside of a step: what is remembered of them is void then, too.
@@ -129,6 +129,41 @@ CREATE TABLE advancements (
 );
 CREATE INDEX advancements_of_actor ON advancements (actor, id);
 
+-- A part of what a Pond has published, to be computed again chunk by chunk; the actor sends one at a time.
+CREATE TABLE backfills (
+    id INTEGER PRIMARY KEY,
+    public_id TEXT NOT NULL UNIQUE,
+    environment INTEGER NOT NULL REFERENCES environments,
+    actor INTEGER NOT NULL UNIQUE REFERENCES actors,
+    pond INTEGER NOT NULL REFERENCES ponds,
+    state TEXT NOT NULL CHECK (state IN ('running', 'paused', 'completed', 'failed', 'cancelled')),
+    -- Why it is paused, or was cancelled.
+    reason TEXT NOT NULL DEFAULT '',
+    -- The columns that its partitions are by.
+    columns TEXT NOT NULL,
+    -- What was asked for, as words of the command line.
+    request TEXT NOT NULL,
+    note TEXT NOT NULL DEFAULT '',
+    stops INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL,
+    ended_at INTEGER
+);
+CREATE INDEX backfills_open ON backfills (pond) WHERE ended_at IS NULL;
+CREATE INDEX backfills_newest ON backfills (environment, id);
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY,
+    backfill INTEGER NOT NULL REFERENCES backfills,
+    number INTEGER NOT NULL,
+    partitions TEXT NOT NULL,
+    -- `sent`: its Pond has it, and says how it ended.
+    state TEXT NOT NULL DEFAULT 'waiting'
+        CHECK (state IN ('waiting', 'sent', 'completed', 'failed', 'cancelled')),
+    error TEXT,
+    ended_at INTEGER,
+    UNIQUE (backfill, number)
+);
+CREATE INDEX chunks_in_state ON chunks (backfill, state, number);
+
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY,
     public_id TEXT NOT NULL UNIQUE,
@@ -151,17 +186,22 @@ CREATE TABLE runs (
     rollback_of INTEGER REFERENCES runs,
     -- The Run of another environment whose outputs this one shows: borrowed from above, or promoted.
     origin INTEGER REFERENCES runs,
+    -- The chunk of a backfill that it computes.
+    chunk INTEGER REFERENCES chunks,
     state TEXT NOT NULL,
     reason TEXT NOT NULL DEFAULT '',
     error TEXT,
     started_at INTEGER NOT NULL,
     ended_at INTEGER,
+    -- When somebody first read its tables through a door; null while nobody has.
+    read_at INTEGER,
     UNIQUE (pond, number)
 );
 CREATE INDEX runs_completed ON runs (pond, id) WHERE state = 'completed';
 -- `ended_at` is in it so that SQLite, which keeps no statistics, prefers it to runs_newest.
 CREATE INDEX runs_open ON runs (environment, ended_at, id) WHERE ended_at IS NULL;
 CREATE INDEX runs_newest ON runs (environment, id);
+CREATE INDEX runs_of_chunk ON runs (chunk) WHERE chunk IS NOT NULL;
 CREATE INDEX runs_shown_elsewhere ON runs (origin) WHERE origin IS NOT NULL;
 CREATE INDEX runs_gone_back_to ON runs (rollback_of) WHERE rollback_of IS NOT NULL;
 
@@ -360,7 +400,7 @@ CREATE TABLE snapshots (
 CREATE INDEX snapshots_newest ON snapshots (dataset, id);
 CREATE INDEX snapshots_of_run ON snapshots (run);
 -- Few Ponds grow: for the others it is empty.
-CREATE INDEX snapshots_growing ON snapshots (dataset) WHERE kind IN ('append', 'merge');
+CREATE INDEX snapshots_growing ON snapshots (dataset) WHERE kind IN ('append', 'merge', 'partition');
 CREATE INDEX snapshots_marked ON snapshots (tombstoned_at) WHERE tombstoned_at IS NOT NULL AND swept_at IS NULL;
 
 -- Tables that grow: which snapshot a batch extends. Without a parent a table begins, and nobody can follow across it.
@@ -589,6 +629,41 @@ CREATE TABLE audit (
     note TEXT NOT NULL DEFAULT '',
     -- The code of why it was refused; null for what was done.
     refused TEXT
+);
+
+-- What a standing trigger that follows its readers has learned of them; `last_read` is the latest that it was told of.
+CREATE TABLE profiles (
+    pond INTEGER NOT NULL REFERENCES ponds,
+    "trigger" TEXT NOT NULL,
+    body TEXT NOT NULL,
+    last_read INTEGER NOT NULL,
+    PRIMARY KEY (pond, "trigger")
+) WITHOUT ROWID;
+
+-- The read log: who read which Pond, in which minute (since 1970), through which door; `age` is the sum of the ages.
+-- It never has the text of a question. After a week a quarter of an hour is one row.
+CREATE TABLE reads (
+    environment INTEGER NOT NULL REFERENCES environments,
+    pond TEXT NOT NULL,
+    minute INTEGER NOT NULL,
+    door TEXT NOT NULL,
+    reader TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    age INTEGER NOT NULL,
+    PRIMARY KEY (environment, pond, minute, door, reader)
+);
+CREATE INDEX reads_minute ON reads (minute);
+CREATE INDEX reads_fine ON reads (minute) WHERE minute % 15 <> 0;
+
+-- What a process outside of the queue reads just now (ids of snapshots): kept while it beats, or until `held_until`.
+CREATE TABLE read_leases (
+    id INTEGER PRIMARY KEY,
+    holder TEXT NOT NULL,
+    snapshots TEXT NOT NULL,
+    boot TEXT NOT NULL,
+    alive_until INTEGER NOT NULL,
+    held_until INTEGER
 );
 
 -- A deployed reactor. Its actor row holds the lease (owner, token, epoch); on PostgreSQL `version` counts the commits of

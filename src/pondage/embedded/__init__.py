@@ -1,0 +1,1 @@
+"""The embedded engine: DuckDB over the files of published tables, behind a fence."""
