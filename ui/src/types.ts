@@ -840,8 +840,9 @@ export interface PondDefinition {
   windows: WindowDefinition[];
   retries: Retries;
   triggers: Triggers;
-  mode: "append" | "merge" | "partition" | "replace";
+  mode: "append" | "auto" | "merge" | "partition" | "replace";
   keys: string[];
+  verify: Verification | null;
   partition: PartitionDefinition | null;
   coherent: boolean | "required";
   fuse: boolean;
@@ -1017,6 +1018,7 @@ export interface PublishedView {
   link: string | null;
   columns: ColumnView[];
   expectations: ExpectationResult[];
+  upkeep: UpkeepView | null;
 }
 
 export interface QueryView {
@@ -1608,6 +1610,16 @@ export interface UnreadRuns {
   unread_us: number;
 }
 
+export interface UpkeepView {
+  how: string;
+  said: string;
+  changed: number | null;
+  of: number | null;
+  rows: number | null;
+  is_verified: boolean;
+  differing: string[];
+}
+
 export interface VacuumReport {
   dry_run: boolean;
   tombstoned: string[];
@@ -1619,6 +1631,11 @@ export interface VacuumReport {
   logs: number;
   bytes: number;
   runs: number;
+}
+
+export interface Verification {
+  first: number;
+  every: number;
 }
 
 export interface WhyView {
@@ -1706,4 +1723,5 @@ export interface RunsOutputView {
   bytes: number;
   path: string;
   table_rows: number | null;
+  upkeep: UpkeepView | null;
 }

@@ -23,12 +23,8 @@ class SchemaCall(msgspec.Struct, frozen=True, kw_only=True):
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Which files, relative to which root, to import.
 
-<<<<<<< HEAD
-    `types` are those that the project gives a name, `coherent` and `mode` are for Ponds that say nothing of it.
-=======
-    `types` are those that the project gives a name, `coherent` is for Ponds that say nothing of it, `data` names the
-    packed files that are no modules.
->>>>>>> main
+    `types` are those that the project gives a name, `coherent` and `mode` are for Ponds that say nothing of it, `data`
+    names the packed files that are no modules.
 
     With a `call` only that is answered.
     """
@@ -37,11 +33,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     modules: tuple[str, ...]
     types: dict[str, TypeEntry] = {}
     coherent: Coherence = True
-<<<<<<< HEAD
     mode: Literal["replace", "auto"] = "replace"
-=======
     data: tuple[str, ...] = ()
->>>>>>> main
     call: SchemaCall | None = None
 
 

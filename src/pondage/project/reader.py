@@ -56,18 +56,13 @@ def read_declared(project: Project, *, timeout_s: float = TIMEOUT_S) -> Declared
             code="NO_MODULES",
         )  # fmt: skip
     request = Request(
-<<<<<<< HEAD
-        root=str(project.root), modules=project.modules, types=project.types, coherent=project.ponds.coherent,
-        mode=project.ponds.mode,
-    )  # fmt: skip
-=======
         root=str(project.root),
         modules=project.modules,
         types=project.types,
         coherent=project.ponds.coherent,
+        mode=project.ponds.mode,
         data=data_files(project),
     )
->>>>>>> main
     answer = _ask(request, timeout_s)
     errors = [_error(problem) for problem in answer.problems]
     errors += doubles(answer.ponds)

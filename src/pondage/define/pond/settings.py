@@ -19,11 +19,8 @@ from pondage.define.pond.definition import (
 )
 from pondage.define.pond.partition import Expected, Late, Nulls, PartitionDefinition, checked_partition
 from pondage.define.pond.publication import Formats, checked_formats
-<<<<<<< HEAD
-from pondage.define.pond.verification import DEFAULT, Verification, parsed_verification
-=======
 from pondage.define.pond.trigger import Tide, Wave
->>>>>>> main
+from pondage.define.pond.verification import DEFAULT, Verification, parsed_verification
 from pondage.define.pond.window import Schedule, Window
 from pondage.define.values.duration import parsed_duration, parsed_seconds
 from pondage.define.values.names import checked_name, parsed_version
