@@ -310,6 +310,11 @@ def test_a_verification_finds_what_no_plan_shows_publishes_the_whole_and_stays_w
     kept.ask("t")
     found = kept.upkeep("t")
     assert (found.how, found.is_verified, found.checks) == ("append", True, 1)
+    there = {Path(path).parent for path in kept.table("t").paths}
+    beside = {place for each in there for place in each.parent.iterdir() if place.is_dir()}
+    assert not [place for place in beside if place.name.endswith((".whole", ".keys0"))], (
+        "what was compared with is gone"
+    )
     outside.write_text("200")
     kept.orders((5, 2, 8))
     kept.ask("t")

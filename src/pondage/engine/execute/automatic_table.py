@@ -23,6 +23,9 @@ from pondage.work.upkeep import Upkeep
 if TYPE_CHECKING:
     from pondage.spark.ripple.automatic import Automatic
 
+BESIDE = ("keys0", "keys1", "keys2", "whole")
+"""What a Run writes beside its table, for itself alone: the keys of its slices, and what it compares with."""
+
 
 class AutomaticTable:
     """One Ripple of a claim in a Pond with `mode="auto"`."""

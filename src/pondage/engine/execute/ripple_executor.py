@@ -13,7 +13,7 @@ from pondage.engine.attempt.attempt import Attempt
 from pondage.engine.attempt.executor import Result
 from pondage.engine.attempt.followed_tables import Following
 from pondage.engine.attempt.probe import Probe, probe_of
-from pondage.engine.execute.automatic_table import AutomaticTable
+from pondage.engine.execute.automatic_table import BESIDE, AutomaticTable
 from pondage.engine.execute.bench import Bench, KindExecutor, remove_local
 from pondage.engine.execute.growing_tables import Growing, elsewhere
 from pondage.engine.process.code import DeployedCode
@@ -98,6 +98,8 @@ def _kept_up_to_date(attempt: Attempt, bench: Bench, secrets: Secrets, growing: 
     table = AutomaticTable(bench.ledger, attempt.work.claim, attempt.work.given(RippleTask), following)
     work = _work(attempt, bench, secrets, growing, following)
     content = growing.once(msgspec.structs.replace(work, auto=table.work()))
+    for name in BESIDE:
+        remove_local(f"{work.destination}/{work.destination.rpartition('/')[2]}.{name}")
     return None if content is None else table.with_increment(content)
 
 

@@ -61,6 +61,8 @@ _ELSEWHERE = (
 def settings(session: SparkSession) -> dict[str, str]:
     """Answer the settings of a session that may decide what a query means."""
     given = dict(session.conf.getAll)
+    # It may come from the machine, where nobody has set it.
+    given["spark.sql.session.timeZone"] = str(session.conf.get("spark.sql.session.timeZone"))
     return {
         name: value
         for name, value in sorted(given.items())
