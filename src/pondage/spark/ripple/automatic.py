@@ -61,6 +61,12 @@ class Automatic(msgspec.Struct, frozen=True, kw_only=True):
     verification: Verification
 
 
+WITHOUT_PAST = Automatic(
+    inputs=dict, base=lambda: None, before=lambda: None, why_full=lambda: "", code="", verification=Verification()
+)
+"""What a trial knows, which goes on from nothing."""
+
+
 class _Writing(msgspec.Struct, frozen=True, kw_only=True):
     """How rows of this table are written and judged."""
 
@@ -99,10 +105,10 @@ def write_automatic(
     # Judged of the whole: a part of a table has the same columns.
     require_contract(contract, frame.schema.json(), where=where)
     writing = _Writing(session=session, contract=contract, rules=rules, checks=checks, facts=facts, where=where)
-    return _Run(writing, frame, auto, destination).written(why_full or _against(rules) or auto.why_full())
+    return _Run(writing, frame, auto, destination).written(why_full or against(rules) or auto.why_full())
 
 
-def _against(rules: Sequence[ExpectationDefinition]) -> str:
+def against(rules: Sequence[ExpectationDefinition]) -> str:
     """Answer which rule needs the whole table, empty when none does."""
     for each in rules:
         if each.quarantine:

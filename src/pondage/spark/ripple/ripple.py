@@ -210,7 +210,7 @@ def _snapshot(session: SparkSession, frame: DataFrame, work: RippleWork, called:
     facts = _facts(work)
     if work.auto is not None:
         return write_automatic(
-            session, frame, work.auto, why_full=called.why_full or _by_itself(work.run),
+            session, frame, work.auto, why_full=called.why_full or by_itself(work.run),
             destination=work.destination, contract=work.contract, rules=work.ripple.expectations, checks=work.checks,
             facts=facts, where=work.where,
         )  # fmt: skip
@@ -230,7 +230,7 @@ def _snapshot(session: SparkSession, frame: DataFrame, work: RippleWork, called:
     )  # fmt: skip
 
 
-def _by_itself(run: Run) -> str:
+def by_itself(run: Run) -> str:
     """Answer what a function asked for that is no table: its result is made of more than the plan shows."""
     if run.rows_aside or run.positions or run.lists or run.left:
         return "the function reads something outside"

@@ -19,6 +19,7 @@ class InferredSchema(msgspec.Struct, frozen=True, kw_only=True):
 
     table: str
     schema: str | None = None
+    upkeep: str | None = None
     breaks: tuple[str, ...] = ()
     code: str | None = None
     problem: str | None = None
@@ -79,6 +80,7 @@ def _schema(ripple: str, found: InferredSchema, known: str | None) -> SchemaView
         state="new" if known is None else "changed" if columns else "same",
         columns=tuple(_difference(each) for each in columns),
         breaks=found.breaks,
+        upkeep=found.upkeep,
     )
 
 
