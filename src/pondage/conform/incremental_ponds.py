@@ -5,6 +5,7 @@ All cases are one project with one ledger, one archive and one Spark; names of P
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,11 +102,12 @@ class PondsOfCases:
         self._cases = list(cases)
         self._tables: dict[tuple[int, str], _Table] = {}
         text = "".join(self._declared(number, case) for number, case in enumerate(self._cases))
+        # Of a process that plays twice, the second time is of other modules.
+        module = f"cases_{uuid.uuid4().hex}.py"
         root = place / "project"
         root.mkdir(parents=True, exist_ok=True)
-        (root / "pondage.toml").write_text('[project]\nname = "conform"\n')
-        (root / "cases_as_ponds.py").write_text(f"from pondage import Pond, pond\n{text}")
-        (root / "pondage.toml").write_text('[project]\nname = "conform"\nmodules = ["cases_as_ponds.py"]\n')
+        (root / module).write_text(f"from pondage import Pond, pond\n{text}")
+        (root / "pondage.toml").write_text(f'[project]\nname = "conform"\nmodules = ["{module}"]\n')
         self.ledger = Ledger.open(f"sqlite://{place / 'ledger.db'}", durability=Durability(probe_s=0.0))
         project = load_project(root)
         plan = checked(make_plan(read_project(project), [], project=project.name, environment=_ENVIRONMENT))

@@ -98,8 +98,19 @@ class Catalyst:
 
     def constants(self, plan: Plan) -> str:
         """Answer the rows that a program put into the plan, which its JSON does not show."""
-        leaves = [each for each in self._each(plan.collectLeaves()) if each.nodeName() == "LocalRelation"]
-        return "\n".join(str(each.data().mkString("|")) for each in leaves)
+        return "\n".join(self._constants(plan))
+
+    def _constants(self, plan: Plan) -> Iterator[str]:
+        if self._is_marked(plan):
+            return
+        if plan.nodeName() == "LocalRelation":
+            yield str(plan.data().mkString("|"))
+        for child in self._each(plan.children()):
+            yield from self._constants(child)
+
+    @staticmethod
+    def _is_marked(plan: Plan) -> bool:
+        return plan.nodeName() == "SubqueryAlias" and str(plan.identifier().name()).startswith(MARK)
 
     def at(self, plan: Plan, path: Path) -> Plan:
         """Answer the node that a path leads to."""
@@ -159,7 +170,7 @@ class Catalyst:
 
     def _rounding(self, plan: Plan, path: Path) -> Iterator[Path]:
         kind = plan.nodeName()
-        if kind == "SubqueryAlias" and str(plan.identifier().name()).startswith(MARK):
+        if self._is_marked(plan):
             return
         if kind in ("Aggregate", "Window"):
             listed = plan.aggregateExpressions() if kind == "Aggregate" else plan.windowExpressions()
@@ -260,7 +271,7 @@ class Catalyst:
         It has exactly one row, so the join is the same. Any other subquery stays.
         """
         children = list(self._each(plan.children()))
-        if plan.nodeName() == "SubqueryAlias" and str(plan.identifier().name()).startswith(MARK):
+        if self._is_marked(plan):
             return plan
         new = [self._joined_scalars(each) for each in children]
         if any(not one.fastEquals(other) for one, other in zip(new, children, strict=True)):
